@@ -90,7 +90,7 @@ for (const [way, open] of Object.entries(ways)) {
   });
 }
 
-test('the id of a message may have at most 4 KiB', async (t) => {
+test('the id of a message has at most 4 KiB', async (t) => {
   const site = await startSite(t);
   const { websocket } = await site.socket();
   for (const [length, code] of [

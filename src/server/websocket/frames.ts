@@ -1,4 +1,7 @@
-/** Bytes of a frame's header by its second byte (RFC 6455 §5.2): extended length and mask. */
+/**
+ * The parts of a frame header that follow from its second byte: extended length and mask (RFC 6455
+ * §5.2).
+ */
 const plainHeaderBytes = 2;
 const maskBytes = 4;
 const extendedLengths: ReadonlyMap<number, number> = new Map([
@@ -7,24 +10,24 @@ const extendedLengths: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * Follows the frames of a client (RFC 6455 §5.2) without their content: ws tells of messages only
- * when they are whole.
+ * Reads the frame headers of a client (RFC 6455 §5.2) to count the bytes of a message before it is
+ * complete: ws reports only complete messages.
  */
-export class FrameFollower {
-  /** Bytes of the message that has begun and not ended, frames included; 0 between messages. */
+export class FrameCounter {
+  /** Bytes of the current incomplete message, with its frame headers; 0 between messages. */
   bytes = 0;
-  /** Content of that message, by what its frames say of their length. */
+  /** Bytes of content that the frames of that message announce. */
   contentBytes = 0;
-  /** How many messages have ended. */
+  /** The number of complete messages. */
   messages = 0;
   readonly #header: number[] = [];
-  /** Content of the current frame that has still to come. */
+  /** Bytes of content that the current frame still lacks. */
   #leftBytes = 0;
   #isControl = false;
   #isFinal = false;
   #isInMessage = false;
 
-  /** Follows the bytes that have come next. */
+  /** Reads the next bytes of the connection. */
   read(chunk: Buffer): void {
     for (let at = 0; at < chunk.length;) {
       if (this.#leftBytes > 0) {
@@ -42,7 +45,7 @@ export class FrameFollower {
     }
   }
 
-  /** Whether the header is whole, and the frame has begun. */
+  /** Parses the header of a frame; returns whether the header is complete. */
   #beginFrame(): boolean {
     const [first, second] = this.#header;
     if (first === undefined || second === undefined) return false;
@@ -66,7 +69,7 @@ export class FrameFollower {
       this.#isInMessage = false;
       this.messages += 1;
     }
-    // A control frame stands between messages or inside of one.
+    // A control frame may come between messages or inside one.
     if (!this.#isInMessage) [this.bytes, this.contentBytes] = [0, 0];
   }
 }

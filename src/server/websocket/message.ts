@@ -14,9 +14,9 @@ import {
 import { messageIdBytesMax, operationNameBytesMax } from '../limits.ts';
 import { operationBytesMax } from '../operations.ts';
 
-/** A message of a websocket, with what can be known of it before it is parsed. */
+/** A message of a websocket. Its outline gives operation and id before the message is parsed. */
 export class WebSocketMessage {
-  /** The operation that it names; '' where it names none. */
+  /** The name of the operation; '' without one. */
   readonly operation: string;
   readonly #bytes: Buffer;
   readonly #outline: JsonOutline;
@@ -29,38 +29,42 @@ export class WebSocketMessage {
   }
 
   /**
-   * The id, which the answer repeats, as the only member of an object that is empty where there is
-   * none. Throws `too_large`.
+   * Returns an object with the id, which the answer repeats; an empty object without an id. Throws
+   * `too_large`.
    */
   echo(): { readonly id?: unknown } {
     const { start, end, depth } = this.#outline.members.get('id') ?? noMember;
     if (depth > jsonDepthMax || end - start > messageIdBytesMax) {
       const bounds = `${messageIdBytesMax} bytes and ${jsonDepthMax} levels`;
-      throw new Failure('too_large', `The id of a message may have ${bounds}.`, { field: 'id' });
+      throw new Failure('too_large', `The id of a message has at most ${bounds}.`, { field: 'id' });
     }
     const id = this.#value('id', messageIdBytesMax);
     return id === undefined ? {} : { id };
   }
 
   /**
-   * Parses the message, once it is known that the caller may call the operation, and that the
-   * message is neither too large nor nests too deeply. Throws `unauthenticated`, `forbidden`,
-   * `too_large` or `invalid`.
+   * Parses the message after checking that the caller may call the operation, and that the message
+   * is neither too large nor nested too deeply. Throws `unauthenticated`, `forbidden`, `too_large`
+   * or `invalid`.
    */
   parse({ find }: Pick<Execute, 'find'>, caller: Caller): Envelope {
     const operation = find(this.operation);
     if (operation !== undefined) authorise(operation, caller);
     const bytesMax = operation === undefined ? readBodyBytesMax : operationBytesMax(operation);
     if (this.#bytes.length > bytesMax) {
-      throw new Failure('too_large', `A message for this operation may have ${bytesMax} bytes.`, {
-        limit: 'content_size',
-      });
+      throw new Failure(
+        'too_large',
+        `A message for this operation has at most ${bytesMax} bytes.`,
+        {
+          limit: 'content_size',
+        },
+      );
     }
     requireParsable(this.#outline, operation?.effect ?? 'reads');
     return envelopeFrom(parseJson(this.#bytes.toString()));
   }
 
-  /** The value of a member; undefined where there is none, or none that is JSON of that length. */
+  /** Returns the value of a member; undefined if it is absent, malformed or too long. */
   #value(name: string, bytesMax: number): unknown {
     const { start, end } = this.#outline.members.get(name) ?? noMember;
     if (end - start > bytesMax) return undefined;

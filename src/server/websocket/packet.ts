@@ -4,26 +4,27 @@ import { contentBytesMax } from '../../api/rules/limits.ts';
 import { PreparedJson } from '../../model/prepared-json.ts';
 
 /**
- * An HTTP answer as a websocket carries it (docs/design/operations.md#one-definition, get_content).
+ * An HTTP answer in a message of a websocket (docs/design/operations.md#one-definition,
+ * get_content).
  */
 export interface ContentPacket {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly contenttype: string | null;
-  /** The content where it is text in UTF-8. */
+  /** The content as text, if it is UTF-8. */
   readonly content?: PreparedJson;
-  /** The content where it is not. */
+  /** The content in base64, if it is not UTF-8. */
   readonly content_base64?: PreparedJson;
   readonly source: string;
 }
 
 /**
- * Makes the packet of an answer. Rejects with `too_large` for content past the limit of a stored
+ * Makes the packet of an answer. Rejects with `too_large` for content over the limit of a stored
  * page.
  */
 export async function contentPacket(reply: Reply): Promise<ContentPacket> {
   const bytes = await collect(reply);
-  // Without a prototype, for a field may have any name.
+  // Without a prototype: a field may have any name.
   const headers = Object.create(null) as Record<string, string>;
   for (let at = 0; at < reply.fields.length; at += 2) {
     const name = (reply.fields[at] ?? '').toLowerCase();
@@ -86,7 +87,11 @@ async function readParts({
     const piece = Buffer.allocUnsafe(part.last - part.first + 1);
     for (let filled = 0; filled < piece.length;) {
       const count = await file.read(piece.subarray(filled), part.first + filled);
-      if (count === 0) throw new Failure('unavailable', 'The file has changed; ask again.');
+      if (count === 0)
+        throw new Failure(
+          'unavailable',
+          'The file changed during the request. Send the request again.',
+        );
       filled += count;
     }
     pieces.push(piece);
@@ -98,11 +103,11 @@ function requireSize(bytes: number): void {
   if (bytes <= contentBytesMax) return;
   throw new Failure(
     'too_large',
-    `The content has more than ${contentBytesMax} bytes; fetch it by HTTP, which streams it.`,
+    `The content has more than ${contentBytesMax} bytes. Fetch it over HTTP, which streams it.`,
   );
 }
 
-/** The member that content makes; of content that others get too, made once for all of them. */
+/** Returns the member for some content. Shared content is encoded once for all clients. */
 function contentMember(bytes: Buffer): ContentMember {
   let member = members.get(bytes);
   if (member === undefined) {
@@ -121,12 +126,12 @@ interface ContentMember {
   readonly json: PreparedJson;
 }
 
-/** As long as the content is in memory. */
+/** The member of each content that is in memory. */
 const members = new WeakMap<Buffer, ContentMember>();
 
 function textOf(bytes: Buffer): string | undefined {
   try {
-    // A byte-order mark is part of the content: the packet must give the same bytes back.
+    // `ignoreBOM` keeps a byte-order mark, so that the packet has the same bytes as the content.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;

@@ -1,8 +1,8 @@
 import type { WebSocket } from 'ws';
 
 /**
- * Sends pieces of text as one message, a frame each, without a copy of them; `sent` is called once
- * the connection has taken them all, or has ended.
+ * Sends pieces of text as one message with a frame for each, without copying them. Calls `sent`
+ * when the connection has taken all of them, or has ended.
  */
 export function sendPieces(
   websocket: WebSocket,

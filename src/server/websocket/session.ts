@@ -21,7 +21,7 @@ import { sendPieces } from './send-pieces.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { UnfinishedMessage } from './unfinished.ts';
 
-/** Who opened a websocket, and by which origin. */
+/** The caller of a websocket's handshake, with its origin, fields and proxy claims. */
 export interface SocketOpening {
   readonly caller: Caller;
   readonly origin: string;
@@ -29,16 +29,19 @@ export interface SocketOpening {
   readonly claims: ProxyClaims;
 }
 
-/** What websockets need of their surroundings. */
+/** The dependencies of websockets. */
 export interface SessionParts extends FailureLogs {
   readonly serving: () => Serving;
   readonly shared: SharedLimits;
 }
 
-const tooSlow = 'Answers are not being read fast enough.';
+const tooSlow = 'The client reads its answers too slowly.';
 const authenticateName = 'svc1.session.authenticate';
 
-/** One open websocket: envelopes are answered as they come, subscriptions as the log grows. */
+/**
+ * One open websocket. It answers envelopes as they arrive and sends the packets of subscriptions as
+ * the log grows.
+ */
 export class WebSocketSession {
   readonly subscriptions: Subscriptions;
   readonly #websocket: WebSocket;
@@ -47,18 +50,18 @@ export class WebSocketSession {
   readonly #parts: SessionParts;
   readonly #unfinished: UnfinishedMessage;
   readonly #abort = new AbortController();
-  /** What has been received but not begun, in order. */
+  /** Received messages that wait for an earlier one, in order. */
   readonly #waiting: Buffer[] = [];
   #caller: Caller;
   #inFlight = 0;
-  #collected: Promise<unknown> = Promise.resolve();
-  /** Whether a message authenticates the client: later messages wait for its result. */
-  #identifying = false;
-  #alive = true;
-  /** Of the client, since our own. */
+  #lastContent: Promise<unknown> = Promise.resolve();
+  /** Whether a message is authenticating the client: later messages wait for its result. */
+  #isAuthenticating = false;
+  #hasPong = true;
+  /** Pings of the client since the last ping of the server. */
   #pings = 0;
-  #idle: (() => void) | undefined;
-  /** Whether the client has sent what it may not: nothing more is read of it. */
+  #onIdle: (() => void) | undefined;
+  /** Whether the server refused input of the client: it reads nothing more. */
   #isRefused = false;
 
   constructor(
@@ -77,9 +80,9 @@ export class WebSocketSession {
       serving: parts.serving,
       caller: () => this.#callerNow(),
       shared: parts.shared,
-      hold: (pieces) => this.#hold(pieces),
+      countUnread: (pieces) => this.#countUnread(pieces),
       limits: parts.limits,
-      tell: (...failed) => this.#tell(...failed),
+      sendFailure: (...failed) => this.#sendFailure(...failed),
     });
     this.#unfinished = new UnfinishedMessage({
       connection,
@@ -94,16 +97,15 @@ export class WebSocketSession {
       this.#receive(data, isBinary);
     });
     websocket.on('pong', () => {
-      this.#alive = true;
+      this.#hasPong = true;
     });
     websocket.on('close', () => {
       this.#abort.abort();
       this.subscriptions.stop();
       this.#unfinished.stop();
-      this.#idle?.();
+      this.#onIdle?.();
     });
-    // ws closes the connection itself after an error of the protocol, with the code that says
-    // which.
+    // ws closes the connection itself after a protocol error, with the code for that error.
     websocket.on('error', (error) => {
       parts.log.debug({ err: error }, 'websocket error');
       parts.limits.passed('websocket_frames', this.#caller.address, error.message);
@@ -113,26 +115,24 @@ export class WebSocketSession {
     });
   }
 
-  /**
-   * Asks whether the client is still there, and ends the connection when it did not answer the last
-   * time.
-   */
+  /** Sends a ping; ends the connection if the client did not answer the previous one. */
   ping(): void {
-    // While nothing is read of a client, its pongs are not either.
+    // While the server does not read the client, it does not get its pongs.
     if (this.#websocket.isPaused) return;
-    if (!this.#alive) {
-      // A ping comes after what was sent before it.
-      if (this.subscriptions.isHeldUp) this.#closeUnread();
+    if (!this.#hasPong) {
+      // The client gets a ping only after the data before it, which may be unread.
+      if (this.subscriptions.isPaused) this.#closeUnread();
       else this.#websocket.terminate();
       return;
     }
-    this.#alive = false;
+    this.#hasPong = false;
     this.#pings = 0;
     this.#websocket.ping();
   }
 
   /**
-   * Answers what is in flight, then says goodbye; resolves to whether something had to be cut off.
+   * Waits for the answers in flight, then closes with 1001; resolves to whether the grace period
+   * cut an answer off.
    */
   async end(graceMs: number): Promise<boolean> {
     this.#websocket.pause();
@@ -147,10 +147,10 @@ export class WebSocketSession {
       });
     });
     const idle = new Promise<boolean>((resolve) => {
-      this.#idle = () => {
+      this.#onIdle = () => {
         resolve(false);
       };
-      if (this.#inFlight === 0) this.#idle();
+      if (this.#inFlight === 0) this.#onIdle();
     });
     const cut = await Promise.race([idle, timer]);
     this.subscriptions.stop();
@@ -163,7 +163,7 @@ export class WebSocketSession {
 
   #receive(data: RawData, isBinary: boolean): void {
     if (isBinary) {
-      this.#websocket.close(1003, 'Envelopes are text frames.');
+      this.#websocket.close(1003, 'Send envelopes in text frames.');
       return;
     }
     this.#parts.serving().refresh();
@@ -171,47 +171,51 @@ export class WebSocketSession {
     this.#begin();
   }
 
-  /** Begins what waits, in order, as far as it may be begun yet. */
+  /** Starts waiting messages in order, as far as the limits allow. */
   #begin(): void {
     const open = this.#isOpen();
-    // Nothing is begun after a goodbye: there would be no answer to tell of it.
+    // After a Close frame no answer can be sent, so no message starts.
     if (!open) this.#waiting.length = 0;
-    while (this.#inFlight < socketRequestsInFlightMax && !this.#identifying) {
+    while (this.#inFlight < socketRequestsInFlightMax && !this.#isAuthenticating) {
       const bytes = this.#waiting.shift();
       if (bytes === undefined) break;
       this.#inFlight += 1;
       void this.#answer(bytes).finally(() => {
         this.#inFlight -= 1;
         this.#begin();
-        if (this.#inFlight === 0) this.#idle?.();
+        if (this.#inFlight === 0) this.#onIdle?.();
       });
     }
-    // What has been read already may be many requests; for those after them the client's own socket
-    // buffer is the queue.
+    // The last chunk may contain many messages. Pausing leaves the ones after them in the client's
+    // socket buffer.
     const full = this.#waiting.length > 0 || this.#inFlight >= socketRequestsInFlightMax;
     if (open && full) this.#websocket.pause();
-    else if (this.#idle === undefined) this.#websocket.resume();
+    else if (this.#onIdle === undefined) this.#websocket.resume();
     this.#unfinished.check();
   }
 
-  /** How much the client may send at once by now; Infinity while that is not known. */
+  /** Returns the size limit of the client's next message; Infinity while its scopes are unknown. */
   #messageBytesMax(): number {
-    if (this.#isRefused || this.#identifying || this.#waiting.length > 0) return Infinity;
+    if (this.#isRefused || this.#isAuthenticating || this.#waiting.length > 0) return Infinity;
     return canWrite(this.#callerNow()) ? operationBodyBytesMax : readBodyBytesMax;
   }
 
-  /** Of the bytes of requests that the process holds, those of one message of this client. */
+  /**
+   * Returns an allocation from the process's limit of request bytes, for one message of this
+   * client.
+   */
   #allocation(): Allocation {
     return this.#parts.shared.requests.allocation(this.#caller);
   }
 
-  /** Ends the websocket of a client that sends what it may not. */
+  /** Closes the websocket of a client that broke a limit. */
   #refuse(code: number, { limit, message }: Failure): void {
     if (this.#isRefused || !this.#isOpen()) return;
     this.#isRefused = true;
     if (limit !== undefined) this.#parts.limits.passed(limit, this.#caller.address, message);
     this.#websocket.close(code, message);
-    // Further messages would be held until its close frame, and are not read any more.
+    // ws would store further messages until the client's Close frame; the server discards them
+    // instead.
     this.#connection.removeAllListeners('data').resume();
     this.#connection.end();
   }
@@ -219,26 +223,26 @@ export class WebSocketSession {
   async #answer(bytes: Buffer): Promise<void> {
     const message = new WebSocketMessage(bytes);
     const { operation } = message;
-    this.#identifying = operation === authenticateName;
-    const held = this.#allocation();
+    this.#isAuthenticating = operation === authenticateName;
+    const allocation = this.#allocation();
     let echo: { readonly id?: unknown } = {};
     try {
       echo = message.echo();
-      held.grow(bytes.length);
+      allocation.grow(bytes.length);
       const members = await this.#run(message, echo);
       this.#send({ r: operation, ...members, ...echo });
     } catch (thrown) {
-      this.#tell(operation, thrown, echo);
+      this.#sendFailure(operation, thrown, echo);
     } finally {
-      held.free();
-      if (operation === authenticateName) this.#identifying = false;
+      allocation.free();
+      if (operation === authenticateName) this.#isAuthenticating = false;
     }
   }
 
   async #run(message: WebSocketMessage, echo: { readonly id?: unknown }): Promise<object> {
     const { execute, requireUnrevoked, visitors } = this.#parts.serving();
     const caller = this.#callerNow();
-    // A caller with another key may say so.
+    // A caller with a revoked key may still authenticate with another one.
     if (message.operation !== authenticateName) requireUnrevoked(caller);
     const { a, v, vk, qk, prefer } = message.parse(execute, caller);
     if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
@@ -263,25 +267,28 @@ export class WebSocketSession {
     return outcomeMembers(outcome);
   }
 
-  /** One after the other: of what a client has asked for at once, one content is in memory. */
+  /** Collects one content at a time, so that one client has at most one content in memory. */
   #collect(reply: Reply): Promise<ContentPacket> {
-    const packet = this.#collected.then(async () => {
+    const packet = this.#lastContent.then(async () => {
       if (this.#isOpen()) return contentPacket(reply);
       await discard(reply);
-      throw new Failure('unavailable', 'The websocket was closed.');
+      throw new Failure('unavailable', 'The websocket is closed.');
     });
-    this.#collected = packet.catch(() => undefined);
+    this.#lastContent = packet.catch(() => undefined);
     return packet;
   }
 
-  /** A caller without a key may do what such callers may do by now. */
+  /**
+   * Returns the caller; one without a key gets the scopes that the configuration grants at this
+   * moment.
+   */
   #callerNow(): Caller {
     const { keyId, address } = this.#caller;
     if (keyId !== undefined) return this.#caller;
     return this.#parts.serving().authenticate({ apikey: undefined, address });
   }
 
-  #tell(operation: string, thrown: unknown, echo: object): Failure {
+  #sendFailure(operation: string, thrown: unknown, echo: object): Failure {
     const { failure, id } = loggedFailure(this.#parts, thrown, this.#caller.address);
     this.#send({ r: operation, error: failureMember(failure, id), ...echo });
     return failure;
@@ -289,30 +296,33 @@ export class WebSocketSession {
 
   #send(envelope: object): void {
     if (!this.#isOpen()) return;
-    // What counts is what lies unread already: one answer alone may be larger than the limit.
-    // Packets of subscriptions wait for the client by themselves.
+    // Only earlier unread bytes count, because one answer may exceed the limit on its own. Packets
+    // of subscriptions do not count: they wait for the client themselves.
     const unread = this.#websocket.bufferedAmount - this.subscriptions.unsentBytes;
     if (unread > socketBufferedBytesMax) {
       this.#closeUnread();
     } else {
       const pieces = jsonPieces(envelope);
-      sendPieces(this.#websocket, pieces, this.#hold(pieces));
+      sendPieces(this.#websocket, pieces, this.#countUnread(pieces));
     }
   }
 
-  /** Counts an answer as unread until the returned function is called; throws where too much is. */
-  #hold(pieces: readonly Buffer[]): () => void {
+  /**
+   * Counts an answer as unread until the caller calls the returned function; throws when too many
+   * bytes are unread.
+   */
+  #countUnread(pieces: readonly Buffer[]): () => void {
     const encrypted = 'encrypted' in this.#connection;
     return this.#parts.shared.unread.hold(this.#caller, pieces, { encrypted });
   }
 
-  /** Answers a ping, as long as there are not too many of them, and the answers are read. */
+  /** Answers a ping, unless the client sends too many. */
   #pong(payload: Buffer): void {
     this.#pings += 1;
     if (!this.#isOpen()) return;
     if (this.#pings > socketPingsMax) {
       this.#parts.limits.passed('websocket_pings', this.#caller.address);
-      this.#websocket.close(1008, 'There are too many pings.');
+      this.#websocket.close(1008, 'The client sends too many pings.');
     } else {
       this.#websocket.pong(payload);
     }

@@ -10,20 +10,20 @@ import { WebSocketSession, type SessionParts, type SocketOpening } from './sessi
 /** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */
 export interface Sockets {
   /**
-   * Completes the upgrade of a request that passed validation and the key check. Throws
-   * `invalid` for a handshake that is none (RFC 6455 §4.2.1), or one of a client that has ended its
-   * side.
+   * Completes the upgrade of a request that passed validation and the key check. Throws `invalid`
+   * for a malformed handshake (RFC 6455 §4.2.1), or if the client has ended its side of the
+   * connection.
    */
   open(message: IncomingMessage, socket: Duplex, head: Buffer, opening: SocketOpening): void;
   readonly size: number;
   /**
-   * Closes every websocket with 1001 once its requests in flight are answered; resolves when all
-   * are gone.
+   * Closes every websocket with 1001 after its answers in flight. Resolves to the number of
+   * websockets with an answer that the grace period cut off.
    */
   close(graceMs: number): Promise<number>;
 }
 
-/** Compression is off: what a little of it would come to, no limit of its size tells. */
+/** Compression is off: no size limit applies before a message is decompressed. */
 const frameLimits = {
   perMessageDeflate: false,
   maxPayload: socketFrameBytesMax,
@@ -34,8 +34,8 @@ const frameLimits = {
 };
 
 /**
- * Makes the websocket side of the operations: the same envelopes, each connection with its own
- * caller.
+ * Makes the websocket transport of the operations. The envelopes are those of HTTP; each connection
+ * has its own caller.
  */
 export function createSockets(
   parts: SessionParts & { /** Milliseconds since 1970. */ readonly now: () => number },
@@ -43,11 +43,11 @@ export function createSockets(
   const server = new WebSocketServer({ noServer: true, ...frameLimits });
   // The caller sends the refusal and records it in the access log.
   server.on('wsClientError', ({ message }) => {
-    throw new Failure('invalid', `This is no handshake of a websocket: ${message}.`, {
+    throw new Failure('invalid', `The handshake of the websocket is malformed: ${message}.`, {
       websocketVersion: '13, 8',
     });
   });
-  // As every other answer has it (RFC 9110 §6.6.1).
+  // Every answer has a Date (RFC 9110 §6.6.1).
   server.on('headers', (lines) => {
     lines.push(`Date: ${formatHttpDate(parts.now())}`);
   });
@@ -60,7 +60,10 @@ export function createSockets(
   return {
     open(message, socket, head, opening) {
       if (!socket.readable) {
-        throw new Failure('invalid', 'A websocket needs a client that has not ended its side.');
+        throw new Failure(
+          'invalid',
+          'The client ended its side of the connection before the websocket opened.',
+        );
       }
       server.handleUpgrade(message, socket, head, (websocket) => {
         const session = new WebSocketSession(websocket, socket, opening, parts);

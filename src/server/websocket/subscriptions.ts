@@ -12,94 +12,96 @@ import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
 
-/** A stream that a client asked for. */
+/** A stream of changes for a client. */
 interface Subscription {
-  /** The operation that it asked by. */
+  /** The operation that started the subscription. */
   readonly name: string;
   readonly stream: Stream;
   readonly call: Call;
-  /** The members that every packet repeats of the request: its id, where it had one. */
+  /** The members of the request that every packet repeats: the id, if there is one. */
   readonly echo: { readonly id?: unknown };
 }
 
-/** What the subscriptions of a websocket stand on. */
+/** The dependencies of the subscriptions of a websocket. */
 interface SubscriptionParts {
   readonly websocket: WebSocket;
   readonly serving: () => Serving;
-  /** Who is at the other end by now. */
+  /** Returns the current caller. */
   readonly caller: () => Caller;
   readonly shared: SharedLimits;
-  /** Counts a packet as unread until the returned function is called; throws where too much is. */
-  readonly hold: (pieces: readonly Buffer[]) => () => void;
+  /**
+   * Counts a packet as unread until the caller calls the returned function; throws when too many
+   * bytes are unread.
+   */
+  readonly countUnread: (pieces: readonly Buffer[]) => () => void;
   readonly limits: LimitLog;
-  /** Tells the client why an operation has failed. */
-  readonly tell: (name: string, thrown: unknown, echo: object) => Failure;
+  /** Sends the failure of an operation to the client. */
+  readonly sendFailure: (name: string, thrown: unknown, echo: object) => Failure;
 }
 
-/** A subscription and the seq up to which the log has been looked through for it. */
-interface Followed extends Subscription {
+/** An active subscription, and the seq up to which it has seen the log. */
+interface ActiveSubscription extends Subscription {
   readonly allocation: Allocation;
   after: number;
 }
 
 /**
- * The subscriptions of one websocket. They follow the log together, from the one that is furthest
- * behind, so that packets are in the order of seq over all of them; and at the pace of the client:
- * what it has not read yet waits in the log, not in memory.
+ * The subscriptions of one websocket. They follow the log together, from the lowest `after`, so
+ * that all packets are in the order of seq. They follow at the pace of the client: unread changes
+ * wait in the log, not in memory.
  */
 export class Subscriptions {
   readonly #parts: SubscriptionParts;
-  #followed: readonly Followed[] = [];
-  /** Interrupts the wait for a change. */
+  #active: readonly ActiveSubscription[] = [];
+  /** Interrupts the wait for the next change. */
   #interrupt = new AbortController();
   readonly #stopped = new AbortController();
   #unsentBytes = 0;
-  #isHeldUp = false;
+  #isPaused = false;
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts;
   }
 
   get size(): number {
-    return this.#followed.length;
+    return this.#active.length;
   }
 
-  /** Bytes of packets that the client has still to read. */
+  /** Bytes of packets that the client has not read. */
   get unsentBytes(): number {
     return this.#unsentBytes;
   }
 
   /**
-   * Adds a subscription; its first packet comes in a later turn of the event loop, so after the
-   * answer to its request. Throws `too_large` when the websocket has enough of them, or an id that
-   * is too long to repeat; `rate_limited` when the caller has enough of them, and `unavailable`
-   * when the process has.
+   * Adds a subscription. Its first packet comes in a later turn of the event loop, after the answer
+   * to its request. Throws `too_large` for too many subscriptions of this websocket or too long an
+   * id, `rate_limited` for too many of the caller, and `unavailable` for too many of the process.
    */
   add(subscription: Subscription): void {
     if (this.#isStopped()) return;
     this.#requireRoom(subscription);
     const allocation = this.#parts.shared.subscriptions.allocation(subscription.call.caller);
     allocation.grow(1);
-    const isFirst = this.#followed.length === 0;
+    const isFirst = this.#active.length === 0;
     const { after } = subscription.stream;
-    this.#followed = [...this.#followed, { ...subscription, allocation, after }];
-    // One that starts further back is not to wait for what the others wait for.
+    this.#active = [...this.#active, { ...subscription, allocation, after }];
+    // The new subscription may start at a lower seq than the others wait for.
     this.#interrupt.abort();
     this.#interrupt = new AbortController();
     if (isFirst) void this.#follow();
   }
 
-  /** Ends all of them; nothing is read of the log any more. */
+  /** Ends all subscriptions and stops reading the log. */
   stop(): void {
     this.#stopped.abort();
-    for (const { allocation } of this.#followed) allocation.free();
-    this.#followed = [];
+    for (const { allocation } of this.#active) allocation.free();
+    this.#active = [];
     this.#interrupt.abort();
   }
 
-  /** Whether changes wait for the client to read what was sent before them. */
-  get isHeldUp(): boolean {
-    return this.#isHeldUp;
+  /** Whether changes wait until the client reads earlier packets. */
+  get isPaused(): boolean {
+    return this.#isPaused;
   }
 
   #isStopped(): boolean {
@@ -124,44 +126,44 @@ export class Subscriptions {
 
   async #follow(): Promise<void> {
     try {
-      while (!this.#isStopped()) await this.#deliverPiece(this.#followed);
+      while (!this.#isStopped()) await this.#deliverBatch(this.#active);
     } catch (thrown) {
       this.#end(thrown);
     }
   }
 
-  /** The next slice of the log, for the subscriptions that exist when it is read. */
-  async #deliverPiece(followed: readonly Followed[]): Promise<void> {
-    const [first] = followed;
+  /** Delivers the next batch of the log to the subscriptions that exist when the read begins. */
+  async #deliverBatch(active: readonly ActiveSubscription[]): Promise<void> {
+    const [first] = active;
     if (first === undefined) return;
-    const after = Math.min(...followed.map((one) => one.after));
-    const piece = await first.stream.changesAfter(after, this.#interrupt.signal);
+    const after = Math.min(...active.map((one) => one.after));
+    const batch = await first.stream.changesAfter(after, this.#interrupt.signal);
     if (this.#isStopped()) return;
-    // A revoked key is a change too: its holder is notified at once, not with the next packet.
+    // Revoking a key is a change too: its holder is notified now, not with the next packet.
     this.#parts.serving().requireUnrevoked(this.#parts.caller());
-    for (const change of piece.changes) {
-      for (const one of followed) {
+    for (const change of batch.changes) {
+      for (const one of active) {
         if (change.change.seq <= one.after || !one.stream.matches(change)) continue;
         await this.#deliver(one, change);
         if (this.#isStopped()) return;
       }
     }
-    for (const one of followed) one.after = Math.max(one.after, piece.upTo);
+    for (const one of active) one.after = Math.max(one.after, batch.upTo);
   }
 
-  async #deliver({ name, call, echo }: Followed, change: RuleChange): Promise<void> {
+  async #deliver({ name, call, echo }: ActiveSubscription, change: RuleChange): Promise<void> {
     const { websocket, serving } = this.#parts;
     const caller = this.#parts.caller();
     const { execute, requireUnrevoked } = serving();
     requireUnrevoked(caller);
     const packet = execute.packet(name, change, { ...call, caller });
     const pieces = jsonPieces({ ...packet, ...echo });
-    const free = await this.#held(pieces);
+    const free = await this.#countWhenRead(pieces);
     if (free === undefined) return;
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
     this.#unsentBytes += bytes;
     const read = new Promise<void>((resolve) => {
-      // It is called when the connection ends before, too.
+      // `sendPieces` also calls this when the connection ends first.
       sendPieces(websocket, pieces, () => {
         this.#unsentBytes -= bytes;
         free();
@@ -169,26 +171,26 @@ export class Subscriptions {
       });
     });
     if (this.#unsentBytes <= subscriptionUnsentBytesMax) return;
-    this.#isHeldUp = true;
+    this.#isPaused = true;
     await read;
-    this.#isHeldUp = false;
+    this.#isPaused = false;
   }
 
   /**
-   * Counts a packet as unread, as soon as others have been read where too much is not; undefined
-   * when the subscriptions have ended before.
+   * Counts a packet as unread; if too many bytes are unread, waits until others have been read.
+   * Resolves to undefined if the subscriptions end first.
    */
-  async #held(pieces: readonly Buffer[]): Promise<(() => void) | undefined> {
-    const { hold, shared } = this.#parts;
+  async #countWhenRead(pieces: readonly Buffer[]): Promise<(() => void) | undefined> {
+    const { countUnread, shared } = this.#parts;
     while (!this.#isStopped()) {
       try {
-        return hold(pieces);
+        return countUnread(pieces);
       } catch (thrown) {
         if (!(thrown instanceof Failure)) throw thrown;
         this.#parts.limits.passed('unread_answers', this.#parts.caller().address);
-        this.#isHeldUp = true;
+        this.#isPaused = true;
         await shared.unread.freed();
-        this.#isHeldUp = false;
+        this.#isPaused = false;
       }
     }
     return undefined;
@@ -197,12 +199,13 @@ export class Subscriptions {
   #end(thrown: unknown): void {
     if (this.#isStopped()) return;
     let code: FailureCode | undefined;
-    for (const { name, echo } of this.#followed) code = this.#parts.tell(name, thrown, echo).code;
+    for (const { name, echo } of this.#active)
+      code = this.#parts.sendFailure(name, thrown, echo).code;
     this.stop();
     if (code === 'unauthenticated' || code === 'forbidden') {
-      this.#parts.websocket.close(1008, 'The changes may not be read any more.');
+      this.#parts.websocket.close(1008, 'The caller may no longer read the changes.');
     } else {
-      this.#parts.websocket.close(1011, 'The changes cannot be read any more.');
+      this.#parts.websocket.close(1011, 'The server cannot read the changes.');
     }
   }
 }

@@ -3,25 +3,25 @@ import { Failure } from '../../model/failure.ts';
 import { requestTimeoutMs } from '../../api/limits.ts';
 import { heldPieceBytes } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
-import { FrameFollower } from './frames.ts';
+import { FrameCounter } from './frames.ts';
 
-/** What bounds the message that a client is sending. */
+/** The limits of an incomplete message, and the action when it exceeds one. */
 interface UnfinishedParts {
   readonly connection: Duplex;
-  /** How much content the message may have; Infinity while that cannot be said yet. */
+  /** Returns the size limit of the message; Infinity while it is unknown. */
   readonly bytesMax: () => number;
-  /** Of the bytes that the process holds for unfinished messages, those of this connection. */
+  /** Returns an allocation from the process's limit of bytes in incomplete messages. */
   readonly allocation: () => Allocation;
-  /** Whether the server has stopped reading: the client is not late then. */
+  /** Whether the server has paused reading; the client is not late then. */
   readonly isPaused: () => boolean;
-  /** Ends the websocket. */
+  /** Closes the websocket. */
   readonly refuse: (code: number, failure: Failure) => void;
 }
 
-/** Bounds the message that a client has begun and not ended: its size, its memory, its time. */
+/** Limits the size, the memory and the time of a message that is not complete. */
 export class UnfinishedMessage {
   readonly #parts: UnfinishedParts;
-  readonly #frames = new FrameFollower();
+  readonly #frames = new FrameCounter();
   #allocation: Allocation | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -30,14 +30,14 @@ export class UnfinishedMessage {
     parts.connection.on('data', this.#read);
   }
 
-  /** Refuses a message that is larger than what the client may send, as soon as that is known. */
+  /** Refuses the message as soon as it exceeds the size limit. */
   check(): void {
     if (!this.#isTooLarge()) return;
-    const message = `A message may have ${this.#parts.bytesMax()} bytes.`;
+    const message = `A message has at most ${this.#parts.bytesMax()} bytes.`;
     this.#parts.refuse(1009, new Failure('too_large', message, { limit: 'content_size' }));
   }
 
-  /** Stops looking at what comes; what is held is given back. */
+  /** Stops counting, and frees the allocation. */
   stop(): void {
     this.#parts.connection.off('data', this.#read);
     this.#end();
@@ -59,7 +59,7 @@ export class UnfinishedMessage {
       this.#parts.refuse(1013, thrown);
       return;
     }
-    // A message in the same chunk may authenticate the client.
+    // An earlier message in the same chunk may authenticate the client and raise the limit.
     if (this.#isTooLarge()) {
       setImmediate(() => {
         this.check();
@@ -84,7 +84,7 @@ export class UnfinishedMessage {
       this.#timer?.refresh();
       return;
     }
-    const message = `A message has to be whole within ${requestTimeoutMs / 1000} s.`;
+    const message = `A message must be complete within ${requestTimeoutMs / 1000} s.`;
     this.#parts.refuse(1008, new Failure('invalid', message, { limit: 'request_time' }));
   }
 

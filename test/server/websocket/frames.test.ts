@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { FrameFollower } from '../../../src/server/websocket/frames.ts';
+import { FrameCounter } from '../../../src/server/websocket/frames.ts';
 import { frame, opcodes } from './socket-rig.ts';
 
 suite('the frame counter of a websocket', () => {
@@ -11,7 +11,7 @@ suite('the frame counter of a websocket', () => {
     const cuts = fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 9 });
     fc.assert(
       fc.property(fc.array(message, { minLength: 1, maxLength: 3 }), cuts, (messages, sizes) => {
-        // The bytes behind which nothing is unfinished, and what each place belongs to.
+        // The positions between messages, and the frame of each byte.
         const frames: Buffer[] = [];
         const ends = [0];
         let length = 0;
@@ -29,7 +29,7 @@ suite('the frame counter of a websocket', () => {
           }
           ends.push(length);
         }
-        const follower = new FrameFollower();
+        const follower = new FrameCounter();
         const all = Buffer.concat(frames);
         for (let at = 0, cut = 0; at < all.length; cut += 1) {
           const end = Math.min(all.length, at + (sizes[cut % sizes.length] ?? 1));
@@ -45,7 +45,7 @@ suite('the frame counter of a websocket', () => {
   });
 
   test('reads the announced length from the header', () => {
-    const follower = new FrameFollower();
+    const follower = new FrameCounter();
     follower.read(frame(opcodes.text, 'x'.repeat(1_000), { fin: false }));
     assert.equal(follower.contentBytes, 1_000);
     follower.read(Buffer.from([0x80, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0]));

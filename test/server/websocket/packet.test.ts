@@ -20,7 +20,7 @@ function bytesOf(bytes: Buffer | string): Body {
   return { kind: 'bytes', bytes: Buffer.from(bytes) };
 }
 
-/** A file of some bytes that is read a few at a time, and says whether it was closed. */
+/** A file source that reads a few bytes at a time, and records `close`. */
 function fileOf(bytes: Buffer, atOnce = 7) {
   const state = { closed: 0 };
   const file: FileSource = {
@@ -36,7 +36,7 @@ function fileOf(bytes: Buffer, atOnce = 7) {
   return { file, state };
 }
 
-/** The packet of an answer, with its content as the client gets it. */
+/** Returns the packet of an answer after serialising and parsing it. */
 async function contentPacket(reply: Reply) {
   const { content, content_base64: base64, ...packet } = await packetOf(reply);
   return {
@@ -79,7 +79,7 @@ suite('a response as a websocket packet', () => {
     ['a byte-order mark', Buffer.from([0xef, 0xbb, 0xbf, 0x61]), '\ufeffa'],
     ['NUL and controls', Buffer.from([0, 27, 13, 10]), '\0\x1b\r\n'],
     ['latin1', Buffer.from('hällo', 'latin1'), undefined],
-    ['half a character', Buffer.from('😀').subarray(0, 3), undefined],
+    ['an incomplete character', Buffer.from('😀').subarray(0, 3), undefined],
     ['an encoded surrogate', Buffer.from([0xed, 0xa0, 0x80]), undefined],
     ['bytes', Buffer.from([0xff, 0xfe, 0, 1]), undefined],
   ];
@@ -121,7 +121,7 @@ suite('a response as a websocket packet', () => {
     assert.equal(state.closed, 1);
   });
 
-  test('is refused for a file that has become shorter, and closes the file', async () => {
+  test('is refused if the file was truncated, and closes the file', async () => {
     const { file, state } = fileOf(Buffer.from('012'));
     const body: Body = { kind: 'file', file, parts: [{ first: 0, last: 9 }], bytesLength: 10 };
     await assert.rejects(contentPacket(replyOf(body)), { code: 'unavailable' });
@@ -130,7 +130,7 @@ suite('a response as a websocket packet', () => {
 });
 
 suite('content of more than 16 MiB', () => {
-  const refusal = { code: 'too_large', message: /fetch it by HTTP/ };
+  const refusal = { code: 'too_large', message: /Fetch it over HTTP/ };
 
   test('of a file is refused before it is read', async () => {
     const { file, state } = fileOf(Buffer.alloc(0));
@@ -141,7 +141,7 @@ suite('content of more than 16 MiB', () => {
   });
 
   for (const bytesLength of [16 * mib + 1, undefined]) {
-    test(`of a stream ${bytesLength ? 'that says so' : 'without end'} is refused, and the stream let go of`, async () => {
+    test(`of a stream ${bytesLength ? 'of known length' : 'without end'} is refused, and destroys the stream`, async () => {
       const chunk = Buffer.alloc(mib);
       let made = 0;
       const stream = new Readable({

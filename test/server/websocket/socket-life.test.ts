@@ -46,7 +46,7 @@ suite('a websocket client', () => {
       t.mock.timers.tick(pingMs);
       await pinged;
       if (ping === 0) assert.equal((await silent.next()).opcode, opcodes.ping);
-      // The pong comes before what is sent after it.
+      // The server reads the pong before the next message.
       websocket.send('{}');
       await once(websocket, 'message');
     }
@@ -73,12 +73,12 @@ suite('a websocket client', () => {
     const closed = closing(websocket);
     websocket.pause();
     for (let at = 0; at < 60; at += 1) websocket.send(contentOf(site, '/large'));
-    // Answered one after the other: when this one is, those above have been sent or dropped.
+    // The server answers in order: after this answer, those above have been sent or dropped.
     const other = await site.socket(site.adminKey);
     for (let at = 0; at < 60; at += 1)
       assert.equal((await other.call(status, {})).error, undefined);
     websocket.resume();
-    assert.deepEqual(await closed, [1013, 'Answers are not being read fast enough.']);
+    assert.deepEqual(await closed, [1013, 'The client reads its answers too slowly.']);
     assert.equal(site.logged().match(/websocket_unread/g)?.length, 1);
   });
 
@@ -93,7 +93,7 @@ suite('a websocket client', () => {
       while (websocket.bufferedAmount > 0 && !isTold()) await new Promise(setImmediate);
     }
     websocket.resume();
-    assert.deepEqual(await closed, [1008, 'There are too many pings.']);
+    assert.deepEqual(await closed, [1008, 'The client sends too many pings.']);
     assert.equal((await site.call(status, {})).status, 200);
   });
 });
@@ -148,24 +148,24 @@ suite('a frame that breaks the protocol', () => {
     ['of control in fragments', frame(opcodes.ping, 'x', { fin: false }), 1002],
     ['of a reserved opcode', frame(3, envelope), 1002],
     ['of a reserved control opcode', frame(11, ''), 1002],
-    ['compressed, though nobody agreed to it', frame(opcodes.text, 'x', { rsv: 4 }), 1002],
+    ['compressed without negotiation', frame(opcodes.text, 'x', { rsv: 4 }), 1002],
     ['with a reserved bit', frame(opcodes.text, envelope, { rsv: 1 }), 1002],
     ['that continues nothing', frame(opcodes.continuation, envelope), 1002],
     [
-      'that begins anew inside of a message',
+      'that begins a message inside another',
       Buffer.concat([frame(opcodes.text, '{', { fin: false }), frame(opcodes.text, '}')]),
       1002,
     ],
     ['of text that is not UTF-8', frame(opcodes.text, Buffer.from([0x22, 0xff, 0x22])), 1007],
-    ['of close with half a code', frame(opcodes.close, 'x'), 1002],
-    ['of close with a code that is none', frame(opcodes.close, Buffer.from([3, 237])), 1002],
+    ['of close with one byte of a code', frame(opcodes.close, 'x'), 1002],
+    ['of close with an undefined code', frame(opcodes.close, Buffer.from([3, 237])), 1002],
     [
-      'of more than 16 MiB, by its own account',
+      'that announces more than 16 MiB',
       Buffer.from([0x81, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4]),
       1009,
     ],
     [
-      'of a length past all numbers',
+      'of a length of more than 2^53',
       Buffer.from([0x81, 0xff, 255, 255, 255, 255, 255, 255, 255, 255, 1, 2, 3, 4]),
       1009,
     ],
@@ -213,7 +213,7 @@ test('a malformed upgrade is refused, and the server goes on', async (t) => {
   const cases: readonly (readonly [title: string, request: string, status: RegExp])[] = [
     ['no key', upgradeRequest({ 'Sec-WebSocket-Key': undefined }, line), / 400 /],
     ['a key of 15 bytes', upgradeRequest({ 'Sec-WebSocket-Key': 'YWJj' }, line), / 400 /],
-    ['a key that is none', upgradeRequest({ 'Sec-WebSocket-Key': '%' }, line), / 400 /],
+    ['a malformed key', upgradeRequest({ 'Sec-WebSocket-Key': '%' }, line), / 400 /],
     ['no version', upgradeRequest({ 'Sec-WebSocket-Version': undefined }, line), / 400 /],
     [
       'another version',
@@ -226,9 +226,9 @@ test('a malformed upgrade is refused, and the server goes on', async (t) => {
       / 405 /,
     ],
     ['another place', upgradeRequest({}, 'GET /app/svc1/health HTTP/1.1'), / 404 /],
-    ['a place of the site', upgradeRequest({}, 'GET /svc1/ws HTTP/1.1'), / 404 /],
-    ['a path that is none', upgradeRequest({}, 'GET /app/svc1/../svc1/ws HTTP/1.1'), / 400 /],
-    ['a wrong key of ours', upgradeRequest({ apikey: 'wmk_wrong' }, line), / 401 /],
+    ['a path outside the base', upgradeRequest({}, 'GET /svc1/ws HTTP/1.1'), / 404 /],
+    ['a path with dot segments', upgradeRequest({}, 'GET /app/svc1/../svc1/ws HTTP/1.1'), / 400 /],
+    ['a wrong API key', upgradeRequest({ apikey: 'wmk_wrong' }, line), / 401 /],
     ['no Host', upgradeRequest({ Host: undefined }, line), / 400 /],
     ['two Hosts', upgradeRequest({ host: 'evil.example' }, line), / 400 /],
     [

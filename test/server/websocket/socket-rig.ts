@@ -15,13 +15,13 @@ export const opcodes = {
   pong: 10,
 } as const;
 
-/** A frame as it travels. */
+/** A received frame. */
 export interface Frame {
   readonly opcode: number;
   readonly payload: Buffer;
 }
 
-/** A frame of a client (RFC 6455 §5.2), with what may be wrong in it. */
+/** Makes a frame of a client (RFC 6455 §5.2), valid or with the given errors. */
 export function frame(
   opcode: number,
   payload: Buffer | string,
@@ -40,7 +40,7 @@ export function frame(
   return Buffer.concat([head, mask, maskedBytes]);
 }
 
-/** The request of a websocket, in which fields may be replaced or, by undefined, left out. */
+/** Makes the handshake request of a websocket; `undefined` removes a field. */
 export function upgradeRequest(
   fields: Readonly<Record<string, string | undefined>> = {},
   line = 'GET /svc1/ws HTTP/1.1',
@@ -59,7 +59,7 @@ export function upgradeRequest(
   return `${line}\r\n${lines.join('')}\r\n`;
 }
 
-/** A websocket client that sends whatever bytes it is told to. */
+/** A websocket client that sends arbitrary bytes. */
 export interface RawClient {
   send(bytes: Buffer): void;
   /** Resolves to the next frame of the server; rejects when the connection ends before. */
@@ -68,7 +68,7 @@ export interface RawClient {
   readonly closed: Promise<number | undefined>;
 }
 
-/** Opens a websocket over a socket of its own. */
+/** Opens a websocket over its own socket. */
 export async function openRaw(t: Pick<TestContext, 'after'>, port: number): Promise<RawClient> {
   const socket = connect(port, '127.0.0.1');
   t.after(() => socket.destroy());
@@ -125,18 +125,18 @@ function readFrame(held: Buffer): { readonly frame: Frame; readonly bytes: numbe
   return { frame: { opcode: first & 15, payload: held.subarray(at, bytes) }, bytes };
 }
 
-/** A source that answers when it is told to. */
+/** A source that answers when the test says so. */
 export interface HeldSource {
   readonly url: string;
-  /** Requests that are waiting for their answer. */
+  /** The number of requests that wait for an answer. */
   readonly waiting: readonly string[];
   /** Resolves when a number of requests are waiting. */
   reached(count: number): Promise<void>;
-  /** Answers all that are waiting, and from then on everything at once. */
+  /** Answers all waiting requests, and later ones at once. */
   release(): void;
 }
 
-/** Starts a source for content.fetch whose answers are held back. */
+/** Starts a source for content.fetch that delays its answers. */
 export async function startHeldSource(t: Pick<TestContext, 'after'>): Promise<HeldSource> {
   const responses: ServerResponse[] = [];
   const waiting: string[] = [];
@@ -169,7 +169,7 @@ export async function startHeldSource(t: Pick<TestContext, 'after'>): Promise<He
   };
 }
 
-/** The code and reason with which a websocket ends. */
+/** Resolves to the code and reason of the close. */
 export async function closing(websocket: WebSocket): Promise<readonly [number, string]> {
   const [code, reason] = (await once(websocket, 'close')) as [number, Buffer];
   return [code, reason.toString()];

@@ -8,7 +8,7 @@ import { closing, startHeldSource } from './socket-rig.ts';
 const rule = 'svc1.userinterface';
 const status = 'svc1.server.status';
 
-/** A site with pages that wait for their source as long as a test wants. */
+/** A site with pages from a source that delays its answers. */
 async function startWithSource(t: TestContext) {
   const source = await startHeldSource(t);
   const site = await startSite(t, {
@@ -23,7 +23,7 @@ async function startWithSource(t: TestContext) {
   return { site, source, ask };
 }
 
-/** Sends text as it is; resolves to the next answer. */
+/** Sends a text; resolves to the next answer. */
 async function answerTo({ websocket }: TestSocket, text: string): Promise<Answer> {
   websocket.send(text);
   const [data] = (await once(websocket, 'message')) as [Buffer];
@@ -58,17 +58,17 @@ suite('an envelope over a websocket', () => {
     ['null', 'null', 'invalid'],
     ['no operation', '{"v":{}}', 'invalid', 'a'],
     ['an empty operation', '{"a":""}', 'invalid', 'a'],
-    ['an operation that is no text', '{"a":7}', 'invalid', 'a'],
+    ['an operation that is not a string', '{"a":7}', 'invalid', 'a'],
     ['an unknown operation', '{"a":"svc1.userinterface.fly"}', 'not_found'],
     ['a name of Object', '{"a":"constructor"}', 'not_found'],
     ['input that is a list', '{"a":"svc1.server.status","v":[]}', 'invalid', 'v'],
-    ['input that is a text', '{"a":"svc1.server.status","v":"x"}', 'invalid', 'v'],
-    ['a vk that is no text', '{"a":"svc1.server.status","vk":7}', 'invalid', 'vk'],
+    ['input that is a string', '{"a":"svc1.server.status","v":"x"}', 'invalid', 'v'],
+    ['a vk that is not a string', '{"a":"svc1.server.status","vk":7}', 'invalid', 'vk'],
     ['an empty vk', '{"a":"svc1.server.status","vk":""}', 'invalid', 'vk'],
-    ['a qk that is no text', '{"a":"svc1.server.status","qk":{}}', 'invalid', 'qk'],
+    ['a qk that is not a string', '{"a":"svc1.server.status","qk":{}}', 'invalid', 'qk'],
     ['too deep an input', `{"a":"${status}","v":${deep(70)}}`, 'too_large', 'v'],
     ['too deep an id', `{"a":"${status}","id":${deep(70)}}`, 'too_large', 'id'],
-    // So deep that it could not be written again.
+    // Too deep for JSON.stringify.
     ['an id of a million levels', `{"a":"x","id":${deep(5_000_000)}}`, 'too_large', 'id'],
   ];
   test('that is not valid is refused, and the next one is answered', async (t) => {
@@ -118,7 +118,8 @@ test('at most 64 requests of a websocket run at a time, and each is answered', a
   const socket = await site.socket();
   const asked = Array.from({ length: 300 }, (_, at) => ask(socket, `/far/${at}`));
   await source.reached(64);
-  // Another connection is not held up by this one's, and its answer comes after all that was begun.
+  // This connection does not delay another one, whose answer comes after all requests here have
+  // begun.
   const other = await site.socket();
   assert.equal((await ask(other, '/near')).data.content, 'near');
   assert.equal(source.waiting.length, 64);
@@ -166,7 +167,7 @@ suite('frames without a valid envelope', () => {
       const v = { path: `/late/${at}`, kind: 'content', content: 'x' };
       websocket.send(JSON.stringify({ a: `${rule}.insert`, v }));
     }
-    assert.deepEqual(await closed, [1003, 'Envelopes are text frames.']);
+    assert.deepEqual(await closed, [1003, 'Send envelopes in text frames.']);
     const { data } = await site.call(status, {});
     assert.equal(data.counts.rules, 0);
   });
@@ -257,7 +258,7 @@ async function startBroken(
 ): Promise<{ site: TestSite; ask: () => Promise<Answer> }> {
   const site = await startSite(t, {
     ini: '[fetch]\nallow_private = 127.0.0.0/8\n',
-    // A port that nobody listens on.
+    // No server listens on this port.
     rules: [{ path: '/far', kind: 'content.fetch', enginedata: { source: 'http://127.0.0.1:1/' } }],
   });
   const socket = await site.socket();

@@ -13,13 +13,13 @@ function range(first: number, last: number): readonly number[] {
   return Array.from({ length: last - first + 1 }, (_, at) => first + at);
 }
 
-/** A websocket to a server in a process of its own. */
+/** Opens a websocket to a server in its own process. */
 async function connect(t: TestContext, url: string, apikey: string): Promise<WebSocket> {
   const websocket = new WebSocket(`${url.replace('http', 'ws')}/svc1/ws`, { headers: { apikey } });
   t.after(() => {
     websocket.terminate();
   });
-  // The server at the other end may be killed.
+  // The test may kill the server.
   websocket.on('error', () => undefined);
   await once(websocket, 'open');
   return websocket;
@@ -36,7 +36,7 @@ suite('a subscriber that reconnects with the seq of its last packet', () => {
       const socket = await site.socket(site.adminKey);
       const from = got.at(-1) ?? before;
       const subscriber = await subscribe(socket, { from_seq: from });
-      // More than asked for may have come each time: no more is waited for than there is.
+      // More packets may have arrived than requested: wait for the missing ones only.
       const left = before + pages.length - from;
       await subscriber.until(({ length }) => length >= Math.min(cutAfter, left));
       got.push(...subscriber.seqs());
@@ -54,7 +54,7 @@ suite('a subscriber that reconnects with the seq of its last packet', () => {
     let served = await startServed(t, iniFile);
     const { adminKey: apikey } = served;
     const got: number[] = [];
-    /** Reads and writes until the server is gone, which it is in the middle of it. */
+    /** Reads and writes until the server stops, in the middle of both. */
     const followUntilGone = async (signal: NodeJS.Signals): Promise<readonly [number, string]> => {
       const websocket = await connect(t, served.url, apikey);
       const closed = closing(websocket);
@@ -92,7 +92,7 @@ suite('a subscriber that reconnects with the seq of its last packet', () => {
   });
 });
 
-/** Inserts pages, some at a time, until nobody answers any more. */
+/** Inserts pages in batches until the server stops answering. */
 async function writeUntilGone({ url }: Served, apikey: string): Promise<void> {
   await Promise.all(
     range(1, 8).map(async (lane) => {

@@ -14,7 +14,7 @@ import { closing } from './socket-rig.ts';
 
 const rule = 'svc1.userinterface';
 
-/** Puts other lines in the place of some of the ini file, which then counts. */
+/** Replaces lines of the ini file and reloads it. */
 async function reload({ iniFile, waymark }: TestSite, before: string, after: string) {
   const ini = await readFile(iniFile, 'utf8');
   assert.ok(ini.includes(before));
@@ -65,7 +65,7 @@ suite('subscribing', () => {
     const more = await site.socket(site.adminKey);
     await assert.rejects(subscribe(more), { code: 'unavailable' });
     assert.match(site.logged(), /"?subscriptions"?/);
-    // One that goes makes room, and none of the others has suffered.
+    // The end of one subscription makes room for another; the others continue.
     full.websocket.close();
     await once(full.websocket, 'close');
     const subscriber = await subscribe(more);
@@ -107,7 +107,7 @@ suite('a subscriber that may no longer read', () => {
       const closed = closing(socket.websocket);
       const subscribers = [await subscribe(socket), await subscribe(socket, { path: '/none' })];
       await revoke(id);
-      assert.deepEqual(await closed, [1008, 'The changes may not be read any more.']);
+      assert.deepEqual(await closed, [1008, 'The caller may no longer read the changes.']);
       for (const { errors, packets } of subscribers) {
         assert.deepEqual(packets, []);
         assert.deepEqual(
@@ -171,7 +171,7 @@ suite('a subscriber that may no longer read', () => {
 
 suite('a subscriber that reads slowly', () => {
   const pingMs = 30_000;
-  /** A subscriber that does not read, and one that has read all that the other has not. */
+  /** A subscriber that does not read, and another that has read every packet. */
   async function startSlow(t: TestContext, count: number, content: string) {
     const site = await startSite(t);
     const slow = await site.socket(site.adminKey);
@@ -199,12 +199,12 @@ suite('a subscriber that reads slowly', () => {
     const pinged = once(quick.websocket, 'ping');
     t.mock.timers.tick(pingMs);
     await pinged;
-    // The pong comes before what is sent after it.
+    // The server reads the pong before the next message.
     await quick.call('svc1.server.status', {});
     t.mock.timers.tick(pingMs);
     await quick.call('svc1.server.status', {});
     slow.websocket.resume();
-    assert.deepEqual(await closed, [1013, 'Answers are not being read fast enough.']);
+    assert.deepEqual(await closed, [1013, 'The client reads its answers too slowly.']);
     const got = subscribers[0].seqs();
     assert.ok(got.length < 12, `${got.length} of 15 packets of 2 MiB were held for it`);
     assert.deepEqual(got, subscribers[1].seqs().slice(0, got.length), 'without a gap');

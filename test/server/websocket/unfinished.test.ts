@@ -9,7 +9,7 @@ import { closing, frame, opcodes, openRaw } from './socket-rig.ts';
 const insert = 'svc1.userinterface.insert';
 const pieceBytes = 60_000;
 const piece = 'x'.repeat(pieceBytes);
-/** Pieces of a message that nobody may send without a key, and of one that everybody may. */
+/** Pieces of a message that is too large without a key, and of one that is not. */
 const [tooMany, many] = [5, 4];
 
 const insertOf = (bytes: number) =>
@@ -31,7 +31,7 @@ suite('an incomplete message', () => {
       const { websocket } = await site.socket(key);
       const closed = closing(websocket);
       websocket.send(insertOf(1 << 20));
-      assert.deepEqual(await closed, [1009, 'A message may have 262144 bytes.']);
+      assert.deepEqual(await closed, [1009, 'A message has at most 262144 bytes.']);
     }
     assert.match(site.logged(), /content_size/);
     const raw = await openRaw(t, site.port);
@@ -68,7 +68,7 @@ suite('an incomplete message', () => {
 
   test('must be complete within 60 s; an idle websocket has no time-out', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    // The site stops by real time.
+    // The site uses real timers to stop.
     t.after(() => {
       t.mock.timers.reset();
     });
@@ -89,7 +89,7 @@ suite('an incomplete message', () => {
       assert.equal((await client.next()).opcode, opcodes.pong);
     assert.match((await idle.next()).payload.toString(), /"id":1/);
     t.mock.timers.tick(59_000);
-    // Another one begins in the piece in which the first one ends.
+    // The next message begins in the last piece of this one.
     again.send(Buffer.concat([rest, half]));
     assert.match((await again.next()).payload.toString(), /"id":1/);
     t.mock.timers.tick(1_000);
@@ -102,7 +102,7 @@ suite('an incomplete message', () => {
   });
 });
 
-/** Sends a body of which the end is missing; resolves to the answer, if one comes. */
+/** Sends an incomplete body; resolves to the answer, if there is one. */
 async function postUnfinished(t: TestContext, site: TestSite): Promise<ClientRequest> {
   const sent = request(`${site.url}/svc1/userinterface/get`, {
     method: 'POST',
@@ -133,7 +133,7 @@ suite('the memory of unanswered requests', () => {
     const [refused] = (await once(post, 'response')) as [IncomingMessage];
     assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '1']);
 
-    // Small messages, and callers with a key, are answered all the same.
+    // Small messages, and callers with a key, still get answers.
     const { websocket } = await site.socket(site.adminKey);
     websocket.send(insertOf(8 << 20));
     const [answer] = (await once(websocket, 'message')) as [Buffer];
