@@ -43,7 +43,7 @@ import { Deliverer } from './webhooks/deliverer.ts';
 import { createReports } from './webhooks/reports.ts';
 import { createSecret } from './webhooks/sign.ts';
 
-/** What lives as long as the process, whatever the configuration. */
+/** Everything that lives as long as the process and does not depend on the configuration. */
 export interface AppContext {
   readonly store: Store;
   readonly logs: Logs;
@@ -65,27 +65,27 @@ export interface AppContext {
   readonly started: string;
 }
 
-/** Everything under one configuration, with what has to be closed when it is replaced. */
+/** Everything that depends on one configuration; a reload replaces and closes it. */
 export interface AppInstance {
   readonly serving: Serving;
-  /** Makes an attempt at a delivery. */
+  /** Makes one attempt at a delivery. */
   readonly attempt: DeliveryAttempt;
-  /** What is in memory of files and envelopes. */
+  /** The memory of its caches. */
   memory(): readonly CacheUse[];
-  /** Lets what is under way end, then closes everything. */
+  /** Waits until running requests have ended, then closes everything. */
   close(): Promise<void>;
-  /** Breaks off what other servers are asked for: nobody waits for it any more. */
+  /** Aborts requests to other servers, for whose responses nobody waits any more. */
   cut(): void;
 }
 
-/** The names of all engines that a configuration knows. */
+/** The names of all engines: the built-in ones and those of the configuration. */
 export function engineNames(config: Config): ReadonlySet<string> {
   return new Set([...builtInEngines, ...config.engines.map(({ name }) => name)]);
 }
 
-/** Builds what answers requests under a configuration: nothing of it changes afterwards. */
-export function compose(config: Config, foundation: AppContext): AppInstance {
-  const { store, publicFiles, ownFiles, storedPages, wrongKeys } = foundation;
+/** Creates the immutable instance that answers requests with a configuration. */
+export function compose(config: Config, context: AppContext): AppInstance {
+  const { store, publicFiles, ownFiles, storedPages, wrongKeys } = context;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now });
   const dialler = createDialler(config.fetch);
@@ -94,21 +94,21 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
     builtInPage: publicFiles.page({ base, nonce: '' }),
     ownFiles,
   });
-  const fetch = composeFetch(config, foundation, dialler);
-  const visitors = createVisitors({ config, now, log: foundation.logs.log });
-  const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
+  const fetch = composeFetch(config, context, dialler);
+  const visitors = createVisitors({ config, now, log: context.logs.log });
+  const site = createSite({ rules: context.rules, disk, stored: storedPages, generic, fetch });
   const authenticate = createAuthenticate({
     keys: store,
     anonymous: config.auth.anonymous,
     keyRate: config.auth.keyRate,
     wrongKeys,
   });
-  const operations = composeOperations(config, foundation, {
+  const operations = composeOperations(config, context, {
     site,
     authenticate,
     visitors,
   });
-  const execute = createExecute(operations, foundation);
+  const execute = createExecute(operations, context);
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
@@ -116,9 +116,9 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
       config,
       site,
       refresh: () => {
-        foundation.rules.refresh();
+        context.rules.refresh();
       },
-      seq: () => foundation.rules.seq(),
+      seq: () => context.rules.seq(),
       execute,
       authenticate,
       visitors,
@@ -127,12 +127,12 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
       },
       publicFiles,
       ownFiles,
-      metricsText: foundation.metricsText,
+      metricsText: context.metricsText,
       publicAnswers,
       indexPages: createIndexPages({ base, engines: config.engines, publicFiles }),
       documents: createDocuments({
         operations,
-        version: foundation.version,
+        version: context.version,
         base,
         publicUrl,
         anonymous: config.auth.anonymous,
@@ -140,7 +140,7 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
     },
     attempt: createAttempt({
       dialler: hookDialler,
-      userAgent: `Waymark/${foundation.version}`,
+      userAgent: `Waymark/${context.version}`,
       now,
       monotonicMs: () => performance.now(),
     }),
@@ -155,7 +155,7 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
   };
 }
 
-/** Fetched content: the source, the cache in front of it, and compression in front of both. */
+/** Fetched content: compression in front of the cache, in front of the source. */
 function composeFetch(
   config: Config,
   { answers, responseCompressor, emit, sourceHealth: health }: AppContext,
@@ -174,7 +174,7 @@ function composeFetch(
 
 function composeOperations(
   config: Config,
-  foundation: AppContext,
+  context: AppContext,
   {
     site,
     authenticate,
@@ -185,7 +185,7 @@ function composeOperations(
     readonly visitors: Visitors;
   },
 ): readonly Operation[] {
-  const { store } = foundation;
+  const { store } = context;
   const { base, publicUrl, data } = config.server;
   return bindOperations(definitions, {
     store,
@@ -193,7 +193,7 @@ function composeOperations(
     now,
     randomBytes,
     newSecret: () => createSecret(randomBytes),
-    log: foundation.logs.log,
+    log: context.logs.log,
     node: config.node,
     engines: engineNames(config),
     allowPrivate: config.fetch.allowPrivate,
@@ -203,35 +203,35 @@ function composeOperations(
     namesOrigin: (origin) => namesOrigin(config, origin),
     revertInThread: (request) => writeInThread(data, 'revert', request),
     importInThread: (request) => writeInThread(data, 'import', request),
-    cache: foundation.answers,
+    cache: context.answers,
     authenticate,
     status: {
-      version: foundation.version,
-      started: foundation.started,
+      version: context.version,
+      started: context.started,
       counts: () => store.counts(),
       webhooks: createWebhookState(store, {
         node: config.node,
         localAddress: config.webhook.localAddress,
       }),
-      configuration: foundation.status,
-      certificates: foundation.certificates,
-      memory: foundation.memory,
+      configuration: context.status,
+      certificates: context.certificates,
+      memory: context.memory,
     },
   });
 }
 
-/** Makes what delivers the webhooks of a data folder, under the configuration of each moment. */
+/** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */
 export function createDeliverer(
   folder: string,
   { store, emit, logs: { log } }: AppContext,
-  composition: () => AppInstance,
+  instance: () => AppInstance,
 ): Deliverer {
   return new Deliverer({
     store,
     log,
-    attempt: (...given) => composition().attempt(...given),
+    attempt: (...args) => instance().attempt(...args),
     settings: () => {
-      const { webhook, node } = composition().serving.config;
+      const { webhook, node } = instance().serving.config;
       return { ...webhook, node };
     },
     claim: () => claimFolder(folder, { pid: process.pid }, 'deliver'),

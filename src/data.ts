@@ -6,8 +6,8 @@ import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
 /**
- * Opens the store of a data folder, for the server or for a command that works on the folder
- * itself; `readOnly` for a folder that cannot be written. Rejects as openStore does.
+ * Opens the store of a data folder, for the server or for a command; `readOnly` for a folder that
+ * cannot be written. Rejects as openStore does.
  */
 export function openData(
   folder: string,
@@ -17,23 +17,21 @@ export function openData(
 }
 
 /**
- * Opens the data that a configuration names, for a command that makes none: a folder without data
- * is a slip, and is left alone. Rejects with `not_found` then, else as openData does.
+ * Opens the data of a configuration for a command that must not create a data folder. Rejects with
+ * `not_found` for a folder without data, or as openData does.
  */
 export async function openExistingData({ server }: Config): Promise<Store> {
   await requireData(server.data);
   return openData(server.data);
 }
 
-/**
- * As openExistingData, for a command that only reads: also where the folder cannot be written.
- */
+/** As openExistingData, for a command that only reads: the folder need not be writable. */
 export async function openDataToRead({ server }: Config): Promise<Store> {
   await requireData(server.data);
   return openData(server.data, { readOnly: !(await isWritable(server.data)) });
 }
 
-/** Rejects with `not_found` where a folder has no data; `hint` says what to do then. */
+/** Rejects with `not_found` if a folder has no data; the message ends with `hint`. */
 export async function requireData(folder: string, hint = ''): Promise<void> {
   if (await holdsData(folder)) return;
   throw new Failure('not_found', `there is no data in ${folder} yet${hint}`);

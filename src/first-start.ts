@@ -12,7 +12,7 @@ import { importRecords } from './api/transfer/import.ts';
 import { addKey } from './api/keys/keys.ts';
 import { createSecret } from './webhooks/sign.ts';
 
-/** `[server] import`: rules and hooks for a data folder that has none yet. */
+/** Imports the file of `[server] import` into an empty data folder. */
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
   const file = config.server.import;
   if (file === undefined || store.seq() > 0) return;
@@ -28,11 +28,11 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
     }
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'invalid') throw error;
-    throw new Failure('invalid', `Cannot import ${file}, nothing was imported: ${error.message}`);
+    throw new Failure('invalid', `Cannot import ${file}; nothing was imported: ${error.message}`);
   }
 }
 
-/** An admin key for a data folder that has no key yet; undefined where there is one. */
+/** Creates an admin key in a data folder without keys; resolves to undefined if there is a key. */
 export async function makeFirstKey(store: Store): Promise<string | undefined> {
   if (store.counts().keys > 0) return undefined;
   const parts = { store, newId, randomBytes, now };

@@ -38,24 +38,24 @@ import type { Deliverer } from './webhooks/deliverer.ts';
 
 /** A running Waymark. */
 export interface Waymark {
-  /** Where it can be reached, one URL a listener. */
+  /** The URLs of its listeners. */
   readonly addresses: readonly string[];
-  /** The admin key that was made because there was none: nothing can show it again. */
+  /** The admin key that a first start has created; it cannot be shown again. */
   readonly firstKey: string | undefined;
   /**
-   * Takes over a configuration that was read again: the next request sees it, those under way keep
-   * theirs. A broken one changes nothing but what server.status says.
+   * Uses a changed configuration for the next requests; running requests keep the old one. An
+   * invalid one changes only what server.status reports.
    */
   reload(result: ConfigResult): void;
-  /** Ends requests in flight, or cuts them after the grace; resolves to how many were cut. */
+  /** Lets running requests end for `graceMs`, then cuts them off; resolves to how many were cut. */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
 }
 
 const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
 
 /**
- * Starts serving. Rejects with a Failure of one clear line: the data folder is in use, locked or
- * foreign, a port is taken, the rules to import have mistakes. Nothing is left open then.
+ * Starts the server. Rejects with a Failure, and leaves nothing open, if the data folder is in use,
+ * locked or not Waymark's, a port is taken, or the rules to import have mistakes.
  */
 export async function startWaymark(
   config: Config,
@@ -68,7 +68,7 @@ export async function startWaymark(
     const running = await startServing(config, logs, { store, isPrimary: true, hasFastPath });
     return {
       addresses: running.addresses,
-      // Last of all: a key that was made at a start that failed would never be shown.
+      // Last: a key that is created before a failure of the start would never be shown.
       firstKey: await makeFirstKey(store),
       reload: (result) => {
         running.reload(result);
@@ -85,16 +85,16 @@ export async function startWaymark(
   }
 }
 
-/** A data folder that is this process's to serve, with everything in it that has to be there. */
+/** A data folder that this process has claimed and prepared. */
 interface PreparedData {
   readonly store: Store;
-  /** Closes the store and gives the folder back. */
+  /** Closes the store and releases the folder. */
   release(): Promise<void>;
 }
 
 /**
- * Claims a data folder and imports what belongs into an empty one. Rejects as startWaymark does,
- * and leaves nothing open then.
+ * Claims a data folder, and imports the first rules into an empty one. Rejects as startWaymark
+ * does, and leaves nothing open then.
  */
 export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
   const claim = await claimFolder(config.server.data, { pid: process.pid });
@@ -116,21 +116,21 @@ export async function prepareData(config: Config, logs: Logs): Promise<PreparedD
   }
 }
 
-/** Requests being answered, in this process. */
+/** The server of this process. */
 export interface Running {
   readonly addresses: readonly string[];
-  /** As Waymark.reload. */
+  /** See Waymark.reload. */
   reload(result: ConfigResult): void;
-  /** How the metrics of this process stand. */
+  /** The current metrics of this process. */
   metrics(): readonly Metric[];
-  /** As Waymark.stop, but for the store, which stays open; resolves to how many were cut off. */
+  /** As Waymark.stop, but leaves the store open. */
   stop(graceMs: number): Promise<number>;
 }
 
 /**
- * Opens the ports over a store. Of several processes on the same ports one is the spokesman, who
- * tells the log what happens to all of them; `gather` asks all for their metrics. Rejects with
- * `unavailable` when a port cannot be had.
+ * Listens on the ports with an open store. Of several processes on the same ports, the primary one
+ * logs what concerns all of them, and orders certificates; `gather` collects the metrics of all.
+ * Rejects with `unavailable` if a port cannot be opened.
  */
 export async function startServing(
   config: Config,
@@ -144,7 +144,7 @@ export async function startServing(
   },
 ): Promise<Running> {
   const publicFiles = await loadPublicFiles(publicFolder);
-  const running = new Process({ config, logs, publicFiles, ...given });
+  const running = new ServingProcess({ config, logs, publicFiles, ...given });
   try {
     await running.listen();
     return running;
@@ -154,18 +154,18 @@ export async function startServing(
   }
 }
 
-class Process implements Running {
-  readonly #foundation: AppContext;
+class ServingProcess implements Running {
+  readonly #context: AppContext;
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;
   readonly #pageCompressor: PageCompressor;
   readonly #answers: CacheStore;
-  /** Those of former configurations that still answer somebody. */
-  readonly #former = new Set<AppInstance>();
+  /** Instances of previous configurations with running requests. */
+  readonly #previous = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
-  readonly #measures: ServerMetrics;
+  readonly #metrics: ServerMetrics;
   readonly #deliverer: Deliverer;
-  #composition: AppInstance;
+  #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
   #since = new Date(now()).toISOString();
@@ -187,13 +187,13 @@ class Process implements Running {
   }) {
     this.#isPrimary = isPrimary;
     this.#hasFastPath = hasFastPath;
-    this.#measures = new ServerMetrics({ store, gather, server: () => this.#server });
+    this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.#pageCompressor = createPageCompressor();
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
-    const fetchHealth = new SourceHealth({ monotonicMs, log: logs.log });
-    this.#measures.add(() => fetchHealth.metrics());
-    this.#foundation = {
+    const sourceHealth = new SourceHealth({ monotonicMs, log: logs.log });
+    this.#metrics.add(() => sourceHealth.metrics());
+    this.#context = {
       store,
       logs,
       publicFiles,
@@ -202,27 +202,23 @@ class Process implements Running {
       storedPages: createStoredPages(this.#pageCompressor),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,
-      sourceHealth: fetchHealth,
+      sourceHealth: sourceHealth,
       wrongKeys: createWrongKeys({ now }),
       emit: createEmit({ store, newId, now, by: 'serve', log: logs.log }),
       keyRates: createKeyRates({ monotonicMs }),
       version,
       status: () => this.#configurationState(),
-      metricsText: () => this.#measures.text(),
+      metricsText: () => this.#metrics.text(),
       certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
       memory: () => this.#memory(),
       started: this.#since,
     };
-    this.#composition = compose(config, this.#foundation);
-    this.#deliverer = createDeliverer(
-      config.server.data,
-      this.#foundation,
-      () => this.#composition,
-    );
-    this.#measures.add(() => this.#deliverer.metrics());
-    this.#measures.add(() => this.#answers.metrics());
-    this.#measures.add(() => this.#tls?.metrics() ?? []);
-    this.#measures.add(() => memoryMetrics(this.#memory()));
+    this.#instance = compose(config, this.#context);
+    this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
+    this.#metrics.add(() => this.#deliverer.metrics());
+    this.#metrics.add(() => this.#answers.metrics());
+    this.#metrics.add(() => this.#tls?.metrics() ?? []);
+    this.#metrics.add(() => memoryMetrics(this.#memory()));
     this.#flushing = setInterval(() => {
       logs.access.flush();
     }, accessFlushMs);
@@ -234,17 +230,17 @@ class Process implements Running {
   }
 
   async listen(): Promise<void> {
-    const { log, access } = this.#foundation.logs;
-    const { config } = this.#composition.serving;
+    const { log, access } = this.#context.logs;
+    const { config } = this.#instance.serving;
     const tls = await openTls({ config, log, isPrimary: this.#isPrimary });
     this.#tls = tls;
     this.#server = await startServer(
       {
-        serving: () => this.#composition.serving,
+        serving: () => this.#instance.serving,
         tls,
         log,
         access,
-        metrics: this.#measures.requests,
+        metrics: this.#metrics.requests,
         newId,
         now,
         monotonicMs: () => performance.now(),
@@ -258,53 +254,54 @@ class Process implements Running {
     this.#checkPages();
   }
 
-  /** Looks at all of the data file while the server runs; at its start there was no time for it. */
+  /** Checks all pages of the data file in the background; the start checks only a part of them. */
   #checkPages(): void {
-    const { store, logs } = this.#foundation;
+    const { store, logs } = this.#context;
     store.checkPages().catch((error: unknown) => {
       const isDamage = error instanceof Failure && error.code === 'unavailable';
-      if (isDamage) logs.log.error({}, `${error.message}. Changes are refused until then.`);
-      else logs.log.error({ err: error }, 'The data file could not be checked.');
+      if (isDamage) logs.log.error({}, `${error.message}. The server refuses changes until then.`);
+      else logs.log.error({ err: error }, 'Cannot check the data file.');
     });
   }
 
   metrics(): readonly Metric[] {
-    return this.#measures.metrics();
+    return this.#metrics.metrics();
   }
 
   reload(result: ConfigResult): void {
-    const { logs } = this.#foundation;
+    const { logs } = this.#context;
     const log = this.#isPrimary ? logs.log : silentLog;
     if (!result.ok) {
       this.#problems = result.problems;
       for (const { line, message } of result.problems) {
-        log.error({ line }, `The changed ini file is not used: ${message}`);
+        log.error({ line }, `The server ignores the changed ini file: ${message}`);
       }
       return;
     }
-    const before = this.#composition;
-    const { config } = before.serving;
+    const previous = this.#instance;
+    const { config } = previous.serving;
     this.#restartNeeded = restartNeeded(config, result.config);
     this.#problems = [];
     this.#since = new Date(now()).toISOString();
     const next = configInForce(config, result.config);
-    this.#composition = compose(next, this.#foundation);
+    this.#instance = compose(next, this.#context);
     logs.configure(next.log);
     this.#answers.limit(next.fetch.cacheBytesMax);
     this.#tls?.reload(next.tls.acme);
-    log.info({}, 'The changed ini file is in force.');
-    for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
+    log.info({}, 'The server uses the changed ini file.');
+    for (const name of this.#restartNeeded)
+      log.warn({}, `${name} has changed: restart the server to use it.`);
     this.#warnOfIneffective(next);
-    this.#former.add(before);
+    this.#previous.add(previous);
     const failed = (error: unknown): void => {
-      logs.log.error({ err: error }, 'closing the former configuration failed');
+      logs.log.error({ err: error }, 'Cannot close the previous configuration.');
     };
-    void before.close().then(() => this.#former.delete(before), failed);
+    void previous.close().then(() => this.#previous.delete(previous), failed);
   }
 
   #warnOfIneffective(config: Config): void {
     if (!this.#isPrimary) return;
-    for (const said of ineffectiveSettings(config)) this.#foundation.logs.log.warn({}, said);
+    for (const warning of ineffectiveSettings(config)) this.#context.logs.log.warn({}, warning);
   }
 
   async stop(graceMs: number): Promise<number> {
@@ -313,20 +310,20 @@ class Process implements Running {
     await this.#tls?.close();
     await delivered;
     clearInterval(this.#flushing);
-    // What still comes is for the cache alone, which is about to be closed.
-    for (const one of [this.#composition, ...this.#former]) one.cut();
-    await this.#composition.close();
+    // Content that still arrives is only for the cache, which is closed next.
+    for (const one of [this.#instance, ...this.#previous]) one.cut();
+    await this.#instance.close();
     this.#pageCompressor.close();
     await this.#answers.close();
-    this.#foundation.logs.access.flush();
+    this.#context.logs.access.flush();
     return cut;
   }
 
   #memory(): MemoryUse {
-    const { rules, responseCompressor, store } = this.#foundation;
+    const { rules, responseCompressor, store } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
-      ...this.#composition.memory(),
+      ...this.#instance.memory(),
       this.#pageCompressor.memory(),
       this.#answers.memory(),
       responseCompressor.memory(),

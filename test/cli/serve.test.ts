@@ -191,7 +191,7 @@ suite('waymark serve', () => {
     };
     await askAndLeave('/far/before');
     await writeFile(iniFile, `${ini}timeout = 29s\n`);
-    while (!served.out().includes('is in force'))
+    while (!served.out().includes('uses the changed ini file'))
       await once(served.child.stdout ?? served.child, 'data');
     await askAndLeave('/far/after');
     served.child.kill('SIGTERM');

@@ -229,7 +229,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     await writeFile(iniFile, other.replace('root = site', 'root = site\npath = /shop'));
     await untilLogged('[server] data has changed');
     await writeFile(iniFile, `${other}broken\n`);
-    await untilLogged('is not used');
+    await untilLogged('ignores the changed ini file');
     const [first = 0] = workersOf(served);
     process.kill(first, 'SIGKILL');
     await untilLogged('starting a new one');
@@ -238,7 +238,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     const deadline = Date.now() + 20_000;
     while (!(await bothServe())) assert.ok(Date.now() < deadline, 'no other worker came');
     // It tells what it finds the ini file to be.
-    await untilLogged('is not used', 2);
+    await untilLogged('ignores the changed ini file', 2);
     const headers = { apikey: served.adminKey, connection: 'close' };
     for (let count = 0; count < 8; count += 1) {
       assert.equal(await textOf(`${served.url}/shop/`), '200 x');
@@ -262,9 +262,9 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     const [, second = 0] = workersOf(served);
     process.kill(second, 'SIGSTOP');
     await writeFile(iniFile, ini.replace('root = site', 'root = site\npath = /shop'));
-    await untilLogged('ini file is in force');
+    await untilLogged('uses the changed ini file');
     await writeFile(iniFile, `${ini}broken\n`);
-    await untilLogged('is not used');
+    await untilLogged('ignores the changed ini file');
     process.kill(second, 'SIGCONT');
     const headers = { apikey: served.adminKey, connection: 'close' };
     for (let count = 0; count < 8; count += 1) {
@@ -313,7 +313,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
       assert.ok(Date.now() < deadline, 'not taken over by all');
       inForce = (await textOf(`${served.url}/shop/`)) === '200 x' ? inForce + 1 : 0;
     }
-    assert.equal(served.out().split('ini file is in force').length, 2);
+    assert.equal(served.out().split('uses the changed ini file').length, 2);
   });
 
   test('keep a closed site closed while its ini file is empty or half written', async (t) => {
@@ -333,7 +333,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
       }
     }
     await writeFile(iniFile, `${ini}[log]\nexplain = yes\n`);
-    while (!served.out().includes('is in force')) {
+    while (!served.out().includes('uses the changed ini file')) {
       await once(served.child.stdout ?? served.child, 'data');
     }
     assert.match(await textOf(render), /^401/);
