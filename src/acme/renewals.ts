@@ -192,7 +192,7 @@ export class Renewals {
     try {
       await write();
     } catch (error) {
-      const message = `Cannot save the state of the certificate for ${host}.`;
+      const message = `Cannot update the ACME files of ${host}.`;
       this.#parts.log.error({ err: error, host }, message);
     }
   }

@@ -111,7 +111,7 @@ function createTemplate(
   const parsed = urlOf(url);
   if (parsed === undefined) return undefined;
   const own = Object.entries(headers).filter(([name, value]) => isHookHeader(name, value));
-  const saysAgent = own.some(([name]) => name.toLowerCase() === 'user-agent');
+  const hasUserAgent = own.some(([name]) => name.toLowerCase() === 'user-agent');
   return {
     origin: parsed.origin,
     target: parsed.pathname + parsed.search,
@@ -119,7 +119,7 @@ function createTemplate(
     fields: [
       'Content-Type',
       'application/json',
-      ...(saysAgent ? [] : ['User-Agent', userAgent]),
+      ...(hasUserAgent ? [] : ['User-Agent', userAgent]),
       ...own.flat(),
     ],
   };

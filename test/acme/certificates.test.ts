@@ -107,8 +107,8 @@ suite('certificates from an ACME server', () => {
       3,
       'a key authorization, the key of the account, and that of the certificate',
     );
-    const told = site.logged() + JSON.stringify(await site.status());
-    for (const secret of secrets) assert.ok(!told.includes(secret));
+    const output = site.logged() + JSON.stringify(await site.status());
+    for (const secret of secrets) assert.ok(!output.includes(secret));
     assert.deepEqual(await readdir(join(folder, 'challenges')), []);
   });
 

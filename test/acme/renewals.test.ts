@@ -177,7 +177,7 @@ suite('renewals', () => {
       onWait: (folder) => folder.prepare(),
     });
     assert.equal(orders.length, 2);
-    assert.match(lines.join('\n'), /Cannot save the state of the certificate for shop\.example\./);
+    assert.match(lines.join('\n'), /Cannot update the ACME files of shop\.example\./);
   });
 
   test('of one host do not wait for another host whose orders fail', async (t) => {

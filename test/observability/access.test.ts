@@ -29,7 +29,7 @@ function accessLog(format: AccessFormat, now: () => number = () => 1_735_787_045
   return { log: createAccessLog({ format, sink, now }), written };
 }
 
-/** The lines that entries come to. */
+/** The lines of entries. */
 function linesOf(format: AccessFormat, ...entries: readonly AccessEntry[]): readonly string[] {
   const { log, written } = accessLog(format);
   entries.forEach((one) => {
@@ -42,14 +42,14 @@ function linesOf(format: AccessFormat, ...entries: readonly AccessEntry[]): read
 }
 
 suite('a line of the access log', () => {
-  test('is one for a person', () => {
+  test('is readable in the format pretty', () => {
     assert.deepEqual(linesOf('pretty', entry, { ...entry, cut: true, durationMs: 0 }), [
       '03:04:05.678 200 GET shop.example:8080/a?b=c 1234 B 5.7 ms disk:site 192.0.2.7',
       '03:04:05.678 200 GET shop.example:8080/a?b=c 1234 B 0.0 ms disk:site 192.0.2.7 (cut off)',
     ]);
   });
 
-  test('or one of JSON, with the id of the caller’s key where there is one', () => {
+  test('is an object in the format json, with the id of the key, if any', () => {
     const [plain = '', full = ''] = linesOf('json', entry, { ...entry, cut: true, keyId: 'k1' });
     const fields = {
       ...{ level: 30, time: '2025-01-02T03:04:05.678Z', msg: 'request', address: '192.0.2.7' },
@@ -60,7 +60,7 @@ suite('a line of the access log', () => {
     assert.deepEqual(JSON.parse(full), { ...fields, key: 'k1', cut: true });
   });
 
-  test('of JSON has User-Agent and Referer where they were sent', () => {
+  test('in the format json has User-Agent and Referer, if they were sent', () => {
     const [line = ''] = linesOf('json', {
       ...entry,
       userAgent: 'curl/8.5 "x"',
@@ -70,7 +70,7 @@ suite('a line of the access log', () => {
     assert.deepEqual([agent, referer], ['curl/8.5 "x"', 'https://a.example/']);
   });
 
-  test('or one in the combined format of Apache and nginx', () => {
+  test('is that of Apache and nginx in the format combined', () => {
     const agent = 'Mozilla/5.0 (X11; Linux x86_64)';
     assert.deepEqual(
       linesOf(
@@ -83,7 +83,7 @@ suite('a line of the access log', () => {
           referer: 'http://a.example/b',
           httpVersion: '2.0',
         },
-        // What could not be read as a request.
+        // A malformed request line.
         { ...entry, method: '-', target: '\x16\x03\x01', httpVersion: '', status: 400 },
         { ...entry, userAgent: '"\\\n\x7f\xe9\u20ac', referer: 'x" 200 "' },
       ),
@@ -98,7 +98,7 @@ suite('a line of the access log', () => {
     );
   });
 
-  test('has the time at which its answer was sent', () => {
+  test('has the time of the response', () => {
     let nowMs = 999;
     const { log, written } = accessLog('pretty', () => nowMs);
     for (const next of [1_000, 1_007.9, 59_999, 3_600_000]) {
@@ -130,7 +130,7 @@ suite('a line of the access log', () => {
     '/caf\xe9',
     '/\ud800',
   ];
-  test('holds nothing that could start another one or command a terminal', () => {
+  test('has no line breaks and no control sequences of terminals', () => {
     for (const text of hostile) {
       for (const format of ['pretty', 'json'] as const) {
         for (const name of ['target', 'host', 'method'] as const) {
@@ -151,7 +151,7 @@ suite('a line of the access log', () => {
 });
 
 suite('the access log', () => {
-  test('hands nothing over before somebody asks', () => {
+  test('writes nothing before it is flushed', () => {
     const { log, written } = accessLog('pretty');
     log.flush();
     assert.deepEqual(written, []);
@@ -162,7 +162,7 @@ suite('the access log', () => {
     assert.equal(written.length, 1);
   });
 
-  test('hands over what has become much by itself', () => {
+  test('writes a full buffer without a flush', () => {
     const { log, written } = accessLog('pretty');
     for (let count = 0; count < 1_000; count += 1) log.add(entry);
     assert.ok(written.length > 1 && written.length < 10);
@@ -170,7 +170,7 @@ suite('the access log', () => {
     assert.equal(written.join('').split('\n').length - 1, 1_000);
   });
 
-  test('has a line for every request, as it was sent, and none where it is off', async (t) => {
+  test('has a line for each request as it was sent, and none if it is off', async (t) => {
     const ini = '[disk.site]\nroot = site\n[log]\nformat = json\n';
     const files = { 'site/page.txt': 'a page' };
     const site = await startSite(t, { ini, files });
@@ -214,7 +214,7 @@ test('a request over HTTP has its version, User-Agent and Referer in the access 
     rules: [{ path: '/a', content: 'x' }],
   });
   const headers = { 'User-Agent': 'Robot/1', Referer: 'https://a.example/?key=wmk_secret' };
-  // The second one is answered from what was prepared for the first.
+  // The second response is the one that was prepared for the first.
   for (let time = 0; time < 3; time += 1) await (await fetch(`${site.url}/a`, { headers })).text();
   await site.raw('GET /b HTTP/1.1\r\nHost: x\r\nBad Field: 1\r\n\r\n');
   const lines = site

@@ -5,7 +5,7 @@ import { limitLogMs } from '../../src/observability/limits.ts';
 import { createLimitLog } from '../../src/observability/limit-log.ts';
 import { silentLog } from '../../src/observability/log.ts';
 
-test('a limit has one line a minute, which counts those that had none', () => {
+test('a limit has one line a minute, with the number of cases since the line before', () => {
   const lines: object[] = [];
   let nowMs = 1_000;
   const limits = createLimitLog({
@@ -32,7 +32,7 @@ test('a limit has one line a minute, which counts those that had none', () => {
       message: limitMessages.pipelined,
     },
   ]);
-  // A clock that is set back does not silence it.
+  // A clock that was set back must not suppress lines.
   nowMs = 0;
   limits.passed('ranges', '192.0.2.5');
   assert.equal(lines.length, 5);

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../folder.ts';
 import { readTestConfig, startSite } from '../harness.ts';
 import { serverFolder, startServed } from '../process.ts';
 
-/** Resolves once a file has a text that fits. */
+/** Resolves once the text of a file matches. */
 async function untilHolds(file: string, pattern: RegExp): Promise<string> {
   for (;;) {
     const text = await readFile(file, 'utf8').catch(() => '');
@@ -19,7 +19,7 @@ async function untilHolds(file: string, pattern: RegExp): Promise<string> {
 }
 
 suite('a log file', () => {
-  test('is made with its first line, appended to, and opened again under its name', async (t) => {
+  test('is created at the first line, appended to, and opened again after a rename', async (t) => {
     const path = join(await temporaryFolder(t), 'access.log');
     const failed = (error: Error): void => {
       throw error;
@@ -38,7 +38,7 @@ suite('a log file', () => {
     file.reopen();
   });
 
-  test('that cannot be written says so once, and is tried again', async (t) => {
+  test('that cannot be written is reported once, and opened again later', async (t) => {
     const path = join(await temporaryFolder(t), 'access.log');
     await mkdir(path);
     let nowMs = 0;
@@ -53,7 +53,7 @@ suite('a log file', () => {
     });
     file.write('lost\n');
     await failing.promise;
-    assert.equal(file.writableNeedDrain, true, 'until it is tried again');
+    assert.equal(file.writableNeedDrain, true, 'until the next attempt to open it');
     nowMs += 1_000;
     assert.equal(file.writableNeedDrain, false);
     await rmdir(path);
@@ -64,7 +64,7 @@ suite('a log file', () => {
   });
 });
 
-test('the access log goes to the file that the ini file names, the log does not', async (t) => {
+test('the access log goes to the file of the ini file, the log does not', async (t) => {
   const site = await startSite(t, { ini: '[log]\nfile = access.log\nformat = json\n' });
   const path = join(site.folder, 'access.log');
   await (await fetch(`${site.url}/one`)).text();
@@ -98,7 +98,7 @@ for (const workers of [1, 2]) {
     }
     let count = 0;
     do {
-      // A worker hears of it a moment later.
+      // A worker gets the signal a moment later.
       await ask(`/two-${(count += 1)}`);
       await nextTurn();
     } while (!(await readFile(path, 'utf8').catch(() => '')).includes('/two'));

@@ -7,7 +7,7 @@ import { Failure } from '../../src/model/failure.ts';
 import { freePort } from '../free-port.ts';
 import { startSite } from '../harness.ts';
 
-/** Logs with what they have written; a pretty line takes a turn of the event loop. */
+/** Logs and their output; a pretty line takes a turn of the event loop. */
 function scratchLogs(settings: LogSettings, colour = false) {
   const written: string[] = [];
   const destination = new Writable({
@@ -39,7 +39,7 @@ suite('the level of the log', () => {
     ['silent', 0],
   ];
   for (const format of ['json', 'pretty'] as const) {
-    test(`says what is let through, as ${format}`, async () => {
+    test(`selects lines in the format ${format}`, async () => {
       for (const [level, lines] of levels) {
         const logs = scratchLogs({ level, format });
         sayAll(logs);
@@ -54,8 +54,8 @@ suite('the level of the log', () => {
   }
 });
 
-suite('the form of the log', () => {
-  test('json is an object a line, with time, level, message and fields', async () => {
+suite('the format of the log', () => {
+  test('json has an object a line, with time, level, message and fields', async () => {
     const logs = scratchLogs({ level: 'info', format: 'json' });
     logs.log.warn({ id: 'a1', line: 7 }, 'two\nlines');
     const lines = (await logs.text()).split('\n');
@@ -65,7 +65,7 @@ suite('the form of the log', () => {
     assert.deepEqual(others, { level: 40, id: 'a1', line: 7, msg: 'two\nlines' });
   });
 
-  test('pretty is a line for a person, in colour only where that is wanted', async () => {
+  test('pretty has readable lines, with colours on request only', async () => {
     for (const colour of [false, true]) {
       const logs = scratchLogs({ level: 'info', format: 'pretty' }, colour);
       logs.log.info({ port: 80 }, 'It serves.');
@@ -79,7 +79,7 @@ suite('the form of the log', () => {
   });
 
   for (const format of ['json', 'pretty'] as const) {
-    test(`${format} tells of an error with its stack and its cause`, async () => {
+    test(`${format} shows an error with its stack and its cause`, async () => {
       const logs = scratchLogs({ level: 'info', format });
       const cause = Object.assign(new Error('no room'), { code: 'ENOSPC' });
       const err = new Failure('storage_full', 'The disk is full.', { cause });
@@ -91,7 +91,7 @@ suite('the form of the log', () => {
     });
   }
 
-  test('changes with the configuration, for both logs, and leaves nothing behind', async () => {
+  test('changes with the configuration, for both logs, and loses no line', async () => {
     const entry = {
       ...{
         address: '::1',
@@ -113,7 +113,7 @@ suite('the form of the log', () => {
     logs.access.add(entry);
     logs.access.flush();
     const lines = (await logs.text()).trimEnd().split('\n');
-    assert.equal(lines.length, 6, 'what was held back is not lost');
+    assert.equal(lines.length, 6, 'buffered lines are not lost');
     assert.match(lines[0] ?? '', /^00:00:00\.000 200 GET a\//);
     for (const line of lines.slice(1)) assert.equal(typeof JSON.parse(line), 'object');
 
@@ -136,7 +136,7 @@ suite('the form of the log', () => {
 });
 
 for (const format of ['json', 'pretty'] as const) {
-  test(`no secret gets into the log, as ${format}`, async (t) => {
+  test(`the log has no secrets in the format ${format}`, async (t) => {
     const secrets = {
       cookie: 'session=cookie-secret',
       authorization: 'Bearer authorization-secret',
@@ -153,7 +153,7 @@ for (const format of ['json', 'pretty'] as const) {
         {
           path: '/far/*',
           kind: 'content.fetch',
-          // A port that nobody listens on: what fails is logged.
+          // Nobody listens on this port, so the failure is logged.
           enginedata: {
             source: 'http://127.0.0.1:1/*',
             headers: { 'x-key': secrets.sourceKey },
@@ -187,7 +187,7 @@ for (const format of ['json', 'pretty'] as const) {
   });
 }
 
-test('a source that cannot be reached is a line with the reason, and no stack', async (t) => {
+test('the line of a source that cannot be reached has the reason, and no stack', async (t) => {
   const port = await freePort();
   const site = await startSite(t, {
     ini: '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nformat = json\n',
@@ -201,9 +201,11 @@ test('a source that cannot be reached is a line with the reason, and no stack', 
   });
   assert.equal((await fetch(`${site.url}/gone`)).status, 502);
   const lines = site.logged().trim().split('\n');
-  const told = lines.map((line) => JSON.parse(line)).filter(({ code }) => code === 'bad_gateway');
-  assert.equal(told.length, 1);
-  assert.match(told[0].reason, new RegExp(`connect ECONNREFUSED 127\\.0\\.0\\.1:${port}`));
-  assert.equal(told[0].err, undefined);
+  const records = lines
+    .map((line) => JSON.parse(line))
+    .filter(({ code }) => code === 'bad_gateway');
+  assert.equal(records.length, 1);
+  assert.match(records[0].reason, new RegExp(`connect ECONNREFUSED 127\\.0\\.0\\.1:${port}`));
+  assert.equal(records[0].err, undefined);
   assert.ok(!site.logged().includes('    at '));
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { MemoryUse } from '../../src/observability/memory-use.ts';
 import { startSite } from '../harness.ts';
 
-test('server.status and the metrics say how much each cache in memory holds', async (t) => {
+test('server.status and the metrics have the size of each cache in memory', async (t) => {
   const site = await startSite(t, {
     ini: '[disk.site]\nroot = site\n',
     files: { 'site/a.html': '<p>a file</p>' },

@@ -9,8 +9,8 @@ import {
 } from '../../src/observability/metrics.ts';
 import { RequestMetrics } from '../../src/observability/request-metrics.ts';
 
-suite('the text that Prometheus reads', () => {
-  test('names each metric once, with help and type before its samples', () => {
+suite('the text format of Prometheus', () => {
+  test('has each metric once, with help and type before its samples', () => {
     const seq = single('gauge', 'waymark_seq', { help: 'Where the log is.', value: 41 });
     const attempts: Metric = {
       name: 'attempts_total',
@@ -33,7 +33,7 @@ suite('the text that Prometheus reads', () => {
     );
   });
 
-  test('tells processes apart, under one heading', () => {
+  test('has the samples of all processes with a label for each', () => {
     const metric = (value: number) => single('counter', 'x_total', { help: 'X.', value });
     assert.equal(
       metricsText([
@@ -45,7 +45,7 @@ suite('the text that Prometheus reads', () => {
     );
   });
 
-  test('escapes what labels and help hold', () => {
+  test('escapes labels and help texts', () => {
     const odd: Metric = {
       name: 'x',
       type: 'gauge',
@@ -60,7 +60,7 @@ suite('the text that Prometheus reads', () => {
 });
 
 suite('a histogram', () => {
-  test('counts each value in all buckets that it is not above', () => {
+  test('counts a value in all buckets from its size up', () => {
     const histogram = new Histogram([0.1, 1, 10]);
     for (const value of [0.05, 0.1, 0.5, 10, 11]) histogram.observe(value);
     const samples = histogram.samples({ a: 'b' });
@@ -104,7 +104,7 @@ test('requests are counted by status class and kind of source', () => {
   assert.deepEqual([bucket('svc1', '10'), bucket('svc1', '+Inf')], [0, 1]);
 });
 
-test('of the process, what Prometheus expects under its own names', () => {
+test('the metrics of the process have the names of Prometheus', () => {
   const values = new Map(processMetrics().map(({ name, samples }) => [name, samples[0]?.value]));
   assert.ok((values.get('process_resident_memory_bytes') ?? 0) > 2 ** 20);
   assert.ok((values.get('process_cpu_seconds_total') ?? 0) > 0);

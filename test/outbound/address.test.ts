@@ -5,7 +5,7 @@ import { addressProblem } from '../../src/outbound/address.ts';
 
 const cidrs = (...texts: string[]): Cidr[] => texts.flatMap((text) => parseCidr(text) ?? []);
 
-suite('an address that nothing names', () => {
+suite('without allow_private, an address', () => {
   const refused: Readonly<Record<string, readonly string[]>> = {
     unspecified: ['0.0.0.0', '0.1.2.3', '::', '0:0:0:0:0:0:0:0'],
     loopback: ['127.0.0.1', '127.255.255.254', '127.8.8.8', '::1', '0:0:0:0:0:0:0:1'],
@@ -55,7 +55,7 @@ suite('an address that nothing names', () => {
 
   const notAddresses = ['', 'localhost', '127.1', '0x7f.0.0.1', '0177.0.0.1', '2130706433'];
   for (const text of [...notAddresses, '1.2.3.4.5', '256.1.1.1', '[::1]', '1.2.3.4:80', ':::']) {
-    test(`is refused for not being one: ${JSON.stringify(text)}`, () => {
+    test(`is refused as malformed: ${JSON.stringify(text)}`, () => {
       assert.equal(addressProblem(text, []), `${JSON.stringify(text)} is not an IP address`);
     });
   }
@@ -68,7 +68,7 @@ suite('an address that nothing names', () => {
     ...['2003::1', '2a00::1', '2001:200::1', '3ffe::1', '2400:cb00::1'],
   ];
   for (const address of allowed) {
-    test(`is dialled when it is public: ${address}`, () => {
+    test(`is allowed if it is public: ${address}`, () => {
       assert.equal(addressProblem(address, []), undefined);
     });
   }
@@ -101,7 +101,7 @@ suite('allow_private', () => {
     ['fe80::/10', 'fe80::1%eth0', true],
   ];
   for (const [named, address, allowed] of cases) {
-    test(`${named} ${allowed ? 'lets' : 'does not let'} ${address} be dialled`, () => {
+    test(`${named} ${allowed ? 'allows' : 'does not allow'} ${address}`, () => {
       assert.equal(addressProblem(address, cidrs(named)) === undefined, allowed);
     });
   }

@@ -28,7 +28,7 @@ async function contentOf(answer: SourceResponse): Promise<string> {
   return Buffer.isBuffer(content) ? content.toString() : text(content);
 }
 
-/** Waits for a Failure and shows what it says to a client, and to the log. */
+/** Waits for a Failure; returns its code, its message and its cause. */
 async function failureOf(promise: Promise<unknown>): Promise<Failure> {
   const outcome = await promise.then(
     () => undefined,
@@ -46,7 +46,7 @@ const plain = (_: unknown, response: { end: (content: string) => void }): void =
   response.end('hello');
 };
 
-suite('the dialler vets what it dials', () => {
+suite('the dialler refuses to connect to', () => {
   const literals: readonly string[] = [
     'http://10.0.0.1',
     'http://169.254.169.254',
@@ -62,7 +62,7 @@ suite('the dialler vets what it dials', () => {
     'https://[fe80::1]',
   ];
   for (const origin of literals) {
-    test(`an address in the URL itself: ${origin}`, async (t) => {
+    test(`a private address in a URL: ${origin}`, async (t) => {
       const failure = await failureOf(testDialler(t).send(outbound(origin)));
       assert.equal(failure.code, 'bad_gateway');
       assert.equal(failure.message, 'The source’s address is not allowed.');
@@ -71,15 +71,15 @@ suite('the dialler vets what it dials', () => {
   }
 
   const answers: readonly (readonly [string, readonly string[]])[] = [
-    ['one that is private', ['10.0.0.1']],
-    ['several that are private', ['10.0.0.1', '::1', '169.254.169.254']],
+    ['a private address', ['10.0.0.1']],
+    ['several private addresses', ['10.0.0.1', '::1', '169.254.169.254']],
     ['an IPv4 address in IPv6', ['::ffff:10.0.0.1']],
     ['NAT64 of a loopback address', ['64:ff9b::7f00:1']],
-    ['none at all', []],
-    ['something that is no address', ['localhost', '127.1']],
+    ['no address', []],
+    ['malformed addresses', ['localhost', '127.1']],
   ];
   for (const [what, addresses] of answers) {
-    test(`the addresses of a name: ${what}`, async (t) => {
+    test(`a name with ${what}`, async (t) => {
       const lookup = () =>
         Promise.resolve(addresses.map((address) => ({ address, family: 4 }) as const));
       const failure = await failureOf(
@@ -91,7 +91,7 @@ suite('the dialler vets what it dials', () => {
     });
   }
 
-  test('nothing private that a name has beside an allowed address is ever connected to', async (t) => {
+  test('the private addresses of a name that has an allowed one, too', async (t) => {
     const { port } = await httpSource(t, plain);
     const forbidden: string[] = [];
     await trap(t, port, forbidden);
@@ -111,7 +111,7 @@ suite('the dialler vets what it dials', () => {
     assert.deepEqual(forbidden, []);
   });
 
-  test('a name that changes its address between two requests gets no second connection', async (t) => {
+  test('a name whose address has become private since the last request', async (t) => {
     const { port } = await httpSource(t, (_, response) => {
       response.setHeader('Connection', 'close').end('hello');
     });
@@ -132,7 +132,7 @@ suite('the dialler vets what it dials', () => {
     assert.deepEqual(forbidden, []);
   });
 
-  test('a Host field that names another host does not change where it goes', async (t) => {
+  test('the host in a Host field instead of that in the URL', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       response.end(request.headers.host);
     });
@@ -146,15 +146,15 @@ suite('the dialler vets what it dials', () => {
   });
 });
 
-/** A brief GET of `/`. */
+/** A one-shot GET of `/`. */
 function briefRequest(origin: string): OneShotOptions {
   return { origin, target: '/', method: 'GET', fields: [], body: Buffer.alloc(0) };
 }
 
-suite('the dialler with an address of its own', () => {
+suite('the dialler with a local address', () => {
   const localAddress = '127.0.0.9';
 
-  test('connects from it, in the clear and over TLS', async (t) => {
+  test('connects from it, with and without TLS', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       response.end(request.socket.remoteAddress);
     });
@@ -198,7 +198,7 @@ suite('the dialler with an address of its own', () => {
   });
 });
 
-suite('the dialler and TLS', () => {
+suite('the dialler over TLS', () => {
   const certificate = selfSigned('localhost');
 
   async function secureSource(t: TestContext): Promise<string> {
@@ -212,14 +212,14 @@ suite('the dialler and TLS', () => {
     return `:${(server.address() as AddressInfo).port}`;
   }
 
-  test('a certificate that nobody vouches for is refused, whatever the environment says', async (t) => {
+  test('refuses a certificate of an unknown authority, even with NODE_TLS_REJECT_UNAUTHORIZED', async (t) => {
     const port = await secureSource(t);
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
     await fails(testDialler(t).send(outbound(`https://localhost${port}`)), 'bad_gateway');
   });
 
-  test('a trusted certificate is accepted for its own name only', async (t) => {
+  test('accepts a trusted certificate for its own name only', async (t) => {
     const port = await secureSource(t);
     const before = tls.getCACertificates('default');
     tls.setDefaultCACertificates([...before, certificate.cert]);
@@ -236,14 +236,14 @@ suite('the dialler and TLS', () => {
   });
 });
 
-suite('the dialler waits no longer than it may', { concurrency: true }, () => {
+suite('the time-outs of the dialler limit the wait', { concurrency: true }, () => {
   test('for a name', async (t) => {
     const lookup = () => Promise.withResolvers<never>().promise;
     const dialler = testDialler(t, { lookup, connectTimeoutMs: 50 });
     await fails(dialler.send(outbound('http://slow.example')), 'gateway_timeout');
   });
 
-  test('for a connection, TLS included', async (t) => {
+  test('for a connection, including TLS', async (t) => {
     const { port } = await rawSource(t, () => undefined);
     const dialler = testDialler(t, { connectTimeoutMs: 50 });
     await fails(dialler.send(outbound(`https://127.0.0.1:${port}`)), 'gateway_timeout');
@@ -266,7 +266,7 @@ suite('the dialler waits no longer than it may', { concurrency: true }, () => {
     await fails(answer.then(contentOf), 'gateway_timeout');
   });
 
-  test('but for as long as its own reader takes', async (t) => {
+  test('but not for its own reader', async (t) => {
     const big = Buffer.alloc(4_000_000, 'x');
     const { origin } = await httpSource(t, (_, response) => response.end(big));
     await withTimeOut([50, 500, 5_000], async (timeoutMs) => {
@@ -280,7 +280,7 @@ suite('the dialler waits no longer than it may', { concurrency: true }, () => {
   });
 });
 
-suite('an answer that is none', () => {
+suite('a malformed response', () => {
   const ok = 'HTTP/1.1 200 OK\r\n';
   const broken: Readonly<Record<string, string | Buffer>> = {
     nothing: '',
@@ -295,12 +295,12 @@ suite('an answer that is none', () => {
     'a length that is no number': `${ok}Content-Length: ten\r\n\r\n0123456789`,
     'two lengths': `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
     'a length beside chunked': `${ok}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    'a switch of protocols that nobody asked for': `HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\n`,
+    'an unrequested switch of protocols': `HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\n`,
     'an endless header section': `${ok}${'X-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(4_000)}`,
     'one enormous field': `${ok}X: ${'y'.repeat(64 * 1_024)}\r\n\r\n`,
   };
   for (const [what, bytes] of Object.entries(broken)) {
-    test(`is a bad gateway: ${what}`, async (t) => {
+    test(`fails with bad_gateway: ${what}`, async (t) => {
       const { origin } = await rawSource(t, bytes);
       const failure = await failureOf(testDialler(t).send(outbound(origin)));
       assert.equal(failure.code, 'bad_gateway');
@@ -308,7 +308,7 @@ suite('an answer that is none', () => {
     });
   }
 
-  test('is a bad gateway: nobody listens', async (t) => {
+  test('fails with bad_gateway: connection refused', async (t) => {
     const { origin, server } = await httpSource(t, plain);
     server.close();
     await once(server, 'close');
@@ -325,7 +325,7 @@ suite('an answer that is none', () => {
   };
   for (const [what, head] of Object.entries(cut)) {
     for (const ending of ['end', 'reset'] as const) {
-      test(`or breaks off, and whoever reads it knows: ${what}, then ${ending}`, async (t) => {
+      test(`fails for its reader if it is incomplete: ${what}, then ${ending}`, async (t) => {
         const { origin } = await rawSource(t, (socket) => {
           socket.write(head, () => {
             if (ending === 'end') socket.end();
@@ -347,7 +347,7 @@ suite('a response that ends with its connection', () => {
   };
   const lookup = () => Promise.resolve([withFamily('127.0.0.1')]);
   for (const [what, head] of Object.entries(heads)) {
-    test(`is cut short by a reset: ${what}`, async (t) => {
+    test(`is incomplete after a reset: ${what}`, async (t) => {
       const { origin } = await rawSource(t, (socket) => {
         socket.write(`${head}half`, () => setImmediate(() => socket.resetAndDestroy()));
       });
@@ -363,7 +363,7 @@ suite('a response that ends with its connection', () => {
       assert.deepEqual([status, problem?.code], [200, 'broken']);
     });
 
-    test(`is cut short by the end of TCP without close_notify: ${what}`, async (t) => {
+    test(`is incomplete if TCP ends without close_notify: ${what}`, async (t) => {
       const { origin, ca } = await tlsSource(t, `${head}half`, 'TCP alone');
       const dialler = testDialler(t, { lookup, ca });
       for (let count = 0; count < 2; count += 1) {
@@ -371,7 +371,7 @@ suite('a response that ends with its connection', () => {
       }
     });
 
-    test(`is complete with a close_notify: ${what}`, async (t) => {
+    test(`is complete after a close_notify: ${what}`, async (t) => {
       const { origin, ca } = await tlsSource(t, `${head}hello`, 'close_notify');
       const dialler = testDialler(t, { lookup, ca });
       for (let count = 0; count < 2; count += 1) {
@@ -380,7 +380,7 @@ suite('a response that ends with its connection', () => {
     });
   }
 
-  test('but says its length is complete however the connection ends', async (t) => {
+  test('is complete after its Content-Length, however the connection ends', async (t) => {
     const content = Buffer.alloc(3_000_000, 'x');
     const head = `HTTP/1.1 200 OK\r\nContent-Length: ${content.length}\r\n\r\n`;
     const bytes = Buffer.concat([Buffer.from(head), content]);
@@ -390,14 +390,14 @@ suite('a response that ends with its connection', () => {
       for (const fields of [[], ['host', 'localhost']]) {
         const stream = (await dialler.send(outbound(origin, { fields }))).content();
         assert.ok(stream instanceof Readable);
-        // The reader begins when the source has long gone on to the end, as far as it is read.
+        // The reader starts after the source has sent all that the connection buffers.
         await delay(50);
         assert.equal((await buffer(stream)).length, content.length);
       }
     }
   });
 
-  test('has no content to be cut short where it answers a HEAD', async (t) => {
+  test('is complete after its header section if it answers a HEAD', async (t) => {
     const { origin, ca } = await tlsSource(t, 'HTTP/1.1 200 OK\r\n\r\n', 'TCP alone');
     const dialler = testDialler(t, { lookup, ca });
     const answer = await dialler.send(outbound(origin, { method: 'HEAD' }));
@@ -405,7 +405,7 @@ suite('a response that ends with its connection', () => {
   });
 });
 
-suite('an answer in any of its forms', () => {
+suite('a response of any form', () => {
   const forms: Readonly<Record<string, readonly [string, string]>> = {
     'with a length': ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 'hello'],
     'until the connection ends': ['HTTP/1.1 200 OK\r\n\r\nhello', 'hello'],
@@ -419,7 +419,7 @@ suite('an answer in any of its forms', () => {
       'HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
       'hello',
     ],
-    'after going on that nobody asked for': [
+    'after an unrequested 100 (Continue)': [
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
       'hello',
     ],
@@ -439,7 +439,7 @@ suite('an answer in any of its forms', () => {
     });
   }
 
-  test('a connection that says to go on is used again, and its content stays whole', async (t) => {
+  test('has its connection reused after a 100 (Continue), with complete content', async (t) => {
     const goOn = 'HTTP/1.1 100 Continue\r\n\r\n';
     const connections = new Set<Socket>();
     let last: Socket | undefined;
@@ -457,11 +457,11 @@ suite('an answer in any of its forms', () => {
       last?.write(goOn);
       assert.equal(await contentOf(answer), goOn);
     }
-    // A second one where the first is not free again at once.
+    // A second one if the first was not free again in time.
     assert.ok(connections.size <= 2, `${connections.size} connections`);
   });
 
-  test('fields stay apart, in order, as they were written, byte for byte', async (t) => {
+  test('keeps its fields in order, byte for byte, without joining them', async (t) => {
     const head = 'HTTP/1.1 200 OK\r\nX-Odd: caf\xe9\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\n';
     const { origin } = await rawSource(
       t,
@@ -479,10 +479,10 @@ suite('an answer in any of its forms', () => {
     [`${zeros}5`, '5'],
     ['00', '0'],
   ] as const) {
-    test(`Content-Length is a plain decimal number, also where ${sent} is sent`, async (t) => {
+    test(`has a plain decimal Content-Length, even if ${sent} was sent`, async (t) => {
       const content = 'hello'.slice(0, Number(sent));
       const { origin } = await rawSource(t, (socket, request) => {
-        // The first answer is to a GET, the second one to a HEAD.
+        // The first response is to a GET, the second one to a HEAD.
         const head = `HTTP/1.1 200 OK\r\nCONTENT-Length: ${sent}\r\n\r\n`;
         socket.write(request === 1 ? head + content : head);
       });
@@ -494,7 +494,7 @@ suite('an answer in any of its forms', () => {
     });
   }
 
-  test('redirects are answers like any other, and are not followed', async (t) => {
+  test('is not followed if it is a redirect', async (t) => {
     const asked: (string | undefined)[] = [];
     const { origin } = await httpSource(t, (request, response) => {
       asked.push(request.url);
@@ -505,7 +505,7 @@ suite('an answer in any of its forms', () => {
     assert.deepEqual(asked, ['/']);
   });
 
-  test('compressed content is not unpacked', async (t) => {
+  test('is not decompressed', async (t) => {
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('not gzip at all');
     });
@@ -514,7 +514,7 @@ suite('an answer in any of its forms', () => {
 });
 
 suite('connections', () => {
-  test('are used again', async (t) => {
+  test('are reused', async (t) => {
     const { origin, server } = await httpSource(t, plain);
     let connections = 0;
     server.on('connection', () => (connections += 1));
@@ -522,12 +522,12 @@ suite('connections', () => {
     for (let count = 0; count < 20; count += 1) {
       assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
     }
-    // A second one where the first is not free again at once.
+    // A second one if the first was not free again in time.
     assert.ok(connections <= 2, `${connections} connections`);
   });
 
   for (const method of ['GET', 'OPTIONS', 'DELETE']) {
-    test(`that end between two requests cost nobody a page: ${method}`, async (t) => {
+    test(`that end between two requests fail no request: ${method}`, async (t) => {
       const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
       const used = new WeakSet<Socket>();
       let ended = 0;
@@ -547,7 +547,7 @@ suite('connections', () => {
   }
 
   for (const method of ['POST', 'PUT', 'OPTIONS']) {
-    test(`that are reset before anything is sent cost nobody a page: ${method}`, async (t) => {
+    test(`that are reset before a byte is sent fail no request: ${method}`, async (t) => {
       const sockets: Socket[] = [];
       const { origin } = await rawSource(t, (socket) => {
         sockets.push(socket);
@@ -560,7 +560,7 @@ suite('connections', () => {
         return dialler.send(outbound(origin, { method, body, fields }));
       };
       assert.equal(await contentOf(await ask()), 'hello');
-      // Of the loop's turn, what the kernel tells comes behind timers, and right after them.
+      // In a turn of the event loop, events of the kernel come right after timers.
       await delay(10);
       sockets[0]?.resetAndDestroy();
       assert.equal(await contentOf(await ask()), 'hello');
@@ -568,7 +568,7 @@ suite('connections', () => {
     });
   }
 
-  test('that are reset before anything is sent cost nobody a brief exchange', async (t) => {
+  test('that are reset before a byte is sent fail no one-shot request', async (t) => {
     const sockets: Socket[] = [];
     const { origin } = await rawSource(t, (socket) => {
       sockets.push(socket);
@@ -583,7 +583,7 @@ suite('connections', () => {
     assert.equal(sockets.length, 2);
   });
 
-  test('that were made for nobody and end then cost nobody a page', async (t) => {
+  test('that were never used and end fail no request', async (t) => {
     const { origin, server } = await httpSource(t, plain);
     const sockets: Socket[] = [];
     server.on('connection', (socket: Socket) => sockets.push(socket));
@@ -599,7 +599,7 @@ suite('connections', () => {
     assert.equal(sockets.length, 2);
   });
 
-  test('that end before their first answer are the source\u2019s failure', async (t) => {
+  test('that end before their first response are a failure of the source', async (t) => {
     let seen = 0;
     const { origin } = await rawSource(t, (socket, request) => {
       seen = request;
@@ -609,7 +609,7 @@ suite('connections', () => {
     assert.equal(seen, 1);
   });
 
-  test('that end while a POST is under way do not send it twice', async (t) => {
+  test('that end during a POST do not send it twice', async (t) => {
     let seen = 0;
     const { origin } = await rawSource(t, (socket, request) => {
       seen = request;
@@ -619,7 +619,7 @@ suite('connections', () => {
     assert.equal(seen, 1);
   });
 
-  test('do not mix what two requests at a time get', async (t) => {
+  test('do not mix up the responses of concurrent requests', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       response.end(request.url?.repeat(1_000));
     });
@@ -634,7 +634,7 @@ suite('connections', () => {
     );
   });
 
-  test('closing waits for what is under way; what comes later is served as well', async (t) => {
+  test('are closed after the requests in flight; later requests get new ones', async (t) => {
     const waiting = Promise.withResolvers<() => void>();
     const { origin } = await httpSource(t, (request, response) => {
       if (request.url === '/late') response.end('late');
@@ -653,10 +653,10 @@ suite('connections', () => {
   });
 });
 
-suite('cutting off', () => {
-  test('breaks off what is under way, and sends nothing more', async (t) => {
+suite('cut', () => {
+  test('destroys all connections, and sends nothing more', async (t) => {
     const { origin } = await rawSource(t, (socket) => {
-      // Content that lasts as long as its connection: an end must not look like its end.
+      // Content that ends with its connection must not seem complete.
       socket.write('HTTP/1.1 200 OK\r\n\r\nbeginning');
     });
     const dialler = testDialler(t);
@@ -669,7 +669,7 @@ suite('cutting off', () => {
   });
 });
 
-suite('giving up', () => {
+suite('an aborted request', () => {
   async function waitingSource(t: TestContext, head: string) {
     const gone = Promise.withResolvers<boolean>();
     const arrived = Promise.withResolvers<Socket>();
@@ -683,7 +683,7 @@ suite('giving up', () => {
     return { origin, gone: gone.promise, arrived: arrived.promise };
   }
 
-  test('before the answer ends the connection', async (t) => {
+  test('closes its connection before the response', async (t) => {
     const { origin, gone, arrived } = await waitingSource(t, '');
     const controller = new AbortController();
     const answer = failureOf(testDialler(t).send(outbound(origin, { controller })));
@@ -693,7 +693,7 @@ suite('giving up', () => {
     assert.equal(await gone, true);
   });
 
-  test('before the request leaves sends nothing', async (t) => {
+  test('sends nothing if it was aborted at once', async (t) => {
     let requests = 0;
     const { origin } = await httpSource(t, (_, response) => {
       requests += 1;
@@ -720,7 +720,7 @@ suite('giving up', () => {
     },
   };
   for (const [way, giveUp] of Object.entries(ways)) {
-    test(`in the middle of the content ends the connection: ${way}`, async (t) => {
+    test(`closes its connection during the content: ${way}`, async (t) => {
       const { origin, gone } = await waitingSource(t, partial);
       const controller = new AbortController();
       giveUp(await testDialler(t).send(outbound(origin, { controller })), controller);
@@ -728,7 +728,7 @@ suite('giving up', () => {
     });
   }
 
-  test('after the end changes nothing: the connection is used again', async (t) => {
+  test('after its end has its connection reused', async (t) => {
     const { origin, server } = await httpSource(t, plain);
     let connections = 0;
     server.on('connection', () => (connections += 1));
@@ -739,11 +739,11 @@ suite('giving up', () => {
       assert.equal(await contentOf(answer), 'hello');
       controller.abort();
     }
-    // A second one where the first is not free again at once.
+    // A second one if the first was not free again in time.
     assert.ok(connections <= 2, `${connections} connections`);
   });
 
-  test('leaves no listener on a signal that lives longer', async (t) => {
+  test('leaves no listener on its signal', async (t) => {
     const { origin } = await httpSource(t, plain);
     const dialler = testDialler(t);
     const controller = new AbortController();
@@ -758,8 +758,8 @@ suite('giving up', () => {
   });
 });
 
-suite('content of a request', () => {
-  test('is sent whole, with its length or in chunks', async (t) => {
+suite('the content of a request', () => {
+  test('is sent completely, with its length or in chunks', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       void describe(request).then((line) => response.end(line));
     });
@@ -774,7 +774,7 @@ suite('content of a request', () => {
     assert.equal(await send([]), 'chunked: some thing');
   });
 
-  test('that is not as long as it says is refused', async (t) => {
+  test('of another length than Content-Length is refused', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       request.resume().on('end', () => response.end());
     });
@@ -788,7 +788,7 @@ suite('content of a request', () => {
     }
   });
 
-  test('that the source does not read to its end has its answer', async (t) => {
+  test('that the source does not read completely gets its response', async (t) => {
     const body = new Readable({ read: () => undefined });
     const { origin } = await rawSource(t, (socket) => {
       socket.write(
@@ -796,7 +796,7 @@ suite('content of a request', () => {
       );
       socket.write('big');
       socket.resetAndDestroy();
-      // Before anything was read of the answer.
+      // Before a byte of the response was read.
       body.push('more');
     });
     body.push('some');
@@ -805,7 +805,7 @@ suite('content of a request', () => {
     assert.equal(await contentOf(answer), 'big');
   });
 
-  test('that nobody takes, and nobody answers, is a bad gateway', async (t) => {
+  test('that the source neither reads nor answers fails with bad_gateway', async (t) => {
     const body = new Readable({ read: () => undefined });
     const { origin } = await rawSource(t, (socket) => {
       socket.resetAndDestroy();
@@ -815,7 +815,7 @@ suite('content of a request', () => {
     await fails(testDialler(t).send(outbound(origin, { method: 'POST', body })), 'bad_gateway');
   });
 
-  test('that fails fails the exchange with what it failed with', async (t) => {
+  test('fails the exchange with its own error', async (t) => {
     const { origin } = await httpSource(t, (request) => request.resume());
     const body = new Readable({ read: () => undefined });
     const sent = testDialler(t).send(outbound(origin, { method: 'POST', body }));
@@ -824,7 +824,7 @@ suite('content of a request', () => {
     await fails(sent, 'too_large');
   });
 
-  test('cannot smuggle a field in', async (t) => {
+  test('cannot inject a field', async (t) => {
     const { origin } = await httpSource(t, plain);
     for (const fields of [
       ['x', 'a\r\nb: c'],
@@ -845,7 +845,7 @@ async function describe(request: IncomingMessage): Promise<string> {
   return `${framing}: ${await text(request)}`;
 }
 
-/** A server on a loopback address that must not be reached. */
+/** A server on a loopback address to which the dialler must not connect. */
 async function trap(t: TestContext, port: number, reached: string[]): Promise<void> {
   const server = https.createServer().listen(port, '127.0.0.2');
   server.on('connection', () => reached.push('127.0.0.2'));

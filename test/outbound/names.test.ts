@@ -9,12 +9,12 @@ import { temporaryFolder } from '../folder.ts';
 
 const typeA = 1;
 
-/** What a name server of the test says of a name: nothing at all, or addresses as bytes. */
+/** The addresses of a name as bytes; or that the name server stays silent. */
 type Zone = Readonly<
   Record<string, 'silent' | { readonly ttl: number; readonly a?: string; readonly aaaa?: string }>
 >;
 
-/** A name server (RFC 1035) on the loopback; resolves to its address and what it was asked. */
+/** A name server (RFC 1035) on the loopback; resolves to its address and its queries. */
 async function nameServer(t: TestContext, zone: Zone) {
   const asked: string[] = [];
   const socket = dgram.createSocket('udp4');
@@ -80,8 +80,8 @@ function lookupWith(server: string, more: NameSources = {}) {
 
 const wide = '2001:0db8:0000:0000:0000:0000:0000:0001';
 
-suite('looking a name up', () => {
-  test('gives all its addresses, of both families', async (t) => {
+suite('a lookup of a name', () => {
+  test('returns all its addresses, of both families', async (t) => {
     const { server } = await nameServer(t, {
       'a.example': { ttl: 60, a: '192.0.2.1', aaaa: wide },
     });
@@ -91,12 +91,12 @@ suite('looking a name up', () => {
     ]);
   });
 
-  test('of which one family is enough', async (t) => {
+  test('succeeds with one family', async (t) => {
     const { server } = await nameServer(t, { 'a.example': { ttl: 60, a: '192.0.2.1' } });
     assert.deepEqual(await lookupWith(server)('a.example'), [{ address: '192.0.2.1', family: 4 }]);
   });
 
-  test('does not wait long for a family of which no server says anything', async (t) => {
+  test('does not wait long for the other family if its server is silent', async (t) => {
     const { server } = await nameServer(t, {
       'a.example': { ttl: 60, a: '192.0.2.1', aaaa: 'silent' },
       'silent.example': 'silent',
@@ -107,7 +107,7 @@ suite('looking a name up', () => {
     assert.deepEqual(found, [{ address: '192.0.2.1', family: 4 }]);
   });
 
-  test('waits for no other name, however many of those get no answer', async (t) => {
+  test('does not wait for other names, however many servers are silent', async (t) => {
     const silent = Array.from({ length: 50 }, (_, at) => `silent-${at}.example`);
     const { server, asked } = await nameServer(t, {
       ...Object.fromEntries(silent.map((name) => [name, 'silent' as const])),
@@ -128,7 +128,7 @@ suite('looking a name up', () => {
     assert.deepEqual(new Set(await Promise.all(failing)), new Set(['EAI_AGAIN']));
   });
 
-  test('is done once for all who ask at the same time, and again when its answer is old', async (t) => {
+  test('is shared by concurrent callers, and cached for its TTL', async (t) => {
     const { server, asked } = await nameServer(t, { 'a.example': { ttl: 30, a: '192.0.2.1' } });
     let nowMs = 0;
     const lookup = lookupWith(server, { monotonicMs: () => nowMs });
@@ -143,7 +143,7 @@ suite('looking a name up', () => {
     assert.equal(asked.length, 4);
   });
 
-  test('believes no answer for longer than a minute', async (t) => {
+  test('is cached for a minute at most', async (t) => {
     const { server, asked } = await nameServer(t, { 'a.example': { ttl: 86_400, a: '192.0.2.1' } });
     let nowMs = 0;
     const lookup = lookupWith(server, { monotonicMs: () => nowMs });
@@ -153,7 +153,7 @@ suite('looking a name up', () => {
     assert.equal(asked.length, 4);
   });
 
-  test('asks the system for what no name server knows, two names at a time', async (t) => {
+  test('uses the system for names that no name server knows, two at a time', async (t) => {
     const { server } = await nameServer(t, {});
     const waiting: (() => void)[] = [];
     let atOnce = 0;
@@ -182,7 +182,7 @@ suite('looking a name up', () => {
 });
 
 suite('the hosts file', () => {
-  test('comes before any name server, and is read again when it changes', async (t) => {
+  test('takes precedence over name servers, and is read again after a change', async (t) => {
     const { server, asked } = await nameServer(t, { 'till.example': { ttl: 60, a: '192.0.2.9' } });
     const hostsFile = join(await temporaryFolder(t), 'hosts');
     await writeFile(

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { passedBytesPerCollection } from '../../src/outbound/limits.ts';
 import { notePassedBytes } from '../../src/outbound/passed-bytes.ts';
 
-test('young objects are collected once for so many bytes that pass, and not before', (t) => {
+test('V8 collects young objects each time that passedBytesPerCollection bytes were passed on', (t) => {
   const { gc } = globalThis;
   const asked: unknown[] = [];
   globalThis.gc = ((options: unknown) => asked.push(options)) as unknown as typeof gc;
   t.after(() => {
     globalThis.gc = gc;
   });
-  // Whatever has passed before in this process counts.
+  // Bytes that this process has passed on before count, too.
   notePassedBytes(passedBytesPerCollection);
   asked.length = 0;
   notePassedBytes(passedBytesPerCollection - 1);

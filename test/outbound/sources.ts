@@ -8,16 +8,13 @@ import type { TestContext } from 'node:test';
 import { parseCidr } from '../../src/model/cidr.ts';
 import { createDialler, type Dialler, type OutboundRequest } from '../../src/outbound/dialler.ts';
 
-/** The one private network that the tests may dial. */
+/** The private network that the tests allow. */
 export const loopback = ['127.0.0.0/8'].flatMap((text) => parseCidr(text) ?? []);
 
-/** Of that network, one address: another one stands for a network that must not be reached. */
+/** One address of that network. Another loopback address counts as a refused network. */
 export const oneAddress = ['127.0.0.1'].flatMap((text) => parseCidr(text) ?? []);
 
-/**
- * A dialler for the time of a test. Its time-outs are for a test that hangs: one that is about them
- * has its own.
- */
+/** A dialler for a test. Tests of time-outs set their own; the defaults end a test that hangs. */
 export function testDialler(
   t: TestContext,
   options: Partial<Parameters<typeof createDialler>[0]> = {},
@@ -32,7 +29,7 @@ export function testDialler(
   return dialler;
 }
 
-/** A GET of `/` unless told otherwise. */
+/** A request, by default a GET of `/`. */
 export function outbound(
   origin: string,
   options: Partial<OutboundRequest> & { readonly controller?: AbortController } = {},
@@ -49,7 +46,7 @@ export function outbound(
   };
 }
 
-/** An HTTP server of the test; resolves to its origin. */
+/** Starts an HTTP server; resolves to its origin. */
 export async function httpSource(
   t: TestContext,
   listener: RequestListener,
@@ -66,7 +63,7 @@ export async function httpSource(
   return { origin: `http://${host}:${port}`, port, server };
 }
 
-/** A server that answers every request head with given bytes, or does with the socket what it likes. */
+/** Starts a server that sends given bytes after each header section, or runs a function. */
 export async function rawSource(
   t: TestContext,
   answer: string | Buffer | ((socket: Socket, request: number) => void),
@@ -97,8 +94,8 @@ export async function rawSource(
 }
 
 /**
- * A TLS server of the name localhost that answers every request head with given bytes, and ends the
- * connection: with a close_notify, or only that of TCP below it.
+ * Starts a TLS server with the name localhost that sends given bytes after each header section, and
+ * closes the connection: with a close_notify, or TCP only.
  */
 export async function tlsSource(
   t: TestContext,
@@ -126,7 +123,7 @@ export async function tlsSource(
   return { origin: `https://localhost:${port}`, ca: [certificate.cert] };
 }
 
-/** A key and the certificate that it signed for itself (X.509 v1, RFC 5280), of one common name. */
+/** A key and its self-signed certificate (X.509 v1, RFC 5280) for a common name. */
 export function selfSigned(commonName: string): { readonly key: string; readonly cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));

@@ -11,7 +11,7 @@ suite('the URL of another server', () => {
     ['http://a.example:8080?x', 'http://a.example:8080/?x'],
     ['http://127.0.0.1/', 'http://127.0.0.1/'],
     ['http://[::1]:3000/', 'http://[::1]:3000/'],
-    // A number is an address, and what is vetted is the address.
+    // A number is another form of an address.
     ['http://2130706433/', 'http://127.0.0.1/'],
     ['http://0x7f.1/', 'http://127.0.0.1/'],
     ['http://münchen.example/ä', 'http://xn--mnchen-3ya.example/%C3%A4'],
@@ -35,7 +35,7 @@ suite('the URL of another server', () => {
     ...['http://1.2.3.4.5/', 'http://256.256.256.256/', 'http://?x', 'http://#x', 'http://:80/'],
   ];
   for (const text of refused) {
-    test(`${JSON.stringify(text)} is refused without being repeated`, () => {
+    test(`${JSON.stringify(text)} is refused, and the message does not repeat it`, () => {
       assert.throws(
         () => outboundUrl(text),
         (thrown) => {
