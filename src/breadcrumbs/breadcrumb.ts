@@ -68,7 +68,7 @@ export function breadcrumbOf(stored: StoredRule): ParsedBreadcrumb {
  * The first branch whose conditions all hold, else the default
  * (docs/design/rendering.md#breadcrumbs).
  */
-export function decide(
+export function chooseDestination(
   { when, otherwise }: Pick<ParsedBreadcrumb, 'when' | 'otherwise'>,
   context: EvaluationContext,
 ): Branch<Destination> {

@@ -158,7 +158,7 @@ export function setOf<T>(
 }
 
 /** A text that is not empty. */
-export function someText(text: string): string | undefined {
+export function nonEmptyText(text: string): string | undefined {
   return text === '' ? undefined : text;
 }
 

@@ -10,7 +10,7 @@ import { explainCandidates, explainWaiting } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
 import { EvaluationContext } from './evaluation-context.ts';
-import { decideRender, type RenderWhen } from './render-when.ts';
+import { chooseRenderBranch, type RenderWhen } from './render-when.ts';
 import {
   breadcrumbCandidates,
   resolveVisit,
@@ -118,7 +118,7 @@ export function explainRender(
   visit: Pick<BreadcrumbVisit, 'visitor' | 'query'>,
 ): readonly BranchExplanation[] {
   const context = new EvaluationContext(stored.rule.id, visit);
-  return branchesOf(renderWhen, { context, branch: decideRender(renderWhen, stored, visit) });
+  return branchesOf(renderWhen, { context, branch: chooseRenderBranch(renderWhen, stored, visit) });
 }
 
 /** All branches in order, each with the reason why it was not taken. */

@@ -36,7 +36,7 @@ export function renderWhenProblems(enginedata: JsonObject): readonly string[] {
 }
 
 /** The first branch that applies to a visitor, who must be prepared, or the default. */
-export function decideRender(
+export function chooseRenderBranch(
   { when, otherwise }: RenderWhen,
   { rule }: StoredRule,
   visit: { readonly visitor: Visitor; readonly query: string },

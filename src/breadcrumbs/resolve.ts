@@ -4,7 +4,7 @@ import type { Candidate, Resolution, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
-import { breadcrumbOf, decide, type ParsedBreadcrumb } from './breadcrumb.ts';
+import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';
 import { locationOf, type Destination } from './destination.ts';
 import { EvaluationContext } from './evaluation-context.ts';
 import { breadcrumbHopsMax } from './limits.ts';
@@ -109,7 +109,7 @@ function follow(
     const wait = needs === undefined ? undefined : visit.visitor.prepare(needs);
     if (wait !== undefined) return wait.then(() => follow(reads, at, visit, steps));
     const context = new EvaluationContext(breadcrumb.id, visit);
-    const branch = decide(breadcrumb, context);
+    const branch = chooseDestination(breadcrumb, context);
     const step = { key, stored, breadcrumb, context, branch };
     steps.push(step);
     if (branch.answer.kind !== 'key') return resolvedAt(step, { steps, visit, capture });

@@ -76,7 +76,7 @@ export interface Databases {
  * The return value of lmdb's `putSync`, which its types lack: false if the entry was not put, with
  * `append` because its key is not the last, with `noOverwrite` because its key exists.
  */
-export interface Conditional<K> {
+export interface ConditionalPut<K> {
   putSync(
     key: K,
     value: string,

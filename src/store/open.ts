@@ -23,14 +23,14 @@ import {
   isMissing,
   lockFile,
   prepareFolder,
-  reasonOf,
+  errorReason,
 } from './folder/data-folder.ts';
-import { claimantOf } from './folder/folder-claim.ts';
+import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
 import { createCommit } from './log/commit.ts';
 import { Feed } from './log/feed.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
-import { markSeveral } from './projections/index-entries.ts';
+import { putSeveralMarks } from './projections/index-entries.ts';
 import { createReads } from './projections/reads.ts';
 import type { Store } from './store.ts';
 import { verifyData } from './verify/verify.ts';
@@ -170,7 +170,7 @@ async function createDataFile(folder: string): Promise<void> {
   } catch (error) {
     // Another process has created it at the same time, or the path is a link.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && (await holdsData(folder))) return;
-    throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
+    throw folderFailure(folder, `cannot be written (${errorReason(error)})`, error);
   } finally {
     if (draft !== undefined) await rm(draft, { recursive: true, force: true });
   }
@@ -190,7 +190,7 @@ async function requireLockFile(
   );
   // A process that cannot write the lock file cannot register as a reader.
   if (isThere && !readOnly) return;
-  const pid = await claimantOf(folder, 'serve');
+  const pid = await claimantPid(folder, 'serve');
   if (pid === undefined || pid === process.pid) return;
   if (readOnly) {
     throw folderFailure(
@@ -217,7 +217,7 @@ async function openMarked(
   } catch (error) {
     await environment?.close();
     if (error instanceof Failure) throw error;
-    throw folderFailure(folder, `cannot be opened (${reasonOf(error)})`, error);
+    throw folderFailure(folder, `cannot be opened (${errorReason(error)})`, error);
   }
 }
 
@@ -247,7 +247,7 @@ function makeDatabases(environment: RootDatabase): Databases {
     const { meta } = databases;
     if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
     const schema = Number(meta.get('schema') ?? schemaVersion);
-    if (schema < markedVersion) markSeveral(databases);
+    if (schema < markedVersion) putSeveralMarks(databases);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));
     }

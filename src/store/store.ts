@@ -32,7 +32,7 @@ export interface SeqRange {
 }
 
 /** A step of an iteration over the page rules. */
-export interface WalkedRecord {
+export interface RuleStep {
   readonly id: string;
   /**
    * Undefined for a record that was not a page rule or did not exist at that time; such steps let
@@ -98,7 +98,7 @@ export interface Reads {
    */
   seqAt(timeMs: number): number;
   /** The current page rules in the order of their ids, after `after`. */
-  recordsAfter(after: string): Iterable<WalkedRecord>;
+  recordsAfter(after: string): Iterable<RuleStep>;
   /** All page rules as they were right after the change `seq`. */
   at(seq: number): PastRules;
   vkClaim(vk: string): StoredVkClaim | undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { environmentOptions, type Conditional } from '../../src/store/databases.ts';
+import { environmentOptions, type ConditionalPut } from '../../src/store/databases.ts';
 import { temporaryFolder } from '../folder.ts';
 
 interface Opened {
@@ -61,7 +61,7 @@ suite('lmdb, on which the store relies', () => {
       keyEncoding: 'uint32',
     });
     environment.transactionSync(() => {
-      const appending = numbered as unknown as Conditional<number>;
+      const appending = numbered as unknown as ConditionalPut<number>;
       const put = (key: number, value: string) => appending.putSync(key, value, { append: true });
       assert.deepEqual(
         [put(1, 'a'), put(300, 'b'), put(256, 'c'), put(300, 'd'), put(65_536, 'e')],
@@ -79,7 +79,7 @@ suite('lmdb, on which the store relies', () => {
       dupSort: true,
     });
     environment.transactionSync(() => {
-      const first = sorted as unknown as Conditional<string>;
+      const first = sorted as unknown as ConditionalPut<string>;
       const put = (key: string, value: string) => first.putSync(key, value, { noOverwrite: true });
       assert.deepEqual([put('a', '1'), put('a', '2'), put('b', '2')], [true, false, true]);
     });

@@ -1,4 +1,4 @@
-import { decideRender, renderWhenOf } from '../../breadcrumbs/render-when.ts';
+import { chooseRenderBranch, renderWhenOf } from '../../breadcrumbs/render-when.ts';
 import type { Branch, Dependencies } from '../../breadcrumbs/when.ts';
 import type { FoundRule } from '../../model/rule.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -30,7 +30,7 @@ export async function renderRule(
   }
   const { dependencies } = renderWhen;
   if (dependencies.needs !== undefined) await visit.visitor.prepare(dependencies.needs);
-  const branch: Branch<JsonObject> = decideRender(renderWhen, stored, visit);
+  const branch: Branch<JsonObject> = chooseRenderBranch(renderWhen, stored, visit);
   return { enginedata: branch.answer, matched: branch.name, dependencies };
 }
 

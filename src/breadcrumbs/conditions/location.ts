@@ -6,7 +6,7 @@ import {
   listOf,
   listText,
   setOf,
-  someText,
+  nonEmptyText,
   textField,
   type ConditionType,
 } from '../condition.ts';
@@ -70,7 +70,7 @@ const city = defineCondition<ReadonlySet<string>>({
 /** `place`: the `[node] place` of the node that answers the request, such as a shop. */
 const place = defineCondition<ReadonlySet<string>>({
   name: 'place',
-  parse: (value) => setOf(value, someText),
+  parse: (value) => setOf(value, nonEmptyText),
   holds: (places, { visitor }) => places.has(visitor.place() ?? ''),
   explain(places, { visitor }) {
     const own = visitor.place();

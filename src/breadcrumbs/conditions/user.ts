@@ -3,7 +3,7 @@ import {
   defineCondition,
   listText,
   setOf,
-  someText,
+  nonEmptyText,
   textField,
   type ConditionType,
 } from '../condition.ts';
@@ -11,7 +11,7 @@ import {
 /** `user`: users by name, or `*` for any signed-in user. */
 const user = defineCondition<ReadonlySet<string>>({
   name: 'user',
-  parse: (value) => setOf(value, someText),
+  parse: (value) => setOf(value, nonEmptyText),
   holds(users, { visitor }) {
     const found = visitor.user();
     return found !== undefined && (users.has('*') || users.has(found.name));
@@ -34,7 +34,7 @@ const user = defineCondition<ReadonlySet<string>>({
 /** `role`: signed-in users with one of some roles. */
 const role = defineCondition<ReadonlySet<string>>({
   name: 'role',
-  parse: (value) => setOf(value, someText),
+  parse: (value) => setOf(value, nonEmptyText),
   holds: (roles, { visitor }) => visitor.user()?.roles.some((one) => roles.has(one)) === true,
   explain(roles, { visitor }) {
     const has = visitor.user()?.roles;

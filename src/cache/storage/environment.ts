@@ -2,7 +2,7 @@ import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
-import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder/data-folder.ts';
+import { inspectDataFile, prepareFolder, errorReason } from '../../store/folder/data-folder.ts';
 import { silenceDiskFullErrors } from '../../store/folder/full-disk.ts';
 import { contentFolder, createContentFiles } from './files.ts';
 
@@ -79,7 +79,7 @@ async function prepareCacheFolder(folder: string): Promise<void> {
   } catch (error) {
     throw new Failure(
       'unavailable',
-      `the cache folder ${folder} cannot be used: ${reasonOf(error)}`,
+      `the cache folder ${folder} cannot be used: ${errorReason(error)}`,
       {
         cause: error,
       },

@@ -94,7 +94,7 @@ export interface Outage {
 }
 
 /** The result of a dispatch. */
-export interface Dispatched {
+export interface DispatchResult {
   /** The seq up to which events are in the queues. */
   readonly upTo: number;
   /** The queues that have grown. */
@@ -135,7 +135,7 @@ export interface Deliveries {
    * Appends the next events of the log to the queues of the hooks that get them on this node, and
    * moves the cursor, in one transaction.
    */
-  dispatch(node: Node): Promise<Dispatched>;
+  dispatch(node: Node): Promise<DispatchResult>;
   /** The queues that are not empty. */
   nonEmptyQueues(): readonly QueueKey[];
   /** Events of a queue without a recorded attempt, after `n`, in order. */

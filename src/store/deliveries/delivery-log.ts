@@ -8,8 +8,8 @@ import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
 import { putDispatch } from './dispatch.ts';
-import { putReplay } from './replay.ts';
-import { putExpired } from './retention.ts';
+import { putReplayed } from './replay.ts';
+import { removeExpired } from './retention.ts';
 
 /** Makes the Deliveries of the databases; `newId` makes the name of a writer. */
 export function createDeliveryLog(
@@ -78,8 +78,8 @@ export function createDeliveryLog(
       write(() => {
         putBatch(databases, of, batch, made);
       }),
-    continueReplay: (clockMs) => write(() => putReplay(databases, Math.trunc(clockMs))),
-    expire: (of, before) => write(() => putExpired(databases, of, before)),
+    continueReplay: (clockMs) => write(() => putReplayed(databases, Math.trunc(clockMs))),
+    expire: (of, before) => write(() => removeExpired(databases, of, before)),
   };
 }
 

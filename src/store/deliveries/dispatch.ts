@@ -10,9 +10,9 @@ import {
   dispatchRowsMax,
 } from '../limits.ts';
 import type { Reads } from '../store.ts';
-import type { Dispatched, QueueKey } from './deliveries.ts';
+import type { DispatchResult, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
-import { putJob } from './replay.ts';
+import { putReplayJob } from './replay.ts';
 
 /**
  * Puts the next events of the log after a seq into the queues of the hooks that get them, and
@@ -23,7 +23,7 @@ export function putDispatch(
   databases: Databases,
   reads: Reads,
   { after, node }: { readonly after: number; readonly node: Node },
-): Dispatched & { readonly hasWritten: boolean } {
+): DispatchResult & { readonly hasWritten: boolean } {
   const newest = reads.seq();
   const queues = new Queues(databases);
   const changed = new Set<QueueKey>();
@@ -46,7 +46,7 @@ export function putDispatch(
     const change = storedJson(text) as Change;
     if (change.family === 'webhook') changed.add(queueOfHook(reads, change));
     if (change.family === 'replay') {
-      putJob(databases, change);
+      putReplayJob(databases, change);
       hasJobs = true;
     }
     const event = eventOf(change);

@@ -16,12 +16,12 @@ interface Replayed {
 }
 
 /** Stores a replay that the log requests. The caller runs it in a write transaction. */
-export function putJob({ job }: Databases, { seq, data }: Change): void {
+export function putReplayJob({ job }: Databases, { seq, data }: Change): void {
   job.putSync(seq, JSON.stringify(data));
 }
 
 /** Makes the next messages of the first replay due. The caller runs it in a write transaction. */
-export function putReplay(databases: Databases, nowMs: number): Replayed {
+export function putReplayed(databases: Databases, nowMs: number): Replayed {
   const [entry] = databases.job.getRange({ limit: 1 });
   if (entry === undefined) return { queue: undefined };
   const job = storedJson(entry.value) as Job;

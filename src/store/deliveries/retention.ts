@@ -23,7 +23,7 @@ export function hasExpired(databases: Databases, queue: QueueKey, before: string
  * events without an attempt that were stored before it. The caller runs it in a write transaction.
  * It removes some at a time, so it may have to be called again.
  */
-export function putExpired(databases: Databases, queue: QueueKey, before: string): Expired {
+export function removeExpired(databases: Databases, queue: QueueKey, before: string): Expired {
   const { pending, attempt, due, exhausted } = databases;
   const counts = { ended: 0, unsent: 0 };
   for (const { n, keys, latest } of expiredMessages(databases, queue, before)) {

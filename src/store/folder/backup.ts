@@ -4,7 +4,7 @@ import { Failure } from '../../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
 import { createReads } from '../projections/reads.ts';
 import type { Backup } from '../store.ts';
-import { dataFile, lockFile, makeFolder, reasonOf } from './data-folder.ts';
+import { dataFile, lockFile, makeFolder, errorReason } from './data-folder.ts';
 import { checkInThread } from './page-check.ts';
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
@@ -45,7 +45,7 @@ export async function backUp(
   } catch (error) {
     if (signal?.aborted === true) throw signal.reason;
     if (error instanceof Failure) throw error;
-    throw new Failure('unavailable', `${target} cannot be written (${reasonOf(error)})`, {
+    throw new Failure('unavailable', `${target} cannot be written (${errorReason(error)})`, {
       cause: error,
     });
   } finally {
@@ -60,7 +60,7 @@ async function isEmptyFolder(target: string): Promise<boolean> {
     entries = await readdir(target);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw new Failure('unavailable', `${target} cannot be read (${reasonOf(error)})`, {
+    throw new Failure('unavailable', `${target} cannot be read (${errorReason(error)})`, {
       cause: error,
     });
   }

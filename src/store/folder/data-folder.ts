@@ -55,7 +55,7 @@ export async function prepareFolder(folder: string): Promise<void> {
         error,
       );
     }
-    throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
+    throw folderFailure(folder, `cannot be written (${errorReason(error)})`, error);
   }
 }
 
@@ -110,7 +110,7 @@ export async function inspectDataFile(
   } catch (error) {
     if (isMissing(error)) return { damage: undefined, isComplete: true };
     const what = readOnly ? 'read' : 'written';
-    throw folderFailure(folder, `cannot be ${what} (${dataFile}: ${reasonOf(error)})`, error);
+    throw folderFailure(folder, `cannot be ${what} (${dataFile}: ${errorReason(error)})`, error);
   }
   try {
     const { size } = await file.stat();
@@ -154,7 +154,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** The reason of an error for the operator: its system code, or its message. */
-export function reasonOf(error: unknown): string {
+export function errorReason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return typeof code === 'string' ? code : message;
 }

@@ -1,7 +1,7 @@
 import { link, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../../model/failure.ts';
-import { folderFailure, isMissing, prepareFolder, reasonOf } from './data-folder.ts';
+import { folderFailure, isMissing, prepareFolder, errorReason } from './data-folder.ts';
 
 /** The claim of one process on a data folder. */
 export interface FolderClaim {
@@ -48,7 +48,7 @@ export async function claimFolder(
     }
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw folderFailure(folder, `cannot be claimed (${reasonOf(error)})`, error);
+    throw folderFailure(folder, `cannot be claimed (${errorReason(error)})`, error);
   }
   throw new Failure(
     'conflict',
@@ -57,7 +57,7 @@ export async function claimFolder(
 }
 
 /** The pid of the running process that has claimed a data folder; undefined if there is none. */
-export async function claimantOf(folder: string, purpose: Purpose): Promise<number | undefined> {
+export async function claimantPid(folder: string, purpose: Purpose): Promise<number | undefined> {
   const held = await readIfThere(join(folder, `${purpose}.pid`));
   return held !== undefined && (await isAlive(held)) ? Number(held.split(' ')[0]) : undefined;
 }

@@ -13,7 +13,7 @@ import { openStore } from '../open.ts';
 import { createReads } from '../projections/reads.ts';
 import type { Reads } from '../store.ts';
 import { syncPath } from './backup.ts';
-import { dataFile, folderFailure, lockFile, reasonOf } from './data-folder.ts';
+import { dataFile, folderFailure, lockFile, errorReason } from './data-folder.ts';
 import { claimFolder } from './folder-claim.ts';
 import { writeErrorOf } from './full-disk.ts';
 import { checkPages, newestTransaction } from './page-check.ts';
@@ -90,7 +90,7 @@ async function removeDrafts(folder: string): Promise<void> {
 async function purgeFailure(folder: string, error: unknown): Promise<Failure> {
   const cause = await writeErrorOf(error);
   if (cause instanceof Failure) return cause;
-  return folderFailure(folder, `cannot be purged (${reasonOf(cause)})`, cause);
+  return folderFailure(folder, `cannot be purged (${errorReason(cause)})`, cause);
 }
 
 /** The purged form of the rows and secrets of a data folder. */

@@ -12,7 +12,7 @@ interface Placed {
 }
 
 /** Applies one insert or edit to a record. */
-export type FoldOne<S extends Placed> = (before: S | undefined, change: Change) => S;
+export type ApplyChange<S extends Placed> = (before: S | undefined, change: Change) => S;
 
 /** The fold of the rows of one record. */
 export interface Folded<S extends Placed> {
@@ -28,7 +28,7 @@ export interface Folded<S extends Placed> {
  */
 export function foldRows<S extends Placed>(
   rows: readonly Change[],
-  foldOne: FoldOne<S>,
+  apply: ApplyChange<S>,
 ): Folded<S> {
   const invalidated = new Map<number, Change>();
   for (const row of rows.toReversed()) {
@@ -39,7 +39,7 @@ export function foldRows<S extends Placed>(
   for (const row of rows) {
     if (row.action === 'invalidate' || invalidated.has(row.seq)) continue;
     // A record without a valid insert cannot be edited.
-    if (row.action === 'insert' || stored !== undefined) stored = foldOne(stored, row);
+    if (row.action === 'insert' || stored !== undefined) stored = apply(stored, row);
   }
   const newest = rows.at(-1);
   return { stored: stored && newest && { ...stored, seq: newest.seq }, invalidated };

@@ -14,7 +14,7 @@ import {
   foldRows,
   foldRule,
   foldSecret,
-  type FoldOne,
+  type ApplyChange,
   type Folded,
 } from './fold.ts';
 
@@ -39,11 +39,11 @@ interface RuleTransition extends Transition<StoredRule> {
 }
 
 /** The fields that a plan adds to its changes besides their drafts and seqs. */
-export type Stamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
+export type ChangeStamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
 
 /** All writes of one decision. */
 export interface WritePlan {
-  readonly stamp: Stamp;
+  readonly stamp: ChangeStamp;
   readonly firstSeq: number;
   /** The changes of the drafts that were not prepared. */
   readonly changes: readonly Change[];
@@ -59,7 +59,7 @@ export interface WritePlan {
 export function planWrites(
   reads: Reads,
   drafts: readonly (LoggedDraft | PreparedInsert)[],
-  { firstSeq, ...stamp }: Stamp & { readonly firstSeq: number },
+  { firstSeq, ...stamp }: ChangeStamp & { readonly firstSeq: number },
 ): WritePlan {
   // Several drafts of one decision may concern the same record.
   const rules = new Map<string, WrittenRow<StoredRule>>();
@@ -134,11 +134,11 @@ function afterRow<S extends { readonly seq: number; readonly insertedSeq: number
   reads: Reads,
   { stored, written }: WrittenRow<S>,
   change: Change,
-  foldOne: FoldOne<S>,
+  apply: ApplyChange<S>,
 ): { readonly stored: S | undefined; readonly marks: Marks } {
-  if (change.action !== 'invalidate') return { stored: foldOne(stored, change), marks: [] };
+  if (change.action !== 'invalidate') return { stored: apply(stored, change), marks: [] };
   const rows = [...reads.rows(change.family, change.id), ...written];
-  const [before, after] = [foldRows(rows, foldOne), foldRows([...rows, change], foldOne)];
+  const [before, after] = [foldRows(rows, apply), foldRows([...rows, change], apply)];
   return { stored: after.stored, marks: marksBetween(before, after) };
 }
 

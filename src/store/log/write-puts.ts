@@ -1,11 +1,11 @@
 import type { Database } from 'lmdb';
-import type { Conditional, Databases } from '../databases.ts';
+import type { ConditionalPut, Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf } from '../encoding.ts';
 import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
 import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
 import { indexValue, formerEntries } from '../projections/rule-index.ts';
 import type { PreparedInsert } from '../store.ts';
-import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
+import type { ChangeStamp, WriteStep, WritePlan } from './write-plan.ts';
 
 /**
  * Puts a plan into the log and the projections. The caller runs it in a write transaction. Returns
@@ -59,7 +59,7 @@ function putLast<K extends number | Uint8Array>(
   key: K,
   value: string,
 ): void {
-  const conditional = database as unknown as Conditional<K>;
+  const conditional = database as unknown as ConditionalPut<K>;
   if (!conditional.putSync(key, value, append)) database.putSync(key, value);
 }
 
@@ -127,7 +127,7 @@ function placeOf({ id, prepared }: PreparedInsert, seq: number): IndexEntry {
 }
 
 /** The part of the row of a prepared insert between seq and id. */
-function preparedMiddle({ dtu_txn, dtu_stored, by, txn }: Stamp): string {
+function preparedMiddle({ dtu_txn, dtu_stored, by, txn }: ChangeStamp): string {
   const middle = { dtu_txn, dtu_stored, by, txn, family: 'userinterface' };
   return JSON.stringify(middle).slice(1, -1);
 }

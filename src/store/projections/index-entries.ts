@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import type { Conditional, Databases } from '../databases.ts';
+import type { ConditionalPut, Databases } from '../databases.ts';
 import { verifySliceEntries } from '../limits.ts';
 
 type PlaceDatabase = 'exact' | 'wildcard';
@@ -24,7 +24,7 @@ export function putIndexEntry(
   databases: PlaceDatabases,
   { database: name, key, value }: IndexEntry,
 ): void {
-  const database = databases[name] as unknown as Conditional<Uint8Array>;
+  const database = databases[name] as unknown as ConditionalPut<Uint8Array>;
   if (database.putSync(key, value, onlyWhereNone)) return;
   databases[name].putSync(key, value);
   databases[name].putSync(key, severalMarks[name]);
@@ -110,7 +110,7 @@ export function isSeveralMark(name: PlaceDatabase, value: string): boolean {
  * Marks the keys that have several candidates in a data folder of an older version. The caller runs
  * it in a write transaction. It reads every entry.
  */
-export function markSeveral(databases: PlaceDatabases): void {
+export function putSeveralMarks(databases: PlaceDatabases): void {
   for (const name of ['exact', 'wildcard'] as const) {
     const database = databases[name];
     let last: Uint8Array | undefined;

@@ -2,7 +2,12 @@ import { matchingOrigin, type StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, seqMax, storedJson } from '../encoding.ts';
 import type { PastRules } from '../store.ts';
-import { candidateOf, everExact, everWildcard, withinLimits } from './rule-index.ts';
+import {
+  candidateOf,
+  historicalExactIds,
+  historicalWildcardIds,
+  withinLimits,
+} from './rule-index.ts';
 
 /** The reads that the past is derived from. */
 export interface PastReads {
@@ -26,12 +31,12 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
     rule,
     exactRules: (origin, path) =>
       candidates(
-        everExact(databases, origin, path),
+        historicalExactIds(databases, origin, path),
         ({ rule: then }) => matchingOrigin(then) === origin && then.path === path,
       ),
     wildcardRules(origin, path) {
       const found = candidates(
-        everWildcard(databases, origin, path),
+        historicalWildcardIds(databases, origin, path),
         ({ rule: then }) => matchingOrigin(then) === origin && covers(then.path, path),
       );
       const byPath = Map.groupBy(found, (candidate) => candidate.path);

@@ -4,7 +4,7 @@ import type { StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from '../encoding.ts';
 import { foldRows, foldRule } from '../log/fold.ts';
-import type { Reads, WalkedRecord } from '../store.ts';
+import type { Reads, RuleStep } from '../store.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import { createHookReads } from './hook-reads.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
@@ -157,7 +157,7 @@ export function storedAt({ log }: Databases, seq: number): string | undefined {
   return head === undefined ? undefined : storedField.exec(head)?.[1];
 }
 
-function* recordsAfter({ rule }: Databases, after: string): Iterable<WalkedRecord> {
+function* recordsAfter({ rule }: Databases, after: string): Iterable<RuleStep> {
   const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
   for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
     const stored = storedJson(value) as StoredRule;

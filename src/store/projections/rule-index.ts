@@ -116,7 +116,7 @@ export function findExact(
 }
 
 /** Ids of all records that were ever indexed at exactly an origin and path. */
-export function everExact(
+export function historicalExactIds(
   { everexact }: Pick<Databases, 'everexact'>,
   origin: string,
   path: string,
@@ -191,7 +191,7 @@ export function roomFailure(
 }
 
 /** Ids of all records that were ever indexed at a wildcard of an origin that covers a path. */
-export function everWildcard(
+export function historicalWildcardIds(
   { everwildcard }: Pick<Databases, 'everwildcard'>,
   origin: string,
   path: string,

@@ -12,7 +12,7 @@ import type { Difference } from '../store.ts';
 type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard' | 'hooktype';
 
 /** The databases that are verified. */
-export interface Verified {
+export interface VerifiedDatabases {
   readonly databases: Databases;
   /** Whether a key has a value, in a database with several values under a key. */
   readonly holds: (name: Sorted, key: Uint8Array, value: string) => boolean;
@@ -22,7 +22,7 @@ export interface Verified {
  * Prepares databases for a verification. Among many values of one key, lmdb finds one only with an
  * encoding that orders them: its own of texts is their UTF-8, as in `encoding: 'string'`.
  */
-export function openVerified(databases: Databases): Verified {
+export function openVerified(databases: Databases): VerifiedDatabases {
   const opened = (name: Sorted) =>
     databases.environment.openDB<string, Uint8Array>(name, {
       encoding: 'ordered-binary',
@@ -88,7 +88,7 @@ function seqOfKey(key: Uint8Array): number {
  * Compares every projection of one record, with the seqs of its history, with the fold of its rows.
  */
 export function* verifyRecord(
-  verified: Verified,
+  verified: VerifiedDatabases,
   { prefix, seqs }: { readonly prefix: Buffer; readonly seqs: readonly number[] },
 ): Iterable<Difference> {
   const rows: Change[] = [];
@@ -109,7 +109,7 @@ export function* verifyRecord(
 }
 
 function* verifyRule(
-  { databases, holds }: Verified,
+  { databases, holds }: VerifiedDatabases,
   id: string,
   rows: readonly Change[],
 ): Iterable<Difference> {
@@ -163,7 +163,7 @@ function* verifyMarks(
 }
 
 function* verifyHook(
-  { databases, holds }: Verified,
+  { databases, holds }: VerifiedDatabases,
   id: string,
   rows: readonly Change[],
 ): Iterable<Difference> {

@@ -3,7 +3,7 @@ import type { Database } from 'lmdb';
 import type { Change } from '../../model/change.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from '../encoding.ts';
-import { reasonOf } from '../folder/data-folder.ts';
+import { errorReason } from '../folder/data-folder.ts';
 import { verifySliceEntries } from '../limits.ts';
 import type { Difference, Verification } from '../store.ts';
 import {
@@ -13,7 +13,12 @@ import {
   entryChecks,
   type EntryCheck,
 } from './verify-entries.ts';
-import { openVerified, recordSeqs, verifyRecord, type Verified } from './verify-records.ts';
+import {
+  openVerified,
+  recordSeqs,
+  verifyRecord,
+  type VerifiedDatabases,
+} from './verify-records.ts';
 
 /** The findings in the entries that were checked in one turn of the event loop. */
 interface Slice {
@@ -38,7 +43,7 @@ export async function* verifyData(databases: Databases): AsyncGenerator<Verifica
   }
 }
 
-function* passes(verified: Verified): Iterable<readonly [string, Iterable<Slice>]> {
+function* passes(verified: VerifiedDatabases): Iterable<readonly [string, Iterable<Slice>]> {
   const { databases } = verified;
   yield ['log', verifyLog(databases)];
   yield ['history', verifyRecords(verified)];
@@ -82,7 +87,10 @@ function* untilUnreadable(database: string, slices: Iterable<Slice>): Iterable<S
   try {
     yield* slices;
   } catch (error) {
-    yield { entries: 0, differences: [{ database, what: `cannot be read (${reasonOf(error)})` }] };
+    yield {
+      entries: 0,
+      differences: [{ database, what: `cannot be read (${errorReason(error)})` }],
+    };
   }
 }
 
@@ -182,7 +190,7 @@ function* verifyRow(
 }
 
 /** Checks the records one after the other: a seek for each. */
-function* verifyRecords(verified: Verified): Iterable<Slice> {
+function* verifyRecords(verified: VerifiedDatabases): Iterable<Slice> {
   const { history } = verified.databases;
   let after: Uint8Array | undefined;
   for (;;) {
@@ -249,7 +257,7 @@ function orUnreadable(check: () => string | undefined): string | undefined {
   try {
     return check();
   } catch (error) {
-    return `cannot be read (${reasonOf(error)})`;
+    return `cannot be read (${errorReason(error)})`;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Change, HistoryRow } from '../../../src/model/change.ts';
-import { foldRows, type FoldOne } from '../../../src/store/log/fold.ts';
+import { foldRows, type ApplyChange } from '../../../src/store/log/fold.ts';
 import type { Decision, Reads, Store, StoredVkClaim } from '../../../src/store/store.ts';
 
 interface Placed {
@@ -17,7 +17,7 @@ export interface MemoryLog<S extends Placed> {
 }
 
 /** Makes a log for the records of one family, which the store of Waymark need not know. */
-export function memoryLog<S extends Placed>(fold: FoldOne<S>): MemoryLog<S> {
+export function memoryLog<S extends Placed>(fold: ApplyChange<S>): MemoryLog<S> {
   const log: Change[] = [];
   const claims = new Map<string, StoredVkClaim>();
   const rowsOf = (id: string, upTo = Infinity) =>
