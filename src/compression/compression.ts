@@ -41,7 +41,8 @@ const zstdAsync = promisify<Buffer, ZstdOptions, Buffer>(zstdCompress);
 
 const brotliQuality = { best: 11, good: 9, fast: 4 } as const;
 const zstdLevel = { best: 19, good: 12, fast: 3 } as const;
-const gzipLevel = { best: 9, good: 9, fast: 4 } as const;
+/** The level of nginx: level 4 makes pages 6 % shorter, and takes half as much time again. */
+const gzipLevel = { best: 9, good: 9, fast: 1 } as const;
 
 const codecs: ByCoding<Codec> = {
   zstd: {

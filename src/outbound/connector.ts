@@ -1,4 +1,10 @@
-import { isIP, Socket, type LookupFunction, type TcpNetConnectOpts } from 'node:net';
+import {
+  isIP,
+  Socket,
+  type LookupFunction,
+  type OnReadOpts,
+  type TcpNetConnectOpts,
+} from 'node:net';
 import { buildConnector } from 'undici';
 import type { Cidr } from '../model/cidr.ts';
 import { addressProblem } from './address.ts';
@@ -7,6 +13,15 @@ import { refusedAddress } from './failure.ts';
 import { otherFamilyCode } from './problem.ts';
 import { answerBehindFailureMs, tcpKeepAliveMs } from './limits.ts';
 import type { Lookup } from './names.ts';
+
+/**
+ * Opens a connection, as undici expects it. With `onread` (see net.connect), a connection without
+ * TLS is read into that buffer, and not as a stream.
+ */
+export type Connect = (
+  options: buildConnector.Options & { readonly onread?: OnReadOpts },
+  callback: buildConnector.Callback,
+) => void;
 
 /**
  * Makes a connector for undici that checks each address, after it has resolved the name for this
@@ -26,21 +41,22 @@ export function guardedConnector({
   readonly ca: readonly string[] | undefined;
   readonly lookup: Lookup;
   readonly localAddress: string | undefined;
-}): buildConnector.connector {
+}): Connect {
   const family = localAddress === undefined ? undefined : isIP(localAddress);
   const guarded = guardedLookup(lookup, { allowPrivate, family });
   const way = { lookup: guarded, autoSelectFamily: true };
   const from = localAddress === undefined ? {} : { localAddress };
-  const connect = buildConnector({
+  const settings = {
     ...way,
     timeout: connectTimeoutMs,
     allowH2: false,
     // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca: [...ca] }),
-  });
+  };
+  const connect = buildConnector(settings);
 
-  return ({ servername, ...options }, callback) => {
+  return ({ servername, onread, ...options }, callback) => {
     // Node calls `lookup` for names only, not for addresses.
     const problem = isIP(options.hostname) && addressProblem(options.hostname, allowPrivate);
     if (problem) {
@@ -53,7 +69,8 @@ export function guardedConnector({
     }
     if (options.protocol !== 'https:') {
       // Without TLS, undici would connect to the server name, which it takes from the Host field.
-      connect({ ...options, ...from }, (...[error, socket]) => {
+      const connectTcp = onread === undefined ? connect : buildConnector({ ...settings, onread });
+      connectTcp({ ...options, ...from }, (...[error, socket]) => {
         if (error === null) callback(null, readOnAfterFailure(socket));
         else callback(error, null);
       });

@@ -5,7 +5,7 @@ import { headerBlockBytesMax } from '../http/limits.ts';
 import type { Cidr } from '../model/cidr.ts';
 import { isIdempotent } from '../model/method.ts';
 import { newConnection } from './connection.ts';
-import { guardedConnector } from './connector.ts';
+import { guardedConnector, type Connect } from './connector.ts';
 import { OutboundExchange, type OutboundExchangeParts, type SourceResponse } from './exchange.ts';
 import { isLostConnection } from './failure.ts';
 import { GetClient } from './fast/get-client.ts';
@@ -158,7 +158,7 @@ export function createAgents({
   connect,
   timeoutMs,
 }: {
-  readonly connect: buildConnector.connector;
+  readonly connect: Connect;
   readonly timeoutMs: number;
 }): Agents {
   const { connect: connectTo, cut } = cuttable(connect);
@@ -199,8 +199,8 @@ export function createAgents({
 }
 
 /** A connector whose connections can all be destroyed; it then makes no further ones. */
-function cuttable(connect: buildConnector.connector): {
-  readonly connect: buildConnector.connector;
+function cuttable(connect: Connect): {
+  readonly connect: Connect;
   readonly cut: () => void;
 } {
   const sockets = new Set<Socket>();

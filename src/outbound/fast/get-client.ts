@@ -1,14 +1,20 @@
-import type { buildConnector, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
+import type { Connect } from '../connector.ts';
 import type { OutboundExchange } from '../exchange.ts';
 import { outboundConnectionsMax } from '../limits.ts';
 import { Corks } from './corks.ts';
 import { GetConnection, type ConnectionPool } from './get-connection.ts';
 import { getHead } from './heads.ts';
-import { outboundCheckMs, outboundIdleMarginSeconds, outboundIdleSeconds } from './limits.ts';
+import {
+  outboundCheckMs,
+  outboundIdleMarginSeconds,
+  outboundIdleSeconds,
+  outboundReadBytes,
+} from './limits.ts';
 
 /** How a client connects; `timeoutMs` limits the waits for a header section and for content. */
 interface GetClientOptions {
-  readonly connect: buildConnector.connector;
+  readonly connect: Connect;
   readonly timeoutMs: number;
 }
 
@@ -84,7 +90,7 @@ interface IdleConnection {
 /** The connections to one origin. */
 class Pool {
   readonly origin: URL;
-  readonly #connect: buildConnector.connector;
+  readonly #connect: Connect;
   readonly #onEmpty: () => void;
   readonly #shared: ConnectionPool;
   /** The one used last is the last one. */
@@ -143,9 +149,21 @@ class Pool {
     // undici's connector expects an IPv6 address without its brackets.
     const to = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };
     this.#open += 1;
-    this.#connect(to, (...[error, socket]) => {
-      if (error === null) new GetConnection(socket, this.#shared).send(head, exchange);
-      else {
+    let connection: GetConnection | undefined;
+    const buffer = readBuffer();
+    const onread = {
+      buffer,
+      callback: (length: number): boolean => {
+        // The next bytes of any connection overwrite the buffer.
+        connection?.read(Buffer.from(buffer.subarray(0, length)));
+        return true;
+      },
+    };
+    this.#connect({ ...to, onread }, (...[error, socket]) => {
+      if (error === null) {
+        connection = new GetConnection(socket, this.#shared);
+        connection.send(head, exchange);
+      } else {
         exchange.onResponseError(null, error);
         this.#countClosed();
       }
@@ -175,3 +193,14 @@ class Pool {
     if (this.#open === 0) this.#onEmpty();
   }
 }
+
+/**
+ * The buffer that all connections without TLS are read into, one after the other: a stream would
+ * have a new one of this size for each read.
+ */
+function readBuffer(): Buffer {
+  shared ??= Buffer.allocUnsafeSlow(outboundReadBytes);
+  return shared;
+}
+
+let shared: Buffer | undefined;

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
 import type { Control, OutboundExchange } from '../exchange.ts';
@@ -42,7 +43,12 @@ export class GetConnection implements Control, ConnectionInfo {
     this.#socket = socket;
     this.#pool = pool;
     socket.setTimeout(pool.timeoutMs);
-    socket.on('data', this.#read);
+    // Only over TLS: else the connection is read by `onread`.
+    if (socket instanceof TLSSocket) {
+      socket.on('data', (chunk: Buffer) => {
+        this.read(chunk);
+      });
+    }
     socket.on('end', this.#endContent);
     socket.on('timeout', this.#timeOut);
     socket.on('close', this.#close);
@@ -102,7 +108,8 @@ export class GetConnection implements Control, ConnectionInfo {
     return this.#exchange !== exchange;
   }
 
-  readonly #read = (chunk: Buffer): void => {
+  /** Reads bytes that have arrived. */
+  read(chunk: Buffer): void {
     const exchange = this.#exchange;
     if (exchange === undefined || this.#socket.writableCorked > 0) {
       // Not a response: no request has been sent. One that is about to be sent fails as over any
@@ -110,7 +117,7 @@ export class GetConnection implements Control, ConnectionInfo {
       this.#socket.destroy();
     } else if (this.#content === undefined) this.#readHead(exchange, chunk);
     else this.#readContent(exchange, this.#content, chunk);
-  };
+  }
 
   #readHead(exchange: OutboundExchange, chunk: Buffer): void {
     exchange.onResponseStarted();

@@ -1,3 +1,5 @@
+const KIB = 1024;
+
 /** Connections that are written to together: more would make the first of them wait. */
 export const corkedConnectionsMax = 16;
 /** How long a connection of the client for GETs may be idle. */
@@ -6,3 +8,5 @@ export const outboundIdleSeconds = 4;
 export const outboundIdleMarginSeconds = 2;
 /** How often idle connections are checked. */
 export const outboundCheckMs = 1_000;
+/** The buffer that all connections without TLS are read into. */
+export const outboundReadBytes = 64 * KIB;
