@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Any character of Unicode, every third one of ASCII: a unit of `fc.string`. Its own unit `binary`
- * counts all of them in a table first, which takes a second.
+ * Any character of Unicode, one in three of ASCII: a unit of `fc.string`. Its own unit `binary`
+ * builds a table of all characters first, which takes a second.
  */
 export const anyCharacter = fc
   .oneof(

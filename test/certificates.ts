@@ -17,7 +17,7 @@ export interface IssuedPair {
   readonly key: string;
 }
 
-/** Somebody who issues certificates for a test, and whom its clients trust. */
+/** A certificate authority for a test, which its clients trust. */
 export interface Authority {
   /** PEM, for the `ca` of a client. */
   readonly cert: string;
@@ -33,7 +33,7 @@ export interface Authority {
 const dayMs = 86_400_000;
 const p256 = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** Makes an authority of its own. */
+/** Creates a certificate authority. */
 export async function createAuthority(): Promise<Authority> {
   const keys = await webcrypto.subtle.generateKey(p256, true, ['sign', 'verify']);
   const name = 'CN=Authority of a test';

@@ -1,4 +1,4 @@
-// Loaded before each test file: what one process has compiled, the next one need not.
+// Loaded before the test files: processes share their compiled code.
 import { enableCompileCache } from 'node:module';
 
 enableCompileCache();

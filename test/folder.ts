@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
 
-/** What comes after a test, or after all of a file: the context, or the functions, of node:test. */
+/** Registers what to do after a test or suite, as the context of node:test does. */
 export interface Cleaning {
   after(cleanup: () => unknown): void;
 }
 
-/** For what the tests of a suite share: call it in the suite. */
+/** The same for what the tests of a suite share. Call it in the suite. */
 export function cleaningAfterAll(): Cleaning {
   const cleanups: (() => unknown)[] = [];
   after(async () => {
@@ -18,7 +18,7 @@ export function cleaningAfterAll(): Cleaning {
   return { after: (cleanup) => void cleanups.push(cleanup) };
 }
 
-/** Folders into which somebody still wrote when they were to be removed. */
+/** Folders that could not be removed, because a process still wrote into them. */
 const left = new Set<string>();
 
 process.once('exit', () => {
@@ -26,9 +26,9 @@ process.once('exit', () => {
 });
 
 /**
- * A folder of its own for a test, gone afterwards. What comes after a test is done in the order in
- * which it was asked for, and nothing more once one of it fails: so whoever writes into the folder
- * may stop later than it goes, and the rest of the folder goes with the process then.
+ * A temporary folder, removed after the test. node:test runs the callbacks of `after` in order and
+ * stops at the first that fails, so a server may still write into the folder when it is removed. What
+ * is left then is removed when this process ends.
  */
 export async function temporaryFolder(t: Cleaning): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'waymark-test-')));

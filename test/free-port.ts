@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below those that a system gives to whoever names none, and above those of usual programs. */
+/** Below the range of ephemeral ports, and above the ports of usual programs. */
 const lowest = 10_000;
 const highest = 32_767;
 
 /**
- * A port of the loopback that nobody listens to, for what has to know it before it is there, or
- * never is. The system gives it to nobody else meanwhile: tests of other processes run beside.
+ * A free port of the loopback, for servers whose port must be known before they start, or that never
+ * start. It is outside of the ephemeral range, so that tests in other processes do not get it.
  */
 export async function freePort(): Promise<number> {
   const server = createServer();

@@ -9,7 +9,7 @@ import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/observability/log.ts';
 import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 
-/** The envelope of an answer, as loosely as a test looks at it. */
+/** The envelope of a response, loosely typed. */
 export interface Answer {
   readonly status?: number;
   readonly r?: string;
@@ -27,7 +27,7 @@ export interface Answer {
   readonly id?: unknown;
 }
 
-/** A Waymark that serves from a temporary folder on a free port of the loopback. */
+/** A Waymark in this process that serves a temporary folder on a free port of the loopback. */
 export interface TestSite {
   readonly folder: string;
   readonly iniFile: string;
@@ -36,15 +36,15 @@ export interface TestSite {
   readonly port: number;
   readonly adminKey: string;
   readonly waymark: Waymark;
-  /** What has been logged so far. */
+  /** The log so far. */
   readonly logged: () => string;
-  /** Resolves once a pattern stands in the log. */
+  /** Resolves once the log matches a pattern. */
   untilLogged(pattern: RegExp): Promise<void>;
-  /** Calls an operation by HTTP POST, as the admin unless told otherwise. */
+  /** Calls an operation by HTTP POST, with the admin key unless `more` has another one. */
   call(name: string, v: object, more?: CallOptions): Promise<Answer>;
   /** Opens a websocket and resolves when it is open. */
   socket(apikey?: string): Promise<TestSocket>;
-  /** Sends bytes over a socket of their own and resolves to all that came back. */
+  /** Sends bytes over a new connection; resolves to all bytes that come back. */
   raw(text: string): Promise<string>;
 }
 
@@ -55,13 +55,13 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A websocket on which each request gets its answer by its id. */
+/** A websocket that assigns responses to requests by their id. */
 export interface TestSocket {
   readonly websocket: WebSocket;
   call(a: string, v: object, more?: { vk?: string; qk?: string }): Promise<Answer>;
 }
 
-/** Starts Waymark in this process on an ini text without `[server]`, with files and page rules. */
+/** Starts Waymark in this process, with an ini text that lacks `[server]`, files and page rules. */
 export async function startSite(
   t: Cleaning,
   {
@@ -82,7 +82,7 @@ export async function startSite(
   } = {},
 ): Promise<TestSite> {
   const started: Waymark[] = [];
-  // They stop before their folder goes: what comes after a test is done in this order.
+  // node:test runs these in order: the server stops before its folder is removed.
   t.after(() => Promise.all(started.map((one) => one.stop(0))));
   const folder = await temporaryFolder(t);
   const iniFile = join(folder, 'server.ini');
@@ -130,14 +130,14 @@ export async function startSite(
   };
 }
 
-/** Reads an ini file of a test; throws with its problems. */
+/** Reads the ini file of a test; throws its problems. */
 export async function readTestConfig(file: string) {
   const result = await readConfig({ file, env: {}, cores: 2, hostName: 'test' });
   if (!result.ok) throw new Error(result.problems.map(problemText).join('\n'));
   return result.config;
 }
 
-/** POSTs an envelope to an operation and reads the answer's. */
+/** POSTs an envelope to an operation; resolves to the envelope of the response. */
 export async function postOperation(
   url: string,
   name: string,
@@ -195,13 +195,13 @@ export async function openSocket(
   };
 }
 
-/** Sends text as latin1 bytes; resolves to all that came back when the server closes. */
+/** Sends text as latin1 bytes; resolves to all bytes that came back once the server closes. */
 export function rawExchange(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const socket = connect(port, '127.0.0.1', () => socket.write(Buffer.from(text, 'latin1')));
     socket.on('data', (chunk) => chunks.push(chunk as Buffer));
-    // A connection that the server resets after its answer still has given one.
+    // The server may reset the connection after its response.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       resolve(Buffer.concat(chunks).toString('latin1'));

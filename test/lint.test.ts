@@ -14,7 +14,7 @@ const checks = [
 
 suite('the sources', { concurrency: 1 }, () => {
   for (const [what, program, words] of checks) {
-    // They look at everything that there is, beside all other tests.
+    // They read every file while the other tests run.
     test(what, { timeout: 120_000 }, async () => {
       const path = fileURLToPath(new URL(`../node_modules/${program}`, import.meta.url));
       const child = spawn(process.execPath, [path, ...words], { cwd: folder });

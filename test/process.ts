@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 import { project } from './tidy/sources.ts';
 
-/** What a finished command left behind. */
+/** The result of a command that has ended. */
 export interface Finished {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -14,7 +14,7 @@ export interface Finished {
   readonly err: string;
 }
 
-/** Runs `waymark` with some words, and what it reads, to its end. */
+/** Runs `waymark` with arguments and standard input in a process of its own, to its end. */
 export async function runWaymark(
   words: readonly string[],
   {
@@ -46,13 +46,13 @@ export interface Served {
   readonly err: () => string;
   /** Resolves when the process has ended. */
   readonly closed: Promise<{ readonly code: number | null; readonly signal: string | null }>;
-  /** The most memory it has had resident so far, or since that was forgotten, in bytes. */
+  /** The maximum of its resident memory since the start, or since `forgetPeak`, in bytes. */
   peakBytes(): number;
-  /** Forgets what it has had before; returns what it has now, in bytes. */
+  /** Resets that maximum to the current value, and returns it. */
   forgetPeak(): number;
 }
 
-/** A folder with an ini file for a server of its own; `text` comes after `[server]`. */
+/** A folder with an ini file for a server; `text` follows the first keys of `[server]`. */
 export async function serverFolder(
   t: Cleaning,
   text: string,
@@ -64,7 +64,7 @@ export async function serverFolder(
   return { folder, iniFile: join(folder, 'server.ini'), ini };
 }
 
-/** Starts `waymark serve`; resolves when it says where, and at a first start with its key. */
+/** Starts `waymark serve`; resolves once it has printed its address, and at a first start its key. */
 export async function startServed(
   t: Cleaning,
   iniFile: string,
@@ -76,7 +76,7 @@ export async function startServed(
     openFiles,
   }: {
     readonly first?: boolean;
-    /** What comes after `serve`. */
+    /** The arguments after `serve`. */
     readonly words?: readonly string[];
     readonly cwd?: string;
     readonly env?: NodeJS.ProcessEnv;
@@ -129,13 +129,13 @@ function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
-/** How many files a process may have open, and how many it has open for nothing. */
+/** The limit of open files of a process, and how many descriptors are taken from the start. */
 export interface OpenFiles {
   readonly max: number;
   readonly taken: number;
 }
 
-/** Starts `waymark` with some words, its three streams in the hands of the test. */
+/** Starts `waymark` with arguments; its standard streams are pipes. */
 export function spawnWaymark(
   words: readonly string[],
   {
@@ -153,7 +153,7 @@ export function spawnWaymark(
   if (openFiles === undefined) {
     return spawn(process.execPath, waymark, { ...given, stdio: ['pipe', 'pipe', 'pipe'] });
   }
-  // With this flag it does not become another process, to which it would not leave them.
+  // With this flag bin/waymark.js does not execute itself again, which would close the descriptors.
   const program = [process.execPath, '--expose-gc', ...waymark];
   const descriptor = openSync('/dev/null', 'r');
   const child = spawn(
@@ -176,19 +176,19 @@ function collect(child: ChildProcess, name: 'stdout' | 'stderr'): () => string {
   return () => text;
 }
 
-/** The processes that a process leads. */
+/** The child processes of a process. */
 export function workersOf({ pid }: Pick<Served, 'pid'>): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return text.split(' ').filter(Boolean).map(Number);
 }
 
-/** Kills processes that another one leads; resolves when they are dead, whether it knows or not. */
+/** Kills processes; resolves when they are dead, possibly before their parent notices. */
 export async function killAll(pids: readonly number[]): Promise<void> {
   for (const pid of pids) process.kill(pid, 'SIGKILL');
   for (const pid of pids) while (!isDead(pid)) await nextTurn();
 }
 
-/** Whether also the last thread is gone: its first one may be sooner, its files only then are. */
+/** Whether all threads have ended: the files of a process are open until its last thread ends. */
 function isDead(pid: number): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

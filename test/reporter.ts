@@ -3,14 +3,14 @@ import { spec } from 'node:test/reporters';
 import type { TestEvent } from 'node:test/reporters';
 
 /**
- * Node's own report, closed by a line that a script can read: `N passed, N failed`, and how many
- * were skipped if any was.
+ * Node's report for people, with a last line for scripts: `N passed, N failed`, and the number of
+ * skipped tests if any was skipped.
  */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   let [passed, failed, skipped] = [0, 0, 0];
   async function* counted() {
     for await (const event of events) {
-      // The summary without a file is that of the whole run.
+      // The summary of the whole run has no file.
       if (event.type === 'test:summary' && event.data.file === undefined) {
         ({ passed, skipped } = event.data.counts);
         failed = event.data.counts.tests - passed - skipped;

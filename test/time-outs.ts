@@ -1,7 +1,6 @@
 /**
- * Does something with a short time-out that is not to matter for its outcome, and with longer ones,
- * one after the other, where it fails: a machine that stands still for a moment looks like another
- * side that says nothing. Fails as it does with the last one.
+ * Runs something with a short time-out, and again with longer ones if it fails: a machine that is
+ * busy for a moment looks like a peer that does not answer. Fails as the last attempt does.
  */
 export async function withTimeOut(
   [timeoutMs = 0, ...longer]: readonly number[],

@@ -2,7 +2,7 @@ import { preferredLanguage } from '../src/http/negotiation.ts';
 import { bucketOf } from '../src/visitors/bucket.ts';
 import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
 
-/** What a test says of a visitor; nothing else is known of it. */
+/** The properties of a visitor that a test sets; the others are unknown. */
 export interface VisitorTraits {
   readonly address?: string;
   readonly nowMs?: number;
@@ -15,11 +15,11 @@ export interface VisitorTraits {
   readonly regions?: readonly string[];
   readonly cities?: readonly string[];
   readonly place?: string | undefined;
-  /** Header fields of its request, by lower-case name. */
+  /** Headers of its request, by lower-case name. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
-/** A visitor of whom everything is known at once. */
+/** A visitor whose properties are known without waiting. */
 export function someVisitor({
   address = '192.0.2.7',
   nowMs = Date.UTC(2026, 0, 31),

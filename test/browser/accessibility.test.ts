@@ -21,7 +21,7 @@ const plain = startSite(
   },
 );
 
-/** On a desktop by day, and on a phone by night once more as far as that may make a difference. */
+/** On a desktop in light mode; on a phone in dark mode the pages that may differ there. */
 const looks = [
   { what: 'a desktop by day', rules: undefined, viewport: sizes[1].viewport, colorScheme: 'light' },
   {

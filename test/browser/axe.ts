@@ -12,15 +12,15 @@ interface Finding {
 }
 
 /**
- * Holds that axe-core finds nothing on a page that would keep somebody out (WCAG 2.2 A and AA, and
- * its best practices); or nothing by some of its rules.
+ * Checks that axe-core finds no barrier on a page (WCAG 2.2 A and AA, and its best practices), by
+ * all of its rules or by some.
  */
 export async function assertOpenToAll(
   page: Page,
   what: string,
   rules?: readonly string[],
 ): Promise<void> {
-  // As one that the browser runs itself: no policy of the page is in its way.
+  // The browser runs it itself, so the Content-Security-Policy of the page does not apply.
   await page.evaluate(`${source}; undefined`);
   const { violations } = await page.evaluate<{ violations: readonly Finding[] }>(
     `axe.run(document, ${JSON.stringify({

@@ -34,7 +34,7 @@ suite('a breadcrumb leads a browser', () => {
     ['of a telephone with Android', devices['Pixel 7'], '/for-phones'],
     ['of a telephone of Apple', devices['iPhone 15'], '/for-phones'],
     ['of a reader of German', { ...devices['Pixel 7'], locale: 'de-CH' }, '/fuer-handys'],
-    // A tablet says of itself that it is no mobile, unlike the browser that plays it.
+    // A tablet sends Sec-CH-UA-Mobile: ?0, unlike the browser that emulates it.
     ['of a tablet', { ...devices['Galaxy Tab S9'], isMobile: false }, '/for-tablets'],
     ['of a desktop', devices['Desktop Chrome'], '/for-desktops'],
   ];

@@ -9,14 +9,14 @@ import {
 } from 'playwright-core';
 import { unpackChromium } from './packaged-chromium.ts';
 
-/** A page in a context of its own, with all that went wrong in it so far. */
+/** A page in a browser context of its own, with its errors so far. */
 export interface Tab {
   readonly page: Page;
   /** Console errors and warnings, uncaught exceptions, failed requests; a line each. */
   readonly troubles: readonly string[];
 }
 
-/** The sizes at which a page has to look right: a phone and a desktop. */
+/** The sizes that pages have to fit: a phone and a desktop. */
 export const sizes = [
   { name: 'a phone', viewport: { width: 390, height: 844 } },
   { name: 'a desktop', viewport: { width: 1280, height: 800 } },
@@ -32,11 +32,11 @@ const args = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
-  // Whatever a page links to, nothing leaves the machine.
+  // No request leaves the machine, whatever a page links to.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1',
 ];
 
-/** The browser of this process, which files that are run together share; closed behind the last. */
+/** The browser of this process. The test files share it; it is closed after the last one. */
 let launched: Promise<Browser> | undefined;
 let sharing = 0;
 
@@ -46,7 +46,7 @@ async function launch(): Promise<Browser> {
 }
 
 /**
- * Has a browser started before a file's tests; what it returns opens an empty page for a test.
+ * Starts the browser before the tests of a file; returns a function that opens an empty page.
  */
 export function oneBrowser(): (t: TestContext, options?: BrowserContextOptions) => Promise<Tab> {
   let browser: Browser | undefined;
@@ -87,20 +87,20 @@ function watch(page: Page): readonly string[] {
   return troubles;
 }
 
-/** Goes to a URL and waits until it has loaded; an address without an answer fails. */
+/** Goes to a URL and waits until it has loaded; fails without a response. */
 export async function visit({ page }: Tab, url: string): Promise<Response> {
   const response = await page.goto(url);
   assert.ok(response !== null, url);
   return response;
 }
 
-/** The same for a generic page; resolves when it has `rendered`, or else has `failed`. */
+/** The same for a generic page; resolves once it has `rendered` or `failed`. */
 export async function visitGeneric(tab: Tab, url: string): Promise<'rendered' | 'failed'> {
   await visit(tab, url);
   return renderState(tab);
 }
 
-/** Resolves when a generic page is done. */
+/** Resolves once a generic page has rendered or failed. */
 export async function renderState({ page }: Tab): Promise<'rendered' | 'failed'> {
   const element = page.locator('[data-waymark-state]');
   await element.waitFor({ state: 'attached' });
@@ -110,8 +110,8 @@ export async function renderState({ page }: Tab): Promise<'rendered' | 'failed'>
 }
 
 /**
- * What everybody may expect of a page: a title, a language, a heading in sight, nothing that sticks
- * out at the side.
+ * Checks what every page must have: a title, a language, a visible heading, and no horizontal
+ * scrolling.
  */
 export async function assertReadable({ page }: Tab, what: string): Promise<void> {
   assert.match(await page.title(), /\S/, `${what} has a title`);

@@ -2,14 +2,14 @@ import type { Page } from 'playwright-core';
 
 /**
  * The weakest contrast of a page's text with the colours behind it (WCAG 2.2, 1.4.3): 1 for none,
- * 21 for black on white. Backgrounds that are pictures are not seen.
+ * 21 for black on white. It ignores background images.
  */
 export function weakestContrast(page: Page): Promise<number> {
   return page.evaluate<number>(`(() => {
     const context = document
       .createElement('canvas')
       .getContext('2d', { willReadFrequently: true });
-    // Colours are laid over each other as the browser does, whatever way they are written.
+    // Colours are blended as the browser does, in any notation.
     const luminance = (colours) => {
       for (const colour of colours) {
         context.fillStyle = colour;

@@ -10,15 +10,15 @@ import { readTestConfig } from '../harness.ts';
 import { startDataHost, type DataHost } from '../data-host/data-host.ts';
 import { project } from '../tidy/sources.ts';
 
-/** The demo of conf/, running from a copy on ports of its own. */
+/** The demo of conf/, running from a copy on free ports. */
 export interface Demo {
-  /** Origin of the shop, and what is in front of each path of it. */
+  /** Origin of the shop. */
   readonly url: string;
   /** Starts the data host of the letters, as `npm run data-host` does; it stops after the test. */
   readonly openPostRoom: (t: { after(cleanup: () => unknown): void }) => Promise<DataHost>;
 }
 
-/** Starts the demo for a file, whose tests come after it; it stops after them. */
+/** Starts the demo before the tests of a file, and stops it after them. */
 export async function startDemo(): Promise<Demo> {
   const folder = await temporaryFolder({ after });
   await cp(join(project, 'conf'), join(folder, 'conf'), { recursive: true });

@@ -14,12 +14,12 @@ import { startDemo } from './demo-site.ts';
 const openTab = oneBrowser();
 const { url, openPostRoom } = await startDemo();
 
-/** Resolves when whatever a page still puts into itself is there. */
+/** Resolves once a page has loaded everything that its scripts insert. */
 function settled({ page }: Tab): Promise<void> {
   return page.locator('[aria-busy]').waitFor({ state: 'detached' });
 }
 
-/** What the foot of a page says of where it came from. */
+/** The source that the footer of a page names. */
 function footOf({ page }: Tab): Promise<string> {
   return page.locator('.reached').innerText();
 }
@@ -80,7 +80,7 @@ suite('the home page', () => {
 });
 
 suite('the links of the demo', () => {
-  /** What the tour points at because it is not there, and what such a page asks for. */
+  /** URLs that the tour links to because they do not exist, and what such a page requests. */
   const otherStatus: Readonly<Record<string, number>> = {
     '/lamps/puffin': 410,
     '/lamps/albatross': 404,
@@ -89,7 +89,7 @@ suite('the links of the demo', () => {
     '/lamps/puffin': /status 410|status of 410/,
     '/lamps/albatross': /status 404|status of 404/,
     '/frame.html': /status 404: .*get_render|status of 404/,
-    // The post room is closed here.
+    // The data host is not running here.
     '/letters/': /status 502|status of 502/,
   };
 
@@ -112,7 +112,7 @@ suite('the links of the demo', () => {
         [],
         address,
       );
-      // Waymark's own documentation leads to that of others.
+      // Waymark's documentation links to other sites.
       if (pathname.startsWith('/svc1/')) continue;
       const links = await page.evaluate<string[]>(
         `[...document.links].map(({ href }) => href.replace(/#.*/, ''))`,

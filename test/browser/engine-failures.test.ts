@@ -7,7 +7,7 @@ import { assertReadable, oneBrowser, renderState, visitGeneric, type Tab } from 
 const openTab = oneBrowser();
 const renderCalls = '**/get_render?*';
 
-/** What a visitor is told, and that it is told properly. */
+/** Checks the message that a visitor sees. */
 async function messageOf(tab: Tab): Promise<string> {
   await assertReadable(tab, 'the message');
   const message = tab.page.getByRole('alert');

@@ -6,7 +6,7 @@ import { oneBrowser, visit, visitGeneric } from './browser.ts';
 const openTab = oneBrowser();
 const onDisk = '[disk.site]\nroot = site\n';
 
-/** A generic page that loads the engine from somewhere. */
+/** A generic page that loads the engine from a URL. */
 function frame(loader: string): string {
   return (
     `<!doctype html><html lang="en"><meta charset="utf-8"><title>Frame</title>${loader}` +
@@ -210,7 +210,7 @@ suite('under a Content-Security-Policy', () => {
       ],
     });
     const tab = await openTab(t);
-    // As a proxy in front may add it.
+    // A proxy in front may add this policy.
     await tab.page.route('**/page', async (route) => {
       const response = await route.fetch();
       const policy = `default-src 'self'; style-src 'self' 'unsafe-inline'`;

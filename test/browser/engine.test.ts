@@ -5,12 +5,12 @@ import { assertReadable, oneBrowser, visit, visitGeneric } from './browser.ts';
 
 const openTab = oneBrowser();
 
-/** A rule that is shown by a generic page. */
+/** A rule that a generic page shows. */
 function generic(path: string, enginedata: object, more: object = {}): object {
   return { path, kind: 'content', engine: 'html', enginedata, ...more };
 }
 
-/** A generic page of a site's own, with a foot behind what is put in. */
+/** A generic page of a site, with a footer after the inserted content. */
 function frame(loader = '<script defer src="/svc1/engine.js"></script>'): string {
   return (
     `<!doctype html><html lang="en"><meta charset="utf-8"><title>Frame</title>${loader}` +
@@ -67,7 +67,7 @@ suite('the scripts of a page rule', () => {
       const tab = await openTab(t);
       assert.equal(await visitGeneric(tab, `${site.url}/page`), 'rendered');
       assert.deepEqual(await tab.page.evaluate('said'), said);
-      // What the network adds of its own about a missing file is the browser's business.
+      // The browser adds its own message about a missing file.
       const ofScripts = tab.troubles.filter((trouble) => /^uncaught|the script/.test(trouble));
       assert.deepEqual(troubles.length === 0 ? tab.troubles : ofScripts, troubles);
     });
@@ -225,7 +225,7 @@ suite('a changed rule', () => {
       assert.equal(await visitGeneric(tab, `${site.url}/page`), 'rendered');
       assert.equal(await heading.innerText(), text);
     }
-    // A body of its own takes the place of the generic page, under the same address.
+    // Content of its own replaces the generic page at the same address.
     const content = '<!doctype html><title>Own</title><h1>its own</h1>';
     await site.call('svc1.userinterface.edit', { id: data.id, content });
     assert.equal(await heading.innerText(), 'newer');

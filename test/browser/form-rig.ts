@@ -3,7 +3,7 @@ import { temporaryFolder } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { startDataHost, type DataHost } from '../data-host/data-host.ts';
 
-/** Letters, with a field of every sort that a form has. */
+/** A table of letters with a field of every type that a form has. */
 export const letters = {
   title: 'Letter',
   type: 'object',
@@ -37,13 +37,13 @@ export const letters = {
   },
 } as const;
 
-/** A site with the pages of the letters, and the data host that they talk to. */
+/** A site with the pages of the letters, and their data host. */
 export interface LetterSite {
   readonly site: () => TestSite;
   readonly host: () => DataHost;
 }
 
-/** Starts both before a file's tests; the pages are at /new, /edit/*, /delete/* and /ws/…. */
+/** Starts both before the tests of a file; the pages are at /new, /edit/*, /delete/* and /ws/…. */
 export function letterSite(): LetterSite {
   let site: TestSite | undefined;
   let host: DataHost | undefined;
@@ -94,7 +94,7 @@ export function letterSite(): LetterSite {
   return { site: () => there(site), host: () => there(host) };
 }
 
-/** Asks a data host directly. */
+/** Calls a data host directly. */
 export async function askHost(host: DataHost, a: string, v: object): Promise<unknown> {
   const reply = await fetch(host.url, { method: 'POST', body: JSON.stringify({ a, v }) });
   return ((await reply.json()) as { data?: unknown }).data;

@@ -23,7 +23,7 @@ const table = {
   },
 };
 
-/** A page of the table, and what its form has sent. */
+/** A page of the table, and the records that its form has sent. */
 async function openForm(
   t: TestContext,
   kind: 'insert' | 'edit' | 'delete',

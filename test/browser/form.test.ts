@@ -6,7 +6,7 @@ import { askHost, letterSite } from './form-rig.ts';
 const openTab = oneBrowser();
 const { site, host } = letterSite();
 
-/** Fills in what a letter must have. */
+/** Fills in the required fields of a letter. */
 async function fillIn({ page }: Tab): Promise<void> {
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('Email').fill('ada@example.org');

@@ -9,7 +9,7 @@ const hit = 'window.hit = true';
 const code = `javascript:${hit}`;
 const html = `"></p></script><script>${hit}</script><img src=x: onerror="${hit}">`;
 
-/** A schema in which everything that a form shows is somebody else’s idea of HTML. */
+/** A schema in which every text that a form shows is hostile HTML. */
 const hostileTable = {
   title: html,
   type: 'object',

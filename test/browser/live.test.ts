@@ -12,12 +12,12 @@ function rule(path: string, html: string, more: object = {}): object {
   return { path, kind: 'content', engine: 'html', enginedata: { html, ...more } };
 }
 
-/** Resolves when the page's websocket is `on`, or `off`. */
+/** Resolves once the page's websocket is `on`, or `off`. */
 function live({ page }: Tab, state: 'on' | 'off'): Promise<void> {
   return page.locator(`html[data-waymark-live=${state}]`).waitFor({ state: 'attached' });
 }
 
-/** Resolves when the page's heading says something. */
+/** Resolves once the page's heading has a text. */
 function says({ page }: Tab, text: string): Promise<void> {
   return page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { project } from '../tidy/sources.ts';
 
-/** A browser that can be started, with the environment that it needs. */
+/** The path of a browser, and the environment that it needs. */
 export interface Chromium {
   readonly executablePath: string;
   readonly env: Readonly<Record<string, string>>;
@@ -18,16 +18,16 @@ const { version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'),
 };
 const cache = join(project, `node_modules/.cache/chromium-${version}`);
 
-/** Only the packaged font, so that a page is as wide on one machine as on the next. */
+/** Only the packaged font, so that pages have the same width on every machine. */
 const fontsConf = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig><dir prefix="relative">fonts</dir></fontconfig>
 `;
 
 /**
- * Unpacks the browser of the npm package once a clone: with the libraries and the font that a
- * machine without a desktop lacks, and that the package itself only brings out on AWS Lambda. It
- * runs on Linux on x64; elsewhere CHROMIUM names an installed one.
+ * Unpacks the browser of the npm package once for each clone, with the libraries and the font that a
+ * machine without a desktop lacks; the package itself unpacks those only on AWS Lambda. It runs on
+ * Linux on x64; elsewhere CHROMIUM names an installed browser.
  */
 export async function unpackChromium(): Promise<Chromium> {
   const { CHROMIUM: installed } = process.env;
@@ -48,7 +48,7 @@ export async function unpackChromium(): Promise<Chromium> {
   };
 }
 
-/** In a folder of its own first: test files run at the same time, and a run may be cut off. */
+/** Unpacks into a temporary folder first: a parallel process may do the same, or a run may be aborted. */
 async function unpackInto(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
   const unfinished = await mkdtemp(`${folder}-`);

@@ -6,7 +6,7 @@ import { weakestContrast } from './contrast.ts';
 
 const openTab = oneBrowser();
 
-/** What the browser itself says of an answer that is no success. */
+/** The message of the browser itself about an error status. */
 const ownWords = /^(?:status|error: Failed to load resource)/;
 
 suite('the page of a folder', () => {

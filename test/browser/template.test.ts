@@ -160,7 +160,7 @@ suite('values that a template shows', () => {
       assert.equal(await visitGeneric(tab, asked), 'rendered');
       const presses = page.getByText('press', { exact: true });
       for (const press of await presses.all()) await press.click();
-      // What is left of a form sends it to the page itself, which is loaded again.
+      // The remaining form is sent to the page itself, which loads again.
       await page.waitForFunction('document.readyState === "complete"');
       assert.equal(await page.evaluate('window.hit'), undefined);
       assert.equal(await page.evaluate('document.baseURI'), page.url());

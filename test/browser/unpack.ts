@@ -1,8 +1,8 @@
 import packaged, { inflate } from '@sparticuz/chromium';
 
 /**
- * Unpacks the packaged Chromium, and the archive named as argument. The package knows one place to
- * unpack to, the temporary folder of its process: so this one has a process of its own.
+ * Unpacks the packaged Chromium, and the archive in the first argument. The package unpacks into the
+ * temporary folder of its process only, so this is a process with a temporary folder of its own.
  */
 const [, , archive = ''] = process.argv;
 await packaged.executablePath();

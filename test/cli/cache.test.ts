@@ -5,7 +5,7 @@ import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { runHere } from './here.ts';
 
-/** A site whose `/far/x` and `/far/y` are kept, and `waymark cache` beside it. */
+/** A site with `/far/x` and `/far/y` in its cache, and `waymark cache` for it. */
 async function startKept(t: TestContext) {
   const { origin } = await httpSource(t, (_, response) => {
     response.writeHead(200, { 'Cache-Control': 'max-age=3600', Vary: 'Accept' }).end('kept');
@@ -15,7 +15,7 @@ async function startKept(t: TestContext) {
     rules: [{ path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } }],
   });
   for (const name of ['x', 'y']) await (await fetch(`${site.url}/far/${name}`)).text();
-  // They are kept a moment after they went out.
+  // The cache stores a response a moment after it was sent.
   while ((await site.call('svc1.cache.status', {})).data.answers < 2) await nextTurn();
   const env = { WAYMARK_URL: site.url, WAYMARK_APIKEY: site.adminKey };
   const cache = (...words: readonly string[]) => runHere(['cache', ...words], { env });

@@ -71,7 +71,7 @@ suite('the command line', () => {
   });
 
   test('an older Node is told which one is needed', async () => {
-    // What it does not have either: names that came into `node:module` later.
+    // An old Node.js also lacks newer names of `node:module`.
     const older = `
       import { registerHooks } from 'node:module';
       Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } });

@@ -10,7 +10,7 @@ import { runWaymark, serverFolder, spawnWaymark, startServed } from '../process.
 import { scratchStore } from '../store/scratch.ts';
 import { runHere } from './here.ts';
 
-/** A folder with an ini file, and the command line on it. */
+/** A folder with an ini file, and a function that runs commands on it. */
 async function site(t: TestContext) {
   const { folder, iniFile } = await serverFolder(t, '');
   const waymark = (words: readonly string[], input?: string) =>
@@ -105,14 +105,14 @@ suite('waymark export and import', () => {
       '',
     ]);
     assert.equal((await waymark(['import'], text)).err, '');
-    // What an export has written waited there already.
+    // The export contains the refused values in _unknowns_ already.
     const other = await site(t);
     assert.equal((await other.waymark(['import'], (await waymark(['export'])).out)).err, '');
   });
 
   test('an import that was killed goes on when it is run again', async (t) => {
     const { iniFile, data, waymark } = await site(t);
-    // A transaction ends at 64 MiB: there are two of them.
+    // A transaction holds at most 64 MiB: this import needs two.
     const lines = Array.from(
       { length: 70 },
       (_, at) => `${JSON.stringify({ path: `/${at}`, content: 'x'.repeat(1 << 20) })}\n`,
@@ -185,7 +185,7 @@ suite('waymark backup', () => {
     assert.equal(code, 0, err);
     const { seq, folder } = JSON.parse(out) as { seq: number; folder: string };
     assert.equal(folder, copy.data);
-    // The key of the first start is a change, too.
+    // The key of the first start is a change in the log, too.
     assert.ok(seq > before);
     assert.deepEqual(await readdir(copy.data), ['data.mdb']);
     await requireSound(copy);

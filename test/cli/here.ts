@@ -7,8 +7,8 @@ import { startSite, type TestSite } from '../harness.ts';
 import type { Finished } from '../process.ts';
 
 /**
- * Runs `waymark` with some words to its end in this process: what it understands and prints, for a
- * fraction of the time that a process of its own takes (runWaymark).
+ * Runs `waymark` with arguments to its end in this process, which takes a fraction of the time of
+ * `runWaymark`.
  */
 export async function runHere(
   words: readonly string[],
@@ -28,10 +28,10 @@ export async function runHere(
 /** The command line as a client of a site. */
 export interface Client {
   readonly site: TestSite;
-  /** What the commands find the site by. */
+  /** The environment by which the commands find the site. */
   readonly env: NodeJS.ProcessEnv;
   readonly waymark: (...words: string[]) => Promise<Finished>;
-  /** Standard output of a command that has to succeed. */
+  /** Runs a command that must succeed; resolves to its standard output. */
   readonly out: (...words: string[]) => Promise<string>;
 }
 

@@ -37,7 +37,7 @@ suite('when a worker is killed', onLinux, () => {
       });
       const answers = await Promise.all(asked);
       assert.deepEqual(new Set(answers), new Set(['404']), `round ${round}`);
-      // Until the new one serves, the other is spared.
+      // The next round kills a worker only once both serve again.
       while (!(await bothServe(served))) await delay(20);
     }
   });
@@ -45,8 +45,8 @@ suite('when a worker is killed', onLinux, () => {
   test('a visitor is disconnected if there is no other worker', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
-    // The one that leads them takes all visitors in, and then finds both dead at once: of one that
-    // it believes to live it would hope that it answers, until the next one does.
+    // The leader is stopped, so that it accepts all visitors and then finds both workers dead. It
+    // would leave a visitor with a worker that seems to be alive.
     process.kill(served.pid, 'SIGSTOP');
     const visitors: Socket[] = [];
     for (let count = 0; count < 4; count += 1) visitors.push(await openSocket(t, served.port));
@@ -97,7 +97,7 @@ suite('when a worker is killed', onLinux, () => {
 
 test('a worker whose leader is killed during start ends without an error message', async (t) => {
   const { iniFile } = await serverFolder(t, 'workers = 2\n');
-  // Nobody else could be sure to come right before it asks; and the pipe takes a moment to close.
+  // Only the worker itself can kill the leader right before it sends; the pipe takes a moment to close.
   const killed = `const { send } = process;
     process.send = (message, ...more) => {
       if (message.kind === 'get-config') {
@@ -114,7 +114,7 @@ test('a worker whose leader is killed during start ends without an error message
   assert.match(err, /^(?:waymark: The server is stopping\.\n)?$/);
 });
 
-/** Whether each of two workers serves: only one that does has anything to tell of itself. */
+/** Whether both workers serve: only then do the metrics name them. */
 async function bothServe({ url }: Served): Promise<boolean> {
   const headers = { connection: 'close' };
   const metrics = await (await fetch(`${url}/svc1/metrics`, { headers })).text();

@@ -128,7 +128,7 @@ function has(shell: string): boolean {
   return spawnSync(shell, ['--version']).status === 0;
 }
 
-/** The words that a shell offers after a line, by the script that Waymark prints for it. */
+/** The words that a shell offers to complete a line, with the script that Waymark prints for it. */
 async function offered(shell: 'bash' | 'zsh' | 'fish', line: string): Promise<readonly string[]> {
   const { out: script } = await runHere(['completion', shell]);
   const words = line.split(' ');

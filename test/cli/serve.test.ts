@@ -16,7 +16,7 @@ import { runHere } from './here.ts';
 
 const hasScript = spawnSync('script', ['--version']).status === 0;
 
-/** What a person sees on standard error when a server cannot start: one clear line, and exit code 1. */
+/** The single line on standard error of a server that cannot start; the exit code is 1. */
 async function refusal(iniFile: string, run = runWaymark): Promise<string> {
   const { code, err, out } = await run(['serve', '--config', iniFile]);
   assert.equal(code, 1, err);
@@ -41,7 +41,7 @@ suite('waymark serve refuses with one line', () => {
     const { folder, iniFile } = await serverFolder(t, '');
     await writeFile(iniFile, `[server]\nlisten = 127.0.0.1:${port}\ndata = data\n`);
     assert.match(await refusal(iniFile, runHere), new RegExp(`127\\.0\\.0\\.1:${port}.* in use`));
-    // Nothing is left behind that would keep a second try from working, or from showing its key.
+    // The failed start leaves nothing behind: the next one works, and shows its key.
     await writeFile(join(folder, 'server.ini'), '[server]\nlisten = 127.0.0.1:0\ndata = data\n');
     const { adminKey } = await startServed(t, iniFile);
     assert.match(adminKey, /^wmk_/);
@@ -172,7 +172,7 @@ suite('waymark serve', () => {
   test('does not wait for what comes for the cache alone, not even from before a reload', async (t) => {
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200, { 'Cache-Control': 'max-age=60' });
-      // The rest never comes.
+      // The source never sends the rest.
       response.write(Buffer.alloc(3 << 20));
     });
     const more = '[fetch]\nallow_private = 127.0.0.0/8\n';
@@ -241,7 +241,7 @@ suite('waymark serve DIR', () => {
     assert.equal((await postOperation(url, 'svc1.userinterface.insert', v, options)).status, 200);
     assert.equal(await get('/page'), 'x');
 
-    // The commands for its data find it by the folder.
+    // Commands find the data by the folder of the site.
     const listed = await runWaymark(['key', 'list', '--config', site], { env });
     assert.match(listed.out, /^ID .*\n\S+ .* admin +- +admin\n$/, listed.err);
     served.child.kill('SIGTERM');
@@ -273,7 +273,7 @@ suite('waymark serve DIR', () => {
         1,
       );
     }
-    // A folder that holds its own data would serve it.
+    // Such a folder would publish its own data.
     const home = await runHere(['serve', folder], { env: { HOME: folder } });
     assert.match(home.err, /contains the data folder: serve a folder without it/);
   });

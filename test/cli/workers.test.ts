@@ -31,7 +31,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Asks over an agent's connection; resolves to the status, and the content of a 200. */
+/** Requests a URL over an agent's connection; resolves to the status, and the content of a 200. */
 async function contentOf(agent: Agent, url: string): Promise<string> {
   const message = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, { agent }, resolve).once('error', reject);
@@ -40,13 +40,13 @@ async function contentOf(agent: Agent, url: string): Promise<string> {
   return message.statusCode === 200 ? `200 ${content}` : String(message.statusCode);
 }
 
-/** Asks over a connection of its own, so that any of the workers may answer. */
+/** Requests a URL over a new connection, which any of the workers may accept. */
 async function textOf(url: string): Promise<string> {
   const reply = await fetch(url, { headers: { connection: 'close' } });
   return `${reply.status} ${await reply.text()}`;
 }
 
-/** What is told of two workers, once it is of both: one that stands still for long is left out. */
+/** The metrics of two workers, once they include both: a worker that answers too late is left out. */
 async function metricsOfBoth({ url }: Pick<Served, 'url'>): Promise<string> {
   for (;;) {
     const metrics = await textOf(`${url}/svc1/metrics`);
@@ -86,7 +86,7 @@ suite('several workers', onLinux, () => {
     const call = (name: string, v: object) =>
       postOperation(url, `svc1.userinterface.${name}`, v, { apikey: adminKey });
     const { data } = await call('insert', { path: '/b', kind: 'content', content: '0' });
-    // Each on a connection that is kept, some to the one worker and some to the other.
+    // Each agent keeps its connection; some lead to one worker and some to the other.
     const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     const webUrl = `${url.replace('http', 'ws')}/svc1/ws`;
     const sockets = await Promise.all([1, 2, 3].map(() => openSocket(t, webUrl, adminKey)));
@@ -136,7 +136,7 @@ suite('several workers', onLinux, () => {
       apikey: served.adminKey,
     });
     const url = `${served.url}/far`;
-    // Each on a connection that is kept, some to the one worker and some to the other.
+    // Each agent keeps its connection; some lead to one worker and some to the other.
     const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     t.after(() => {
       for (const agent of agents) agent.destroy();
@@ -156,7 +156,7 @@ suite('several workers', onLinux, () => {
         await fetch(url + path, { method: 'POST', headers: { connection: 'close' } });
         assert.deepEqual(await ask(path, 1), [`GET ${path}`]);
       }
-      // The first answer is stale, and the second request has the source confirm it.
+      // The first response is stale, and the second request revalidates it.
       assert.deepEqual(await ask(`/old${page}`, 2), [`GET /old${page}`, `GET /old${page}`]);
     }
   });
@@ -194,7 +194,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
   test('that die during a request for metrics do not end the leader', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
-    // Several for each worker: the metrics are asked over some, and of the others each goes on.
+    // Several connections to each worker: some request metrics, the others health.
     const agents = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     t.after(() => {
       for (const agent of agents) agent.destroy();
@@ -204,7 +204,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     await Promise.all([...ask('/svc1/health', 0), ...ask('/svc1/health', 8)]);
     process.kill(served.pid, 'SIGSTOP');
     const told = Promise.allSettled(ask('/svc1/metrics', 0));
-    // By now both have asked the one that leads them, which is going to ask the dead, too.
+    // Both workers have asked the leader by now, which is about to ask dead workers.
     await Promise.all(ask('/svc1/health', 8));
     await killAll(workersOf(served));
     process.kill(served.pid, 'SIGCONT');
@@ -237,7 +237,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
       (await textOf(`${served.url}/svc1/metrics`)).includes('bytes{process="worker-1"}');
     const deadline = Date.now() + 20_000;
     while (!(await bothServe())) assert.ok(Date.now() < deadline, 'no other worker came');
-    // It tells what it finds the ini file to be.
+    // The new worker reports the state of the ini file.
     await untilLogged('ignores the changed ini file', 2);
     const headers = { apikey: served.adminKey, connection: 'close' };
     for (let count = 0; count < 8; count += 1) {
@@ -258,7 +258,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     const untilLogged = async (text: string): Promise<void> => {
       while (!served.out().includes(text)) await once(served.child.stdout ?? served.child, 'data');
     };
-    // The first one writes the log.
+    // The first worker writes the log, so the second one is stopped.
     const [, second = 0] = workersOf(served);
     process.kill(second, 'SIGSTOP');
     await writeFile(iniFile, ini.replace('root = site', 'root = site\npath = /shop'));
@@ -277,7 +277,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
   test('that die before they serve are replaced, or end the server if they are the first', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     for (const number of [2, 1]) {
-      // Nobody else could be sure to come before it serves.
+      // Only the worker itself can be sure to end before it serves.
       const ended = `if (process.env.WAYMARK_WORKER === '${number}') process.kill(process.pid, 9)`;
       const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(ended)}`;
       const child = spawnWaymark(['serve', '--config', iniFile], { env: { NODE_OPTIONS } });

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 
-/** An answer as it came, its framing taken off. */
+/** A response as it was received, without its framing. */
 export interface RawAnswer {
   readonly statusLine: string;
-  /** In their order, as they are written. */
+  /** Header lines in order, unchanged. */
   readonly fields: readonly string[];
   readonly content: string;
-  /** Heads of the 1xx ahead of it. */
+  /** Heads of the interim responses (1xx) before it. */
   readonly ahead: readonly string[];
 }
 
-/** Reads the answers on a connection one by one (RFC 9112 §6.3), latin1. */
+/** Reads the responses on a connection one by one (RFC 9112 §6.3), latin1. */
 export class AnswerReader {
   readonly #socket: Duplex;
   #held = '';
@@ -29,7 +29,7 @@ export class AnswerReader {
     socket.once('end', over).once('close', over);
   }
 
-  /** Resolves to the next answer; rejects where the connection ends before, or it has no end. */
+  /** Resolves to the next response; rejects if the connection ends before it is complete. */
   async next(method = 'GET'): Promise<RawAnswer> {
     const ahead: string[] = [];
     let head = await this.#upTo('\r\n\r\n');
@@ -41,7 +41,7 @@ export class AnswerReader {
     return { statusLine, fields, content: await this.#content(method, statusLine, fields), ahead };
   }
 
-  /** Resolves to what has come behind the last answer when the connection has ended. */
+  /** Resolves, once the connection has ended, to the bytes after the last response. */
   async rest(): Promise<string> {
     while (!this.#isOver) await this.#more();
     return this.#held;

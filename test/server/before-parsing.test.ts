@@ -7,7 +7,7 @@ const insert = 'svc1.userinterface.insert';
 const list = 'svc1.userinterface.list';
 const get = 'svc1.userinterface.get';
 
-/** Sends the text of an envelope; resolves to its answer. */
+/** Sends the text of an envelope; resolves to the response. */
 type Send = (envelope: { readonly a: string; readonly text: string }) => Promise<Answer>;
 
 const ways: Readonly<Record<string, (site: TestSite, apikey?: string) => Promise<Send>>> = {
@@ -30,7 +30,7 @@ const ways: Readonly<Record<string, (site: TestSite, apikey?: string) => Promise
   },
 };
 
-/** Neither is JSON: whoever parses it says so. */
+/** Neither is valid JSON: a parser would report that. */
 const unfinished = (a: string, rest: string) => ({ a, text: `{"a":"${a}","id":1,"v":${rest}` });
 const deep = '['.repeat(100_000);
 

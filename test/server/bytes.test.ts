@@ -11,10 +11,10 @@ import { serverFolder, startServed } from '../process.ts';
 const mib = 1 << 20;
 const gib = 1 << 30;
 const memoryBytesMax = 200 * mib;
-/** More than the process may use: content that it held would show. */
+/** More than the process may use, so that it cannot hold the content. */
 const fetchedBytes = 256 * mib;
 
-/** What stands at a position of every test file: cheap to make, and different everywhere nearby. */
+/** The bytes at a position of every test file: cheap to make, and different from their neighbours. */
 function patternAt(position: number, length: number): Buffer {
   const piece = Buffer.alloc(length);
   for (let at = 0; at < length; at += 1)
@@ -33,7 +33,7 @@ async function writePattern(path: string, size: number): Promise<void> {
   await file.close();
 }
 
-/** Writes a file of a size that has the block at some positions, and holes where nobody asks. */
+/** Writes a sparse file of a size that has the block at some positions. */
 async function writePieces(path: string, size: number, positions: readonly number[]) {
   const file = await open(path, 'w');
   await file.truncate(size);
@@ -41,19 +41,19 @@ async function writePieces(path: string, size: number, positions: readonly numbe
   await file.close();
 }
 
-/** Where bytes first differ from what stands at a position of every test file; undefined: nowhere. */
+/** The first position at which bytes differ from a test file; undefined if they are equal. */
 function firstDifference(bytes: Uint8Array, position: number): number | undefined {
   for (let at = 0; at < bytes.length;) {
     const from = (position + at) % mib;
     const length = Math.min(mib - from, bytes.length - at);
-    // Both sides by their bytes: a hash of gibibytes takes seconds.
+    // Compared byte by byte: hashing takes longer.
     if (block.compare(bytes, at, at + length, from, from + length) !== 0) return position + at;
     at += length;
   }
   return undefined;
 }
 
-/** Asks for bytes of a file, and holds them against what stands there. */
+/** Requests bytes of a file, and compares them with the file. */
 async function requireBytes(
   url: string,
   { range, first, last, size }: { range?: string; first: number; last: number; size: number },
@@ -135,7 +135,7 @@ function rangesOf(size: number): readonly (readonly [string, number, number])[] 
   ];
 }
 
-/** A source that makes a body of a size as fast as it is taken, and no faster. */
+/** A source that sends content of a size as fast as it is read. */
 async function startSource(t: TestContext, size: number, fields = {}): Promise<string> {
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-length': size, ...fields });
@@ -171,7 +171,7 @@ test('two slow readers of 256 MiB of fetched content keep the process under 200 
   );
   const served = await startServed(t, iniFile);
   const readers = await Promise.all([openReader(served.url), openReader(served.url)]);
-  // Each reads a piece while the other does not, so each is slow to the source.
+  // They read in turns, so each is slower than the source.
   for (let read = 0; read < fetchedBytes; read += 16 * mib) {
     for (const reader of readers) await reader.take(16 * mib);
   }
@@ -223,7 +223,7 @@ async function openIdle(
   assert.equal(head.toString('latin1', 9, 12), String(status));
 }
 
-/** A client that takes bytes only when it is told to. */
+/** A client that reads only on request. */
 async function openReader(url: string) {
   const message = await new Promise<IncomingMessage>((resolve, reject) => {
     get(`${url}/far`, resolve).once('error', reject);

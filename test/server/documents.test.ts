@@ -8,7 +8,7 @@ for (const name of ['openapi', 'asyncapi']) {
     test('is public, also for pages of other origins, and gets a 304 when it is known', async (t) => {
       const { url } = await startSite(t);
       const file = `${url}/svc1/${name}.json`;
-      // Compressed ones come when they are ready, each with a length and a tag of its own.
+      // A compressed one is served once it is ready, with another length and ETag.
       const plain = { 'accept-encoding': 'identity' };
       const first = await fetch(file, { headers: { ...plain, origin: 'https://tool.example' } });
       assert.equal(first.status, 200);

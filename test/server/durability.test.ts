@@ -7,7 +7,7 @@ import { serverFolder, startServed } from '../process.ts';
 const inFlightMax = 64;
 const insertsMax = 3_000;
 
-/** Inserts pages one after the other, some at a time; resolves to the ids acknowledged when the connection ends. */
+/** Inserts pages, some at a time, until the connection ends; resolves to the acknowledged ids. */
 async function insertUntilCut(
   url: string,
   apikey: string,
@@ -32,13 +32,13 @@ async function insertUntilCut(
     insert();
     if (ids.size === insertsMax) socket.close();
   });
-  // The process at the other end is killed: that is how it is meant to end.
+  // The server is killed: the connection is expected to break.
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('close', resolve));
   return ids;
 }
 
-/** Every page rule that a server has, its path by its id. */
+/** All page rules of a server: paths by id. */
 async function pathsById(url: string, apikey: string): Promise<ReadonlyMap<string, string>> {
   const paths = new Map<string, string>();
   let after: string | null = '';

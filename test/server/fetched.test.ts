@@ -10,7 +10,7 @@ import { AnswerReader } from './answers.ts';
 import { connectHttp2, readReply } from './h2/client.ts';
 import { startTlsSite } from './tls/tls-rig.ts';
 
-/** What a site needs to fetch from this machine. */
+/** Settings to fetch from this machine. */
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n';
 
 suite('several sources of a page', () => {
@@ -109,7 +109,7 @@ test('the bytes of a file name from a source reach the client unchanged', async 
     const site = await startSite(t, { ini, rules });
     const head = 'GET /far/a HTTP/1.1\r\nHost: localhost\r\n';
     const post = `POST /far/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\na`;
-    // By Node, without it, and by Node again.
+    // Several requests on one connection.
     const socket = connect(site.port, '127.0.0.1');
     t.after(() => socket.destroy());
     const reader = new AnswerReader(socket);
@@ -143,7 +143,7 @@ errors = /errors
 `;
   const html = { Accept: 'text/html' };
 
-  /** A site whose `/far/*` is fetched from where nobody listens. */
+  /** A site whose `/far/*` is fetched from a port without a server. */
   async function startBroken(t: TestContext) {
     const enginedata = { source: 'http://127.0.0.1:1/*' };
     const rules = [{ path: '/far/*', kind: 'content.fetch', enginedata }];
@@ -209,7 +209,7 @@ test('a source that is down raises one event for its rule', async (t) => {
   while (told.length < 2) told = await events();
   const ids = new Set(told.map((event) => event.data.id));
   assert.deepEqual(ids, new Set(rows.map(({ id }) => id)));
-  // Another minute may have begun in between.
+  // The two failures may be in different minutes.
   assert.ok(told.length <= 4);
   assert.match(JSON.stringify(told), /"code":"bad_gateway"/);
 });
@@ -222,7 +222,7 @@ suite('an interim response (1xx) of a source', () => {
     'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 104 Going On\r\nUpload-Offset: 7\r\n\r\n';
   const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-  /** A source that says what is ahead, and answers when it is told to. */
+  /** A source that sends interim responses, and the final one on request. */
   async function hinting(t: TestContext, ahead: string) {
     const asked = Promise.withResolvers<Socket>();
     const { origin } = await rawSource(t, (socket) => {
@@ -459,7 +459,7 @@ suite('the trailers of a source', () => {
 });
 
 suite('rules that fetch from each other', () => {
-  /** A site whose rules name pages of it as their sources. */
+  /** A site whose rules have pages of the same site as sources. */
   async function startLoops(t: TestContext, sources: Readonly<Record<string, unknown>>) {
     const site = await startSite(t, { ini: ini.replace('cache = 0', 'cache = 1MiB') });
     const absolute = (source: unknown): unknown =>
@@ -485,7 +485,7 @@ suite('rules that fetch from each other', () => {
       const site = await startLoops(t, sources);
       const urls = [...Object.keys(sources), contentOf('/la')];
       const asked = urls.map((path) => site.url + path.replace('*', 'x'));
-      // One by one, then all at the same time: then each waits for an answer to the others.
+      // First one by one, then all at once, so that each waits for the others.
       for (const url of asked) assert.equal((await fetch(url)).status, 508, url);
       const statuses = await Promise.all(
         [...asked, ...asked].map(async (url) => (await fetch(url)).status),

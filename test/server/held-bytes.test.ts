@@ -9,7 +9,7 @@ import { startTlsSite } from './tls/tls-rig.ts';
 
 const pageBytes = 200_000;
 
-/** Asks for the metrics until nothing is held, or for too long. */
+/** Polls the metrics until no memory is held; fails after a while. */
 async function untilNothingHeld({ url }: TestSite): Promise<void> {
   const givesUpAtMs = Date.now() + 10_000;
   const held = /^waymark_(?:requests_held|unread_answers)_bytes [1-9]/m;
@@ -21,7 +21,7 @@ async function untilNothingHeld({ url }: TestSite): Promise<void> {
   assert.fail('bytes are held of requests that are all answered');
 }
 
-/** Asks for a page and leaves when its answer begins. */
+/** Requests a page and disconnects when the response begins. */
 async function askAndLeave(t: TestContext, port: number, target: string): Promise<void> {
   const socket = await openSocket(t, port);
   socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(3));

@@ -18,14 +18,14 @@ const files = { 'site/page.txt': 'x'.repeat(1_000), 'site/big.bin': Buffer.alloc
 const ini = '[disk.site]\nroot = site\n[log]\nformat = json\n';
 const host = 'Host: localhost\r\n';
 
-/** What a hostile client does, and what a test holds of it. */
+/** The attacks of a hostile client, by the limit that they meet. */
 type Attack = (t: TestContext, site: TestSite) => Promise<void>;
 
 function start(t: TestContext, server = ''): Promise<TestSite> {
   return startSite(t, { files, ini, server });
 }
 
-/** Sends until nobody takes it any more. */
+/** Sends until the server stops reading. */
 async function sendOn(socket: Socket, piece: string): Promise<void> {
   while (socket.writable && !socket.destroyed) {
     socket.write(piece);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite, type TestSite } from '../harness.ts';
 
-/** The samples of a text, by name and labels as they are written. */
+/** The samples of a metrics text, by name with labels. */
 function samplesOf(text: string): ReadonlyMap<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {

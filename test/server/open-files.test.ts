@@ -7,14 +7,14 @@ import { AnswerReader } from './answers.ts';
 
 const files = { 'site/a.txt': 'a', 'site/b.txt': 'b' };
 
-/** A server with few file descriptors, of which some are taken. */
+/** A server with few file descriptors, some of which are taken. */
 async function start(t: TestContext, openFiles: OpenFiles): Promise<Served> {
   const text = '[log]\nformat = json\n[disk.site]\nroot = site\n';
   const { iniFile } = await serverFolder(t, text, files);
   return startServed(t, iniFile, { openFiles });
 }
 
-/** A connection, with what it is answered; undefined for one that is closed instead. */
+/** A connection with its response; undefined if it was closed instead. */
 async function ask(
   t: TestContext,
   { port }: Served,
@@ -40,7 +40,7 @@ async function askOn(
   }
 }
 
-/** So many connections that have been answered once, without the ones that were closed. */
+/** Opens a number of connections with a request each; returns those that were not closed. */
 async function keep(t: TestContext, served: Served, count: number): Promise<readonly Socket[]> {
   const asked = Array.from({ length: count }, () => ask(t, served, '/none'));
   return (await Promise.all(asked)).flatMap((one) => (one === undefined ? [] : [one.socket]));
@@ -57,7 +57,7 @@ suite('a server with few file descriptors', () => {
   test('accepts no more connections than it has descriptors for', async (t) => {
     const served = await start(t, { max: 160, taken: 0 });
     const kept = await keep(t, served, 60);
-    // Less those that are reserved, two for each.
+    // Some are reserved; a connection needs two.
     assert.equal(kept.length, 48);
     const [line = '', ...more] = linesWith(served, '"limit":"connections"');
     assert.match(
@@ -71,7 +71,7 @@ suite('a server with few file descriptors', () => {
   });
 
   test('closes idle connections when none is left, with one line in the log', async (t) => {
-    // Those of the process and these leave fewer than the connections would take.
+    // The process and these leave fewer descriptors than the connections need.
     const served = await start(t, { max: 160, taken: 95 });
     for (const path of ['/a.txt', '/b.txt']) {
       const [first, ...others] = await keep(t, served, 60);

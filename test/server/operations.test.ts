@@ -6,7 +6,7 @@ import { readTestConfig, startSite, type Answer, type TestSite } from '../harnes
 
 const rule = 'svc1.userinterface';
 
-/** An answer by HTTP, to whoever has the admin key. */
+/** The HTTP response to a request with the admin key. */
 async function ask(
   { url, adminKey }: TestSite,
   target: string,
@@ -42,7 +42,7 @@ suite('validators of operations', () => {
     assert.equal(after.status, 200);
     assert.match(after.data.enginereference, /\/docs\/two$/);
 
-    // The record itself is where it was: an edit that counts on that goes through, once.
+    // The record itself has not changed: one edit with its old ETag succeeds.
     const edit = (content: string) =>
       site.call(
         `${rule}.edit`,
@@ -119,7 +119,7 @@ test('a query or form that is not UTF-8 is refused, as JSON is', async (t) => {
   const kept = 'ä 100% \ufffd %zz';
   const text = '%C3%A4+100%+%EF%BF%BD+%zz';
   assert.equal((await post('insert', `_v.path=/a&_v.content=${text}`)).data.content, kept);
-  // What is for others is theirs to read.
+  // The server ignores a parameter that the operation does not define, in any encoding.
   assert.equal((await ask(site, 'userinterface/list?utm=%ff')).error, undefined);
 });
 

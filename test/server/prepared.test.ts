@@ -17,7 +17,7 @@ interface Answered {
   readonly body: string;
 }
 
-/** Sends a request with exactly these fields. */
+/** Sends a request with exactly these headers. */
 function ask(
   { port }: Pick<TestSite, 'port'>,
   path: string,
@@ -39,8 +39,8 @@ function ask(
 }
 
 /**
- * Sends requests on one connection, each when the one before is answered, and does what is in
- * between; resolves to the answers, without their dates.
+ * Sends requests on one connection, each after the response to the one before, and calls the
+ * functions in between; resolves to the responses, without their Date.
  */
 async function askInTurn(
   port: number,
@@ -73,10 +73,10 @@ function isWhole(answer: string): boolean {
   return !hasContent || content.join('\r\n\r\n').length === Number(length);
 }
 
-/** A field that no answer is prepared for, and that changes nothing. */
+/** A header that makes the server build the response anew, and changes nothing in it. */
 const odd = { 'X-Odd': '1' };
 
-/** Asks until an answer is as it should be: what is on disk is believed for a moment. */
+/** Repeats a request until the response is as expected: the server checks the disk only now and then. */
 async function askUntil(
   site: TestSite,
   path: string,
@@ -345,7 +345,7 @@ suite('get_render of a page', () => {
 });
 
 suite('a page from the cache', () => {
-  /** A site with a page of another server, which counts how often it is asked. */
+  /** A site with a page of a source that counts its requests. */
   async function start(t: TestContext, fields: Readonly<Record<string, string | string[]>> = {}) {
     let asked = 0;
     const { origin } = await httpSource(t, (_, response) => {
@@ -524,7 +524,7 @@ test('no response depends on earlier requests', async (t) => {
   );
 });
 
-/** A page of a failure quotes an id of its own; what is kept grows older as it is looked at. */
+/** Removes what differs each time: the id in an error page, and the age of a cached response. */
 function comparable({ body, fields, ...rest }: Answered): Answered {
   const { age: _age, 'cache-status': status, ...others } = fields;
   return {
@@ -534,7 +534,7 @@ function comparable({ body, fields, ...rest }: Answered): Answered {
   };
 }
 
-/** Asks until the cache has what a source has. */
+/** Repeats a request until the cache has the response of the source. */
 async function kept(site: TestSite, headers: Record<string, string>): Promise<void> {
   let status: unknown;
   while (!String(status).startsWith('waymark; hit')) {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** Opens a connection that does not read before it is told to; gone after the test. */
+/** Opens a paused connection; destroyed after the test. */
 export async function openSocket(
   t: TestContext,
   port: number,
@@ -15,7 +15,7 @@ export async function openSocket(
   return socket;
 }
 
-/** All that comes until the connection is gone. */
+/** Resolves, once the connection has closed, to all bytes that came. */
 export async function readToClose(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => {

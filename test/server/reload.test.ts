@@ -7,7 +7,7 @@ import { serverFolder, startServed } from '../process.ts';
 
 const rewrites = 20;
 const inFlight = 100;
-/** How long the source takes: requests are under way while the configuration changes. */
+/** The delay of the source: requests are pending while the configuration changes. */
 const sourceMs = 400;
 const betweenLooksMs = 10;
 
@@ -52,7 +52,7 @@ test('no request fails while the ini file is rewritten, broken every fifth time'
   };
   const visitors = Array.from({ length: inFlight }, visit);
   visitors.forEach((visitor) => {
-    // A failed request ends the loop below too.
+    // A failed request ends the loop below as well.
     visitor.catch(() => {
       stop.abort();
     });

@@ -328,7 +328,7 @@ suite('methods and headers', () => {
     assert.deepEqual(await timing(), ['', '', '', '']);
     assert.deepEqual(await timing('wmk_wrong'), ['', '', '', '']);
     const [page = '', nowhere = '', far = '', none] = await timing(site.adminKey);
-    // A rule that fails is named as well.
+    // Server-Timing also names a rule that fails.
     for (const rule of [page, nowhere, far]) assert.match(rule, /^waymark;desc="rule:/);
     assert.equal(new Set([page, nowhere, far]).size, 3);
     assert.equal(none, 'waymark;desc="none"');

@@ -177,7 +177,7 @@ suite('claims of a caller about itself are not trusted', () => {
 
 test('the content of an unauthorised request is not read', async (t) => {
   const site = await startSite(t);
-  // Its content never comes: an answer shows that nobody waited for it.
+  // The content never arrives: a response shows that the server did not wait for it.
   const answer = await site.raw(
     'POST /svc1/userinterface/insert HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n' +
       'Connection: close\r\n\r\n',

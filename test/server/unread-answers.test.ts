@@ -8,7 +8,7 @@ import { startSite, type Answer, type TestSite } from '../harness.ts';
 import { openSocket } from './raw-client.ts';
 
 const mib = 1 << 20;
-/** As large as the body of an insert can bring it. */
+/** As large as an insert can make a page. */
 const pageBytes = 16 * mib - 1_000;
 const caller = { keyId: undefined, address: '192.0.2.1' };
 
@@ -60,7 +60,7 @@ suite('unread responses', () => {
   });
 });
 
-/** A site with so many pages of 16 MiB, at `/0`, `/1` … */
+/** A site with a number of pages of 16 MiB, at `/0`, `/1` … */
 async function startLarge(t: TestContext, pages: number): Promise<TestSite> {
   const site = await startSite(t);
   for (let at = 0; at < pages; at += 1) {
@@ -70,15 +70,15 @@ async function startLarge(t: TestContext, pages: number): Promise<TestSite> {
   return site;
 }
 
-/** An answer that is not read before it is asked for. */
+/** A response that the client has not read. */
 interface Unread {
-  /** Reads all of it. */
+  /** Reads the whole response. */
   readonly read: () => Promise<{ readonly status: string; readonly content: Buffer }>;
 }
 
 let asked = 0;
 
-/** Asks for a target; resolves when it has been answered. */
+/** Requests a target; resolves once the log has the request. */
 async function askUnread(t: TestContext, site: TestSite, path: string): Promise<Unread> {
   asked += 1;
   const target = `${path}${path.includes('?') ? '&' : '?'}n=${asked}`;
@@ -130,7 +130,7 @@ suite('a page of 16 MiB that its clients do not read', () => {
       last.resume();
       const [text] = (await answer) as [Buffer];
       const grown = heldBytes() - before;
-      // The last one's copy, in pieces and whole, is that of the client.
+      // The client in this process holds the last response twice: in pieces and joined.
       assert.ok(grown < 8 * pageBytes, `${grown} bytes for 16 answers of ${a}`);
       const { id, data } = JSON.parse(text.toString()) as Answer;
       assert.deepEqual([id, data.content.length], [15, pageBytes]);
@@ -155,11 +155,11 @@ test('an address that has many large unread pages gets 429 for another one', asy
   const socket = await site.socket();
   const { error } = await socket.call('svc1.userinterface.get', { origin: site.url, path: '/6' });
   assert.equal(error?.code, 'rate_limited');
-  // What is in memory for others costs nothing, and a key has a share of its own.
+  // A page that is in memory already costs nothing, and a key has a share of its own.
   answers.push(await askUnread(t, site, '/5'));
   const keyed = await fetch(`${site.url}/6`, { headers: { apikey: site.adminKey } });
   assert.equal((await keyed.arrayBuffer()).byteLength, pageBytes);
-  // Read to its end, an answer makes room.
+  // A response that is read to its end frees its share.
   assert.equal((await answers[0]?.read())?.content.length, pageBytes);
   assert.equal((await fetch(`${site.url}/6`)).status, 200);
 });

@@ -229,7 +229,7 @@ suite('the user of a token', async () => {
   });
 });
 
-/** What the breadcrumb comes to over a websocket that was opened with these fields. */
+/** The destination of the breadcrumb over a websocket that was opened with these headers. */
 async function resolvedOver(t: TestContext, site: TestSite, headers: Headers): Promise<string> {
   const websocket = new WebSocket(`${site.url.replace('http', 'ws')}/svc1/ws`, { headers });
   t.after(() => {

@@ -26,7 +26,7 @@ const count = (value: number): string => value.toLocaleString('en-US');
 const size = (bytes: number): string => sizeText(bytes).replace(/(?<=\d)(?=[A-Z])/, ' ');
 const seconds = (ms: number): string => `${ms / 1_000} s`;
 
-/** The figures that README has to name for each limit, as the code has them. */
+/** The figures of each limit in the code, which README has to name. */
 const figures: Readonly<Record<LimitName, readonly string[]>> = {
   connections: [count(connectionsMax), count(server.reservedDescriptors)],
   connections_per_address: [count(Number(sections.server.connections_per_address.defaultText))],

@@ -8,8 +8,8 @@ import { readPatterns, type Pattern } from './patterns.ts';
 import { project } from './sources.ts';
 
 /**
- * Regular expressions that are not checked, by the start of their place, each with the reason why
- * no input makes them slow for somebody else.
+ * Regular expressions that are not checked, by the start of their place, each with the reason why no
+ * input makes them slow for other users.
  */
 const unchecked: Readonly<Record<string, string>> = {
   'public/engines/form/controls.js':
@@ -22,7 +22,7 @@ function reasonOf({ place }: Pattern): string | undefined {
   return Object.keys(unchecked).find((start) => place.startsWith(start));
 }
 
-/** The patterns that were found to take linear time before, by the release that has found it. */
+/** The patterns that were proved linear before, with the version of recheck that proved it. */
 const checkedFile = join(project, `node_modules/.cache/recheck-${recheck.version}.json`);
 
 function readChecked(): Set<string> {
@@ -31,7 +31,7 @@ function readChecked(): Set<string> {
   );
 }
 
-// Takes 4 s; a few times that on a machine that is busy.
+// Takes 4 s, and more on a busy machine.
 test('every regular expression takes linear time', { timeout: 120_000 }, async () => {
   const slow: string[] = [];
   const checked = readChecked();

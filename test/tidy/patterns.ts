@@ -12,14 +12,14 @@ import { project } from './sources.ts';
 
 /** A regular expression of a file. */
 export interface Pattern {
-  /** Path below the project and line, for people. */
+  /** Path below the project, and line. */
   readonly place: string;
-  /** Undefined where it is not known before the program runs. */
+  /** Undefined if it is built while the program runs. */
   readonly source: string | undefined;
   readonly flags: string;
 }
 
-/** What of an expression is looked at: that of an argument, or of a constant. */
+/** The parts of an expression that are read: of an argument, or of a constant. */
 type Expression = Node | null | undefined;
 
 /** The constants of a file by name, and where its imported ones come from. */
@@ -34,8 +34,8 @@ interface Module {
 const modules = new Map<string, Module>();
 
 /**
- * The regular expressions in the files that a glob names: literals, those that `RegExp` makes of
- * constants, and each `pattern` of a JSON Schema.
+ * The regular expressions in the files of a glob: literals, those that `RegExp` builds from constants,
+ * and each `pattern` of a JSON Schema.
  */
 export function readPatterns(glob: string): readonly Pattern[] {
   const paths = globSync(glob, { cwd: project }).map((path) => path.replaceAll('\\', '/'));
@@ -112,7 +112,7 @@ function moduleAt(path: string): Module {
   return module;
 }
 
-/** The text that an expression stands for; undefined where it is not made of constants. */
+/** The text of an expression; undefined if it is not built from constants. */
 function constant(expression: Expression, module: Module): string | undefined {
   if (expression?.type === 'Literal') {
     const { value } = expression;

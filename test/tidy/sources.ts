@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { globSync } from 'node:fs';
 import { parseSync, type Declaration, type EcmaScriptModule } from 'oxc-parser';
 
-/** A source file as the house rules look at it. */
+/** A source file with what the rules check. */
 export interface Source {
   /** Path below the project, with `/`. */
   readonly path: string;
