@@ -34,8 +34,11 @@ import { createExecute } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';
-import type { CertificateState, ConfigurationState } from './api/server-status.ts';
-import { createWebhookState } from './api/webhooks/hook-states.ts';
+import {
+  createWebhookState,
+  type CertificateState,
+  type ConfigurationState,
+} from './api/server-status.ts';
 import { operations as definitions } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type DeliveryAttempt } from './webhooks/attempt.ts';

@@ -8,7 +8,7 @@ import { jsonDepthMax } from '../model/limits.ts';
 import type { RuleChange } from '../store/store.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import type { Call, Operation, OperationResult, Packet } from './operation.ts';
-import { ownSchemas } from './own-schemas.ts';
+import { ajvOptions } from './ajv-options.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -37,7 +37,7 @@ export function createExecute(
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
-  const ajv = new Ajv({ ...ownSchemas, coerceTypes: true, allErrors: false });
+  const ajv = new Ajv({ ...ajvOptions, coerceTypes: true, allErrors: false });
   const validators = new Map<string, ValidateFunction>();
 
   function parse({ name, input }: Operation, v: JsonObject): JsonObject {

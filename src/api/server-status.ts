@@ -1,7 +1,8 @@
 import type { HostState } from '../acme/folder.ts';
+import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
-import type { StoreCounts } from '../store/store.ts';
+import type { Reads, StoreCounts } from '../store/store.ts';
 import { defineOperation } from './operation.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
@@ -32,7 +33,7 @@ export interface CertificateState {
 }
 
 /** Counts of webhooks. */
-export interface WebhookState {
+interface WebhookState {
   /** Paused hooks. */
   readonly paused: number;
   /** Hooks that are paused because a field is not valid. */
@@ -54,6 +55,35 @@ interface StatusParts {
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
+}
+
+/** Makes the function that counts webhooks by state; it reads them again only after a change. */
+export function createWebhookState(
+  store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>,
+  { node, localAddress }: { readonly node: Node; readonly localAddress: string | undefined },
+): () => WebhookState {
+  let known: { readonly stamp: string | undefined; readonly state: WebhookState } | undefined;
+  return () => {
+    const stamp = store.hooksStamp();
+    if (known === undefined || known.stamp !== stamp) {
+      const state = { ...countStates(store, node), local_address: localAddress ?? null };
+      known = { stamp, state };
+    }
+    return known.state;
+  };
+}
+
+function countStates(
+  store: Pick<Reads, 'hooksAfter'>,
+  node: Node,
+): Omit<WebhookState, 'local_address'> {
+  const state = { paused: 0, waiting: 0, without_node: 0 };
+  for (const { hook } of store.hooksAfter('')) {
+    if (!isDelivered(hook)) state.paused += 1;
+    if (waitingFields(hook).length > 0) state.waiting += 1;
+    if (!isExecutedOn(hook, node)) state.without_node += 1;
+  }
+  return state;
 }
 
 const time = { type: 'string', format: 'date-time' } as const;

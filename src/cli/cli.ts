@@ -92,8 +92,10 @@ export async function run(
     return 0;
   }
   const { runProgram } = await import('./program.ts');
-  const known = entries.some(({ name }) => name === (first === 'help' ? rest[0] : first));
-  const all = known ? entries : [...entries, ...(await otherFamilies())];
+  const name = first === 'help' ? rest[0] : first;
+  // Only completion scripts, the list of all commands and suggestions need the record families.
+  const isAlone = name !== 'completion' && entries.some((entry) => entry.name === name);
+  const all = isAlone ? entries : [...entries, ...(await otherFamilies())];
   const line = first === 'help' ? helpWords(rest, all) : [first, ...rest];
   // Completion scripts and suggestions for an unknown command need the subcommands of all commands.
   const needsAll = line[0] === 'completion' || !isCommand(line[0], all);

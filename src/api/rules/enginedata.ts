@@ -14,7 +14,7 @@ import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { isTarget, type RuleKind } from '../../model/rule.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
 import { problemsMax, waitingMembersMax } from '../limits.ts';
-import { ownSchemas } from '../own-schemas.ts';
+import { ajvOptions } from '../ajv-options.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
 const sourceText = { type: 'string', maxLength: 4096 } as const;
@@ -96,9 +96,9 @@ const closedSchemas: ReadonlySet<JsonObject> = new Set(
   ),
 );
 
-const ajv = new Ajv2020(ownSchemas);
+const ajv = new Ajv2020(ajvOptions);
 // It is slower, so it runs only for a value that is not valid.
-const explainingAjv = new Ajv2020({ ...ownSchemas, allErrors: true, verbose: true });
+const explainingAjv = new Ajv2020({ ...ajvOptions, allErrors: true, verbose: true });
 const compiled = new Map<JsonObject, ValidateFunction>();
 const explaining = new Map<JsonObject, ValidateFunction>();
 

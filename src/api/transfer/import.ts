@@ -222,7 +222,7 @@ function commitLines(
       const { ready } = line;
       const place = ready && `${ready.database} ${ready.key.toString('latin1')}`;
       const more = planned.get(place ?? '') ?? 0;
-      const why = state === 'other' ? whyOther(line) : whyFull(reads, ready, more);
+      const why = state === 'other' ? conflictReason(line) : roomReason(reads, ready, more);
       if (why !== undefined) {
         refused.push({ line: line.line, why });
         continue;
@@ -332,13 +332,13 @@ function insertHash(family: RevertibleFamily, v: JsonObject): string {
   return hashRequest(`${family}.insert`, v).requestHash;
 }
 
-function whyOther({ vk, standsFor }: ImportLine): string {
+function conflictReason({ vk, standsFor }: ImportLine): string {
   return standsFor === 'record'
     ? `${vk} exists with other fields, and an import edits no record.`
     : `The vk ${JSON.stringify(vk)} was used before for another request.`;
 }
 
-function whyFull(
+function roomReason(
   reads: Reads,
   place: PreparedRule | undefined,
   planned: number,

@@ -2,9 +2,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { knownEventTypes } from '../../model/event-types.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { defineOperation } from '../operation.ts';
-import { ownSchemas } from '../own-schemas.ts';
+import { ajvOptions } from '../ajv-options.ts';
 
-const ajv = new Ajv2020({ ...ownSchemas, allErrors: true });
+const ajv = new Ajv2020({ ...ajvOptions, allErrors: true });
 const validators = new Map<string, ValidateFunction | undefined>();
 
 /**
