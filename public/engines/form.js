@@ -51,10 +51,10 @@ export async function render(answer, page) {
     tag('section', { className: 'waymark-form' }, tag('h1', {}, heading), intro, body),
   );
   if (action === 'insert') {
-    const asked = valuesOfQuery(answer, form.members);
+    const queryValues = valuesOfQuery(answer, form.members);
     showForm(
       { ...form, body },
-      { ...defaultsOf(form.members), ...enginedata.values, ...asked, ...typed },
+      { ...defaultsOf(form.members), ...enginedata.values, ...queryValues, ...typed },
     );
   } else {
     await showRecord({ ...form, body }, typed);
@@ -228,8 +228,8 @@ function idOf({ id, idName }) {
 }
 
 /** With `submit.if_seq`, the host refuses the change if the record has changed meanwhile. */
-function withSeq(v, record, { if_seq: isAsked }) {
-  return isAsked === true && Number.isInteger(record?.seq) ? { ...v, if_seq: record.seq } : v;
+function withSeq(v, record, { if_seq: isRequired }) {
+  return isRequired === true && Number.isInteger(record?.seq) ? { ...v, if_seq: record.seq } : v;
 }
 
 /** The members that an edit sends: changed values, and null for removed ones. */

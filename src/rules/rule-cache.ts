@@ -117,7 +117,7 @@ function cacheLookups<T extends readonly unknown[]>(
  * Reads a value once until the next microtask: all sources of a request see the same moment, and
  * each request that begins meanwhile calls `forget` first.
  */
-function readOncePerTurn<T>(look: () => T): {
+function readOncePerTurn<T>(readValue: () => T): {
   readonly read: () => T;
   readonly forget: () => void;
 } {
@@ -128,7 +128,7 @@ function readOncePerTurn<T>(look: () => T): {
   return {
     read() {
       if (known === undefined) {
-        known = { value: look() };
+        known = { value: readValue() };
         queueMicrotask(forget);
       }
       return known.value;

@@ -15,7 +15,7 @@ export type PageRequest = Pick<
 
 /**
  * One source of content (docs/design/requests.md#precedence). Both of its functions make the same
- * decisions. `opened` counts the generic pages that the request has passed through.
+ * decisions. `depth` counts the generic pages that the request has passed through.
  */
 export interface ContentSource {
   readonly name: SourceName;
@@ -23,9 +23,9 @@ export interface ContentSource {
    * The reply; undefined if the source does not have the page. Throws or rejects with
    * `method_not_allowed` if the page does not allow the method, and with the source's own failures.
    */
-  respond(request: ContentRequest, opened: number): ReplyOrPromise;
+  respond(request: ContentRequest, depth: number): ReplyOrPromise;
   /** Explains respond; reads only, and sends no request to another server. */
-  explain(asked: PageRequest, opened: number): SourceExplanation;
+  explain(request: PageRequest, depth: number): SourceExplanation;
 }
 
 /** What a source would reply, and why; each candidate but the one that replies has a loss. */

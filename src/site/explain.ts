@@ -18,14 +18,14 @@ import {
  */
 export function explainFrom(
   sources: readonly ContentSource[],
-  asked: PageRequest,
-  opened: number,
+  request: PageRequest,
+  depth: number,
 ): Explanation {
   const tried: ExplainedSource[] = [];
   let winner: Winner | undefined;
   let notes: readonly string[] = [];
   for (const source of sources) {
-    const { reply, ...explained } = source.explain(asked, opened);
+    const { reply, ...explained } = source.explain(request, depth);
     tried.push({
       source: source.name,
       ...(winner === undefined ? explained : withLoss(explained, winner)),
@@ -41,7 +41,7 @@ export function explainFrom(
     tried.push(...(reply.hops ?? []));
   }
   if (winner !== undefined) return { winner, status: winner.status, tried, notes };
-  const { status } = replyOrFailure(() => notFoundReply(asked.method));
+  const { status } = replyOrFailure(() => notFoundReply(request.method));
   return { winner: null, status, tried, notes };
 }
 

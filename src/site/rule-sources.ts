@@ -36,8 +36,8 @@ import {
 
 /** The whole precedence, which a generic page uses to find its page. */
 interface Precedence {
-  respond(request: ContentRequest, opened: number): ReplyOrPromise;
-  explain(asked: PageRequest, opened: number): Explanation;
+  respond(request: ContentRequest, depth: number): ReplyOrPromise;
+  explain(request: PageRequest, depth: number): Explanation;
 }
 
 /**
@@ -58,10 +58,10 @@ export function storedSource(
 ): ContentSource {
   return {
     name: 'stored',
-    respond(request, opened) {
+    respond(request, depth) {
       const found = findRule('stored', rules, request);
       if (found === undefined) return undefined;
-      const kind = replyKindOf(found.stored, opened);
+      const kind = replyKindOf(found.stored, depth);
       if (kind === 'none') return undefined;
       const steps: BreadcrumbHop[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
@@ -73,7 +73,7 @@ export function storedSource(
             return withLanguageVary(found, replyTo(resolved, request));
           }
           case 'generic': {
-            const open = (page: ContentRequest) => precedence.respond(page, opened + 1);
+            const open = (page: ContentRequest) => precedence.respond(page, depth + 1);
             return withLanguageVary(found, generic.respond(found, request, open));
           }
           case 'page':
@@ -81,19 +81,19 @@ export function storedSource(
         }
       });
     },
-    explain(asked, opened) {
-      const ordered = candidatesOf('stored', rules, asked);
-      const found = winnerOf(ordered, rules, asked);
-      const kind = found === undefined ? 'none' : replyKindOf(found.stored, opened);
-      const waiting = explainWaiting(waitingCandidatesOf('stored', rules, asked));
+    explain(request, depth) {
+      const ordered = candidatesOf('stored', rules, request);
+      const found = winnerOf(ordered, rules, request);
+      const kind = found === undefined ? 'none' : replyKindOf(found.stored, depth);
+      const waiting = explainWaiting(waitingCandidatesOf('stored', rules, request));
       if (found === undefined || kind === 'none') return { candidates: waiting, reply: undefined };
       const decide = (): ExplainedReply => {
-        if (!isRead(asked.method)) return explainReadOnly(asked.method);
+        if (!isRead(request.method)) return explainReadOnly(request.method);
         switch (kind) {
           case 'breadcrumb':
-            return explainHops(rules, found, asked);
+            return explainHops(rules, found, request);
           case 'generic':
-            return generic.explain(found, asked, (page) => precedence.explain(page, opened + 1));
+            return generic.explain(found, request, (page) => precedence.explain(page, depth + 1));
           case 'page':
             return { status: pageStatus(found.stored.rule) };
         }
@@ -102,9 +102,9 @@ export function storedSource(
       const reply: ExplainedReply = {
         id: found.stored.rule.id,
         ...replyOrFailure(decide),
-        ...(renderWhen && { branches: explainRender(renderWhen, found.stored, asked) }),
+        ...(renderWhen && { branches: explainRender(renderWhen, found.stored, request) }),
       };
-      const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
+      const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const { branches } = reply;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
       return { candidates: [...named, ...waiting], ...omitted, reply };
@@ -132,16 +132,16 @@ export function fetchedSource({
         return withLanguageVary(found, fetch.respond(rule, request));
       });
     },
-    explain(asked) {
-      const ordered = candidatesOf('content.fetch', rules, asked);
-      const rule = winnerOf(ordered, rules, asked)?.stored.rule;
-      const waiting = explainWaiting(waitingCandidatesOf('content.fetch', rules, asked));
+    explain(request) {
+      const ordered = candidatesOf('content.fetch', rules, request);
+      const rule = winnerOf(ordered, rules, request)?.stored.rule;
+      const waiting = explainWaiting(waitingCandidatesOf('content.fetch', rules, request));
       if (rule === undefined) return { candidates: waiting, reply: undefined };
       const outcome = replyOrFailure((): ExpectedReply => {
-        if (!isForwarded(rule, asked.method)) return { status: 204 };
-        return fetch.explain(rule, asked);
+        if (!isForwarded(rule, request.method)) return { status: 204 };
+        return fetch.explain(rule, request);
       });
-      const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
+      const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const reply = { id: rule.id, ...outcome };
       return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
@@ -201,12 +201,12 @@ function replyTo(
  */
 function replyKindOf(
   { rule }: StoredRule,
-  opened: number,
+  depth: number,
 ): 'breadcrumb' | 'page' | 'generic' | 'none' {
   if (rule.kind === 'resolve') return 'breadcrumb';
   if (rule.content !== undefined) return 'page';
   if (rule.kind === 'content' && !usesEngine(rule)) return 'page';
-  return opened > 0 ? 'none' : 'generic';
+  return depth > 0 ? 'none' : 'generic';
 }
 
 /** Whether a method is forwarded: this server answers OPTIONS itself, unless the rule lists it. */

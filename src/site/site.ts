@@ -48,8 +48,8 @@ export function createSite(parts: SiteParts): Site {
   const sources: readonly ContentSource[] = [
     diskSource(disk),
     storedSource(parts, {
-      respond: (request, opened) => respondFrom(sources, request, opened),
-      explain: (asked, opened) => explainFrom(sources, asked, opened),
+      respond: (request, depth) => respondFrom(sources, request, depth),
+      explain: (request, depth) => explainFrom(sources, request, depth),
     }),
     fetchedSource(parts),
     fallbackSource(disk),
@@ -70,16 +70,16 @@ export function createSite(parts: SiteParts): Site {
       }
     },
     errorPage: (status, failed) => disk.errorPage(status, failed),
-    findRule: (asked) =>
-      findRule('stored', rules, asked) ?? findRule('content.fetch', rules, asked),
-    resolve: (asked) => resolveKey(rules, asked),
+    findRule: (request) =>
+      findRule('stored', rules, request) ?? findRule('content.fetch', rules, request),
+    resolve: (request) => resolveKey(rules, request),
     breadcrumb: breadcrumbReply,
     breadcrumbData: (resolved) => ({
       data: resolutionData(resolved),
       caching: cachingFields(resolved),
     }),
-    explain: (asked) => explainFrom(sources, asked, 0),
-    explainKey: (asked) => explainKey(rules, asked),
+    explain: (request) => explainFrom(sources, request, 0),
+    explainKey: (request) => explainKey(rules, request),
     at: (past) =>
       createSite({
         ...parts,
@@ -94,19 +94,19 @@ export function createSite(parts: SiteParts): Site {
 }
 
 /**
- * Tries the sources in order, and waits only for those that return promises. `opened` counts the
+ * Tries the sources in order, and waits only for those that return promises. `depth` counts the
  * generic pages that the request has passed through.
  */
 function respondFrom(
   sources: readonly ContentSource[],
   request: ContentRequest,
-  opened: number,
+  depth: number,
   first = 0,
 ): ReplyOrPromise {
   for (let at = first; at < sources.length; at += 1) {
-    const answer = sources[at]?.respond(request, opened);
+    const answer = sources[at]?.respond(request, depth);
     if (answer instanceof Promise) {
-      return answer.then((reply) => reply ?? respondFrom(sources, request, opened, at + 1));
+      return answer.then((reply) => reply ?? respondFrom(sources, request, depth, at + 1));
     }
     if (answer !== undefined) return answer;
   }

@@ -28,12 +28,14 @@ export function diskSource(disk: Disk): ContentSource {
       const exists = disk.mounts.some((mount) => 'status' in mount.explain(request));
       return exists ? readOnlyReply(request.method) : undefined;
     },
-    explain: (asked) =>
+    explain: (request) =>
       explainMounts(disk.mounts, (mount) => {
-        const looked = mount.explain(asked);
-        if ('loss' in looked) return looked;
-        if (!isRead(asked.method)) return explainReadOnly(asked.method);
-        return looked.status === 301 ? { ...looked, notes: [redirectNote(asked)] } : looked;
+        const explained = mount.explain(request);
+        if ('loss' in explained) return explained;
+        if (!isRead(request.method)) return explainReadOnly(request.method);
+        return explained.status === 301
+          ? { ...explained, notes: [redirectNote(request)] }
+          : explained;
       }),
   };
 }
@@ -44,9 +46,9 @@ export function fallbackSource(disk: Disk): ContentSource {
   return {
     name: 'fallback',
     respond: (request) => disk.fallback(request),
-    explain: (asked) =>
+    explain: (request) =>
       explainMounts(mounts, (mount) =>
-        isRead(asked.method) ? mount.explainFallback(asked) : { loss: 'method' },
+        isRead(request.method) ? mount.explainFallback(request) : { loss: 'method' },
       ),
   };
 }
@@ -65,7 +67,7 @@ const losses: Readonly<Record<MountLoss, (mount: Mount) => string>> = {
 /** Explains mounts in their order until one answers. */
 function explainMounts(
   mounts: readonly Mount[],
-  look: (mount: Mount) => MountExplanation | ExpectedReply,
+  explain: (mount: Mount) => MountExplanation | ExpectedReply,
 ): SourceExplanation {
   const candidates: CandidateExplanation[] = [];
   let answer: ExplainedReply | undefined;
@@ -78,11 +80,11 @@ function explainMounts(
       lose('earlier_mount', `The mount ${answer.mount ?? ''} comes first and answers.`);
       continue;
     }
-    const looked = replyOrFailure(() => look(mount));
-    if ('loss' in looked) {
-      lose(looked.loss, losses[looked.loss](mount));
+    const explained = replyOrFailure(() => explain(mount));
+    if ('loss' in explained) {
+      lose(explained.loss, losses[explained.loss](mount));
     } else {
-      answer = { mount: name, ...looked };
+      answer = { mount: name, ...explained };
       candidates.push({ mount: name, origin, path });
     }
   }

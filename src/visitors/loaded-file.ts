@@ -13,7 +13,7 @@ export class LoadedFile<T> {
   readonly #failed: (error: unknown) => void;
   #value: T | undefined;
   #version = '';
-  #lookedMs = -Infinity;
+  #checkedMs = -Infinity;
   #pending: Promise<void> | undefined;
 
   /**
@@ -48,16 +48,16 @@ export class LoadedFile<T> {
   /** Checks whether the file has changed; undefined if that was done a moment ago. */
   prepare(): Promise<void> | undefined {
     if (this.#pending !== undefined) return this.#pending;
-    const ageMs = this.#now() - this.#lookedMs;
+    const ageMs = this.#now() - this.#checkedMs;
     if (ageMs >= 0 && ageMs < loadedFileTrustMs) return undefined;
-    this.#pending = this.#look().finally(() => {
-      this.#lookedMs = this.#now();
+    this.#pending = this.#check().finally(() => {
+      this.#checkedMs = this.#now();
       this.#pending = undefined;
     });
     return this.#pending;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     let version = 'unreadable';
     try {
       const { ino, size, mtimeMs } = await stat(this.#file);

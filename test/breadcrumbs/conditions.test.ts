@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../src/model/json.ts';
 import { someVisitor } from '../visitor.ts';
-import { explain, layGround, serve, shop, type Asking } from '../site/explain-rig.ts';
+import { explain, createSiteParts, serve, shop, type TestRequest } from '../site/explain-rig.ts';
 
-type Who = Omit<Asking, 'path'>;
+type Who = Omit<TestRequest, 'path'>;
 
 /** A condition, requests that meet it, and requests that do not, with the explanation. */
 const cases: readonly (readonly [
@@ -233,7 +233,9 @@ for (const [condition, holds, fails] of cases) {
   const written = JSON.stringify(condition).slice(0, 70);
   test(`${written} holds for matching visitors, and explain says why for others`, async (t) => {
     const enginedata = { target: '/all', when: [{ if: condition, target: '/some', status: 307 }] };
-    const site = (await layGround(t)).siteOf([{ path: '/crumb', kind: 'resolve', enginedata }]);
+    const site = (await createSiteParts(t)).siteOf([
+      { path: '/crumb', kind: 'resolve', enginedata },
+    ]);
     const ask = async (who: Who) => {
       const asking = { ...who, path: '/crumb' };
       const { tried } = explain(site, asking);
@@ -254,8 +256,8 @@ for (const [condition, holds, fails] of cases) {
 }
 
 suite('branches', () => {
-  const siteOf = async (t: Parameters<typeof layGround>[0], enginedata: JsonObject) =>
-    (await layGround(t)).siteOf([{ path: '/crumb', kind: 'resolve', enginedata }]);
+  const siteOf = async (t: Parameters<typeof createSiteParts>[0], enginedata: JsonObject) =>
+    (await createSiteParts(t)).siteOf([{ path: '/crumb', kind: 'resolve', enginedata }]);
   const branchesOf = (site: Awaited<ReturnType<typeof siteOf>>, who: Who = {}) =>
     (explain(site, { ...who, path: '/crumb' }).tried[1]?.candidates[0]?.branches ?? []).map(
       ({ branch, lost }) => (lost === undefined ? branch : `${branch} ${lost.code}`),
@@ -315,7 +317,7 @@ suite('branches', () => {
 
   test('of two breadcrumbs split the same visitors differently', async (t) => {
     const enginedata = { status: 404, when: [{ if: { percent: 50 }, status: 401 }] };
-    const site = (await layGround(t)).siteOf(
+    const site = (await createSiteParts(t)).siteOf(
       ['/one', '/two'].map((path) => ({ path, kind: 'resolve', enginedata })),
     );
     const ways = new Set<string>();
@@ -328,7 +330,7 @@ suite('branches', () => {
   });
 
   test('may lead to another key, whose branches explain shows as well', async (t) => {
-    const ground = await layGround(t);
+    const ground = await createSiteParts(t);
     const site = ground.siteOf([
       {
         path: 'start',
@@ -382,7 +384,7 @@ suite('the capture of a wildcard', () => {
   for (const [path, target, visited, to] of cases) {
     test(`${path} to ${target}, visited as ${visited}`, async (t) => {
       const rule = { path, kind: 'resolve', enginedata: { target } } as const;
-      const site = (await layGround(t)).siteOf([rule]);
+      const site = (await createSiteParts(t)).siteOf([rule]);
       const { notes, status } = explain(site, { path: visited });
       if (to === 'nowhere') assert.equal(status, 404);
       else assert.deepEqual(notes, [`It leads to ${to}.`]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { someVisitor } from '../visitor.ts';
-import { explain, layGround, reasons, shop, type RuleFields } from '../site/explain-rig.ts';
+import { explain, createSiteParts, reasons, shop, type RuleFields } from '../site/explain-rig.ts';
 
 suite('the explanation of a breadcrumb', () => {
   const crumb = (path: string, target: string, more: Partial<RuleFields> = {}): RuleFields => ({
@@ -17,7 +17,7 @@ suite('the explanation of a breadcrumb', () => {
     crumb('lost', 'key:none'),
   ];
   const ofKey = async (t: TestContext, key: string) => {
-    const site = (await layGround(t)).siteOf(rules);
+    const site = (await createSiteParts(t)).siteOf(rules);
     return site.explainKey({ key, origin: shop, query: '', fields: {}, visitor: someVisitor() });
   };
 
@@ -34,7 +34,7 @@ suite('the explanation of a breadcrumb', () => {
   });
 
   test('follows a visit by path, among the sources', async (t) => {
-    const site = (await layGround(t)).siteOf(rules);
+    const site = (await createSiteParts(t)).siteOf(rules);
     const { winner, tried } = explain(site, { path: '/visit' });
     assert.deepEqual(winner, { source: 'stored', id: 'rule 3', status: 303 });
     assert.deepEqual(

@@ -34,7 +34,7 @@ export const shop = 'http://shop.example';
 export type RuleFields = Partial<Rule> & Pick<Rule, 'path'>;
 
 /** A request; by default a GET of the shop's origin. */
-export interface Asking {
+export interface TestRequest {
   readonly path: string;
   readonly method?: string;
   readonly origin?: string;
@@ -84,7 +84,7 @@ export interface Ground {
 }
 
 /** Creates the parts for many sites. */
-export async function layGround(t: TestContext): Promise<Ground> {
+export async function createSiteParts(t: TestContext): Promise<Ground> {
   const folder = await temporaryFolder(t);
   await writeFiles(folder, {
     'site/a': 'a file',
@@ -149,7 +149,7 @@ export function mountsOf(folder: string): readonly DiskMount[] {
 /** The reply to a request: its status, and its source as in Server-Timing. */
 export async function serve(
   site: Site,
-  { path, method = 'GET', origin = shop, query = '', lang, visitor }: Asking,
+  { path, method = 'GET', origin = shop, query = '', lang, visitor }: TestRequest,
 ): Promise<{ readonly status: number; readonly source: string }> {
   const fields = lang === undefined ? {} : { 'accept-language': lang };
   try {
@@ -166,7 +166,7 @@ export async function serve(
 /** The site's explanation of a request. */
 export function explain(
   site: Site,
-  { path, method = 'GET', origin = shop, query = '', lang, visitor }: Asking,
+  { path, method = 'GET', origin = shop, query = '', lang, visitor }: TestRequest,
 ): Explanation {
   const fields = lang === undefined ? {} : { 'accept-language': lang };
   const asks = someVisitor({ ...visitor, lang });
@@ -354,7 +354,7 @@ export function ruleSets(source: string): fc.Arbitrary<readonly RuleFields[]> {
 }
 
 /** Requests for existing and missing paths. */
-export const askings: fc.Arbitrary<Asking> = fc.record({
+export const askings: fc.Arbitrary<TestRequest> = fc.record({
   path: anyPath,
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'),
   origin: fc.constantFrom(shop, shop, 'http://other.example', 'http://third.example'),

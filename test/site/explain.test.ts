@@ -8,7 +8,7 @@ import {
   askings,
   assertTrue,
   explain,
-  layGround,
+  createSiteParts,
   mountsOf,
   reasons,
   ruleSets,
@@ -19,7 +19,7 @@ import {
 
 suite('an explanation', () => {
   test('agrees with the reply for random rules, files and requests', async (t) => {
-    const ground = await layGround(t);
+    const ground = await createSiteParts(t);
     const all = mountsOf(ground.folder);
     const sites = fc.record({ rules: ruleSets(ground.source), mounts: fc.subarray([...all]) });
     await fc.assert(
@@ -46,7 +46,7 @@ suite('an explanation', () => {
   });
 
   test('reads one state of the rules, and leaves no file open', async (t) => {
-    const ground = await layGround(t);
+    const ground = await createSiteParts(t);
     const site = ground.siteOf([], [mountOf(join(ground.folder, 'site'))]);
     const large = { path: '/b/large.bin' };
     assert.equal(explain(site, large).status, 200);
@@ -56,7 +56,7 @@ suite('an explanation', () => {
   });
 
   test('names up to a hundred candidates of a source, including the one that answers', async (t) => {
-    const ground = await layGround(t);
+    const ground = await createSiteParts(t);
     const rules = Array.from({ length: 130 }, (_, at): RuleFields => ({ path: '/a', rve: at }));
     const mounts = Array.from({ length: 130 }, (_, at) =>
       mountOf(join(ground.folder, at === 120 ? 'site' : 'nowhere'), { name: `mount ${at}` }),
@@ -72,7 +72,7 @@ suite('an explanation', () => {
 });
 
 test('rules with an invalid origin are named, and match nothing', async (t) => {
-  const ground = await layGround(t);
+  const ground = await createSiteParts(t);
   const waits = { _unknowns_: { origin: 'ftp://x' } };
   const rules = [{ path: '/x', ...waits }, { path: '/x*', ...waits }, { path: '/x' }];
   const { winner, tried } = explain(ground.siteOf(rules), { path: '/x' });
@@ -145,7 +145,7 @@ suite('why a rule does not win', () => {
   ];
   for (const [code, winner, loser, says, lang] of cases) {
     test(code, async (t) => {
-      const ground = await layGround(t);
+      const ground = await createSiteParts(t);
       const explained = explain(ground.siteOf([loser, winner]), { path: '/a', lang });
       assert.deepEqual(explained.winner, { source: 'stored', id: 'rule 2', status: 200 });
       const [, stored] = explained.tried;
@@ -158,7 +158,7 @@ suite('why a rule does not win', () => {
   }
 
   test('an earlier source answers', async (t) => {
-    const { folder, source, siteOf } = await layGround(t);
+    const { folder, source, siteOf } = await createSiteParts(t);
     const far: RuleFields = { path: '/a', kind: 'content.fetch', enginedata: { source } };
     const site = siteOf([{ path: '/a' }, { path: '/*' }, far], [mountOf(join(folder, 'site'))]);
     const { tried } = explain(site, { path: '/a' });
@@ -264,7 +264,7 @@ suite('notes', () => {
   ];
   for (const [title, rule, status, notes, method = 'GET'] of cases) {
     test(title, async (t) => {
-      const { folder, source, siteOf } = await layGround(t);
+      const { folder, source, siteOf } = await createSiteParts(t);
       const far = { kind: 'content.fetch' } as const;
       const others: readonly RuleFields[] = [
         { id: 'gone', path: '/gone', httpresponse: 410 },

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { notFoundCacheCharactersMax, fileCacheValidMs } from '../../src/static/limits.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { mountOf } from './disk-rig.ts';
-import { explain, layGround, mountsOf, reasons, serve } from '../site/explain-rig.ts';
+import { explain, createSiteParts, mountsOf, reasons, serve } from '../site/explain-rig.ts';
 import { visit } from '../proxy/fetch-rig.ts';
 
 /** Root may read everything. */
@@ -32,7 +32,7 @@ suite('explain says why a mount does not answer', () => {
   ];
   for (const [path, wanted] of cases) {
     test(path, async (t) => {
-      const ground = await layGround(t);
+      const ground = await createSiteParts(t);
       const mounts = mountsOf(ground.folder).filter(({ name }) => name !== 'plain');
       const { tried } = explain(ground.siteOf([], mounts), { path });
       assert.deepEqual(
@@ -43,7 +43,7 @@ suite('explain says why a mount does not answer', () => {
   }
 
   test('another origin; a missing fallback file; a fallback file and a POST', async (t) => {
-    const ground = await layGround(t);
+    const ground = await createSiteParts(t);
     const site = ground.siteOf([], mountsOf(ground.folder));
     const elsewhere = explain(site, { path: '/docs/a', origin: 'http://other.example' });
     assert.equal(reasons(elsewhere.tried)[0], 'disk: shop docs other_origin');
@@ -60,7 +60,7 @@ suite('explain says why a mount does not answer', () => {
 });
 
 test('explain uses the cached file for as long as replies use it', async (t) => {
-  const { folder } = await layGround(t);
+  const { folder } = await createSiteParts(t);
   let nowMs = Date.now();
   const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => nowMs });
   t.after(() => disk.close());
@@ -81,7 +81,7 @@ test('explain uses the cached file for as long as replies use it', async (t) => 
 });
 
 test('the cache of missing files is bounded', async (t) => {
-  const { folder } = await layGround(t);
+  const { folder } = await createSiteParts(t);
   const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => 0 });
   t.after(() => disk.close());
   const ask = (path: string) => disk.respond(visit({ path }));
@@ -102,7 +102,7 @@ test(
   'explain gives 403 for a file or folder that the server is not allowed to read',
   { skip: isRoot && 'root may read everything' },
   async (t) => {
-    const ground = await layGround(t);
+    const ground = await createSiteParts(t);
     for (const [path, below] of [
       ['/a', 'site/a'],
       ['/empty/', 'site/empty'],

@@ -4,12 +4,12 @@ import { labelled, surroundings, tag } from './dom.js';
 import { sameValue } from './schema.js';
 
 /** A choice of one value: a drop-down list. */
-export function createSelect(asked, choices) {
-  const { isRequired, say } = asked;
+export function createSelect(spec, choices) {
+  const { isRequired, say } = spec;
   const none = tag('option', { value: '' }, isRequired ? say('choose') : say('nothing'));
   const options = choices.map(({ label }, at) => tag('option', { value: String(at) }, label));
   const control = tag('select', { required: isRequired }, none, ...options);
-  return labelled(asked, control, {
+  return labelled(spec, control, {
     get: () => choices[Number(control.value || -1)]?.value,
     set: (value) => {
       const at = choices.findIndex((choice) => sameValue(choice.value, value));
@@ -19,8 +19,8 @@ export function createSelect(asked, choices) {
 }
 
 /** A choice of one of few values: radio buttons. */
-export function createRadios(asked, choices) {
-  const parts = surroundings(asked);
+export function createRadios(spec, choices) {
+  const parts = surroundings(spec);
   const controls = choices.map((_, at) =>
     tag('input', {
       type: 'radio',
@@ -55,15 +55,15 @@ export function createRadios(asked, choices) {
 }
 
 /** A choice of several values: a group of checkboxes. */
-export function createCheckboxes(asked, choices) {
-  const { schema, say } = asked;
-  const parts = surroundings(asked);
+export function createCheckboxes(spec, choices) {
+  const { schema, say } = spec;
+  const parts = surroundings(spec);
   const controls = choices.map((_, at) =>
     tag('input', { type: 'checkbox', id: at === 0 ? parts.id : `${parts.id}-${at}` }),
   );
   const get = () => {
     const ticked = choices.filter((_, at) => controls[at].checked).map(({ value }) => value);
-    return ticked.length === 0 && !asked.isRequired ? undefined : ticked;
+    return ticked.length === 0 && !spec.isRequired ? undefined : ticked;
   };
   return {
     target: controls[0],

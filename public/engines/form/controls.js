@@ -43,29 +43,29 @@ const autocompletes = new Map([
 ]);
 
 /** The field of a schema that is neither object nor array. */
-export function createControl(asked) {
-  const { schema } = asked;
+export function createControl(spec) {
+  const { schema } = spec;
   const choices = choicesOf(schema);
   if (choices !== undefined) {
-    return asked.isRequired && choices.length <= radiosMax
-      ? createRadios(asked, choices)
-      : createSelect(asked, choices);
+    return spec.isRequired && choices.length <= radiosMax
+      ? createRadios(spec, choices)
+      : createSelect(spec, choices);
   }
   switch (typeOf(schema)) {
     case 'boolean':
-      return checkbox(asked);
+      return checkbox(spec);
     case 'integer':
     case 'number':
-      return number(asked);
+      return number(spec);
     case 'string':
-      return isLong(schema) ? area(asked, plainText) : input(asked);
+      return isLong(schema) ? area(spec, plainText) : input(spec);
     default:
-      return area(asked, json(asked.say));
+      return area(spec, json(spec.say));
   }
 }
 
-function input(asked) {
-  const { name, schema, isRequired, say } = asked;
+function input(spec) {
+  const { name, schema, isRequired, say } = spec;
   const type = inputTypes.get(schema.format) ?? 'text';
   const control = tag('input', {
     type,
@@ -76,7 +76,7 @@ function input(asked) {
   });
   if (type === 'time' || type === 'datetime-local') control.step = 'any';
   const kind = type === 'time' ? clockTime() : type === 'datetime-local' ? moment : plainText;
-  return labelled(asked, control, {
+  return labelled(spec, control, {
     get: () => (control.value === '' ? undefined : kind.read(control.value)),
     set: (value) => {
       control.value = value === undefined ? '' : kind.write(value);
@@ -118,8 +118,8 @@ function clockTime() {
   };
 }
 
-function number(asked) {
-  const { schema, isRequired, say } = asked;
+function number(spec) {
+  const { schema, isRequired, say } = spec;
   const isWhole = typeOf(schema) === 'integer';
   const step = typeof schema.multipleOf === 'number' ? schema.multipleOf : isWhole ? 1 : 'any';
   const control = tag('input', {
@@ -130,7 +130,7 @@ function number(asked) {
     min: leastOf(schema.minimum, step),
     max: schema.maximum,
   });
-  return labelled(asked, control, {
+  return labelled(spec, control, {
     get: () => (control.value === '' ? undefined : control.valueAsNumber),
     set: (value) => {
       control.value = value === undefined ? '' : String(value);
@@ -154,14 +154,14 @@ function leastOf(minimum, step) {
 }
 
 /** A text area for long text or JSON; `kind` converts the value. */
-function area(asked, kind) {
-  const { schema, isRequired, say } = asked;
+function area(spec, kind) {
+  const { schema, isRequired, say } = spec;
   const control = tag('textarea', {
     required: isRequired,
     rows: 5,
     ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
   });
-  return labelled(asked, control, {
+  return labelled(spec, control, {
     get: () => (control.value === '' ? undefined : kind.read(control.value)),
     set: (value) => {
       control.value = value === undefined ? '' : kind.write(value);
@@ -185,10 +185,10 @@ function json(say) {
   };
 }
 
-function checkbox(asked) {
-  const { schema, say } = asked;
+function checkbox(spec) {
+  const { schema, say } = spec;
   const mustBeTicked = schema.const === true;
-  const parts = surroundings({ ...asked, isRequired: true });
+  const parts = surroundings({ ...spec, isRequired: true });
   const control = tag('input', {
     type: 'checkbox',
     id: parts.id,

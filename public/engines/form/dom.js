@@ -61,8 +61,8 @@ function helpOf({ description }) {
 }
 
 /** A control with its label above it. */
-export function labelled(asked, control, { get, set, check = () => '' }) {
-  const parts = surroundings(asked);
+export function labelled(spec, control, { get, set, check = () => '' }) {
+  const parts = surroundings(spec);
   control.id = parts.id;
   control.setAttribute('aria-describedby', parts.describedBy);
   return {

@@ -12,9 +12,9 @@ import { choicesOf, labelOf, propertiesOf, resolved, typeOf } from './schema.js'
 
 const depthMax = 6;
 
-/** Creates a field; `asked` has its name, resolved schema, isRequired, root, say and depth. */
-export function createField(asked) {
-  const named = { depth: 0, label: labelOf(asked.name, asked.schema), ...asked };
+/** Creates a field; `spec` has its name, resolved schema, isRequired, root, say and depth. */
+export function createField(spec) {
+  const named = { depth: 0, label: labelOf(spec.name, spec.schema), ...spec };
   // Deeper levels are edited as JSON.
   if (named.depth >= depthMax) return createControl({ ...named, schema: { title: named.label } });
   const type = choicesOf(named.schema) === undefined ? typeOf(named.schema) : 'choice';
@@ -43,9 +43,9 @@ export function fieldAt(field, path) {
   return fieldAt(found, rest);
 }
 
-function createGroup(asked) {
-  const { schema, isRequired, root, say, depth } = asked;
-  const parts = surroundings(asked);
+function createGroup(spec) {
+  const { schema, isRequired, root, say, depth } = spec;
+  const parts = surroundings(spec);
   const members = propertiesOf(schema, root)
     .filter((member) => member.schema.readOnly !== true)
     .map(({ name, ...member }) => ({
@@ -91,15 +91,15 @@ export function valuesOf(members, others = {}) {
   ]);
 }
 
-function createList(asked) {
-  const { schema, isRequired, root, say, depth, label } = asked;
+function createList(spec) {
+  const { schema, isRequired, root, say, depth, label } = spec;
   const items = resolved(schema.items, root);
   const choices = choicesOf(items);
-  if (choices !== undefined) return createCheckboxes(asked, choices);
+  if (choices !== undefined) return createCheckboxes(spec, choices);
 
-  const parts = surroundings(asked);
+  const parts = surroundings(spec);
   const list = tag('ol', { className: 'waymark-list' });
-  const what = labelOf(asked.name, items.title === undefined ? { title: label } : items);
+  const what = labelOf(spec.name, items.title === undefined ? { title: label } : items);
   const add = tag('button', { type: 'button', id: parts.id }, say('add', { what }));
   let rows = [];
   add.addEventListener('click', () => {
