@@ -23,7 +23,7 @@ async function startKept(t: TestContext) {
 }
 
 suite('waymark cache', () => {
-  test('lists what is kept, and says how much it is', async (t) => {
+  test('lists cached responses, and prints their number and size', async (t) => {
     const { site, cache } = await startKept(t);
     const { out, code } = await cache('list');
     assert.equal(code, 0);
@@ -35,7 +35,7 @@ suite('waymark cache', () => {
     assert.match((await cache('status')).out, /^answers 2\nurls 2\nbytes \d+\nbytes_max \d+\n$/);
   });
 
-  test('lets go of a URL, of what begins so, and of everything', async (t) => {
+  test('purges a URL, a prefix, and everything', async (t) => {
     const { site, cache } = await startKept(t);
     const one = await cache('purge', `${site.url}/far/x`);
     assert.deepEqual([one.out, one.code], ['1\n', 0]);
@@ -48,7 +48,7 @@ suite('waymark cache', () => {
   });
 
   for (const words of [['purge'], ['purge', '/a', '--all'], ['list', '/a'], ['fly']]) {
-    test(`does not understand ${words.join(' ')}`, async () => {
+    test(`refuses the words ${words.join(' ')}`, async () => {
       const { code } = await runHere(['cache', ...words, '--url', 'http://127.0.0.1:1']);
       assert.equal(code, 2);
     });

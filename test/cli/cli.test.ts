@@ -14,7 +14,7 @@ import { runHere, startClient } from './here.ts';
 const onPosix = { skip: process.platform === 'win32' && 'needs POSIX' };
 
 suite('the command line', () => {
-  test('wrong words get the usage and exit code 2', async () => {
+  test('a wrong command line gets the usage and exit code 2', async () => {
     for (const words of [
       ['fly'],
       ['check', '--colour'],
@@ -30,7 +30,7 @@ suite('the command line', () => {
     }
   });
 
-  test('whoever has read enough of an answer is no failure', async () => {
+  test('a reader that closes the pipe early is not an error', async () => {
     const child = spawnWaymark(['--help']);
     let err = '';
     child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
@@ -49,7 +49,7 @@ suite('the command line', () => {
     assert.equal(err, 'waymark: cannot write to standard output (ENOSPC)\n');
   });
 
-  test('no debugger is opened by SIGUSR1, not even while it starts', onPosix, async () => {
+  test('SIGUSR1 opens no debugger, not even during the start', onPosix, async () => {
     const early = `
       import { registerHooks } from 'node:module';
       registerHooks({
@@ -88,14 +88,14 @@ suite('the command line', () => {
     assert.match(err, /^waymark needs Node \d+ or newer, and this is 20\.20\.2\.\n/);
   });
 
-  test('version is on standard output, wrong words end with 2', async () => {
+  test('the version is on standard output; a wrong command line ends with 2', async () => {
     assert.match((await runWaymark(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
     assert.equal((await runWaymark(['fly'])).code, 2);
   });
 });
 
 suite('waymark check', () => {
-  test('prints the configuration of a good file', async (t) => {
+  test('prints the configuration of a valid file', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nlevel = warn\n');
     const { code, out } = await runHere(['check', '--config', iniFile]);
     assert.equal(code, 0);
@@ -105,7 +105,7 @@ suite('waymark check', () => {
     assert.equal(answer.config.log.level, 'warn');
   });
 
-  test('tells of certificates that clients refuse, or soon will', async (t) => {
+  test('warns of certificates that clients reject, or soon will', async (t) => {
     const authority = await createAuthority();
     const files: Record<string, string> = {};
     const sections: string[] = [];
@@ -137,7 +137,7 @@ suite('waymark check', () => {
     }
   });
 
-  test('names every mistake with its line', async (t) => {
+  test('prints every mistake with its line', async (t) => {
     const { iniFile, ini } = await serverFolder(t, '');
     await writeFile(iniFile, `${ini}wokers = 2\n[dsk.a]\nroot = .\n`);
     const { code, err, out } = await runHere(['check', '--config', iniFile]);
@@ -218,7 +218,7 @@ suite('waymark rule', () => {
     assert.match(nobody.err, /No server answers/);
   });
 
-  test('say why a server cannot be asked, and what to do', async (t) => {
+  test('says why a server cannot be called, and what to do', async (t) => {
     const { cert, key } = await (await createAuthority()).issue(['localhost', '127.0.0.1']);
     const site = await startSite(t, {
       files: { 'c.pem': cert, 'k.pem': key },
@@ -251,7 +251,7 @@ suite('waymark rule', () => {
     );
   });
 
-  test('lists, invalidates in two steps, and takes that back', async (t) => {
+  test('lists, invalidates in two steps, and undoes that', async (t) => {
     const { site, waymark, out } = await startClient(t);
     const { url } = site;
     const rule = (...words: string[]) => out('rule', ...words);

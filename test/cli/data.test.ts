@@ -27,7 +27,7 @@ async function requireSound({ waymark }: Awaited<ReturnType<typeof site>>): Prom
 }
 
 suite('waymark export and import', () => {
-  test('move a site to another folder, and again without a change', async (t) => {
+  test('move a site to another folder; repeating the import changes nothing', async (t) => {
     const [from, to] = [await site(t), await site(t)];
     const input = pages('/a%25b', '/käse', '/c/*');
     assert.deepEqual(await runWaymark(['import', '--config', from.iniFile], { input }), {
@@ -55,7 +55,7 @@ suite('waymark export and import', () => {
     await requireSound(to);
   });
 
-  test('work beside a running server, which sees at once what came in', async (t) => {
+  test('work while a server runs, which serves imported rules at once', async (t) => {
     const { iniFile, waymark } = await site(t);
     const { url, adminKey: apikey } = await startServed(t, iniFile);
     assert.equal((await fetch(`${url}/new`)).status, 404);
@@ -68,7 +68,7 @@ suite('waymark export and import', () => {
     assert.match((await waymark(['export'])).out, /"content":"edited"/);
   });
 
-  test('a line that is refused stops no other, and is named', async (t) => {
+  test('report a refused line, and import the others', async (t) => {
     const { waymark } = await site(t);
     const text = `${pages('/a')}nonsense\n{"path":"/b"}\n${pages('/c')}`;
     const first = await waymark(['import'], text);
@@ -84,7 +84,7 @@ suite('waymark export and import', () => {
     );
   });
 
-  test('what is not valid in a line that comes in is named, once', async (t) => {
+  test('report invalid fields of an imported line once', async (t) => {
     const { waymark } = await site(t);
     const link = (path: string, fields: object) =>
       `${JSON.stringify({ path, kind: 'resolve', ...fields })}\n`;
@@ -110,7 +110,7 @@ suite('waymark export and import', () => {
     assert.equal((await other.waymark(['import'], (await waymark(['export'])).out)).err, '');
   });
 
-  test('an import that was killed goes on when it is run again', async (t) => {
+  test('continue an import that was killed, when the command is repeated', async (t) => {
     const { iniFile, data, waymark } = await site(t);
     // A transaction holds at most 64 MiB: this import needs two.
     const lines = Array.from(
@@ -139,7 +139,7 @@ suite('waymark export and import', () => {
     );
   });
 
-  test('an export whose reader has enough ends quietly', async (t) => {
+  test('end quietly if the reader of an export closes the pipe', async (t) => {
     const { iniFile, waymark } = await site(t);
     const text = Array.from({ length: 200 }, (_, at) =>
       JSON.stringify({ path: `/${at}`, content: 'x'.repeat(10_000) }),
@@ -153,7 +153,7 @@ suite('waymark export and import', () => {
     assert.equal(err, '');
   });
 
-  test('what cannot be read is said in one line', async (t) => {
+  test('report a file that cannot be read in one line', async (t) => {
     const { folder, waymark } = await site(t);
     const missing = await waymark(['import', join(folder, 'none.ndjson')]);
     assert.equal(missing.code, 1);
@@ -162,7 +162,7 @@ suite('waymark export and import', () => {
 });
 
 suite('waymark backup', () => {
-  test('copies what a busy server has, so that another can serve from it', async (t) => {
+  test('copies the data of a busy server, and another server can use the copy', async (t) => {
     const here = await site(t);
     const { url, adminKey: apikey, child, closed } = await startServed(t, here.iniFile);
     let isDone = false;
@@ -199,7 +199,7 @@ suite('waymark backup', () => {
     assert.equal(status, 200);
   });
 
-  test('wants a folder of its own', async (t) => {
+  test('needs an empty or new folder', async (t) => {
     const { folder, data, waymark } = await site(t);
     await waymark(['import'], pages('/a'));
     const refused = await waymark(['backup', data]);
@@ -215,7 +215,7 @@ suite('waymark backup', () => {
 });
 
 suite('waymark check --data', () => {
-  test('says where the data is not what its log says', async (t) => {
+  test('prints where the data differs from its log', async (t) => {
     const here = await site(t);
     await here.waymark(['import'], pages('/a', '/b'));
     const sound = await here.waymark(['check', '--data']);
@@ -238,7 +238,7 @@ suite('waymark check --data', () => {
   });
 });
 
-test('commands that need data make none where there is none', async (t) => {
+test('commands that need data do not create a data folder', async (t) => {
   const { folder, waymark } = await site(t);
   const readOnly = [
     ['export'],

@@ -4,7 +4,7 @@ import { runWaymark } from '../process.ts';
 import { startClient } from './here.ts';
 
 suite('waymark event', () => {
-  test('tells what has happened, once by its vk, and shows what was told', async (t) => {
+  test('inserts an event once for its vk, and prints it', async (t) => {
     const { site, waymark, out, env } = await startClient(t);
     const hook = { event: 'sale.completed', url: 'https://shop.example/hook' };
     await site.call('svc1.webhook.insert', hook);
@@ -37,7 +37,7 @@ suite('waymark event', () => {
     assert.equal(json.data.rows.length, 1);
   });
 
-  test('takes data that is not as its type has it, and says so', async (t) => {
+  test('inserts data that does not match the schema of its type, with a warning', async (t) => {
     const { waymark } = await startClient(t);
     const told = await waymark('event', 'insert', 'stock.level_changed', '--data', '{"level":"3"}');
     assert.equal(told.code, 0, told.err);
@@ -45,7 +45,7 @@ suite('waymark event', () => {
     assert.match(told.err, /do not match the schema of stock\.level_changed: .*product/);
   });
 
-  test('lists what it knows', async (t) => {
+  test('lists events and their types', async (t) => {
     const { out } = await startClient(t);
     const types = await out('event', 'types');
     assert.match(types, /^sale\.completed\n {4}A sale has been completed\.\n {4}for example \{/);

@@ -4,7 +4,7 @@ import { startSite } from '../harness.ts';
 import { runHere, startClient } from './here.ts';
 
 suite('waymark explain', () => {
-  test('says who answers a URL, and what the others lost by', async (t) => {
+  test('says what answers a URL, and why the others do not', async (t) => {
     const { site, waymark } = await startClient(t, {
       ini: '[disk.site]\nroot = site\n',
       files: { 'site/a.txt': 'a file' },
@@ -54,7 +54,7 @@ fallback
     assert.deepEqual(data.winner, { source: 'disk', mount: 'site', status: 200 });
   });
 
-  test('follows the address of a breadcrumb over other keys', async (t) => {
+  test('follows the key of a breadcrumb to other keys', async (t) => {
     const { url, adminKey } = await startSite(t);
     const words = ['--url', url, '--apikey', adminKey];
     for (const [path, target] of [

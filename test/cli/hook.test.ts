@@ -10,7 +10,7 @@ import { startClient } from './here.ts';
 const sales = '{"name":"till","event":"sale.completed","url":"https://shop.example/hook"}';
 
 suite('waymark hook', () => {
-  test('registers, shows the secret once, and changes what is registered', async (t) => {
+  test('inserts a hook, shows its secret once, and edits it', async (t) => {
     const { waymark, out, site } = await startClient(t);
     const inserted = await waymark('hook', 'insert', sales);
     assert.equal(inserted.code, 0, inserted.err);
@@ -72,7 +72,7 @@ suite('waymark hook', () => {
     assert.match(gone.err, /^waymark: There is no hook/);
   });
 
-  test('is tried out, and shows what became of its messages', async (t) => {
+  test('tests a hook, and lists its deliveries', async (t) => {
     const { waymark, out } = await startClient(t, { ini: local.replace('1ms', '1h') });
     const receiver = await startReceiver(t);
     const insert = JSON.stringify({ event: 'sale.completed', url: receiver.url });
@@ -99,7 +99,7 @@ suite('waymark hook', () => {
     assert.match(more.err, /For more: --before 2/);
   });
 
-  test('has messages sent again: one, those of a time, those that were given up', async (t) => {
+  test('replays one message, those of a period, and those that were given up', async (t) => {
     const { site, waymark, out } = await startClient(t, { ini: local });
     const receiver = await startReceiver(t);
     receiver.answer = ({ body }) => (body.seq === 2 && receiver.got.length < 4 ? 500 : 200);
@@ -128,7 +128,7 @@ suite('waymark hook', () => {
     }
   });
 
-  test('shows a batch as the events that it holds, and knows its test by that', async (t) => {
+  test('lists a batch with the range of its events, and finds the test in it', async (t) => {
     const { site, waymark, out } = await startClient(t, { ini: local });
     const receiver = await startReceiver(t);
     const frequency = { mode: 'batch', every: '1d' };

@@ -57,7 +57,7 @@ suite('when a worker is killed', onLinux, () => {
     assert.deepEqual(await Promise.all(answers), ['', '', '', '']);
   });
 
-  test('a new worker has the certificate of the others, also while the files on disk are no pair', async (t) => {
+  test('a new worker has the certificate of the others, also while the files on disk do not match', async (t) => {
     const authority = await createAuthority();
     const [old, next] = [
       await authority.issue(['localhost']),

@@ -20,7 +20,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
 }
 
 suite('help', () => {
-  test('has a page for every command, of lines that fit 100 columns', async () => {
+  test('has a page for every command, within 100 columns', async () => {
     let pages = 0;
     const visit = async (words: readonly string[]): Promise<void> => {
       const page = await helpOf(words);
@@ -35,7 +35,7 @@ suite('help', () => {
     assert.ok(pages > 35, `${pages} pages`);
   });
 
-  test('is the same by `help`, `-h` and `--help`, and shown without any word', async () => {
+  test('is the same for `help`, `-h`, `--help` and no word at all', async () => {
     const [all, one] = [await helpOf([]), await helpOf(['rule', 'insert'])];
     for (const [words, page] of [
       [[], all],
@@ -49,8 +49,8 @@ suite('help', () => {
   });
 });
 
-suite('wrong words', () => {
-  test('get the nearest word as a suggestion', async () => {
+suite('a wrong command line', () => {
+  test('gets the nearest word as a suggestion', async () => {
     for (const [words, message] of [
       ['rules', /^waymark: unknown command 'rules'\. Did you mean rule\?\n/],
       ['help rules', /Did you mean rule\?/],
@@ -72,7 +72,7 @@ suite('wrong words', () => {
     }
   });
 
-  test('get the usage of their command', async () => {
+  test('gets the usage of its command', async () => {
     const { err } = await runHere(['hook', 'pause']);
     assert.equal(
       err,
@@ -86,7 +86,7 @@ suite('wrong words', () => {
 });
 
 suite('the ini file', () => {
-  test('is looked for in the usual places, by every command', async (t) => {
+  test('is found in the usual places by every command', async (t) => {
     const folder = await temporaryFolder(t);
     const ini = (name: string) =>
       `[server]\nlisten = 127.0.0.1:1\ndata = data\n[node]\nname = ${name}\n`;

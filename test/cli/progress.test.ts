@@ -13,7 +13,7 @@ function watched(isTTY: boolean) {
   return { written, progress, wait };
 }
 
-test('progress stands in one line of a terminal, changes as fast as one reads, and goes', () => {
+test('progress is one line of a terminal, which changes at most every 100 ms, and is removed', () => {
   const { written, progress, wait } = watched(true);
   progress.show('1 %');
   progress.show('2 %');
@@ -24,7 +24,7 @@ test('progress stands in one line of a terminal, changes as fast as one reads, a
   assert.deepEqual(written, ['\r\u001b[K1 %', '\r\u001b[K3 %', '\r\u001b[K']);
 });
 
-test('nothing is written where nobody watches', () => {
+test('no progress is written if standard error is not a terminal', () => {
   const { written, progress } = watched(false);
   progress.show('1 %');
   progress.clear();

@@ -44,7 +44,7 @@ test(
   },
 );
 
-test('`npx waymark` in a clone prints nothing of npm', async () => {
+test('`npx waymark` in a clone prints no text of npm', async () => {
   const run = promisify(execFile);
   const { stdout, stderr } = await run('npx', ['--offline', 'waymark', '--version'], {
     cwd: project,
@@ -54,6 +54,6 @@ test('`npx waymark` in a clone prints nothing of npm', async () => {
   assert.equal(stderr, '');
 });
 
-test('npm prints no screen of warnings where its own Node is older', async () => {
+test('npm prints no warnings about engines on an older Node', async () => {
   assert.match(await readFile(join(project, '.npmrc'), 'utf8'), /^loglevel=error$/m);
 });

@@ -52,7 +52,7 @@ suite('waymark serve refuses with one line', () => {
     assert.match(await refusal(iniFile, runHere), /server\.ini:5: .*missing/);
   });
 
-  test('a data folder that another server works on', async (t) => {
+  test('a data folder that another server uses', async (t) => {
     const { iniFile } = await serverFolder(t, '');
     const first = await startServed(t, iniFile);
     const line = await refusal(iniFile, runHere);
@@ -62,7 +62,7 @@ suite('waymark serve refuses with one line', () => {
     await startServed(t, iniFile, { first: false });
   });
 
-  test('a data folder of something else', async (t) => {
+  test('a data folder of another program', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     await mkdir(join(folder, 'data'));
     await writeFile(join(folder, 'data/data.mdb'), Buffer.alloc(16_384, 7));
@@ -74,7 +74,7 @@ suite('waymark serve refuses with one line', () => {
     assert.match(await refusal(iniFile), /data/);
   });
 
-  test('a certificate that is none', async (t) => {
+  test('a certificate file without a certificate', async (t) => {
     const ini = 'listen[] = https://127.0.0.1:0\n[tls]\ncert = c.pem\nkey = k.pem\n';
     const { iniFile } = await serverFolder(t, ini, { 'c.pem': '', 'k.pem': '' });
     assert.match(
@@ -83,7 +83,7 @@ suite('waymark serve refuses with one line', () => {
     );
   });
 
-  test('an ini file that is not there', async (t) => {
+  test('an ini file that does not exist', async (t) => {
     const { folder } = await serverFolder(t, '');
     const none = join(folder, 'none.ini');
     assert.match(
@@ -111,7 +111,7 @@ suite('waymark serve refuses with one line', () => {
 });
 
 suite('waymark serve', () => {
-  test('shows where to try the first key, which is not sent in the clear', async (t) => {
+  test('shows how to try the first key, over https if there is TLS', async (t) => {
     const { cert, key } = await (await createAuthority()).issue(['localhost']);
     const ini = 'listen[] = https://127.0.0.1:0\n[tls]\ncert = c.pem\nkey = k.pem\n';
     const { folder, iniFile } = await serverFolder(t, '', { 'c.pem': cert, 'k.pem': key });
@@ -120,7 +120,7 @@ suite('waymark serve', () => {
     assert.match(served.err(), /curl .* https:\/\/localhost:\d+\/svc1\/server\/status/, folder);
   });
 
-  test('makes an admin key at the first start only, and logs where it serves', async (t) => {
+  test('creates an admin key only at the first start, and logs its addresses', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nformat = json\n');
     const first = await startServed(t, iniFile);
     assert.match(first.out(), /serves http:\/\/localhost:\d+"/);
@@ -151,7 +151,7 @@ suite('waymark serve', () => {
   });
 
   for (const workers of [1, 2]) {
-    test(`goes on after SIGHUP and SIGUSR1, with ${workers} workers`, async (t) => {
+    test(`keeps serving after SIGHUP and SIGUSR1, with ${workers} workers`, async (t) => {
       const { iniFile } = await serverFolder(t, `workers = ${workers}\n`);
       const served = await startServed(t, iniFile);
       const ended = served.closed.then(() => assert.fail('it has ended'));
@@ -169,7 +169,7 @@ suite('waymark serve', () => {
     });
   }
 
-  test('does not wait for what comes for the cache alone, not even from before a reload', async (t) => {
+  test('does not wait for content that only the cache still reads, also from before a reload', async (t) => {
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200, { 'Cache-Control': 'max-age=60' });
       // The source never sends the rest.
@@ -214,7 +214,7 @@ suite('waymark serve', () => {
   });
 });
 
-test('the rules to import know the variables of the ini file', async (t) => {
+test('the rules to import may contain the variables of the ini file', async (t) => {
   const rule = { path: '/a', content: '${WORD} and ${OTHER}', contenttype: 'text/plain' };
   const { iniFile, ini } = await serverFolder(t, '', { 'rules.ndjson': JSON.stringify(rule) });
   await writeFile(iniFile, `[variables]\nWORD = "\\"é\\""\n${ini}import = rules.ndjson\n`);
@@ -223,7 +223,7 @@ test('the rules to import know the variables of the ini file', async (t) => {
 });
 
 suite('waymark serve DIR', () => {
-  test('serves a folder without an ini file, and keeps its data elsewhere', async (t) => {
+  test('serves a folder without an ini file, and stores its data elsewhere', async (t) => {
     const folder = await temporaryFolder(t);
     const site = join(folder, 'my $site; "#1"');
     await writeFiles(site, { 'a.html': '<h1>A</h1>', 'sub/b.txt': 'b', '.env': 'secret' });
@@ -280,7 +280,7 @@ suite('waymark serve DIR', () => {
 });
 
 suite('the admin key of a first start', () => {
-  test('is in a file for its owner alone where standard error is no terminal', async (t) => {
+  test('is in a file that only its owner can read if standard error is not a terminal', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     const served = await startServed(t, iniFile);
     const file = join(folder, 'data', 'admin-key');

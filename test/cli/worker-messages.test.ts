@@ -5,7 +5,7 @@ import { cidrsContain } from '../../src/model/cidr.ts';
 import { readTestConfig } from '../harness.ts';
 import { serverFolder } from '../process.ts';
 
-test('a configuration comes out as it went in', async (t) => {
+test('a configuration is equal after serialization', async (t) => {
   const likeNetwork = { network: 'a', text: '10.0.0.1' };
   const schema = {
     type: 'object',

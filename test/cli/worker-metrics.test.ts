@@ -5,7 +5,7 @@ import { WorkerMetrics, LeaderMetrics } from '../../src/cli/worker-metrics.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from '../../src/cli/worker-messages.ts';
 import { single } from '../../src/observability/metrics.ts';
 
-test('a worker that does not answer is left out, and one without a leader tells its own', async () => {
+test('metrics leave out a worker that does not reply; without a leader, a worker has its own', async () => {
   const leader = new LeaderMetrics();
   const workers = new Map<Worker, number>();
   const addWorker = (number: number, isStuck: boolean): WorkerMetrics => {
