@@ -11,7 +11,7 @@ import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
-import type { Gather, Metric } from './observability/metrics.ts';
+import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
@@ -138,7 +138,7 @@ export async function startServing(
   given: {
     readonly store: Store;
     readonly isPrimary: boolean;
-    readonly gather?: Gather;
+    readonly gather?: GatherMetrics;
     /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
     readonly hasFastPath?: boolean;
   },

@@ -20,8 +20,8 @@ import {
 } from './acme-order.ts';
 import type { AcmeFolder, HostState } from './folder.ts';
 import {
-  afterIssueMs,
-  afterStartMs,
+  renewalAfterIssueMs,
+  renewalAfterStartMs,
   retryDelayMs,
   orderAfterStartMs,
   type Lifetime,
@@ -119,7 +119,7 @@ export class Renewals {
     const dueMs =
       failures > 0 || lifetime === undefined
         ? orderAfterStartMs({ lastMs, nextMs }, now())
-        : afterStartMs(lifetime, nextMs, { nowMs: now(), random: random() });
+        : renewalAfterStartMs(lifetime, nextMs, { nowMs: now(), random: random() });
     return { host, failures, dueMs };
   }
 
@@ -145,7 +145,7 @@ export class Renewals {
       }
       await folder.saveCertificate(host, issued);
       renewal.failures = 0;
-      renewal.dueMs = afterIssueMs(lifetimeOf(certificate), now(), random());
+      renewal.dueMs = renewalAfterIssueMs(lifetimeOf(certificate), now(), random());
       this.#orders.issued += 1;
       await this.#saveState(renewal, 'valid', null);
       const until = certificate.validToDate.toISOString();

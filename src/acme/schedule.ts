@@ -28,7 +28,7 @@ export function renewalMs({ beginsMs, endsMs }: Lifetime, random: number): numbe
  * When to renew a certificate that was just issued: as renewalMs, but not before a tenth of its
  * validity has passed, because with a wrong clock each new certificate could be due at once.
  */
-export function afterIssueMs(lifetime: Lifetime, nowMs: number, random: number): number {
+export function renewalAfterIssueMs(lifetime: Lifetime, nowMs: number, random: number): number {
   return Math.max(renewalMs(lifetime, random), earliestMs(lifetime, nowMs));
 }
 
@@ -36,7 +36,7 @@ export function afterIssueMs(lifetime: Lifetime, nowMs: number, random: number):
  * When to renew a certificate that exists at the start: at the planned time `nextMs`, but not after
  * two thirds of its validity, in case the clock was set back.
  */
-export function afterStartMs(
+export function renewalAfterStartMs(
   lifetime: Lifetime,
   nextMs: number | undefined,
   now: { readonly nowMs: number; readonly random: number },

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { arrivingReadBytes } from './limits.ts';
-import { notePassedBytes } from '../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import type { BodyFile } from './body-file.ts';
 
 /** A body that arrives, as its readers see it. */
@@ -71,7 +71,7 @@ export class SharedBodyReader extends Readable {
     this.#isReadingFile = true;
     try {
       const bytes = await this.#content.file.read(this.#position, bytesMax);
-      notePassedBytes(bytes.length);
+      countPassedBytes(bytes.length);
       this.#isReadingFile = false;
       if (!this.destroyed) this.#pass(bytes);
     } catch (error) {

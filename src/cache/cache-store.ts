@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from '../model/cache-admin.ts';
-import { single, type Metric } from '../observability/metrics.ts';
+import { singleMetric, type Metric } from '../observability/metrics.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
 import { byClock, wasSet, type ClockReading } from './freshness.ts';
@@ -263,8 +263,11 @@ class DiskCacheStore implements CacheStore {
   metrics(): readonly Metric[] {
     const { answers, bytes } = this.counts();
     return [
-      single('gauge', 'waymark_cache_answers', { help: 'Kept answers.', value: answers }),
-      single('gauge', 'waymark_cache_bytes', { help: 'What kept answers take.', value: bytes }),
+      singleMetric('gauge', 'waymark_cache_answers', { help: 'Kept answers.', value: answers }),
+      singleMetric('gauge', 'waymark_cache_bytes', {
+        help: 'What kept answers take.',
+        value: bytes,
+      }),
     ];
   }
 

@@ -24,7 +24,7 @@ export interface ProcessMetrics {
 }
 
 /** Gathers the metrics of all processes that share a port. */
-export type Gather = () => Promise<readonly ProcessMetrics[]>;
+export type GatherMetrics = () => Promise<readonly ProcessMetrics[]>;
 
 /** The media type of metricsText. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -54,7 +54,7 @@ export function metricsText(processes: readonly ProcessMetrics[]): string {
 }
 
 /** A metric with one sample. */
-export function single(
+export function singleMetric(
   type: 'counter' | 'gauge',
   name: string,
   { help, value }: { readonly help: string; readonly value: number },
@@ -103,19 +103,19 @@ export function processMetrics(): readonly Metric[] {
   const { user, system } = process.cpuUsage();
   const { active } = performance.eventLoopUtilization();
   return [
-    single('counter', 'process_cpu_seconds_total', {
+    singleMetric('counter', 'process_cpu_seconds_total', {
       help: 'CPU time of the process.',
       value: (user + system) / 1e6,
     }),
-    single('gauge', 'process_resident_memory_bytes', {
+    singleMetric('gauge', 'process_resident_memory_bytes', {
       help: 'Resident memory of the process.',
       value: process.memoryUsage.rss(),
     }),
-    single('gauge', 'process_start_time_seconds', {
+    singleMetric('gauge', 'process_start_time_seconds', {
       help: 'Start time of the process, in seconds since 1970.',
       value: performance.timeOrigin / 1000,
     }),
-    single('counter', 'waymark_event_loop_active_seconds_total', {
+    singleMetric('counter', 'waymark_event_loop_active_seconds_total', {
       help: 'Busy time of the event loop: at one second per second, the process is overloaded.',
       value: active / 1000,
     }),

@@ -5,7 +5,7 @@ import { fieldLines, type FieldList } from '../http/reply.ts';
 const truncated = new WeakSet<Socket>();
 
 /** Watches a connection over TLS, and the TCP below it, for an end without close_notify. */
-export function noteTruncation(socket: Socket, tcp: Socket): void {
+export function detectTruncation(socket: Socket, tcp: Socket): void {
   const push = socket.push.bind(socket);
   socket.push = (chunk: Buffer | null) => {
     // A close_notify ends TLS while TCP is still open.

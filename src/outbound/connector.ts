@@ -8,11 +8,11 @@ import {
 import { buildConnector } from 'undici';
 import type { Cidr } from '../model/cidr.ts';
 import { addressProblem } from './address.ts';
-import { noteTruncation } from './connection-end.ts';
+import { detectTruncation } from './connection-end.ts';
 import { refusedAddress } from './failure.ts';
 import { otherFamilyCode } from './problem.ts';
 import { answerBehindFailureMs, tcpKeepAliveMs } from './limits.ts';
-import type { Lookup } from './names.ts';
+import type { Lookup } from './dns-lookup.ts';
 
 /**
  * Opens a connection, as undici expects it. With `onread` (see net.connect), a connection without
@@ -91,7 +91,7 @@ export function guardedConnector({
       // TLS has inherited it from TCP, which needs it for data that is not read yet.
       socket.allowHalfOpen = false;
       socket.once('close', () => tcp.destroy());
-      noteTruncation(socket, tcp);
+      detectTruncation(socket, tcp);
       callback(null, readOnAfterFailure(socket));
     });
   };

@@ -10,7 +10,7 @@ import { OutboundExchange, type OutboundExchangeParts, type SourceResponse } fro
 import { isLostConnection } from './failure.ts';
 import { GetClient } from './fast/get-client.ts';
 import { outboundConnectionsMax } from './limits.ts';
-import { createLookup, type Lookup } from './names.ts';
+import { createLookup, type Lookup } from './dns-lookup.ts';
 import { OneShotRequest, type OneShotResponse, type OneShotOptions } from './one-shot-request.ts';
 
 /** A request to another server. */

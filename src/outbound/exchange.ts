@@ -9,7 +9,7 @@ import { informationalMax, outboundUnreadBytesMax } from './limits.ts';
 import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, outboundFailure } from './failure.ts';
-import { notePassedBytes } from './passed-bytes.ts';
+import { countPassedBytes } from './passed-bytes.ts';
 
 /** The response of another server, once its header section has arrived. */
 export interface SourceResponse {
@@ -169,7 +169,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
       this.#unreadBytes += chunk.length;
       isFull = this.#unreadBytes >= outboundUnreadBytesMax;
     } else {
-      notePassedBytes(chunk.length);
+      countPassedBytes(chunk.length);
       isFull = !this.#stream.push(chunk);
     }
     this.#missingBytes -= chunk.length;

@@ -9,7 +9,7 @@ let passedBytes = 0;
  * collects after many objects, when their buffers already take hundreds of MiB. The process must
  * have been started with `--expose-gc` (bin/waymark.js).
  */
-export function notePassedBytes(count: number): void {
+export function countPassedBytes(count: number): void {
   passedBytes += count;
   if (passedBytes < passedBytesPerCollection) return;
   passedBytes = 0;

@@ -1,5 +1,5 @@
 import { finished, Readable } from 'node:stream';
-import { notePassedBytes } from '../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
@@ -136,7 +136,7 @@ export function limitBody(body: Readable, bytesMax: number): Readable {
   });
   const take = (chunk: Buffer): void => {
     bytes += chunk.length;
-    notePassedBytes(chunk.length);
+    countPassedBytes(chunk.length);
     if (bytes > bytesMax) metered.destroy(bodyTooLarge(bytesMax));
     else if (!metered.push(chunk)) body.pause();
   };

@@ -1,4 +1,4 @@
-import { single, type Metric } from '../observability/metrics.ts';
+import { singleMetric, type Metric } from '../observability/metrics.ts';
 import type { SharedLimits } from './shared-limits.ts';
 
 /** How much of each is open at this moment, and what clients share of it. */
@@ -19,31 +19,31 @@ export function openMetrics({
   shared,
 }: Open): readonly Metric[] {
   return [
-    single('gauge', 'waymark_connections', {
+    singleMetric('gauge', 'waymark_connections', {
       help: 'Open connections, websockets included.',
       value: connections,
     }),
-    single('gauge', 'waymark_requests_in_flight', {
+    singleMetric('gauge', 'waymark_requests_in_flight', {
       help: 'Requests over HTTP that are being answered.',
       value: requests,
     }),
-    single('gauge', 'waymark_websockets', {
+    singleMetric('gauge', 'waymark_websockets', {
       help: 'Open websockets.',
       value: websockets,
     }),
-    single('gauge', 'waymark_tunnels', {
+    singleMetric('gauge', 'waymark_tunnels', {
       help: 'Open websockets that are passed on to a source.',
       value: tunnels,
     }),
-    single('gauge', 'waymark_subscriptions', {
+    singleMetric('gauge', 'waymark_subscriptions', {
       help: 'Subscriptions of websockets.',
       value: shared.subscriptions.size,
     }),
-    single('gauge', 'waymark_requests_held_bytes', {
+    singleMetric('gauge', 'waymark_requests_held_bytes', {
       help: 'Bytes held of requests that are not answered yet.',
       value: shared.requests.size,
     }),
-    single('gauge', 'waymark_unread_answers_bytes', {
+    singleMetric('gauge', 'waymark_unread_answers_bytes', {
       help: 'Bytes held of large answers that are not read yet.',
       value: shared.unread.size,
     }),

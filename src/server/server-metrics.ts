@@ -1,8 +1,8 @@
 import {
   metricsText,
   processMetrics,
-  single,
-  type Gather,
+  singleMetric,
+  type GatherMetrics,
   type Metric,
 } from '../observability/metrics.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
@@ -14,7 +14,7 @@ export class ServerMetrics {
   readonly requests = new RequestMetrics();
   readonly #store: Pick<Store, 'counts'>;
   readonly #server: () => Server | undefined;
-  readonly #gather: Gather;
+  readonly #gather: GatherMetrics;
   readonly #others: (() => readonly Metric[])[] = [];
 
   /** `gather` asks all processes, this one too; without it, this one is the only one. */
@@ -25,7 +25,7 @@ export class ServerMetrics {
   }: {
     readonly store: Pick<Store, 'counts'>;
     readonly server: () => Server | undefined;
-    readonly gather: Gather | undefined;
+    readonly gather: GatherMetrics | undefined;
   }) {
     this.#store = store;
     this.#server = server;
@@ -57,12 +57,12 @@ export class ServerMetrics {
 /** The metrics of a store. */
 function storeMetrics({ seq, rules, keys, bytes }: StoreCounts): readonly Metric[] {
   return [
-    single('gauge', 'waymark_store_seq', {
+    singleMetric('gauge', 'waymark_store_seq', {
       help: 'Position of the newest change in the log.',
       value: seq,
     }),
-    single('gauge', 'waymark_store_rules', { help: 'Page rules.', value: rules }),
-    single('gauge', 'waymark_store_keys', { help: 'API keys.', value: keys }),
-    single('gauge', 'waymark_store_bytes', { help: 'Size of the data file.', value: bytes }),
+    singleMetric('gauge', 'waymark_store_rules', { help: 'Page rules.', value: rules }),
+    singleMetric('gauge', 'waymark_store_keys', { help: 'API keys.', value: keys }),
+    singleMetric('gauge', 'waymark_store_bytes', { help: 'Size of the data file.', value: bytes }),
   ];
 }

@@ -8,7 +8,7 @@ import type { FolderClaim } from '../store/folder/folder-claim.ts';
 import type { Store } from '../store/store.ts';
 import type { DeliveryAttempt } from './attempt.ts';
 import { cacheEventTexts, type EventText } from './body.ts';
-import { createSteadyClock } from './clock.ts';
+import { createSteadyClock } from './steady-clock.ts';
 import {
   deliveryClaimMs,
   deliveryIdlePollMs,

@@ -18,7 +18,7 @@ interface Judged {
   readonly isSplit: boolean;
   /** 0 to 1, for the jitter. */
   readonly random: number;
-  /** On the steady clock (clock.ts). */
+  /** On the steady clock (steady-clock.ts). */
   readonly clockMs: number;
 }
 

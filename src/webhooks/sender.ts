@@ -4,7 +4,7 @@ import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries/deliveries.ts';
 import type { DeliveryAttempt, AttemptResult } from './attempt.ts';
 import type { EventText } from './body.ts';
-import type { SteadyClock } from './clock.ts';
+import type { SteadyClock } from './steady-clock.ts';
 import {
   hasRoom,
   windowAfterStart,

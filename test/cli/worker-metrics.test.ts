@@ -3,13 +3,13 @@ import type { Worker } from 'node:cluster';
 import { test } from 'node:test';
 import { WorkerMetrics, LeaderMetrics } from '../../src/cli/worker-metrics.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from '../../src/cli/worker-messages.ts';
-import { single } from '../../src/observability/metrics.ts';
+import { singleMetric } from '../../src/observability/metrics.ts';
 
 test('metrics leave out a worker that does not reply; without a leader, a worker has its own', async () => {
   const leader = new LeaderMetrics();
   const workers = new Map<Worker, number>();
   const addWorker = (number: number, isStuck: boolean): WorkerMetrics => {
-    const own = () => [single('gauge', 'x', { help: 'X.', value: number })];
+    const own = () => [singleMetric('gauge', 'x', { help: 'X.', value: number })];
     const tell = (message: MetricsFromWorker): void => {
       if (!isStuck) void leader.handle(message, worker, workers);
     };

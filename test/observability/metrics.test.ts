@@ -4,14 +4,14 @@ import {
   Histogram,
   metricsText,
   processMetrics,
-  single,
+  singleMetric,
   type Metric,
 } from '../../src/observability/metrics.ts';
 import { RequestMetrics } from '../../src/observability/request-metrics.ts';
 
 suite('the text format of Prometheus', () => {
   test('has each metric once, with help and type before its samples', () => {
-    const seq = single('gauge', 'waymark_seq', { help: 'Where the log is.', value: 41 });
+    const seq = singleMetric('gauge', 'waymark_seq', { help: 'Where the log is.', value: 41 });
     const attempts: Metric = {
       name: 'attempts_total',
       type: 'counter',
@@ -34,7 +34,7 @@ suite('the text format of Prometheus', () => {
   });
 
   test('has the samples of all processes with a label for each', () => {
-    const metric = (value: number) => single('counter', 'x_total', { help: 'X.', value });
+    const metric = (value: number) => singleMetric('counter', 'x_total', { help: 'X.', value });
     assert.equal(
       metricsText([
         { name: 'worker-1', metrics: [metric(1)] },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { passedBytesPerCollection } from '../../src/outbound/limits.ts';
-import { notePassedBytes } from '../../src/outbound/passed-bytes.ts';
+import { countPassedBytes } from '../../src/outbound/passed-bytes.ts';
 
 test('V8 collects young objects each time that passedBytesPerCollection bytes were passed on', (t) => {
   const { gc } = globalThis;
@@ -11,12 +11,12 @@ test('V8 collects young objects each time that passedBytesPerCollection bytes we
     globalThis.gc = gc;
   });
   // Bytes that this process has passed on before count, too.
-  notePassedBytes(passedBytesPerCollection);
+  countPassedBytes(passedBytesPerCollection);
   asked.length = 0;
-  notePassedBytes(passedBytesPerCollection - 1);
+  countPassedBytes(passedBytesPerCollection - 1);
   assert.deepEqual(asked, []);
-  notePassedBytes(1);
+  countPassedBytes(1);
   assert.deepEqual(asked, [{ type: 'minor' }]);
-  notePassedBytes(passedBytesPerCollection - 1);
+  countPassedBytes(passedBytesPerCollection - 1);
   assert.equal(asked.length, 1);
 });

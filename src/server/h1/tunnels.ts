@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
-import { notePassedBytes } from '../../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../../outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../proxy/fetcher.ts';
 import type { SharedLimit } from '../../model/shared-limit.ts';
 import { fieldText, statusLine } from '../response-head.ts';
@@ -98,7 +98,7 @@ class Tunnel {
     const [client, source] = [this.#client, this.#source];
     const isAlive = (bytes: Buffer): void => {
       this.#silentMs = 0;
-      notePassedBytes(bytes.length);
+      countPassedBytes(bytes.length);
     };
     for (const side of [client, source]) {
       if (!(side instanceof Socket)) continue;

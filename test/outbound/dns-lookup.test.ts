@@ -4,7 +4,11 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { createLookup, type ResolvedAddress, type NameSources } from '../../src/outbound/names.ts';
+import {
+  createLookup,
+  type ResolvedAddress,
+  type NameSources,
+} from '../../src/outbound/dns-lookup.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const typeA = 1;
