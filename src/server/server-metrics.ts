@@ -7,24 +7,28 @@ import {
 } from '../observability/metrics.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { Store, StoreCounts } from '../store/store.ts';
-import type { Server } from './server.ts';
+import type { SharedLimits } from './shared-limits.ts';
+
+interface MetricsSource {
+  metrics(): readonly Metric[];
+}
 
 /** The metrics of a process that serves. */
 export class ServerMetrics {
   readonly requests = new RequestMetrics();
   readonly #store: Pick<Store, 'counts'>;
-  readonly #server: () => Server | undefined;
+  readonly #server: () => MetricsSource | undefined;
   readonly #gather: GatherMetrics;
   readonly #others: (() => readonly Metric[])[] = [];
 
-  /** `gather` asks all processes, this one too; without it, this one is the only one. */
+  /** `gather` collects the metrics of all processes; without it, there is only this one. */
   constructor({
     store,
     server,
     gather = () => Promise.resolve([{ metrics: this.metrics() }]),
   }: {
     readonly store: Pick<Store, 'counts'>;
-    readonly server: () => Server | undefined;
+    readonly server: () => MetricsSource | undefined;
     readonly gather: GatherMetrics | undefined;
   }) {
     this.#store = store;
@@ -32,12 +36,12 @@ export class ServerMetrics {
     this.#gather = gather;
   }
 
-  /** Has another part of the process tell its metrics too. */
+  /** Adds the metrics of another part of the process. */
   add(collect: () => readonly Metric[]): void {
     this.#others.push(collect);
   }
 
-  /** Those of this process. */
+  /** The metrics of this process. */
   metrics(): readonly Metric[] {
     return [
       ...this.requests.metrics(),
@@ -48,7 +52,7 @@ export class ServerMetrics {
     ];
   }
 
-  /** Those of all processes, as Prometheus reads them. */
+  /** The metrics of all processes in the text format of Prometheus. */
   async text(): Promise<string> {
     return metricsText(await this.#gather());
   }
@@ -64,5 +68,54 @@ function storeMetrics({ seq, rules, keys, bytes }: StoreCounts): readonly Metric
     singleMetric('gauge', 'waymark_store_rules', { help: 'Page rules.', value: rules }),
     singleMetric('gauge', 'waymark_store_keys', { help: 'API keys.', value: keys }),
     singleMetric('gauge', 'waymark_store_bytes', { help: 'Size of the data file.', value: bytes }),
+  ];
+}
+
+/** The current numbers of a port, and the limits that clients share. */
+interface PortState {
+  readonly shared: SharedLimits;
+  readonly connections: number;
+  readonly requests: number;
+  readonly websockets: number;
+  readonly tunnels: number;
+}
+
+/** The metrics of the connections of a port. */
+export function openMetrics({
+  connections,
+  requests,
+  websockets,
+  tunnels,
+  shared,
+}: PortState): readonly Metric[] {
+  return [
+    singleMetric('gauge', 'waymark_connections', {
+      help: 'Open connections, including websockets.',
+      value: connections,
+    }),
+    singleMetric('gauge', 'waymark_requests_in_flight', {
+      help: 'Requests over HTTP without a complete response.',
+      value: requests,
+    }),
+    singleMetric('gauge', 'waymark_websockets', {
+      help: 'Open websockets.',
+      value: websockets,
+    }),
+    singleMetric('gauge', 'waymark_tunnels', {
+      help: 'Open websockets to sources.',
+      value: tunnels,
+    }),
+    singleMetric('gauge', 'waymark_subscriptions', {
+      help: 'Subscriptions of websockets.',
+      value: shared.subscriptions.size,
+    }),
+    singleMetric('gauge', 'waymark_requests_held_bytes', {
+      help: 'Bytes in memory of requests without a response.',
+      value: shared.requests.size,
+    }),
+    singleMetric('gauge', 'waymark_unread_answers_bytes', {
+      help: 'Bytes in memory of large responses that clients have not read yet.',
+      value: shared.unread.size,
+    }),
   ];
 }

@@ -23,7 +23,7 @@ import { speakHttp2 } from './h2/server.ts';
 import { Http2Sessions } from './h2/sessions.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
-import { openMetrics } from './open-metrics.ts';
+import { openMetrics } from './server-metrics.ts';
 import { plainRequest, PreparedReplies, type PlainRequest } from './prepared.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import { sendPrepared } from './send.ts';
