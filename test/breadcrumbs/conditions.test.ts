@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { conditionTypes, parseConditions } from '../../src/breadcrumbs/conditions/table.ts';
+import { EvaluationContext } from '../../src/breadcrumbs/evaluation-context.ts';
 import type { JsonObject } from '../../src/model/json.ts';
+import type { Visitor } from '../../src/model/visitor.ts';
 import { someVisitor } from '../visitor.ts';
 import { explain, createSiteParts, serve, shop, type TestRequest } from '../site/explain-rig.ts';
 
@@ -253,6 +256,52 @@ for (const [condition, holds, fails] of cases) {
       assert.ok(Object.hasOwn(condition, lost.code), lost.code);
     }
   });
+}
+
+suite('a condition declares what it reads', () => {
+  for (const { name } of conditionTypes) {
+    test(`of the visitor, in needs and Vary: ${name}`, () => {
+      const written = cases.filter(([condition]) => name in condition);
+      assert.notEqual(written.length, 0, 'has no case above');
+      for (const [{ [name]: value = null }, holds, fails] of written) {
+        for (const { visitor, lang } of [...holds, ...fails.map(([who]) => who)]) {
+          const recorded = recordReads(someVisitor({ ...visitor, lang }));
+          const [condition] = parseConditions({ [name]: value }).conditions;
+          const context = new EvaluationContext('rule', { visitor: recorded.visitor, query: '' });
+          if (condition?.holds(context) === false) condition.explain(context);
+          const { needs = {}, vary = [] } = condition?.type ?? {};
+          const declared = [...Object.keys(needs), ...vary.map((field) => field.toLowerCase())];
+          for (const read of recorded.reads) assert.ok(declared.includes(read), read);
+        }
+      }
+    });
+  }
+});
+
+/** A visitor, and the names of the needs and request fields behind the properties that are read. */
+function recordReads(visitor: Visitor): { readonly visitor: Visitor; readonly reads: Set<string> } {
+  const reads = new Set<string>();
+  const reading =
+    <A extends unknown[], T>(read: (...args: A) => T, ...names: readonly string[]) =>
+    (...args: A): T => {
+      for (const name of names) reads.add(name);
+      return read(...args);
+    };
+  return {
+    reads,
+    visitor: {
+      ...visitor,
+      user: reading(() => visitor.user(), 'user', 'authorization', 'cookie'),
+      location: reading(() => visitor.location(), 'location'),
+      language: reading(() => visitor.language(), 'accept-language'),
+      devices: reading(() => visitor.devices(), 'user-agent'),
+      bucket: reading((rule: string) => visitor.bucket(rule), 'cookie', 'user-agent'),
+      field(name) {
+        reads.add(name);
+        return visitor.field(name);
+      },
+    },
+  };
 }
 
 suite('branches', () => {
