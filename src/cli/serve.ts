@@ -135,7 +135,10 @@ async function leadWorkers(context: ServeContext): Promise<number> {
   const surroundings = { log: silentLog, now };
   const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
   const workers = new Workers(['serve', '--config', file], logs.log, () => ({
-    inForce: { ...inForce, tls: { ...inForce.tls, certificates: certificates.inUse() } },
+    inForce: {
+      ...inForce,
+      tls: { ...inForce.tls, certificates: certificates.activeCertificates() },
+    },
     pending,
   }));
   const signals = handleSignals(context, {

@@ -15,7 +15,7 @@ import { timeouts, type Timeouts } from './h1/timeouts.ts';
 import { notTls, parserFailure } from './h1/refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
 import { allowHalfOpen } from './node-internals.ts';
-import { handshake } from './tls/handshake.ts';
+import { handshakeOptions } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';
 
 /** What answers HTTP/1.1 on a port, in the clear or over TLS. */
@@ -51,7 +51,7 @@ export function createHttpsServer(
   const server = createTlsServer({
     ...httpOptions(shouldUpgrade, waits),
     handshakeTimeout: waits.handshakeMs,
-    ...handshake(tls),
+    ...handshakeOptions(tls),
   });
   tls.certificates.serve(server);
   return limited(server, connections, { waits, tryAnswer });

@@ -19,7 +19,7 @@ import type { Prepared, RequestMessage, SendingResponse } from './http-message.t
 import { schemeOf, type IncomingRequest } from './incoming-request.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
-import { speakHttp2 } from './h2/server.ts';
+import { enableHttp2 } from './h2/server.ts';
 import { Http2Sessions } from './h2/sessions.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
@@ -172,7 +172,7 @@ class Port implements Server {
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls, { tryAnswer })
       : createHttpServer(this.#connections, opensWebsocket, { tryAnswer });
-    if (isTls) speakHttp2(server, this.#sessions, answerAnew);
+    if (isTls) enableHttp2(server, this.#sessions, answerAnew);
     server.on('request', answerInTurn);
     server.on('checkContinue', (message, response) => {
       continueOnRead(message, response);
@@ -221,7 +221,7 @@ class Port implements Server {
     this.#sessions.close();
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
-      Promise.all([this.#connections.settled(), this.#sessions.left()]),
+      Promise.all([this.#connections.settled(), this.#sessions.clientsClosed()]),
       new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       }),

@@ -70,7 +70,7 @@ suite('when a worker is killed', onLinux, () => {
     await writeFile(iniFile, ini.replace('listen =', 'workers = 2\nlisten[] =') + tls);
     const served = await startServed(t, iniFile);
     await writeFile(join(folder, 'a.pem'), next.cert);
-    while (!served.out().includes('stays as it is')) await delay(20);
+    while (!served.out().includes('stays in use')) await delay(20);
     for (const worker of workersOf(served)) process.kill(worker, 'SIGKILL');
     const shake = async (): Promise<string> => {
       const socket = connect({

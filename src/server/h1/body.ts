@@ -40,7 +40,9 @@ export function readBody(
       stop(
         error instanceof Failure
           ? error
-          : new Failure('invalid', 'The request ended before its content did.', { cause: error }),
+          : new Failure('invalid', 'The request ended before its content was complete.', {
+              cause: error,
+            }),
       );
     };
     requireWhole(request);

@@ -15,14 +15,15 @@ import type { Listener } from '../listener.ts';
 import { challengeProtocol } from '../tls/challenge.ts';
 import type { Http2Sessions } from './sessions.ts';
 
-/** Answers a request, over whatever it came. */
+/** Answers a request of any HTTP version. */
 type Answer = (message: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Lets the clients of a server choose HTTP/2 (RFC 7301); their sessions are kept among those given.
- * Requests are handed on as those of HTTP/1.1 are: they have all the members that are used.
+ * Offers HTTP/2 to the clients of a server by ALPN (RFC 7301); `sessions` tracks their sessions. A
+ * request has the members of IncomingMessage that the server uses, so one handler answers all
+ * versions.
  */
-export function speakHttp2(server: Listener, sessions: Http2Sessions, answer: Answer): void {
+export function enableHttp2(server: Listener, sessions: Http2Sessions, answer: Answer): void {
   const http2 = createHttp2Server();
   sessions.watch(http2, (...exchange) => {
     answer(...(exchange as unknown as [IncomingMessage, ServerResponse]));
@@ -31,13 +32,13 @@ export function speakHttp2(server: Listener, sessions: Http2Sessions, answer: An
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
-    // The handshake was all that an ACME server wanted.
+    // An ACME server needs only the handshake.
     else if (socket.alpnProtocol === challengeProtocol) socket.destroy();
     else for (const serve of others) serve.call(server, socket);
   });
 }
 
-/** A server of HTTP/2 with the limits of docs/design/failures.md#limits. */
+/** Makes an HTTP/2 server with the limits of docs/design/failures.md#limits. */
 export function createHttp2Server(): Http2Server {
   return createServer({
     settings: {
@@ -46,7 +47,7 @@ export function createHttp2Server(): Http2Server {
       maxHeaderListSize: headerBlockBytesMax + requestLineBytesMax,
       initialWindowSize: http2StreamWindowBytes,
     },
-    // Pseudo-header fields, and one field too many, so that validation sees it.
+    // One field more than allowed, so that validation can refuse it.
     maxHeaderListPairs: headerFieldsMax + http2CookieFieldsMax + pseudoFields + 1,
     maxSettings: http2SettingsMax,
     maxSessionInvalidFrames: http2InvalidFramesMax,

@@ -4,143 +4,147 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { http2ControlBytesMax } from './limits.ts';
 import { lingerMs, stalledMs } from '../limits.ts';
 import { queuedBytes } from '../node-internals.ts';
-import { HeadWatch } from './head-watch.ts';
+import { PendingHeads } from './pending-heads.ts';
 import type { StreamAnswer } from './stream-answer.ts';
 import type { Peer, StreamMessage } from './stream-message.ts';
 
-/** What is known of one session. */
+/** The state of one session. */
 export interface Http2Session {
   readonly socket: Socket;
   readonly peer: Peer;
   readonly open: Set<OpenRequest>;
-  readonly heads: HeadWatch;
-  /** Since when no request has been open; undefined while one is. */
+  readonly heads: PendingHeads;
+  /** The time since which no request is open; undefined while one is. */
   idleSinceMs: number | undefined;
-  /** The flow-control window when it was looked at last, NaN at first. */
+  /** The flow-control window at the last check; NaN at first. */
   window: number;
-  /** What waited for the socket then, and what had been written to it. */
+  /** At the last check: bytes queued for the socket, and bytes written to it in total. */
   queuedBytes: number;
   writtenBytes: number;
-  /** When content last moved. */
-  movedMs: number;
-  /** What the client has done since a moment that costs more than it is worth. */
+  /** The time when content last moved. */
+  lastProgressMs: number;
+  /** Idle frames and resets of the client since `countedSinceMs`. */
   idleFrames: number;
   resets: number;
   countedSinceMs: number;
-  /** Whether it has done too much of that: it gets nothing any more. */
-  isOver: boolean;
-  /** Content that was handed to its streams, and had not gone out when they were reset. */
+  /** Whether the client exceeded a limit; the server sends it nothing more. */
+  isAborted: boolean;
+  /** Bytes written to streams that were reset before the bytes were sent. */
   lostBytes: number;
-  /** Since when it has been seen to have ended, its socket being still there. */
+  /** The time of the first check after the session ended, while its socket is open. */
   endedSinceMs: number | undefined;
 }
 
-/** A request that is being answered. */
+/** A request that the server is answering. */
 export interface OpenRequest {
   readonly stream: ServerHttp2Stream;
   readonly message: StreamMessage;
   readonly answer: StreamAnswer;
   readonly startedMs: number;
-  /** Whether its content did not come in time. */
+  /** Whether its content exceeded the time limit. */
   isLate: boolean;
-  /** Since when its answer has been seen to wait for the client alone, at each look. */
-  heldUpSinceMs: number | undefined;
+  /** The time since which every check found that its answer waits only for the client. */
+  blockedSinceMs: number | undefined;
 }
 
-/** A session that begins, on a socket. */
+/** Makes the state of a new session on a socket. */
 export function newSession(socket: Socket, nowMs: number): Http2Session {
   return {
     socket,
     peer: { remoteAddress: socket.remoteAddress, encrypted: true },
     open: new Set(),
-    heads: new HeadWatch(),
+    heads: new PendingHeads(),
     idleSinceMs: nowMs,
     window: NaN,
     queuedBytes: 0,
     writtenBytes: 0,
-    movedMs: nowMs,
+    lastProgressMs: nowMs,
     idleFrames: 0,
     resets: 0,
     countedSinceMs: nowMs,
-    isOver: false,
+    isAborted: false,
     lostBytes: 0,
     endedSinceMs: undefined,
   };
 }
 
 /**
- * Looks whether the content of a session with open requests moves, and notes when it does. Returns
- * whether all that its client lets come could go out: what waits then waits for the client alone.
- * To be called at intervals.
+ * Updates `lastProgressMs` of a session with open requests; called at intervals. Returns whether
+ * the socket took all that the client's windows allow: an answer that still waits then waits for
+ * the client alone.
  */
-export function lookAtFlow(
+export function updateFlow(
   session: ServerHttp2Session,
-  known: Http2Session,
+  tracked: Http2Session,
   nowMs: number,
 ): boolean {
   const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
-  const queued = queuedBytes(known.socket);
-  const { bytesWritten: writtenBytes } = known.socket;
-  const isWaiting = [...known.open].some(({ answer }) => answer.waitsSinceMs !== undefined);
-  // Both grow by what the client sends, whether or not it reads.
-  const isLess = !(remoteWindowSize >= known.window) || queued < known.queuedBytes;
-  // A window that is used up as soon as it opens looks the same each time.
-  const isMore = writtenBytes - known.writtenBytes > http2ControlBytesMax;
-  if (isLess || isMore || !isWaiting) known.movedMs = nowMs;
-  known.window = remoteWindowSize;
-  known.queuedBytes = queued;
-  known.writtenBytes = writtenBytes;
+  const queued = queuedBytes(tracked.socket);
+  const { bytesWritten: writtenBytes } = tracked.socket;
+  const isWaiting = [...tracked.open].some(({ answer }) => answer.waitingSinceMs !== undefined);
+  // Both can grow without the client reading: they depend on the frames that it sends.
+  const isLess = !(remoteWindowSize >= tracked.window) || queued < tracked.queuedBytes;
+  // A window that is used up as soon as it opens has the same size at each check.
+  const isMore = writtenBytes - tracked.writtenBytes > http2ControlBytesMax;
+  if (isLess || isMore || !isWaiting) tracked.lastProgressMs = nowMs;
+  tracked.window = remoteWindowSize;
+  tracked.queuedBytes = queued;
+  tracked.writtenBytes = writtenBytes;
   return remoteWindowSize > 0 && outboundQueueSize === 0 && queued === 0;
 }
 
 /**
- * Closes the socket of a session that has ended, when its client has had time to read the rest and
- * to close its side: Node would wait for that for good. To be called at intervals.
+ * Closes the socket of an ended session after the client had time to read the rest and to close its
+ * side; Node would wait forever. Called at intervals.
  */
-export function cutWhenLeft(session: Http2Session, nowMs: number): void {
+export function destroyAfterEnd(session: Http2Session, nowMs: number): void {
   session.endedSinceMs ??= nowMs;
-  const patienceMs = session.isOver ? lingerMs : stalledMs;
-  if (nowMs - session.endedSinceMs >= patienceMs) session.socket.destroy();
+  const graceMs = session.isAborted ? lingerMs : stalledMs;
+  if (nowMs - session.endedSinceMs >= graceMs) session.socket.destroy();
 }
 
-/** NGHTTP2_ERR_PROTO of nghttp2, for which Node has no name. */
+/** The value of NGHTTP2_ERR_PROTO in nghttp2; Node has no name for it. */
 const protocolErrno = -505;
 
 /**
- * Keeps a session open that Node would end for an error that is not one of the connection: a PING
- * that acknowledges none (RFC 9113 §6.7), or a malformed request (§5.4.2), whose stream nghttp2
- * resets. `met` is told of each such error, the connection's included, `survived` of those that the
- * session has outlived.
+ * Keeps a session open after errors that concern no connection, for which Node would end it: a PING
+ * with ACK that acknowledges none (RFC 9113 §6.7), or a malformed request (§5.4.2), whose stream
+ * nghttp2 resets. Calls `onError` for each protocol error, including connection errors, and
+ * `onIgnored` for each error that the session survives.
  */
-export function surviveStreamErrors(
+export function ignoreStreamErrors(
   session: ServerHttp2Session,
-  { met, survived }: { readonly met: () => void; readonly survived: (error: Error) => void },
+  {
+    onError,
+    onIgnored,
+  }: { readonly onError: () => void; readonly onIgnored: (error: Error) => void },
 ): void {
   const destroy = session.destroy.bind(session);
   let isProbed = false;
   const probe = async (error: Error): Promise<void> => {
     isProbed = true;
     await written();
-    // Behind the GOAWAY for an error of the connection, nghttp2 sends nothing: a PING stays queued.
+    // After the GOAWAY for a connection error, nghttp2 sends nothing: a PING stays queued.
     if (!session.destroyed) session.ping(() => undefined);
     await written();
     isProbed = false;
     if (session.destroyed) return;
     if ((session.state.outboundQueueSize ?? 0) > 0) destroy(error);
-    else survived(error);
+    else onIgnored(error);
   };
   session.destroy = (error?: Error, code?: number): void => {
-    const isMet = (error as Partial<NodeJS.ErrnoException> | undefined)?.errno === protocolErrno;
-    if (error === undefined || !isMet) {
+    const isProtocolError =
+      (error as Partial<NodeJS.ErrnoException> | undefined)?.errno === protocolErrno;
+    if (error === undefined || !isProtocolError) {
       destroy(error, code);
       return;
     }
-    met();
+    onError();
     if (!isProbed && !session.destroyed) void probe(error);
   };
 }
 
-/** Resolves once Node has had nghttp2 write what is queued now. */
+/** Resolves once nghttp2 has written its current queue. */
 async function written(): Promise<void> {
   await turn();
   await turn();

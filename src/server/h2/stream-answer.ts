@@ -7,59 +7,60 @@ import type { StreamMessage } from './stream-message.ts';
 type Done = (error?: Error | null) => void;
 
 /**
- * The answer to a request of HTTP/2: a stream with the members of a ServerResponse that are used
- * here. An answer that is given up before its end resets its stream, so that the client sees that
- * something is missing (RFC 9113 §8.1.1).
+ * The answer to an HTTP/2 request: a stream with the members of ServerResponse that the server
+ * uses. An answer that is destroyed before its end resets its stream, so that the client detects
+ * the missing rest (RFC 9113 §8.1.1).
  */
 export class StreamAnswer extends Writable {
-  /** Means nothing here: the connection goes on whatever becomes of one request. */
+  /** Has no effect: an HTTP/2 connection does not end with one request. */
   shouldKeepAlive = true;
-  /** Since when the client has not taken what was written; undefined while nothing waits for it. */
-  waitsSinceMs: number | undefined;
-  /** Whether it was reset from here. */
-  isGivenUp = false;
+  /** The time since which written content waits for the client; undefined while none waits. */
+  waitingSinceMs: number | undefined;
+  /** Whether the server reset the stream. */
+  isReset = false;
   readonly #stream: ServerHttp2Stream;
   readonly #message: StreamMessage;
   readonly #monotonicMs: () => number;
   #head: OutgoingHttpHeaders | undefined;
   #trailers: (() => FieldList) | undefined;
-  /** What was handed to the stream last, as long as it has not gone out. */
+  /** The bytes of the last write, until they are sent. */
   #unsent: Buffer | string = '';
-  /** Whether the socket has been read from since the head of the request came. */
-  #hasReadOn = false;
-  /** What waits for that. */
-  #whenReadOn: (() => void) | undefined;
+  /** Whether the socket has been read again since the head of the request arrived. */
+  #hasReadAgain = false;
+  /** The action that waits for that read. */
+  #onReadAgain: (() => void) | undefined;
 
   constructor(stream: ServerHttp2Stream, message: StreamMessage, monotonicMs: () => number) {
     super({ decodeStrings: false });
     this.#stream = stream;
     this.#message = message;
     this.#monotonicMs = monotonicMs;
-    // Once at the end of this turn of the event loop, once behind the reads of the next one.
+    // The first `setImmediate` runs at the end of this turn of the event loop, the second after the
+    // reads of the next one.
     setImmediate(() =>
       setImmediate(() => {
-        this.#hasReadOn = true;
-        this.#whenReadOn?.();
+        this.#hasReadAgain = true;
+        this.#onReadAgain?.();
       }),
     );
-    // The close event carries the error.
+    // The `close` listener handles the error.
     stream.on('error', () => undefined);
     stream.once('close', () => {
       this.destroy();
     });
   }
 
-  /** Whether the head of the answer has gone out. */
+  /** Whether the head of the answer has been sent. */
   get headersSent(): boolean {
     return this.#stream.headersSent;
   }
 
-  /** How much was handed to the stream and has not gone out, when it ended. */
+  /** The bytes of the last write that were not sent when the stream ended. */
   get unsentBytes(): number {
     return Buffer.byteLength(this.#unsent);
   }
 
-  /** Holds the head until it is known whether content follows. */
+  /** Stores the head until it is known whether content follows. */
   writeHead(status: number, fields: FieldList): this {
     const head = fieldsOf(fields);
     head[':status'] = status;
@@ -67,20 +68,20 @@ export class StreamAnswer extends Writable {
     return this;
   }
 
-  /** Sends the head: content follows, whenever that is. */
+  /** Sends the head now; content follows later. */
   flushHeaders(): void {
     this.#respond(false);
   }
 
   /**
-   * Has fields sent behind the content (RFC 9113 §8.1), as they are once that has been written; to
-   * be said before any of it is.
+   * Sets the trailer fields (RFC 9113 §8.1), which are read after the content has been written;
+   * called before the first write.
    */
   trailWith(trailers: () => FieldList): void {
     this.#trailers = trailers;
   }
 
-  /** Sends an answer ahead of the one that counts (RFC 9113 §8.1). */
+  /** Sends an interim answer (RFC 9113 §8.1). */
   writeInformation(status: number, fields: FieldList): void {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
@@ -89,17 +90,17 @@ export class StreamAnswer extends Writable {
     stream.additionalHeaders(head);
   }
 
-  /** Ends the answer; content that comes with the end goes out with the head. */
+  /** Ends the answer; content of the last call is sent together with the head. */
   override end(...given: unknown[]): this {
     const [content, encoding] = given;
     const stream = this.#stream;
     const isWhole = !stream.headersSent && this.writableLength === 0 && !this.writableEnded;
     const isText = typeof content === 'string' || Buffer.isBuffer(content);
     if (isWhole && isText && content.length <= http2WriteBytes) {
-      this.#onceReadOn(() => {
+      this.#afterNextRead(() => {
         this.#respond(false);
         if (!stream.destroyed && !stream.writableEnded) {
-          this.waitsSinceMs = this.#monotonicMs();
+          this.waitingSinceMs = this.#monotonicMs();
           this.#unsent = content;
           stream.end(content, encoding === 'latin1' ? 'latin1' : 'utf8');
         }
@@ -111,23 +112,23 @@ export class StreamAnswer extends Writable {
   }
 
   /**
-   * Holds an answer that goes out whole until what the client has sent behind its request has been
-   * read: behind the end of both, nghttp2 would not see that it sends on a stream that it has ended
-   * (RFC 9113 §5.1).
+   * Delays a complete answer until the data after the request has been read. Otherwise the stream
+   * ends on both sides first, and nghttp2 does not detect DATA on a stream that the client has
+   * ended (RFC 9113 §5.1).
    */
-  #onceReadOn(answer: () => void): void {
-    if (this.#hasReadOn) answer();
-    else this.#whenReadOn = answer;
+  #afterNextRead(answer: () => void): void {
+    if (this.#hasReadAgain) answer();
+    else this.#onReadAgain = answer;
   }
 
-  /** Writes piece by piece, so that it shows how far the client has come. */
+  /** Writes in pieces, so that `waitingSinceMs` follows the progress of the client. */
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Done): void {
     const stream = this.#stream;
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
     this.#respond(false);
     let at = 0;
     const next = (error?: Error | null): void => {
-      this.waitsSinceMs = undefined;
+      this.waitingSinceMs = undefined;
       if (!error) this.#unsent = '';
       if (error || at >= bytes.length) {
         done(error);
@@ -136,7 +137,7 @@ export class StreamAnswer extends Writable {
       } else {
         const piece = bytes.subarray(at, at + http2WriteBytes);
         at += piece.length;
-        this.waitsSinceMs = this.#monotonicMs();
+        this.waitingSinceMs = this.#monotonicMs();
         this.#unsent = piece;
         stream.write(piece, next);
       }
@@ -147,7 +148,7 @@ export class StreamAnswer extends Writable {
   override _final(done: Done): void {
     if (this.#stream.headersSent) this.#finish(done);
     else {
-      this.#onceReadOn(() => {
+      this.#afterNextRead(() => {
         this.#finish(done);
       });
     }
@@ -155,14 +156,14 @@ export class StreamAnswer extends Writable {
 
   #finish(done: Done): void {
     const stream = this.#stream;
-    // What is not being read when an answer without content ends, Node has the client take back.
-    if (!stream.headersSent) this.#message.readOver();
+    // Without a reader of the content, Node resets the stream when an answer without content ends.
+    if (!stream.headersSent) this.#message.discardContent();
     this.#respond(true);
     const end = (): void => {
-      // The end goes out as content does: it waits for the client until the stream closes.
-      this.waitsSinceMs = this.#monotonicMs();
+      // The end is sent like content: it waits for the client until the stream closes.
+      this.waitingSinceMs = this.#monotonicMs();
       if (stream.writableFinished) this.#unsent = '';
-      this.#message.readOver();
+      this.#message.discardContent();
       done();
     };
     if (stream.destroyed || stream.writableFinished) end();
@@ -182,10 +183,10 @@ export class StreamAnswer extends Writable {
 
   override _destroy(_error: Error | null, done: Done): void {
     const stream = this.#stream;
-    // Closed instead, it would seem to have ended where it was given up.
+    // `close` would make the answer look complete.
     if (!this.writableFinished && !stream.destroyed) {
-      this.isGivenUp = true;
-      stream.destroy(new Error('The answer was given up.'));
+      this.isReset = true;
+      stream.destroy(new Error('The answer was destroyed before its end.'));
     }
     done();
   }
@@ -198,7 +199,7 @@ export class StreamAnswer extends Writable {
   }
 }
 
-/** Fields by lower-case name, several lines of one name as a list. */
+/** Returns fields by lower-case name; several lines of one name become a list. */
 function fieldsOf(fields: FieldList): OutgoingHttpHeaders {
   const byName = Object.create(null) as Record<string, string | string[]>;
   for (let at = 0; at < fields.length; at += 2) {

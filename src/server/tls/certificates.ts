@@ -8,65 +8,78 @@ import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { certificateCheckMs } from '../limits.ts';
-import { fileOf, hold, namesOf, read, type Held } from './held.ts';
+import {
+  refusedFile,
+  loadCertificate,
+  certificateNames,
+  readCertificate,
+  type LoadedCertificate,
+} from './loaded-certificate.ts';
 
-/** What certificates need of their surroundings. */
-interface Surroundings {
+/** The dependencies of certificates. */
+interface Dependencies {
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * The certificates of the ini file, each for the name that it is asked for by (SNI, RFC 6066 §3).
- * They follow their files: a new pair is used for the next handshake, and one that is no pair
- * leaves the old one in use.
+ * The certificates of the ini file and of ACME, chosen by server name (SNI, RFC 6066 §3). They
+ * follow their files: the next handshake uses a new pair; an invalid pair leaves the old one in
+ * use.
  */
 export class Certificates {
-  readonly #surroundings: Surroundings;
-  readonly #own: readonly Held[];
+  readonly #dependencies: Dependencies;
+  readonly #configured: readonly LoadedCertificate[];
   readonly #servers = new Set<Server>();
-  readonly #looking: NodeJS.Timeout;
-  /** Those that are got by ACME. */
-  #managed: readonly Held[] = [];
+  readonly #expiryTimer: NodeJS.Timeout;
+  /** The certificates that ACME gets. */
+  #acmeCertificates: readonly LoadedCertificate[] = [];
   #acme: AcmeFolder | undefined;
   #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
 
-  private constructor(own: readonly Held[], surroundings: Surroundings) {
-    this.#own = own;
-    this.#surroundings = surroundings;
-    this.#looking = setInterval(() => {
-      this.#warnOfAll();
+  private constructor(configured: readonly LoadedCertificate[], dependencies: Dependencies) {
+    this.#configured = configured;
+    this.#dependencies = dependencies;
+    this.#expiryTimer = setInterval(() => {
+      this.#warnAll();
     }, certificateCheckMs);
-    this.#looking.unref();
+    this.#expiryTimer.unref();
   }
 
   /**
-   * Reads all certificates of the ini file, and those that ACME has got so far. Rejects with
-   * `invalid` where one of the ini file cannot be used.
+   * Reads all certificates of the ini file, and those that ACME has already got. Rejects with
+   * `invalid` if one of the ini file is unusable.
    */
   static async open(
     files: readonly Certificate[],
     acme: AcmeFolder | undefined,
-    surroundings: Surroundings,
+    dependencies: Dependencies,
   ): Promise<Certificates> {
-    const own = await Promise.all(files.map((one) => hold(one, false)));
-    const certificates = new Certificates(own, surroundings);
-    await certificates.manage(acme);
+    const configured = await Promise.all(files.map((one) => loadCertificate(one, false)));
+    const certificates = new Certificates(configured, dependencies);
+    await certificates.setAcme(acme);
     return certificates;
   }
 
-  /** Has ACME get other certificates than before; those that it has got so far are used at once. */
-  async manage(acme: AcmeFolder | undefined): Promise<void> {
+  /**
+   * Replaces the certificates of ACME after a change of its configuration; those that it has
+   * already got are used at once.
+   */
+  async setAcme(acme: AcmeFolder | undefined): Promise<void> {
     await this.#endWatch();
-    this.#managed = await Promise.all((acme?.certificates ?? []).map((one) => hold(one, true)));
+    this.#acmeCertificates = await Promise.all(
+      (acme?.certificates ?? []).map((one) => loadCertificate(one, true)),
+    );
     this.#acme = acme;
     const end = new AbortController();
     this.#watch = { end, over: this.#follow(end.signal) };
-    this.#warnOfAll();
+    this.#warnAll();
   }
 
-  /** Gives a server the certificate for clients that name no host, now and whenever it changes. */
+  /**
+   * Sets the default certificate of a server, for clients without SNI, now and after each change.
+   */
   serve(server: Server): void {
     this.#servers.add(server);
     const fallback = this.#fallback()?.current;
@@ -74,69 +87,71 @@ export class Certificates {
   }
 
   /**
-   * What a client gets that asks for a host: the certificate of that name, of the wildcard above
-   * it, or the default one; undefined where there is none for it.
+   * Returns the TLS context for a host: the certificate of that name, of the wildcard that covers
+   * it, or the default one; undefined without any of them.
    */
   contextFor(host: string): SecureContext | undefined {
-    return this.#holderOf(host.toLowerCase())?.current?.context;
+    return this.#certificateFor(host.toLowerCase())?.current?.context;
   }
 
-  /** Whether the certificate for a host (lower case, without port) is valid for it. */
-  isFor(host: string): boolean {
-    const held = this.#holderOf(host);
-    if (held?.current === undefined) return false;
-    if (held.files.host !== undefined) return true;
-    const { certificate } = held.current.pair;
+  /** Whether a certificate is valid for a host (lower case, without port). */
+  covers(host: string): boolean {
+    const loaded = this.#certificateFor(host);
+    if (loaded?.current === undefined) return false;
+    if (loaded.files.host !== undefined) return true;
+    const { certificate } = loaded.current.pair;
     const address = host.replace(/^\[(.*)\]$/, '$1');
     return isIP(address) === 0
       ? certificate.checkHost(host, { subject: 'never' }) !== undefined
       : certificate.checkIP(address) !== undefined;
   }
 
-  /** Whether ACME has yet to get the first certificate of a host, and nothing else is for it. */
-  awaits(host: string): boolean {
-    const isManaged = this.#managed.some(({ files }) => files.host === host);
-    return isManaged && !this.isFor(host);
+  /**
+   * Whether a host waits for its first certificate from ACME, and no other certificate covers it.
+   */
+  isPendingFor(host: string): boolean {
+    const isFromAcme = this.#acmeCertificates.some(({ files }) => files.host === host);
+    return isFromAcme && !this.covers(host);
   }
 
-  /** The host that the site is surely reached by over TLS; undefined where no certificate says. */
+  /** The first exact host name of the certificates; undefined if there is none. */
   get mainHost(): string | undefined {
-    const sections = this.#inUse().map(({ files }) => files.host ?? '');
-    const names = [...namesOf(this.#fallback()?.current), ...sections];
+    const sections = this.#active().map(({ files }) => files.host ?? '');
+    const names = [...certificateNames(this.#fallback()?.current), ...sections];
     return names.find((name) => name !== '' && !name.startsWith('*'));
   }
 
-  /** The certificates of the ini file with what is in use of each, for another process. */
-  inUse(): readonly Certificate[] {
-    return this.#own.map(({ files, current }) => {
+  /** Returns the certificates of the ini file with the pairs in use, for another process. */
+  activeCertificates(): readonly Certificate[] {
+    return this.#configured.map(({ files, current }) => {
       if (current === undefined) return files;
       const { cert, key } = current.pair;
       return { ...files, inUse: { cert, key } };
     });
   }
 
-  /** How each certificate stands. */
+  /** Returns the state of each certificate. */
   states(): Promise<readonly CertificateState[]> {
     return Promise.all(
-      this.#all().map(async ({ section, current, problem, isManaged, files }) => ({
+      this.#all().map(async ({ section, current, problem, isFromAcme, files }) => ({
         section,
-        names: namesOf(current),
+        names: certificateNames(current),
         issuer: current?.pair.certificate.issuer.replaceAll('\n', ', ') ?? null,
         valid_until: current?.pair.certificate.validToDate.toISOString() ?? null,
         problem,
-        acme: isManaged ? ((await this.#acme?.state(files.host ?? '')) ?? null) : null,
+        acme: isFromAcme ? ((await this.#acme?.state(files.host ?? '')) ?? null) : null,
       })),
     );
   }
 
-  /** When each certificate in use ends. */
+  /** Returns the expiry time of each certificate in use. */
   metrics(): readonly Metric[] {
     return [
       {
         type: 'gauge',
         name: 'waymark_certificate_end_seconds',
         help: 'When the certificate of a section of the ini file ends, in seconds since 1970.',
-        samples: this.#inUse().map(({ section, current }) => ({
+        samples: this.#active().map(({ section, current }) => ({
           labels: { section },
           value: (current?.pair.certificate.validToDate.getTime() ?? 0) / 1000,
         })),
@@ -144,31 +159,34 @@ export class Certificates {
     ];
   }
 
-  /** Ends the watch of the files. */
+  /** Stops watching the files. */
   async close(): Promise<void> {
-    clearInterval(this.#looking);
+    clearInterval(this.#expiryTimer);
     await this.#endWatch();
   }
 
-  #all(): readonly Held[] {
-    return [...this.#own, ...this.#managed];
+  #all(): readonly LoadedCertificate[] {
+    return [...this.#configured, ...this.#acmeCertificates];
   }
 
-  #inUse(): readonly Held[] {
+  #active(): readonly LoadedCertificate[] {
     return this.#all().filter(({ current }) => current !== undefined);
   }
 
-  #fallback(): Held | undefined {
-    return this.#own.find(({ files }) => files.host === undefined);
+  #fallback(): LoadedCertificate | undefined {
+    return this.#configured.find(({ files }) => files.host === undefined);
   }
 
-  #holderOf(host: string): Held | undefined {
-    return this.#usedFor(host) ?? this.#usedFor(host.replace(/^[^.]+/, '*')) ?? this.#fallback();
+  #certificateFor(host: string): LoadedCertificate | undefined {
+    return (
+      this.#activeFor(host) ?? this.#activeFor(host.replace(/^[^.]+/, '*')) ?? this.#fallback()
+    );
   }
 
-  #usedFor(name: string): Held | undefined {
-    const isIt = ({ files, current }: Held) => files.host === name && current !== undefined;
-    return this.#own.find(isIt) ?? this.#managed.find(isIt);
+  #activeFor(name: string): LoadedCertificate | undefined {
+    const isMatch = ({ files, current }: LoadedCertificate) =>
+      files.host === name && current !== undefined;
+    return this.#configured.find(isMatch) ?? this.#acmeCertificates.find(isMatch);
   }
 
   async #endWatch(): Promise<void> {
@@ -183,49 +201,50 @@ export class Certificates {
     try {
       const changes = fileChanges(() => files, signal);
       while ((await changes.next()).done !== true) {
-        for (const held of all) await this.#renew(held);
+        for (const loaded of all) await this.#reload(loaded);
       }
     } catch (error) {
-      const message = 'Certificates are no longer watched; restart to read them again.';
-      this.#surroundings.log.error({ err: error }, message);
+      const message =
+        'The server cannot watch the files of certificates. Restart it to read them again.';
+      this.#dependencies.log.error({ err: error }, message);
     }
   }
 
-  /** Puts what is in the files now in place of what is in use, where it can be used. */
-  async #renew(held: Held): Promise<void> {
-    const { log } = this.#surroundings;
-    const next = await read(held.files);
+  /** Replaces the pair in use by the pair in the files, if that is usable. */
+  async #reload(loaded: LoadedCertificate): Promise<void> {
+    const { log } = this.#dependencies;
+    const next = await readCertificate(loaded.files);
     if ('refused' in next) {
       const problem = `\`${next.key}\` ${next.refused}`;
-      // What ACME has not got yet is not there, as its log says.
-      if (problem === held.problem || held.current === undefined) return;
-      held.problem = problem;
-      const why = `${fileOf(held.files, next)} ${next.refused}`;
-      log.error({}, `The certificate of ${held.section} stays as it is: ${why}.`);
+      // The log of ACME reports a certificate that it has not got yet.
+      if (problem === loaded.problem || loaded.current === undefined) return;
+      loaded.problem = problem;
+      const why = `${refusedFile(loaded.files, next)} ${next.refused}`;
+      log.error({}, `The old certificate of ${loaded.section} stays in use: ${why}.`);
       return;
     }
-    const { cert, key } = held.current?.pair ?? { cert: undefined, key: undefined };
+    const { cert, key } = loaded.current?.pair ?? { cert: undefined, key: undefined };
     const isSame = next.pair.cert === cert && next.pair.key === key;
-    const wasBroken = held.problem !== null;
-    held.current = next;
-    held.problem = null;
+    const wasBroken = loaded.problem !== null;
+    loaded.current = next;
+    loaded.problem = null;
     if (isSame && !wasBroken) return;
-    if (held.files.host === undefined) {
+    if (loaded.files.host === undefined) {
       for (const server of this.#servers) server.setSecureContext(next.options);
     }
     const until = next.pair.certificate.validToDate.toISOString();
     const what = cert === undefined ? 'is in use' : 'was read again';
-    log.info({}, `The certificate of ${held.section} ${what}: valid until ${until}.`);
-    this.#warnOf(held);
+    log.info({}, `The certificate of ${loaded.section} ${what}: valid until ${until}.`);
+    this.#warn(loaded);
   }
 
-  #warnOfAll(): void {
-    for (const held of this.#all()) this.#warnOf(held);
+  #warnAll(): void {
+    for (const loaded of this.#all()) this.#warn(loaded);
   }
 
-  #warnOf({ current, files }: Held): void {
+  #warn({ current, files }: LoadedCertificate): void {
     if (current === undefined) return;
-    const { log, now } = this.#surroundings;
+    const { log, now } = this.#dependencies;
     for (const { isExpired, message } of certificateWarnings(
       files,
       current.pair.certificate,

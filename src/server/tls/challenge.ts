@@ -2,13 +2,15 @@ import type { AcmeFolder } from '../../acme/folder.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { RequestTarget } from '../../http/request.ts';
 
-/** Below it an ACME server looks for the answers to its challenges (RFC 8555 §8.3). */
+/**
+ * The path below which an ACME server fetches the answers to http-01 challenges (RFC 8555 §8.3).
+ */
 export const challengePath = '/.well-known/acme-challenge/';
 
 /** The ALPN protocol of an ACME server's tls-alpn-01 challenge (RFC 8737 §3). */
 export const challengeProtocol = 'acme-tls/1';
 
-/** The answer to an ACME challenge, in plain text; undefined for an unknown token. */
+/** Makes the answer to an ACME challenge, in plain text; undefined for an unknown token. */
 export function answerChallenge(
   { path }: Pick<RequestTarget, 'path'>,
   acme: AcmeFolder | undefined,

@@ -2,28 +2,28 @@ import { createSecureContext, type TlsOptions, type TLSSocket } from 'node:tls';
 import type { AcmeFolder } from '../../acme/folder.ts';
 import type { Certificates } from './certificates.ts';
 import { challengeProtocol } from './challenge.ts';
-import { protocol } from './held.ts';
+import { protocolOptions } from './loaded-certificate.ts';
 
-/** Where a handshake finds its certificate, at each moment. */
+/** The sources of the certificate of a handshake. */
 interface Sources {
   readonly certificates: Pick<Certificates, 'contextFor'>;
   /** Undefined where ACME is off. */
   readonly acme: AcmeFolder | undefined;
 }
 
-/** HTTP/1.0 is what clients of it offer, some of which speak nothing else. */
+/** The ALPN protocols in order of preference. Some clients offer HTTP/1.0 only. */
 const protocols = ['h2', 'http/1.1', 'http/1.0'];
 
 /**
- * How a handshake comes to its protocol (ALPN, RFC 7301) and certificate (SNI, RFC 6066 §3). Where
- * certificates are got by ACME, a client that speaks `acme-tls/1` gets the answer to a challenge:
- * in TLS 1.3 only, in which the protocol is chosen before the certificate.
+ * Returns the options that choose the protocol (ALPN, RFC 7301) and the certificate (SNI, RFC 6066
+ * §3) of a handshake. With ACME, a client that offers `acme-tls/1` gets the answer to a challenge,
+ * in TLS 1.3 only: TLS 1.3 chooses the protocol before the certificate.
  */
-export function handshake(sources: Sources): TlsOptions {
+export function handshakeOptions(sources: Sources): TlsOptions {
   const challenged = new WeakSet<TLSSocket>();
   return {
-    // Also where no certificate is the default one, whose own would be in force.
-    ...protocol,
+    // Without a default certificate, Node would use its own defaults for these options.
+    ...protocolOptions,
     ALPNCallback(this: TLSSocket, { protocols: offered }) {
       if (sources.acme === undefined || !offered.includes(challengeProtocol)) {
         return protocols.find((one) => offered.includes(one));
@@ -52,6 +52,6 @@ export function handshake(sources: Sources): TlsOptions {
 
 async function challengeContext(acme: AcmeFolder | undefined, host: string) {
   const pair = await acme?.challengeCertificate(host.toLowerCase());
-  if (pair === undefined) throw new Error(`Nobody was asked for ${host}.`);
+  if (pair === undefined) throw new Error(`There is no ACME challenge for ${host}.`);
   return createSecureContext({ ...pair });
 }

@@ -4,8 +4,8 @@ import { isSecure } from '../incoming-request.ts';
 import type { RequestMessage } from '../http-message.ts';
 
 /**
- * An answer with Strict-Transport-Security, where the ini file wants it: over TLS only (RFC 6797
- * §7.2), and not over what a mount says itself.
+ * Adds Strict-Transport-Security to an answer if the ini file has it: over TLS only (RFC 6797
+ * §7.2), and not if the answer already has the field.
  */
 export function withHsts(reply: Reply, { hsts }: Config['tls'], message: RequestMessage): Reply {
   if (hsts === undefined || !isSecure(message)) return reply;

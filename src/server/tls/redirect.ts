@@ -8,21 +8,20 @@ import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
 import type { RequestMessage } from '../http-message.ts';
 
-/** Where the same site is reached over TLS. */
+/** The site over TLS. */
 interface SecureSite {
-  readonly certificates: Pick<Certificates, 'isFor' | 'awaits' | 'mainHost'>;
-  /** Undefined where nothing listens for TLS. */
+  readonly certificates: Pick<Certificates, 'covers' | 'isPendingFor' | 'mainHost'>;
+  /** Undefined without a TLS listener. */
   readonly port: string | undefined;
   readonly config: Config;
 }
 
 /**
- * The answer that sends a client on to https, path and query as it wrote them; undefined for what
- * may stay: TLS, a trusted proxy that was asked so or that is at the other end of a unix socket,
- * those who check on us, be it an ACME server (RFC 8555 §8.3) or who looks whether we are up, and
- * all for a host whose certificate an ACME server has yet to issue.
- * Nothing that the request says chooses a host that is not ours: one that no certificate is for
- * leads to the main one. Throws `forbidden` where there is no such host.
+ * Makes the redirect to https, with path and query unchanged. Returns undefined for requests that
+ * need none: over TLS; from a trusted proxy that got them over https, or over a unix socket; ACME
+ * challenges (RFC 8555 §8.3) and health checks; and hosts that wait for a certificate from ACME.
+ * The request cannot choose a foreign host: a host without a certificate is redirected to the main
+ * one. Throws `forbidden` if there is no main host.
  */
 export function redirectToHttps(
   { method = '', url = '', socket }: RequestMessage,
@@ -34,12 +33,12 @@ export function redirectToHttps(
   if (socket.remoteAddress === undefined || path.startsWith(challengePath)) return undefined;
   if (servicePath(path, server.base) === '/health') return undefined;
   const host = origin.slice('http://'.length).replace(/:\d+$/, '');
-  if (certificates.awaits(host)) return undefined;
+  if (certificates.isPendingFor(host)) return undefined;
   const to = secureOrigin(host, { certificates, port, publicUrl: server.publicUrl });
   const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
   const location = `${to}${rest.startsWith('/') ? '' : '/'}${rest === '*' ? '' : rest}`;
   return {
-    // Only a GET may become another method on the way (RFC 9110 §15.4.2, §15.4.9).
+    // A 301 may change a method other than GET to GET (RFC 9110 §15.4.2, §15.4.9).
     status: isRead(method) ? 301 : 308,
     fields: ['Location', location, 'Content-Length', '0'],
     body: noBody,
@@ -58,9 +57,10 @@ function secureOrigin(
   const { certificates, port, publicUrl } = site;
   const known = publicUrl?.startsWith('https://') === true ? publicUrl : undefined;
   if (known?.replace(/:\d+$/, '') === `https://${host}`) return known;
-  const isKnown = certificates.isFor(host);
+  const isKnown = certificates.covers(host);
   if (!isKnown && known !== undefined) return known;
   const name = isKnown ? host : certificates.mainHost;
-  if (name === undefined) throw new Failure('forbidden', 'This is answered over https only.');
+  if (name === undefined)
+    throw new Failure('forbidden', 'The server answers this request over https only.');
   return port === defaultPorts.https ? `https://${name}` : `https://${name}:${port}`;
 }

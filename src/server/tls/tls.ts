@@ -10,34 +10,34 @@ import type { Metric } from '../../observability/metrics.ts';
 import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
 import { Certificates } from './certificates.ts';
 
-/** What TLS needs of its surroundings. */
+/** The dependencies of TLS. */
 interface TlsParts {
   readonly config: Config;
   readonly log: Log;
-  /** Of several processes, the one that gets certificates, and tells the log of them. */
+  /** Whether this process, of several, runs ACME and logs the state of certificates. */
   readonly isPrimary: boolean;
 }
 
-/** Certificates, and where they come from. */
+/** The certificates of the server, and the ACME client that gets some of them. */
 export interface Tls {
   readonly certificates: Certificates;
-  /** Answers the challenges of an ACME server; undefined where ACME is off. */
+  /** The folder with the answers to ACME challenges; undefined without ACME. */
   readonly acme: AcmeFolder | undefined;
-  /** Begins to get certificates, once the server listens. */
+  /** Starts ACME; called when the server listens. */
   start(): void;
-  /** Takes over what a reload has changed of ACME, in the background. */
+  /** Applies changed settings of ACME after a reload, in the background. */
   reload(acme: AcmeConfig): void;
   metrics(): readonly Metric[];
   close(): Promise<void>;
 }
 
-/** Reads the certificates; rejects with `invalid` where one of the ini file cannot be used. */
+/** Reads the certificates; rejects with `invalid` if one of the ini file is unusable. */
 export async function openTls({ config, log, isPrimary }: TlsParts): Promise<Tls> {
   const { certificates: files, acme } = config.tls;
   const folder = await folderOf(config.server, acme, isPrimary);
-  const surroundings = { log: isPrimary ? log : silentLog, now };
-  const certificates = await Certificates.open(files, folder, surroundings);
-  return new OpenTls({ config, log: surroundings.log, isPrimary, certificates, folder });
+  const dependencies = { log: isPrimary ? log : silentLog, now };
+  const certificates = await Certificates.open(files, folder, dependencies);
+  return new OpenTls({ config, log: dependencies.log, isPrimary, certificates, folder });
 }
 
 class OpenTls implements Tls {
@@ -47,7 +47,7 @@ class OpenTls implements Tls {
   readonly #isPrimary: boolean;
   #acme: { readonly settings: AcmeConfig; readonly folder: AcmeFolder | undefined };
   #renewals: Renewals | undefined;
-  #taking = Promise.resolve();
+  #reloading = Promise.resolve();
 
   constructor({
     config,
@@ -84,10 +84,13 @@ class OpenTls implements Tls {
   }
 
   reload(acme: AcmeConfig): void {
-    this.#taking = this.#taking
-      .then(() => this.#take(acme))
+    this.#reloading = this.#reloading
+      .then(() => this.#apply(acme))
       .catch((error: unknown) => {
-        this.#log.error({ err: error }, 'The changed settings of ACME could not be taken over.');
+        this.#log.error(
+          { err: error },
+          'The server cannot apply the changed settings of ACME and keeps the old ones.',
+        );
       });
   }
 
@@ -96,23 +99,23 @@ class OpenTls implements Tls {
   }
 
   async close(): Promise<void> {
-    await this.#taking;
+    await this.#reloading;
     await this.#renewals?.stop();
     await this.certificates.close();
   }
 
-  async #take(settings: AcmeConfig): Promise<void> {
+  async #apply(settings: AcmeConfig): Promise<void> {
     if (isDeepStrictEqual(settings, this.#acme.settings)) return;
     await this.#renewals?.stop();
     this.#renewals = undefined;
     const folder = await folderOf(this.#server, settings, this.#isPrimary);
     this.#acme = { settings, folder };
-    await this.certificates.manage(folder);
+    await this.certificates.setAcme(folder);
     this.start();
   }
 }
 
-/** The folder of ACME's files; undefined where no certificate is ordered. */
+/** Opens the folder of ACME; undefined if it has no certificates to get. */
 async function folderOf(
   { data, listen }: { readonly data: string; readonly listen: readonly ListenAddress[] },
   acme: AcmeConfig,

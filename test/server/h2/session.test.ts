@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { createHttp2Server } from '../../../src/server/h2/server.ts';
-import { lookAtFlow, newSession } from '../../../src/server/h2/session.ts';
+import { updateFlow, newSession } from '../../../src/server/h2/session.ts';
 import { createAuthority } from '../../certificates.ts';
 import { fieldBlock, frame, preface, settings, uint32 } from './raw-client.ts';
 
@@ -40,16 +40,16 @@ test('a full socket is distinguished from a client whose window is closed', asyn
   server.on('stream', answerMuch);
   client.write(asking);
   const known = newSession(socket, 0);
-  lookAtFlow(session, known, 0);
+  updateFlow(session, known, 0);
   while (known.queuedBytes === 0) {
     await nextTurn();
-    lookAtFlow(session, known, 0);
+    updateFlow(session, known, 0);
   }
   const { remoteWindowSize = 0, outboundQueueSize } = session.state;
   assert.ok(remoteWindowSize > 0 && outboundQueueSize === 0);
-  assert.equal(lookAtFlow(session, known, 0), false);
+  assert.equal(updateFlow(session, known, 0), false);
   client.resume();
-  while (!lookAtFlow(session, known, 0)) await nextTurn();
+  while (!updateFlow(session, known, 0)) await nextTurn();
   assert.equal(known.queuedBytes, 0);
 });
 
@@ -75,12 +75,12 @@ test('over TLS, progress of a reading client is seen before it has read everythi
   const known = newSession(socket, 0);
   while (known.queuedBytes < 1 << 20) {
     await nextTurn();
-    lookAtFlow(session, known, 0);
+    updateFlow(session, known, 0);
   }
   const most = known.queuedBytes;
   client.resume();
   const seen = new Set<number>();
-  while (!lookAtFlow(session, known, 0)) {
+  while (!updateFlow(session, known, 0)) {
     seen.add(known.queuedBytes);
     await nextTurn();
   }

@@ -74,7 +74,7 @@ async function startSessions(
     /** Resolves when every client that has just been answered is gone. */
     leave(): Promise<void> {
       sessions.close();
-      return sessions.left();
+      return sessions.clientsClosed();
     },
     async open(localAddress = '127.0.0.1'): Promise<ClientHttp2Session> {
       const where = { port: address.port, host: '127.0.0.1', localAddress };
@@ -90,7 +90,7 @@ async function startSessions(
     pass(ms: number): void {
       for (let gone = 0; gone < ms; gone += http2CheckMs) {
         nowMs += Math.min(http2CheckMs, ms - gone);
-        sessions.look();
+        sessions.check();
       }
     },
   };

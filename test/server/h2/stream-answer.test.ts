@@ -28,7 +28,7 @@ for (const content of ['page', undefined]) {
   const what = content === undefined ? 'without content' : 'that goes out whole';
   test(`a response ${what} is sent once the socket can take more`, async () => {
     const stream = new NotedStream();
-    const message = { readOver: () => undefined } as StreamMessage;
+    const message = { discardContent: () => undefined } as StreamMessage;
     const answer = new StreamAnswer(stream as unknown as ServerHttp2Stream, message, () => 0);
     answer.writeHead(200, []).end(content);
     await turn();

@@ -55,7 +55,7 @@ suite('a replaced certificate', () => {
     const site = await startTlsSite(t, { certificates, tls: 'http_redirect = no' });
     const next = await site.authority.issue(['www.example', 'next.example']);
     await replace(site, 'tls.www.example.pem', next.cert);
-    await site.untilLogged(/stays as it is: .*tls\.www\.example\.key is not the key of the first/);
+    await site.untilLogged(/stays in use: .*tls\.www\.example\.key is not the key of the first/);
     assert.deepEqual(await problems(site), [
       null,
       '`key` is not the key of the first certificate in `cert`',

@@ -1,0 +1,104 @@
+import { constants } from 'node:crypto';
+import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import type { Certificate } from '../../config/config.ts';
+import {
+  parseKeyPair,
+  readKeyPair,
+  type KeyPair,
+  type RefusedPair,
+} from '../../config/key-pair.ts';
+import { tlsSection } from '../../config/section.ts';
+import { Failure } from '../../model/failure.ts';
+
+/** A certificate of the ini file or of ACME, with the pair in use. */
+export interface LoadedCertificate {
+  readonly files: Certificate;
+  readonly section: string;
+  /** Whether ACME gets it. */
+  readonly isFromAcme: boolean;
+  /** The pair in use; undefined while ACME has not got one. */
+  current: ActivePair | undefined;
+  problem: string | null;
+}
+
+/** A pair of certificate and key, with the TLS context made of it. */
+interface ActivePair {
+  readonly pair: KeyPair;
+  readonly options: SecureContextOptions;
+  readonly context: SecureContext;
+}
+
+/**
+ * TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only: Mozilla's intermediate
+ * list, which satisfies RFC 9113 §9.2.2. The client's preference decides, because the client knows
+ * whether it has AES in hardware.
+ */
+export const protocolOptions: SecureContextOptions = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_128_GCM_SHA256',
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+  ].join(':'),
+  honorCipherOrder: false,
+  // RFC 9113 §9.2.1 forbids renegotiation; TLS 1.3 has none.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+};
+
+/**
+ * Reads a certificate for the first time. Rejects with `invalid` if one of the ini file is unusable
+ * and no other process has it in use. A missing certificate of ACME is no error.
+ */
+export async function loadCertificate(
+  files: Certificate,
+  isFromAcme: boolean,
+): Promise<LoadedCertificate> {
+  const section = tlsSection(files.host);
+  const now = await readCertificate(files);
+  if (!('refused' in now)) return { files, section, isFromAcme, current: now, problem: null };
+  if (isFromAcme) return { files, section, isFromAcme, current: undefined, problem: null };
+  const { refused } = now;
+  const before = files.inUse && toActivePair(parseKeyPair(files.inUse.cert, files.inUse.key));
+  if (before !== undefined && !('refused' in before)) {
+    return { files, section, isFromAcme, current: before, problem: `\`${now.key}\` ${refused}` };
+  }
+  throw new Failure(
+    'invalid',
+    `The certificate of ${section}: ${refusedFile(files, now)} ${refused}.`,
+  );
+}
+
+/** Reads a certificate and its key; returns a refusal if no handshake can use them. */
+export async function readCertificate(files: Certificate): Promise<ActivePair | RefusedPair> {
+  return toActivePair(await readKeyPair(files));
+}
+
+function toActivePair(pair: KeyPair | RefusedPair): ActivePair | RefusedPair {
+  if ('refused' in pair) return pair;
+  const options = { ...protocolOptions, cert: pair.cert, key: pair.key };
+  try {
+    return { pair, options, context: createSecureContext(options) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown error';
+    return { key: 'cert', refused: `is refused by OpenSSL: ${reason}` };
+  }
+}
+
+/** Returns the file that a refusal is about. */
+export function refusedFile({ certFile, keyFile }: Certificate, { key }: RefusedPair): string {
+  return key === 'cert' ? certFile : keyFile;
+}
+
+/** Returns the names and addresses of a certificate (RFC 9525 §6.3), in its order. */
+export function certificateNames(current: ActivePair | undefined): readonly string[] {
+  const listed = current?.pair.certificate.subjectAltName ?? '';
+  return [...listed.matchAll(/(?:^|, )(DNS|IP Address):([^,"\s]+)/g)].map(
+    ([, kind = '', name = '']) => (kind !== 'DNS' && name.includes(':') ? `[${name}]` : name),
+  );
+}
