@@ -117,7 +117,7 @@ export async function prepareData(config: Config, logs: Logs): Promise<PreparedD
 }
 
 /** The server of this process. */
-export interface Running {
+export interface RunningServer {
   readonly addresses: readonly string[];
   /** See Waymark.reload. */
   reload(result: ConfigResult): void;
@@ -142,7 +142,7 @@ export async function startServing(
     /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
     readonly hasFastPath?: boolean;
   },
-): Promise<Running> {
+): Promise<RunningServer> {
   const publicFiles = await loadPublicFiles(publicFolder);
   const running = new ServingProcess({ config, logs, publicFiles, ...given });
   try {
@@ -154,7 +154,7 @@ export async function startServing(
   }
 }
 
-class ServingProcess implements Running {
+class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Failure } from '../model/failure.ts';
-import { say, type DefineCommand } from './command.ts';
+import { writeLine, type DefineCommand } from './command.ts';
 import { openDataToRead } from '../data.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 
@@ -20,9 +20,12 @@ export const defineBackup: DefineCommand = (command, terminal) => {
       const stop = stopOnSignal();
       try {
         const { seq, bytes } = await store.backUp(folder, stop.signal);
-        if (options.json) say(terminal.out, JSON.stringify({ folder, seq, bytes }));
+        if (options.json) writeLine(terminal.out, JSON.stringify({ folder, seq, bytes }));
         else
-          say(terminal.err, `Copied everything up to change ${seq} to ${folder}: ${bytes} bytes.`);
+          writeLine(
+            terminal.err,
+            `Copied everything up to change ${seq} to ${folder}: ${bytes} bytes.`,
+          );
       } finally {
         stop.ignore();
         await store.close();

@@ -4,7 +4,7 @@ import { allCertificateWarnings, ineffectiveSettings } from '../config/warnings.
 import { now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
 import type { Difference } from '../store/store.ts';
-import { say, type DefineCommand, type Terminal } from './command.ts';
+import { writeLine, type DefineCommand, type Terminal } from './command.ts';
 import { openDataToRead } from '../data.ts';
 import { differencesKeptMax } from './limits.ts';
 import { configOption, jsonOption, problemsText, requireConfigFile } from './options.ts';
@@ -45,13 +45,13 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
     const answer = result.ok
       ? { ok: true, config: configJson(result.config), warnings }
       : { ok: false, problems: result.problems };
-    say(terminal.out, JSON.stringify(answer, undefined, 2));
+    writeLine(terminal.out, JSON.stringify(answer, undefined, 2));
   } else if (result.ok) {
     terminal.out.write(describeConfig(result.config));
-    for (const warning of warnings) say(terminal.err, warning);
-    say(terminal.err, `${file} is valid.`);
+    for (const warning of warnings) writeLine(terminal.err, warning);
+    writeLine(terminal.err, `${file} is valid.`);
   } else {
-    say(terminal.err, problemsText(file, result.problems));
+    writeLine(terminal.err, problemsText(file, result.problems));
   }
   return result.ok ? 0 : 1;
 }
@@ -69,7 +69,7 @@ async function checkData(
     return await verifyData(config, terminal, json);
   } catch (error) {
     if (!json || !(error instanceof Failure)) throw error;
-    say(terminal.out, JSON.stringify({ ok: false, problem: error.message }, undefined, 2));
+    writeLine(terminal.out, JSON.stringify({ ok: false, problem: error.message }, undefined, 2));
     return 1;
   }
 }
@@ -89,16 +89,16 @@ async function verifyData(config: Config, { out, err }: Terminal, json: boolean)
     progress.clear();
     const ok = count === 0;
     if (json) {
-      say(out, JSON.stringify({ ok, seq, rules, count, differences: shown }, undefined, 2));
+      writeLine(out, JSON.stringify({ ok, seq, rules, count, differences: shown }, undefined, 2));
       return ok ? 0 : 1;
     }
-    for (const { database, what } of shown) say(err, `${database}: ${what}`);
-    if (count > shown.length) say(err, `and ${count - shown.length} more`);
+    for (const { database, what } of shown) writeLine(err, `${database}: ${what}`);
+    if (count > shown.length) writeLine(err, `and ${count - shown.length} more`);
     const places = count === 1 ? 'one place' : `${count} places`;
     const verdict = ok
       ? `The data is correct: ${rules} page rules from a log of ${seq} changes.`
       : `The data differs from its log of ${seq} changes in ${places}. Restore a backup.`;
-    say(err, verdict);
+    writeLine(err, verdict);
     return ok ? 0 : 1;
   } finally {
     progress.clear();

@@ -1,7 +1,13 @@
 import { availableParallelism, hostname } from 'node:os';
 import { Failure } from '../model/failure.ts';
 import { version } from '../version.ts';
-import { say, UsageError, type DefineCommand, type Output, type Terminal } from './command.ts';
+import {
+  writeLine,
+  UsageError,
+  type DefineCommand,
+  type Output,
+  type Terminal,
+} from './command.ts';
 
 /** A command in the list of all; its file is loaded only to run it. */
 interface CommandEntry {
@@ -88,7 +94,7 @@ export async function run(
 ): Promise<number> {
   const [first = '--help', ...rest] = words;
   if (first === '--version' || first === '-V' || first === 'version') {
-    say(terminal.out, version);
+    writeLine(terminal.out, version);
     return 0;
   }
   const { runProgram } = await import('./program.ts');
@@ -115,11 +121,11 @@ export async function run(
     return terminal.exitCode;
   } catch (error) {
     if (error instanceof UsageError) {
-      say(terminal.err, `waymark: ${error.message}`);
+      writeLine(terminal.err, `waymark: ${error.message}`);
       return 2;
     }
     if (!(error instanceof Failure) || error.code === 'internal') throw error;
-    say(terminal.err, `waymark: ${error.message}`);
+    writeLine(terminal.err, `waymark: ${error.message}`);
     return 1;
   }
 }
@@ -174,6 +180,6 @@ function ownTerminal(): Terminal {
  */
 function handleOutputError({ code = '' }: NodeJS.ErrnoException, err: Output): void {
   if (code === 'EPIPE') return;
-  say(err, `waymark: cannot write to standard output (${code})`);
+  writeLine(err, `waymark: cannot write to standard output (${code})`);
   process.exit(1);
 }

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
 import type { Problem } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { choiceOption, jsonOption, wholeNumber } from './options.ts';
 import { apiTargetOf, apiOptions, type ApiTarget, type ApiTargetOptions } from './api-client.ts';
 
@@ -132,9 +132,9 @@ function print(
   json: boolean,
   terminal: Terminal,
 ): void {
-  if (json) say(terminal.out, JSON.stringify(answer));
-  else for (const line of lines) say(terminal.out, line);
-  for (const note of notes) say(terminal.err, note);
+  if (json) writeLine(terminal.out, JSON.stringify(answer));
+  else for (const line of lines) writeLine(terminal.out, line);
+  for (const note of notes) writeLine(terminal.err, note);
 }
 
 /** Shows the data of an answer, with a warning for each problem of a write. */

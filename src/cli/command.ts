@@ -40,6 +40,6 @@ export class UsageError extends Error {
 }
 
 /** Writes a line. */
-export function say(stream: Output, line: string): void {
+export function writeLine(stream: Output, line: string): void {
   stream.write(`${line}\n`);
 }

@@ -5,7 +5,7 @@ import type {
   CandidateExplanation,
 } from '../model/explanation.ts';
 import { isJsonObject } from '../model/json.ts';
-import { say, type DefineCommand } from './command.ts';
+import { writeLine, type DefineCommand } from './command.ts';
 import { choiceOption, jsonOption } from './options.ts';
 import { callApi, apiTargetOf, apiOptions, type ApiTargetOptions } from './api-client.ts';
 
@@ -32,8 +32,8 @@ export const defineExplain: DefineCommand = (command, terminal) => {
     const api = await apiTargetOf(options, terminal);
     const v = { ...question, url: requested, as_of: asOf };
     const answer = await callApi(api, 'svc1.userinterface.explain', { v });
-    if (json) say(terminal.out, JSON.stringify(answer));
-    else for (const line of linesOf(answer.data)) say(terminal.out, line);
+    if (json) writeLine(terminal.out, JSON.stringify(answer));
+    else for (const line of linesOf(answer.data)) writeLine(terminal.out, line);
   });
 };
 

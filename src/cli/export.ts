@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { exportedHistory, exportedRecords } from '../api/transfer/export.ts';
-import { say, type DefineCommand, type Output } from './command.ts';
+import { writeLine, type DefineCommand, type Output } from './command.ts';
 import { openDataToRead } from '../data.ts';
 import { configOption, requireConfig } from './options.ts';
 
@@ -23,7 +23,7 @@ export const defineExport: DefineCommand = (command, terminal) => {
         const skip = (seq: number): void => {
           damaged += 1;
           if (damaged > damagedListed) return;
-          say(
+          writeLine(
             terminal.err,
             `change ${seq} is damaged and was skipped; \`check --data\` shows details`,
           );
@@ -31,9 +31,9 @@ export const defineExport: DefineCommand = (command, terminal) => {
         const lines = options.history ? exportedHistory(store, skip) : exportedRecords(store, skip);
         const count = await writeLines(lines, terminal.out);
         const what = options.history ? 'changes' : 'page rules and hooks';
-        if (count !== undefined) say(terminal.err, `Exported ${count} ${what}.`);
+        if (count !== undefined) writeLine(terminal.err, `Exported ${count} ${what}.`);
         if (damaged === 0) return;
-        say(terminal.err, `Skipped ${damaged} damaged changes.`);
+        writeLine(terminal.err, `Skipped ${damaged} damaged changes.`);
         terminal.exitCode = 1;
       } finally {
         await store.close();

@@ -11,7 +11,7 @@ import type { ImportReport } from '../api/transfer/import-operation.ts';
 import { createLineReader } from '../api/transfer/import-worker.ts';
 import { importBlocks, type ImportStep } from '../api/transfer/import.ts';
 import { createSecret } from '../webhooks/sign.ts';
-import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 import { createProgress } from './progress.ts';
 import { postToApi, apiTargetOf, type ApiTargetOptions } from './api-client.ts';
@@ -55,12 +55,12 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
   });
   const report = answer.data as unknown as ImportReport;
   const { refusals, unknowns, txn, ...counts } = report;
-  for (const { line, why } of refusals) say(terminal.err, `line ${line}: ${why}`);
+  for (const { line, why } of refusals) writeLine(terminal.err, `line ${line}: ${why}`);
   for (const kept of unknowns) printProblems(kept, terminal);
   if (txn !== null) {
-    say(terminal.err, `To undo this: waymark rule invalidate --txn ${txn}`);
+    writeLine(terminal.err, `To undo this: waymark rule invalidate --txn ${txn}`);
   }
-  say(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
+  writeLine(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
   return counts.refused > 0 ? 1 : 0;
 }
 
@@ -69,7 +69,7 @@ function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
 }
 
 function printProblems({ line, problems }: LineProblems, terminal: Pick<Terminal, 'err'>): void {
-  for (const { message } of problems) say(terminal.err, `line ${line}: warning: ${message}`);
+  for (const { message } of problems) writeLine(terminal.err, `line ${line}: warning: ${message}`);
 }
 
 function countsText({
@@ -96,7 +96,7 @@ async function importFile(
     const parts = { store, newSecret };
     const steps = importBlocks(parts, readBlocks(input, reader.read));
     const report = await follow(steps, terminal);
-    say(terminal.out, json ? JSON.stringify(report) : countsText(report));
+    writeLine(terminal.out, json ? JSON.stringify(report) : countsText(report));
     return report.refused > 0 ? 1 : 0;
   } finally {
     await reader.close();
@@ -133,7 +133,7 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       report.refused += refused.length;
       report.refusals.push(...refused.slice(0, refusalsKeptMax - report.refusals.length));
       if (refused.length + kept.length > 0) progress.clear();
-      for (const { line, why } of refused) say(err, `line ${line}: ${why}`);
+      for (const { line, why } of refused) writeLine(err, `line ${line}: ${why}`);
       const listed = kept.slice(0, refusalsKeptMax - report.unknowns.length);
       for (const one of listed) printProblems(one, { err });
       report.kept += kept.length;
@@ -141,12 +141,12 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
     }
     const unlisted = report.kept - report.unknowns.length;
-    if (unlisted > 0) say(err, `… and ${unlisted} more lines with invalid fields.`);
+    if (unlisted > 0) writeLine(err, `… and ${unlisted} more lines with invalid fields.`);
     return report;
   } catch (error) {
     progress.clear();
     if (report.imported > 0)
-      say(
+      writeLine(
         err,
         `Imported ${report.imported} records before the failure; repeat the command to continue.`,
       );

@@ -6,7 +6,7 @@ import { keyRateMax } from '../config/limits.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
 import { table } from './client-command.ts';
-import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../data.ts';
 import { configOption, jsonOption, requireChoice, requireConfig } from './options.ts';
 
@@ -88,37 +88,40 @@ async function add(
     by: author,
   });
   if (json) {
-    say(out, JSON.stringify(created));
+    writeLine(out, JSON.stringify(created));
     return;
   }
-  say(out, created.key);
+  writeLine(out, created.key);
   const limit = rate === undefined ? '' : `, ${rate} operations a second`;
-  say(err, `Key ${created.id} (${name}: ${scope.join(', ')}${limit}). It is not shown again.`);
+  writeLine(
+    err,
+    `Key ${created.id} (${name}: ${scope.join(', ')}${limit}). It is not shown again.`,
+  );
 }
 
 function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
   const rows = keyViews(store);
-  if (json) say(out, JSON.stringify({ rows }));
-  else if (rows.length === 0) say(err, 'There are no keys yet.');
+  if (json) writeLine(out, JSON.stringify({ rows }));
+  else if (rows.length === 0) writeLine(err, 'There are no keys yet.');
   else {
     const cells = rows.map(({ id, name, scopes: allowed, created, rate }) => [
       ...[id, created, allowed.join(','), rate === undefined ? '-' : `${rate}/s`, name],
     ]);
     const lines = table(['ID', 'CREATED', 'SCOPES', 'RATE', 'NAME'], cells);
-    for (const line of lines) say(out, line);
+    for (const line of lines) writeLine(out, line);
   }
 }
 
 function listRevoked(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
   const rows = revokedKeys(store);
-  if (json) say(out, JSON.stringify({ rows }));
-  else if (rows.length === 0) say(err, 'No key has been revoked.');
+  if (json) writeLine(out, JSON.stringify({ rows }));
+  else if (rows.length === 0) writeLine(err, 'No key has been revoked.');
   else {
     const cells = rows.map(({ id, name, scopes: allowed, created, revoked, revoked_by: by }) => [
       ...[id, created, allowed.join(','), revoked, by, name],
     ]);
     const lines = table(['ID', 'CREATED', 'SCOPES', 'REVOKED', 'BY', 'NAME'], cells);
-    for (const line of lines) say(out, line);
+    for (const line of lines) writeLine(out, line);
   }
 }
 
@@ -129,8 +132,8 @@ async function revoke(
   { out, err }: Terminal,
 ): Promise<void> {
   await revokeKey(store, id, author);
-  if (json) say(out, JSON.stringify({ id, revoked: true }));
-  else say(err, `Key ${id} is revoked.`);
+  if (json) writeLine(out, JSON.stringify({ id, revoked: true }));
+  else writeLine(err, `Key ${id} is revoked.`);
 }
 
 function requireName(name: string): string {

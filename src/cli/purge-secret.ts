@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { newId, now } from '../model/clock.ts';
 import { purgeSecrets } from '../store/folder/purge.ts';
-import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { requireData } from '../data.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 
@@ -55,8 +55,8 @@ async function purge(options: PurgeOptions, terminal: Terminal): Promise<void> {
     ...{ folder, now, newId, dryRun, by: 'waymark purge-secret' },
     selects: (id) => all || ids.has(id),
   });
-  if (json) say(terminal.out, JSON.stringify({ folder, rows, seq: seq ?? null }));
-  else say(terminal.err, textOf(rows, { folder, dryRun, seq }));
+  if (json) writeLine(terminal.out, JSON.stringify({ folder, rows, seq: seq ?? null }));
+  else writeLine(terminal.err, textOf(rows, { folder, dryRun, seq }));
 }
 
 function textOf(

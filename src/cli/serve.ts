@@ -8,7 +8,13 @@ import { configInForce } from '../config/restart.ts';
 import { watchConfig } from '../config/watch.ts';
 import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
-import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
+import {
+  prepareData,
+  startServing,
+  startWaymark,
+  type RunningServer,
+  type Waymark,
+} from '../main.ts';
 import { stopGraceMs } from './limits.ts';
 import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
@@ -213,7 +219,7 @@ async function serveUntil(
   { store, leader }: { readonly store: Store; readonly leader: LeaderChannel },
 ): Promise<void> {
   const isPrimary = terminal.env.WAYMARK_WORKER === '1';
-  let running: Running | undefined = undefined;
+  let running: RunningServer | undefined = undefined;
   const metrics = new WorkerMetrics({ send: sendToLeader, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
     if (message.kind === 'reopen-logs') logs.reopen();
