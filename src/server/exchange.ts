@@ -18,11 +18,10 @@ import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
-import { sendInterim } from './h1/interim.ts';
+import { sendInterim } from './h1/node-http.ts';
 import { linger } from './h1/refusal.ts';
 import { contentBegun, send } from './send.ts';
-import type { Moment } from './prepared.ts';
-import type { Serving } from './serving.ts';
+import type { Moment, Serving } from './serving.ts';
 import { answerService } from './service.ts';
 import type { SharedLimits } from './shared-limits.ts';
 

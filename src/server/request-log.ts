@@ -4,22 +4,29 @@ import { refusedLineCharactersMax } from './limits.ts';
 import type { AccessEntry, AccessLog } from '../observability/access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import { StreamMessage } from './h2/stream-message.ts';
-import type { Moment } from './prepared.ts';
+import type { Moment } from './serving.ts';
 
-/** When a request came, and what held then. */
+/** When a request arrived, and the state of the site then. */
 export interface RequestStart {
   readonly startedMs: number;
   readonly moment: Moment;
 }
 
-/** What the access log says of an answer besides what it is. */
-type Noted = Pick<AccessEntry, 'address' | 'bytes'> & Partial<Pick<AccessEntry, 'keyId' | 'cut'>>;
+/** The request fields in the access log. */
+type LoggedFields = Pick<AccessEntry, 'host' | 'userAgent' | 'referer'>;
 
-/** What it says of the answer itself. */
-type Answered = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
+/** What the access log says of a request and how its answer was sent. */
+type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
+  Partial<Pick<AccessEntry, 'keyId' | 'cut'>> & {
+    /** Undefined where nothing has read them yet. */
+    readonly fields?: LoggedFields | undefined;
+  };
+
+/** What it says of the answer. */
+type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
 
 /** Where responses are recorded; `monotonicMs` measures durations. */
-interface Told {
+interface RequestLogParts {
   readonly access: AccessLog;
   readonly metrics: RequestMetrics;
   readonly monotonicMs: () => number;
@@ -27,23 +34,23 @@ interface Told {
 
 /** Records the responses of a port: in the metrics, and in the access log where that is on. */
 export class RequestLog {
-  readonly #told: Told;
+  readonly #parts: RequestLogParts;
 
-  constructor({ access, metrics, monotonicMs }: Told) {
-    this.#told = { access, metrics, monotonicMs };
+  constructor({ access, metrics, monotonicMs }: RequestLogParts) {
+    this.#parts = { access, metrics, monotonicMs };
   }
 
-  /** Tells of an answer that has gone out. */
-  note(
+  /** Records an answer that was sent. */
+  record(
     message: Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>,
     { startedMs, moment }: RequestStart,
-    { status, source, cache, failureId }: Answered,
-    { address, bytes, keyId, cut = false }: Noted,
+    { status, source, cache, failureId }: RecordedAnswer,
+    { address, bytes, keyId, cut = false, fields }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source, cache }, startedMs);
     if (!moment.serving.config.log.access) return;
-    const { host, userAgent, referer } = loggedFields(message);
-    this.#told.access.add({
+    const { host, userAgent, referer } = fields ?? loggedFields(message.rawHeaders);
+    this.#parts.access.add({
       address,
       method: message.method ?? '',
       target: message.url ?? '',
@@ -62,16 +69,16 @@ export class RequestLog {
     });
   }
 
-  /** Tells of a request that was not read, by what had come of its head. */
-  noteRefused(
+  /** Records the refusal of a request, of whose head only a part may have arrived. */
+  recordRefused(
     head: string,
     { startedMs, moment }: RequestStart,
     { status, failureId }: Pick<Reply, 'status' | 'failureId'>,
-    { address, bytes }: Noted,
+    { address, bytes }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source: 'none' }, startedMs);
     if (!moment.serving.config.log.access) return;
-    this.#told.access.add({
+    this.#parts.access.add({
       ...refusedHead(head),
       address,
       status,
@@ -84,27 +91,25 @@ export class RequestLog {
     });
   }
 
-  /** Counts an answer, and says how long it took in milliseconds. */
+  /** Counts an answer; returns how long it took, in milliseconds. */
   #count(
     { status, source, cache }: Pick<AccessEntry, 'status' | 'source' | 'cache'>,
     startedMs: number,
   ): number {
-    const durationMs = this.#told.monotonicMs() - startedMs;
-    this.#told.metrics.add(status, source, durationMs, cache);
+    const durationMs = this.#parts.monotonicMs() - startedMs;
+    this.#parts.metrics.add(status, source, durationMs, cache);
     return durationMs;
   }
 }
 
-/** The logged fields, without the object of all fields that a request may not have yet. */
-function loggedFields({
-  rawHeaders,
-}: Pick<IncomingMessage, 'rawHeaders'>): Pick<AccessEntry, 'host' | 'userAgent' | 'referer'> {
+/** Reads the logged fields alone, which costs less than an object of all fields. */
+function loggedFields(rawHeaders: readonly string[]): LoggedFields {
   let host: string | undefined;
   let userAgent: string | undefined;
   let referer: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
-    // Most fields differ in their length: no lower-case copy is made of them.
+    // The length rules out most fields, without a lower-case copy of each.
     if (name.length === 4) {
       if (name.toLowerCase() === 'host') host ??= rawHeaders[at + 1];
     } else if (name.length === 10) {

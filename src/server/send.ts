@@ -5,8 +5,7 @@ import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import type { Prepared, SendingResponse, Sent } from './http-message.ts';
 import { takeBuffers } from './h1/file-buffers.ts';
 import { StreamAnswer } from './h2/stream-answer.ts';
-import { NodeResponse } from './h1/node-http.ts';
-import { resetIfUnframed } from './h1/reset.ts';
+import { NodeResponse, resetIfUnframed } from './h1/node-http.ts';
 import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
 import { answerHeadHeldMs, preparedTextBytesMax } from './limits.ts';
 

@@ -1,3 +1,5 @@
+import { plainAddress } from '../http/forwarded.ts';
+import { cidrsContain, parseCidr } from '../model/cidr.ts';
 import { pageFields } from '../http/page-fields.ts';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
 import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
@@ -12,7 +14,6 @@ import { corsFields } from './cors.ts';
 import type { RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { contentFailure, operationFailure } from './failures.ts';
-import { isFromLoopback } from './loopback.ts';
 import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
@@ -159,4 +160,33 @@ function withFields(reply: Reply, fields: readonly string[]): Reply {
   const kept = withoutFields(reply.fields, ...names.filter((name) => name !== 'vary'));
   const added = withoutFields(fields, 'vary');
   return { ...reply, fields: [...(vary === undefined ? kept : withVary(kept, vary)), ...added] };
+}
+
+const loopback = ['127.0.0.0/8', '::1'].flatMap((text) => parseCidr(text) ?? []);
+/** Fields of a proxy: it may run on this machine, but its clients do not. */
+const proxyFields = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
+
+/** The Sec-Fetch-Site of a request that no page of another site has made (Fetch Metadata). */
+const ownSites: readonly (string | undefined)[] = [undefined, 'none', 'same-origin'];
+
+/**
+ * Whether a program on this machine sent a request for itself, rather than a proxy for its clients
+ * or a browser for a page of another site. Such a page can give the loopback a name of its own (DNS
+ * rebinding), so the host has to be a name of the loopback or that of `ownOrigin`, `public_url`.
+ */
+function isFromLoopback(
+  { socket }: RequestMessage,
+  { fields, target: { origin } }: Pick<IncomingRequest, 'fields' | 'target'>,
+  ownOrigin: string | undefined,
+): boolean {
+  if (!isLoopback(plainAddress(socket.remoteAddress ?? ''))) return false;
+  if (proxyFields.some((name) => fields[name] !== undefined)) return false;
+  if ((fields.origin ?? origin) !== origin) return false;
+  if (!ownSites.includes(fields['sec-fetch-site'])) return false;
+  const host = new URL(origin).hostname.replace(/^\[|\]$/g, '');
+  return host === 'localhost' || isLoopback(host) || origin === ownOrigin;
+}
+
+function isLoopback(address: string): boolean {
+  return cidrsContain(loopback, address);
 }

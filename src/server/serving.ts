@@ -36,3 +36,12 @@ export interface Serving {
   readonly metricsText: () => Promise<string>;
   readonly publicAnswers: PublicAnswers;
 }
+
+/** The state of the site when a request arrives. */
+export interface Moment {
+  readonly serving: Serving;
+  /** Seq of the newest change of the log. */
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
 import type { Corks } from '../../outbound/fast/corks.ts';
 import type { Connection } from '../h1/connection.ts';
-import { sendInterim } from '../h1/interim.ts';
+import { sendInterim } from '../h1/node-http.ts';
 import { goesInPieces } from '../h1/pieces.ts';
 import type { Prepared, SendingResponse, Sent } from '../http-message.ts';
 import { preparedTextBytesMax } from '../limits.ts';

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/request-scanner.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
+import { pipelinedRequestsMax } from './limits.ts';
 import { isNodeResponse } from './node-http.ts';
 import { tooLate } from './refusal.ts';
 
@@ -42,12 +43,12 @@ export class Connection {
   newest: Answering | undefined;
   /** The response that is being written, or was written last. */
   current: ResponseMessage | undefined;
-  /** Requests that arrived before the one ahead of them was answered. */
-  readonly waiting = new Set<(isOpen: boolean) => void>();
   reader: Reader = 'http';
-  /** Whether Node's server has read a request: before that, it bounds the time for one. */
-  hasParsed = false;
   readonly #parts: ConnectionParts;
+  /** Whether Node's server has read a request: before that, it bounds the time for one. */
+  #hasParsed = false;
+  /** Requests that arrived before the one ahead of them was answered. */
+  readonly #waiting = new Set<(isOpen: boolean) => void>();
   #scanner: RequestScanner | undefined;
   /** The listeners of Node's parser for data. */
   #parsers: readonly ((chunk: Buffer) => void)[] = [];
@@ -99,7 +100,7 @@ export class Connection {
   /** Whether a request that arrives now can be answered at once, with others behind it. */
   get isFree(): boolean {
     if (this.reader !== 'http' || !this.#isBetweenMessages) return false;
-    if (this.isParsed && !this.hasParsed) return false;
+    if (this.isParsed && !this.#hasParsed) return false;
     if (this.newest !== undefined) {
       const { shouldKeepAlive, writableFinished } = this.newest.response;
       if (!shouldKeepAlive || !writableFinished) return false;
@@ -144,12 +145,45 @@ export class Connection {
     return response;
   }
 
-  /** Whether a response of Node's is for a request that is parsed again, and not for a new one. */
-  takeParsedAgain(response: ResponseMessage): boolean {
-    if (this.#parsedAgain === undefined || !isNodeResponse(response)) return false;
+  /**
+   * Whether a request is to be answered now, or a promise of it; `too_many` if the client has sent
+   * too many requests ahead, false if this one gets no answer.
+   */
+  turn(
+    request: RequestMessage,
+    response: ResponseMessage,
+  ): boolean | Promise<boolean> | 'too_many' {
+    if (this.socket.destroyed) return false;
+    if (isNodeResponse(response)) {
+      this.#hasParsed = true;
+      if (this.#parsedAgain !== undefined) {
+        this.current = response;
+        this.#parsedAgain(response);
+        return false;
+      }
+    }
+    const before = this.newest?.response;
+    this.newest = { request, response };
+    // No listener is added for the end of a response as long as no request waits for it.
+    if (before?.writableFinished !== false) return this.#isNext(before, response);
+    if (this.#waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
+    return new Promise((resolve) => {
+      this.#waiting.add(resolve);
+      before.once('close', () => {
+        this.#waiting.delete(resolve);
+        resolve(this.#isNext(before, response));
+      });
+    });
+  }
+
+  /** Whether there is a response behind another one: there is none behind the last. */
+  #isNext(before: ResponseMessage | undefined, response: ResponseMessage): boolean {
+    if (this.socket.destroyed) return false;
+    if (before?.shouldKeepAlive === false) {
+      this.reader = 'nobody';
+      return false;
+    }
     this.current = response;
-    this.hasParsed = true;
-    this.#parsedAgain(response);
     return true;
   }
 
@@ -179,7 +213,7 @@ export class Connection {
   /** The connection has closed. */
   close(): void {
     clearTimeout(this.#headTimer);
-    for (const resolve of this.waiting) resolve(false);
+    for (const resolve of this.#waiting) resolve(false);
   }
 
   readonly #read = (chunk: Buffer): void => {

@@ -15,9 +15,7 @@ import { tcpBelow } from '../node-internals.ts';
 import { breakBody } from './body.ts';
 import { Connection, isArriving, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
-import { pipelinedRequestsMax } from './limits.ts';
-import { isNodeResponse } from './node-http.ts';
-import { resetIfUnframed } from './reset.ts';
+import { resetIfUnframed } from './node-http.ts';
 import type { Timeouts } from './timeouts.ts';
 
 /** One that answers HTTP/1.1, in the clear or over TLS. */
@@ -120,34 +118,18 @@ export class Connections {
   }
 
   /**
-   * Whether it is the turn of a request to be answered, that is, all before it on its connection
-   * are; a promise of it while it is not. False for one that will never be answered. A client that
-   * has asked for too much ahead loses its connection.
+   * Whether a request is to be answered now, since all before it on its connection are; a promise
+   * of it while that is not so. False if it gets no answer. A client that sends too many requests
+   * ahead loses its connection.
    */
   turn(request: RequestMessage, response: ResponseMessage): boolean | Promise<boolean> {
-    const { socket } = request;
-    const connection = this.#open.get(socket);
-    if (connection === undefined || socket.destroyed) return false;
-    if (connection.takeParsedAgain(response)) return false;
-    const { newest, waiting } = connection;
-    connection.newest = { request, response };
-    if (isNodeResponse(response)) connection.hasParsed = true;
-    // No listener is added for the end of a response as long as no request waits for it.
-    if (newest === undefined || newest.response.writableFinished) {
-      return goesOn(connection, newest?.response, response);
-    }
-    if (waiting.size + 2 > pipelinedRequestsMax) {
-      this.passed('pipelined', socket);
-      socket.destroy();
-      return false;
-    }
-    return new Promise((resolve) => {
-      waiting.add(resolve);
-      newest.response.once('close', () => {
-        waiting.delete(resolve);
-        resolve(goesOn(connection, newest.response, response));
-      });
-    });
+    const connection = this.#open.get(request.socket);
+    if (connection === undefined) return false;
+    const turn = connection.turn(request, response);
+    if (turn !== 'too_many') return turn;
+    this.passed('pipelined', request.socket);
+    request.socket.destroy();
+    return false;
   }
 
   /**
@@ -316,21 +298,6 @@ export class Connections {
 function optimise(socket: Socket): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, tcpKeepAliveMs);
-}
-
-/** Whether a request is looked at behind a response: none is behind the last one of all. */
-function goesOn(
-  connection: Connection,
-  before: ResponseMessage | undefined,
-  next: ResponseMessage,
-): boolean {
-  if (connection.socket.destroyed) return false;
-  if (before?.shouldKeepAlive === false) {
-    connection.reader = 'nobody';
-    return false;
-  }
-  connection.current = next;
-  return true;
 }
 
 /** The address at the other end of a connection; empty for a unix socket. */

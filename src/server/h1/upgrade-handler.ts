@@ -17,50 +17,50 @@ import type { Sockets } from '../websocket/socket.ts';
 import type { Tunnels } from './tunnels.ts';
 import { openWebsocket } from './upgrade.ts';
 
-/** What requests that would leave HTTP need of the port. */
-interface SwitchingParts {
+/** What the handler needs of the port. */
+interface UpgradeParts {
   readonly exchangeParts: ExchangeParts;
   readonly connections: Connections;
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
-  readonly answers: RequestLog;
-  readonly arrival: () => RequestStart;
+  readonly requestLog: RequestLog;
+  readonly start: () => RequestStart;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly isStopping: () => boolean;
 }
 
-/** A request that would leave HTTP, on its way. */
-interface Leaving {
+/** A request to upgrade. */
+interface Upgrade {
   readonly message: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly arrival: RequestStart;
+  readonly start: RequestStart;
 }
 
 /**
- * Answers requests that would leave HTTP, each when it is its turn: with a websocket of the
- * operations, with one that is passed on to a source, or with a refusal.
+ * Answers requests with an Upgrade, and CONNECT, each when it is its turn: with a websocket of the
+ * operations, with a websocket of a source, or with a refusal.
  */
 export class UpgradeHandler {
-  readonly #parts: SwitchingParts;
+  readonly #parts: UpgradeParts;
 
-  constructor(parts: SwitchingParts) {
+  constructor(parts: UpgradeParts) {
     this.#parts = parts;
   }
 
-  leave(message: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const leaving = { message, socket, head, arrival: this.#parts.arrival() };
+  handle(message: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const upgrade = { message, socket, head, start: this.#parts.start() };
     socket.on('error', () => socket.destroy());
     const owed = this.#parts.connections.lastAnswer(message.socket);
     if (owed === undefined) {
-      void this.#answer(leaving);
+      void this.#answer(upgrade);
       return;
     }
     const carriedOn = this.#carryOn(message.socket);
     owed.once('close', () => {
       carriedOn();
-      void this.#answer(leaving);
+      void this.#answer(upgrade);
     });
   }
 
@@ -85,15 +85,15 @@ export class UpgradeHandler {
     };
   }
 
-  async #answer(leaving: Leaving): Promise<void> {
-    const { exchangeParts, sockets, answers } = this.#parts;
-    const { message, socket, head, arrival } = leaving;
+  async #answer(upgrade: Upgrade): Promise<void> {
+    const { exchangeParts, sockets, requestLog } = this.#parts;
+    const { message, socket, head, start } = upgrade;
     if (!socket.writable) return;
-    const { serving } = arrival.moment;
+    const { serving } = start.moment;
     let address = peerAddress(message.socket);
     const refuse = (reply: Reply): void => {
       const bytes = writeAndClose(socket, reply, this.#parts.now());
-      answers.note(message, arrival, reply, { address, bytes });
+      requestLog.record(message, start, reply, { address, bytes });
     };
     try {
       this.#requireRunning();
@@ -103,12 +103,12 @@ export class UpgradeHandler {
       if (elsewhere !== undefined) {
         refuse(elsewhere);
       } else if (servicePath(incoming.target.path, serving.config.server.base) === undefined) {
-        const refusal = await this.#passOn(leaving, incoming);
+        const refusal = await this.#passOn(upgrade, incoming);
         if (refusal !== undefined) refuse(await gathered(refusal, socket));
       } else {
         const caller = openWebsocket(sockets, serving, { message, incoming, socket, head });
         const opened = { address, keyId: caller.keyId, bytes: 0 };
-        answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
+        requestLog.record(message, start, { status: 101, source: 'svc1' }, opened);
       }
     } catch (thrown) {
       const { failure, id } = loggedFailure(exchangeParts, thrown, address);
@@ -117,10 +117,10 @@ export class UpgradeHandler {
   }
 
   /** Has a source open the websocket; resolves to its answer where it does not. */
-  async #passOn(leaving: Leaving, incoming: IncomingRequest): Promise<Reply | undefined> {
-    const { tunnels, answers } = this.#parts;
-    const { message, socket, head, arrival } = leaving;
-    const { site, visitors } = arrival.moment.serving;
+  async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
+    const { tunnels, requestLog } = this.#parts;
+    const { message, socket, head, start } = upgrade;
+    const { site, visitors } = start.moment.serving;
     const gone = new AbortController();
     const abort = (): void => {
       gone.abort();
@@ -143,7 +143,12 @@ export class UpgradeHandler {
       if (gone.signal.aborted) return undefined;
       place.open(socket, head, opened);
       const { address } = incoming;
-      answers.note(message, arrival, { status: 101, source: opened.source }, { address, bytes: 0 });
+      requestLog.record(
+        message,
+        start,
+        { status: 101, source: opened.source },
+        { address, bytes: 0 },
+      );
       return undefined;
     } finally {
       socket.off('close', abort);

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import { noBody, type Reply } from '../../http/reply.ts';
+import { noBody, replyField, type Reply } from '../../http/reply.ts';
 import { isRead, type RequestTarget } from '../../http/request.ts';
 import { defaultPorts } from '../../model/authority.ts';
 import { Failure } from '../../model/failure.ts';
@@ -7,6 +7,7 @@ import { servicePath } from '../../model/path.ts';
 import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
 import type { RequestMessage } from '../http-message.ts';
+import { isSecure } from '../incoming-request.ts';
 
 /** The site over TLS. */
 interface SecureSite {
@@ -63,4 +64,14 @@ function secureOrigin(
   if (name === undefined)
     throw new Failure('forbidden', 'The server answers this request over https only.');
   return port === defaultPorts.https ? `https://${name}` : `https://${name}:${port}`;
+}
+
+/**
+ * Adds Strict-Transport-Security to an answer if the ini file has it: over TLS only (RFC 6797
+ * §7.2), and not if the answer already has the field.
+ */
+export function withHsts(reply: Reply, { hsts }: Config['tls'], message: RequestMessage): Reply {
+  if (hsts === undefined || !isSecure(message)) return reply;
+  if (replyField(reply, 'strict-transport-security') !== undefined) return reply;
+  return { ...reply, fields: [...reply.fields, 'Strict-Transport-Security', hsts] };
 }

@@ -1,0 +1,158 @@
+import { headerFieldsMax } from '../http/limits.ts';
+import { canonicalTarget } from '../http/target.ts';
+import type { Scheme } from '../model/authority.ts';
+import { Failure } from '../model/failure.ts';
+import type { RequestMessage } from './http-message.ts';
+
+/** The request fields that may choose between the prepared answers to one URL. */
+export const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const;
+/** One of them. */
+export type ChoosingField = (typeof choosingFields)[number];
+
+/** The values of the fields that matter to a prepared answer, or to the log. */
+export type PreparableHead = {
+  readonly host: string;
+  readonly ifNoneMatch: string | undefined;
+  readonly hasCacheControl: boolean;
+  readonly userAgent: string;
+  readonly referer: string;
+} & Readonly<Record<ChoosingField, string>>;
+
+/** An ordinary GET, to which an answer may be prepared. */
+export interface PreparableRequest {
+  readonly head: PreparableHead;
+  /** Its canonical URL. */
+  readonly key: string;
+}
+
+/** What a field does to the answer; `ignored` ones do nothing. */
+type Role =
+  | ChoosingField
+  | 'host'
+  | 'if-none-match'
+  | 'if-modified-since'
+  | 'cache-control'
+  | 'user-agent'
+  | 'referer'
+  | 'ignored';
+
+const roles: ReadonlyMap<string, Role> = rolesByName({
+  host: ['Host'],
+  'if-none-match': ['If-None-Match'],
+  'if-modified-since': ['If-Modified-Since'],
+  accept: ['Accept'],
+  'accept-encoding': ['Accept-Encoding'],
+  'accept-language': ['Accept-Language'],
+  'cache-control': ['Cache-Control'],
+  'user-agent': ['User-Agent'],
+  referer: ['Referer'],
+  ignored: (
+    'Connection Keep-Alive Cookie Pragma Priority DNT Origin ' +
+    'Upgrade-Insecure-Requests Sec-Fetch-Dest Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
+    'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Sec-CH-UA-Form-Factors Save-Data'
+  ).split(' '),
+});
+
+/**
+ * Reads a request for the lookup of a prepared answer. Undefined for one that has no prepared
+ * answer, or is not valid: `parseRequest` says why.
+ */
+export function preparableRequest(
+  message: Pick<RequestMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersionMinor'>,
+  scheme: Scheme,
+): PreparableRequest | undefined {
+  const { method, url = '', httpVersionMinor, rawHeaders } = message;
+  if (method !== 'GET' || httpVersionMinor !== 1 || !url.startsWith('/')) return undefined;
+  if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
+  const head = readHead(rawHeaders);
+  if (head === undefined) return undefined;
+  const key = keyOf({ method, target: url }, { scheme, host: head.host });
+  return key === undefined ? undefined : { head, key };
+}
+
+/** The parts of a canonical URL, none of which contains a line end. */
+function keyOf(...target: Parameters<typeof canonicalTarget>): string | undefined {
+  try {
+    const { origin, path, query } = canonicalTarget(...target);
+    return `${origin}\n${path}\n${query}`;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+function rolesByName(names: Readonly<Record<Role, readonly string[]>>): ReadonlyMap<string, Role> {
+  const entries = Object.entries(names) as [Role, readonly string[]][];
+  return new Map(
+    entries.flatMap(([role, spellings]) =>
+      spellings.flatMap((name) => [[name, role] as const, [name.toLowerCase(), role] as const]),
+    ),
+  );
+}
+
+/**
+ * Reads the fields of an ordinary GET. Undefined if one of them has no role, or comes twice where
+ * that matters. No field with a role is about framing, and a parser has checked all values.
+ */
+function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
+  let host: string | undefined;
+  let ifNoneMatch: string | undefined;
+  let userAgent: string | undefined;
+  let referer: string | undefined;
+  let [hasDate, hasCacheControl] = [false, false];
+  let [accept, encoding, language] = ['', '', ''];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const value = rawHeaders[at + 1] ?? '';
+    switch (roles.get(rawHeaders[at] ?? '')) {
+      case 'ignored':
+        break;
+      case 'host':
+        if (host !== undefined) return undefined;
+        host = value;
+        break;
+      // An empty field is not an absent one.
+      case 'accept':
+        if (accept !== '' || value === '') return undefined;
+        accept = value;
+        break;
+      case 'accept-encoding':
+        if (encoding !== '' || value === '') return undefined;
+        encoding = value;
+        break;
+      case 'accept-language':
+        if (language !== '' || value === '') return undefined;
+        language = value;
+        break;
+      case 'if-none-match':
+        if (ifNoneMatch !== undefined) return undefined;
+        ifNoneMatch = value;
+        break;
+      case 'if-modified-since':
+        hasDate = true;
+        break;
+      case 'cache-control':
+        hasCacheControl = true;
+        break;
+      case 'user-agent':
+        userAgent ??= value;
+        break;
+      case 'referer':
+        referer ??= value;
+        break;
+      case undefined:
+        return undefined;
+    }
+  }
+  // A date does not count beside an entity tag (RFC 9110 §13.1.3).
+  if (host === undefined || (hasDate && ifNoneMatch === undefined)) return undefined;
+  return {
+    host,
+    ifNoneMatch,
+    hasCacheControl,
+    userAgent: userAgent ?? '',
+    referer: referer ?? '',
+    accept,
+    'accept-encoding': encoding,
+    'accept-language': language,
+  };
+}

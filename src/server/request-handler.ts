@@ -1,0 +1,132 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Failure } from '../model/failure.ts';
+import { Exchange, type ExchangeParts } from './exchange.ts';
+import { contentFailure, loggedFailure } from './failures.ts';
+import { isWhole } from './h1/body.ts';
+import { peerAddress } from './h1/connections.ts';
+import { writeAndClose } from './h1/refusal.ts';
+import type { Prepared, RequestMessage, SendingResponse } from './http-message.ts';
+import { schemeOf } from './incoming-request.ts';
+import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
+import type { PreparedReplies } from './prepared.ts';
+import type { RequestLog, RequestStart } from './request-log.ts';
+import { sendPrepared } from './send.ts';
+import type { Serving } from './serving.ts';
+import { withHsts } from './tls/redirect.ts';
+
+/** A response of Node's, or one that sends a reply in its own way. */
+export type Response = ServerResponse | SendingResponse;
+
+/** What the handler needs of its surroundings; `monotonicMs` measures durations. */
+interface HandlerParts extends ExchangeParts {
+  readonly serving: () => Serving;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly monotonicMs: () => number;
+  readonly requestLog: RequestLog;
+  readonly isStopping: () => boolean;
+}
+
+/** For answers that hold no content. */
+const nothingHeld = (): void => undefined;
+
+/** Answers the requests of a port: with a prepared answer, or with a new one of the site or API. */
+export class RequestHandler {
+  readonly #parts: HandlerParts;
+
+  constructor(parts: HandlerParts) {
+    this.#parts = parts;
+  }
+
+  /** What holds when a request arrives. */
+  start(): RequestStart {
+    const { serving: currentServing, now, monotonicMs } = this.#parts;
+    const serving = currentServing();
+    serving.refresh();
+    const moment = { serving, seq: serving.seq(), nowMs: now() };
+    return { startedMs: monotonicMs(), moment };
+  }
+
+  /** Answers a request. It throws nothing. */
+  handle(message: RequestMessage, response: Response, prepared: PreparedReplies): void {
+    const { isStopping, requestLog } = this.#parts;
+    if (isStopping()) response.shouldKeepAlive = false;
+    const start = this.start();
+    const { nowMs } = start.moment;
+    const request = isWhole(message) ? preparableRequest(message, schemeOf(message)) : undefined;
+    const known = request && prepared.find(request, start.moment);
+    const free = known && this.#hold(known, message.socket);
+    if (request === undefined || known === undefined || free === undefined) {
+      this.#answer({ message, response, start, request, prepared });
+      return;
+    }
+    if (free !== nothingHeld) response.once('close', free);
+    sendPrepared(response, known, nowMs);
+    const { bytes } = known;
+    const logged = { address: peerAddress(message.socket), bytes, fields: request.head };
+    requestLog.record(message, start, known, logged);
+  }
+
+  /** Refuses a request that could not be read; `head` is what has arrived of its head. */
+  refuse(socket: Duplex, thrown: Failure, head: string): void {
+    const { requestLog, now } = this.#parts;
+    const address = peerAddress(socket);
+    const { failure, id } = loggedFailure(this.#parts, thrown, address);
+    const reply = contentFailure(failure, id, undefined);
+    const bytes = writeAndClose(socket, reply, now());
+    requestLog.recordRefused(head, this.start(), reply, { address, bytes });
+  }
+
+  /**
+   * Counts the content of a prepared answer as unread until the returned function is called;
+   * undefined where that is too much: then the request is refused as any other.
+   */
+  #hold({ content }: Prepared, socket: Socket): (() => void) | undefined {
+    if (typeof content !== 'object') return nothingHeld;
+    const holder = { keyId: undefined, address: peerAddress(socket) };
+    try {
+      return this.#parts.shared.unread.hold(holder, [content]);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Makes a new answer to a request, and prepares it for others where it may. */
+  #answer({
+    message,
+    response,
+    start,
+    request,
+    prepared,
+  }: {
+    readonly message: RequestMessage;
+    readonly response: Response;
+    readonly start: RequestStart;
+    readonly request: PreparableRequest | undefined;
+    readonly prepared: PreparedReplies;
+  }): void {
+    const { log, newId, requestLog } = this.#parts;
+    const { moment } = start;
+    const exchange = new Exchange(this.#parts, moment, message, response);
+    const answer = async (): Promise<void> => {
+      const reply = withHsts(await exchange.reply(), moment.serving.config.tls, message);
+      if (request !== undefined) prepared.keep(request, moment, reply);
+      const { cut, bytes } = await exchange.send(reply);
+      const { address, caller } = exchange;
+      const fields = request?.head;
+      requestLog.record(message, start, reply, {
+        address,
+        keyId: caller?.keyId,
+        bytes,
+        cut,
+        fields,
+      });
+    };
+    answer().catch((error: unknown) => {
+      log.error({ err: error, id: newId() }, 'an answer failed');
+      response.destroy();
+    });
+  }
+}
