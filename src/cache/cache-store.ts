@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from '../model/cache-admin.ts';
 import { singleMetric, type Metric } from '../observability/metrics.ts';
-import type { AnswerCache, NewContent } from './storage/cache.ts';
+import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
 import type { UrlRecord } from './storage/record.ts';
 import { byClock, wasSet, type ClockReading } from './freshness.ts';
 import {
@@ -92,7 +92,7 @@ export function createCacheStore({
   isShared,
   report,
 }: {
-  readonly cache: AnswerCache<StoredResponse>;
+  readonly cache: ResponseStorage<StoredResponse>;
   readonly readClock: () => ClockReading;
   readonly isShared: boolean;
   readonly report: (error: unknown) => void;
@@ -102,7 +102,7 @@ export function createCacheStore({
 
 class DiskCacheStore implements CacheStore {
   readonly isShared: boolean;
-  readonly #cache: AnswerCache<StoredResponse>;
+  readonly #cache: ResponseStorage<StoredResponse>;
   readonly #readClock: () => ClockReading;
   /** The reading after the last change of the clock. Ages in memory are relative to it. */
   #clock: ClockReading;
@@ -117,7 +117,7 @@ class DiskCacheStore implements CacheStore {
   });
 
   constructor(
-    cache: AnswerCache<StoredResponse>,
+    cache: ResponseStorage<StoredResponse>,
     readClock: () => ClockReading,
     isShared: boolean,
     report: (error: unknown) => void,
@@ -263,9 +263,9 @@ class DiskCacheStore implements CacheStore {
   metrics(): readonly Metric[] {
     const { answers, bytes } = this.counts();
     return [
-      singleMetric('gauge', 'waymark_cache_answers', { help: 'Kept answers.', value: answers }),
+      singleMetric('gauge', 'waymark_cache_answers', { help: 'Stored responses.', value: answers }),
       singleMetric('gauge', 'waymark_cache_bytes', {
-        help: 'What kept answers take.',
+        help: 'Disk space of the stored responses.',
         value: bytes,
       }),
     ];

@@ -1,6 +1,6 @@
 import { cacheHeldFileBytesMax } from './limits.ts';
 import { unpooled } from '../model/unpooled.ts';
-import type { AnswerCache, NewContent } from './storage/cache.ts';
+import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
 import type { Row } from './storage/record.ts';
 import { readBytes } from '../http/file-source.ts';
 import type { StoredResponse } from './cached-response.ts';
@@ -9,7 +9,7 @@ import { contentFile, type ContentFile } from './content-file.ts';
 
 /** What the content store needs. */
 interface ContentStoreParts {
-  readonly cache: AnswerCache<StoredResponse>;
+  readonly cache: ResponseStorage<StoredResponse>;
   /** Called with a response whose content is corrupt. */
   readonly broken: (answer: StoredResponse) => void;
   readonly report: (error: unknown) => void;

@@ -6,8 +6,8 @@ import { createLruCache } from '../model/lru-cache.ts';
 import { directivesKnownCharactersMax, directivesKnownMax } from './limits.ts';
 
 /**
- * Cache directives (RFC 9111 §5.2) by lower-case name: `true` for one without an argument, its text
- * unquoted, or undefined for an argument that cannot be read.
+ * Cache directives (RFC 9111 §5.2) by lower-case name. The value is the argument without quotes,
+ * `true` without an argument, or undefined for an invalid argument.
  */
 export type Directives = ReadonlyMap<string, string | true | undefined>;
 
@@ -16,13 +16,13 @@ const directive = new RegExp(
   's',
 );
 
-/** Past 2^31 seconds a number stands for a very long time (RFC 9111 §1.2.2). */
+/** Longer times count as this one (RFC 9111 §1.2.2). */
 const longestSeconds = 2 ** 31;
 
 const none: Directives = new Map();
 
 /**
- * Reads a Cache-Control field (RFC 9111 §5.2). The first of repeated directives counts (§4.2.1);
+ * Parses a Cache-Control field (RFC 9111 §5.2). The first of repeated directives counts (§4.2.1);
  * invalid elements are ignored.
  */
 export function parseDirectives(field: string | undefined): Directives {
@@ -54,8 +54,8 @@ function readDirectives(field: string): Directives {
 }
 
 /**
- * A directive's argument in seconds (RFC 9111 §1.2.2): undefined where the directive is absent, 0
- * where its argument is invalid, so that it makes nothing fresh (§4.2.1).
+ * A directive's argument in seconds (RFC 9111 §1.2.2): undefined if the directive is absent, 0 if
+ * its argument is invalid, so that the response is stale (§4.2.1).
  */
 export function secondsOf(directives: Directives, name: string): number | undefined {
   if (!directives.has(name)) return undefined;
@@ -65,9 +65,8 @@ export function secondsOf(directives: Directives, name: string): number | undefi
 }
 
 /**
- * The fields that a `no-cache` or `private` is about (RFC 9111 §5.2.2.4, §5.2.2.7), by lower-case
- * name: none where it is absent, `all` where it names none that can be read and so is about the
- * whole answer.
+ * The lower-case names of the fields that a `no-cache` or `private` restricts (RFC 9111 §5.2.2.4,
+ * §5.2.2.7). `all` if it restricts the whole response: it names no field, or an invalid one.
  */
 export function fieldsOf(
   directives: Directives,
@@ -89,13 +88,13 @@ const targets = ['cdn-cache-control'] as const;
 /** The directives that apply to this cache. */
 interface GoverningDirectives {
   readonly directives: Directives;
-  /** Whether they come from a targeted field, which overrides Cache-Control and Expires. */
+  /** Whether they are from a targeted field, which overrides Cache-Control and Expires. */
   readonly isTargeted: boolean;
 }
 
 /**
- * The directives of an answer for a shared cache: those of the first targeted field that can be
- * read and is not empty (RFC 9213 §2.2), else those of Cache-Control.
+ * The directives of a response for a shared cache: those of the first targeted field that is valid
+ * and not empty (RFC 9213 §2.2), else those of Cache-Control.
  */
 export function governingDirectives(fields: FieldList): GoverningDirectives {
   for (const target of targets) {
@@ -109,8 +108,8 @@ export function governingDirectives(fields: FieldList): GoverningDirectives {
 }
 
 /**
- * A targeted field as a Dictionary of Structured Fields (RFC 9213 §2.1): undefined where it is
- * none. An argument of a type that its directive cannot have counts as one that cannot be read.
+ * Parses a targeted field as a Dictionary of Structured Fields (RFC 9213 §2.1): undefined if it is
+ * not one. An argument of the wrong type counts as invalid.
  */
 function parseTargeted(field: string): Directives | undefined {
   const directives = new Map<string, string | true | undefined>();

@@ -9,21 +9,27 @@ export function explainCached(
   explained: ExpectedReply,
   { directives, nowMs }: { readonly directives: RequestDirectives; readonly nowMs: number },
 ): ExpectedReply {
-  if (cached === undefined) return withNote(explained, 'The cache has no answer for this request.');
+  if (cached === undefined)
+    return withNote(explained, 'The cache has no response to this request.');
   const { freshness, shownStatus: status } = cached.answer;
   const age = seconds(ageMs(freshness, nowMs));
   const remaining = remainingMs(freshness, nowMs);
   switch (reuseOf(freshness, directives, nowMs)) {
     case 'fresh':
-      return { status, notes: [`The cache has it: ${age} old, for ${seconds(remaining)} more.`] };
+      return {
+        status,
+        notes: [`The cache has a response, ${age} old and fresh for ${seconds(remaining)} more.`],
+      };
     case 'stale':
     case 'while_revalidating':
       return {
         status,
-        notes: [`The cache has it, ${seconds(-remaining)} stale; the source is asked meanwhile.`],
+        notes: [
+          `The cache has a response, ${seconds(-remaining)} stale; it validates it meanwhile.`,
+        ],
       };
     case 'validate':
-      return withNote(explained, `The cache has it, ${age} old; the source is asked first.`);
+      return withNote(explained, `The cache has a response, ${age} old; it validates it first.`);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { CacheListPage, CacheListRow } from '../model/cache-admin.ts';
 import { replyField } from '../http/reply.ts';
-import type { ListedUrl } from './storage/cache.ts';
+import type { ListedUrl } from './storage/response-storage.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { ageMs, byClock, remainingMs, type ClockReading } from './freshness.ts';
 

@@ -44,7 +44,7 @@ export function openCacheStore(
     report(error) {
       if (now() - reportedMs < cacheReportMs) return;
       reportedMs = now();
-      log.warn({ err: error }, 'Fetched answers cannot be kept: the cache cannot be written.');
+      log.warn({ err: error }, 'Cannot store fetched responses: writing to the cache failed.');
     },
   });
 }

@@ -6,7 +6,7 @@ import {
   arrivingLagBytesMax,
   arrivingScarceBytesMax,
 } from './limits.ts';
-import type { NewContent } from './storage/cache.ts';
+import type { NewContent } from './storage/response-storage.ts';
 import { BodyFile, type BodyFilePlace } from './body-file.ts';
 import { SharedBodyReader, type ReadableBody } from './body-reader.ts';
 import { BodyBuffer } from './body-buffer.ts';

@@ -47,8 +47,7 @@ export function refusalToStore(
 }
 
 /**
- * The reason for a response to a request with credentials. Such a response says nothing about what
- * other clients get.
+ * The reason for a response to a request with credentials. Other clients may get another response.
  */
 export const credentialsRefusal = 'credentials';
 

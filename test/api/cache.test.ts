@@ -127,13 +127,13 @@ test('the access log, explain and the metrics report the use of the cache', asyn
   };
   const [unknown, before] = await explain();
   assert.equal(unknown, null);
-  assert.match(before, /The cache has no answer/);
+  assert.match(before, /The cache has no response/);
   await ask('/a/x');
   await kept(site, 1);
   await ask('/a/x');
   const [status, after] = await explain();
   assert.equal(status, 200);
-  assert.match(after, /^The cache has it: \d s old, for 3[56]\d\d s more\.$/);
+  assert.match(after, /^The cache has a response, \d s old and fresh for 3[56]\d\d s more\.$/);
   const logged = site.logged();
   assert.match(logged, new RegExp(`rule:${rules[0] ?? ''} \\(miss\\)`));
   assert.match(logged, new RegExp(`rule:${rules[0] ?? ''} \\(hit\\)`));

@@ -7,13 +7,13 @@ import { requestDirectives } from '../../src/cache/directives.ts';
 
 suite('an explanation says what the cache does with a request', () => {
   const cases: readonly (readonly [string, number, string])[] = [
-    ['max-age=10', 4, 'The cache has it: 4 s old, for 6 s more.'],
+    ['max-age=10', 4, 'The cache has a response, 4 s old and fresh for 6 s more.'],
     [
       'max-age=10, stale-while-revalidate=9',
       12,
-      'The cache has it, 2 s stale; the source is asked meanwhile.',
+      'The cache has a response, 2 s stale; it validates it meanwhile.',
     ],
-    ['max-age=10', 12, 'The cache has it, 12 s old; the source is asked first.'],
+    ['max-age=10', 12, 'The cache has a response, 12 s old; it validates it first.'],
   ];
   for (const [cacheControl, ageSeconds, note] of cases) {
     test(`${cacheControl} after ${ageSeconds} s: ${note}`, () => {

@@ -6,29 +6,29 @@ import { inspectDataFile, prepareFolder, errorReason } from '../../store/folder/
 import { silenceDiskFullErrors } from '../../store/folder/full-disk.ts';
 import { contentFolder, createContentFiles } from './files.ts';
 
-/** Version of the layout below: what another one has written is thrown away. */
+/** The version of the layout below. A cache of another version is deleted. */
 const schemaVersion = '2';
 
-/** The databases of the cache; keys are ordered as their texts and numbers are. */
+/** The databases of the cache. Their keys are ordered as texts and numbers. */
 export interface CacheDatabases {
   readonly environment: RootDatabase;
   /** `epoch`, `version`, `bytes`, `answers`: numbers, see their uses. */
   readonly meta: Database<string, string>;
   /** Key of a URL → record, see record.ts. */
   readonly urls: Database<Buffer, string>;
-  /** Id of an answer → its content, where that is not in a file. */
+  /** Id of a response → its content, if that is not in a file. */
   readonly content: Database<Buffer, string>;
-  /** Id of an answer whose content is in a file → nothing. */
+  /** Id of a response whose content is in a file → nothing. */
   readonly files: Database<string, string>;
-  /** Seconds of its last use and id of an answer → key of its URL. */
+  /** Time of the last use in seconds, and id of a response → key of its URL. */
   readonly recency: Database<string, [number, string]>;
-  /** Id of a page rule and key of a URL that it has answers for → nothing. */
+  /** Id of a page rule, and key of a URL that it has responses for → nothing. */
   readonly rules: Database<string, [string, string]>;
-  /** Epoch → purge that began it. */
+  /** Epoch → the purge that began it. */
   readonly journal: Database<string, number>;
 }
 
-/** As those of the log's environment, see there, but for the syncing. */
+/** The options of the log's environment, explained there, but without syncing. */
 const environmentOptions = {
   noSubdir: false,
   maxDbs: 16,
@@ -40,13 +40,13 @@ const environmentOptions = {
   encoding: 'string',
 } as const;
 
-/** Name of the file that says in which run of the machine the cache was written, and its end. */
+/** Records in which run of the machine the cache was open, and whether it was closed. */
 const markFile = 'run';
 
 /**
- * Opens the databases of a cache folder, which several processes may have open at once. Nothing is
- * flushed to the disk before the system does so by itself: what the end of a process leaves behind
- * is whole, what the end of the machine does may not be, see prepareCacheFolder.
+ * Opens the databases of a cache folder; several processes may do so at the same time. Only the
+ * system decides when data reaches the disk: the cache stays whole when a process ends at any
+ * moment, but not when the machine does (see prepareCacheFolder).
  */
 export function openCacheDatabases(folder: string): CacheDatabases {
   silenceDiskFullErrors();
@@ -64,9 +64,9 @@ export function openCacheDatabases(folder: string): CacheDatabases {
 }
 
 /**
- * Makes a cache folder ready to be opened: what was left there by another version, or by a run of
- * the machine that ended without the cache being closed, is thrown away, as is what is damaged. No
- * process may have it open. Rejects with `unavailable` where it cannot be written.
+ * Prepares a cache folder: empties it if another version wrote it, if the machine ended while it
+ * was open, or if it is damaged. No process may have it open. Rejects with `unavailable` if it is
+ * not writable.
  */
 async function prepareCacheFolder(folder: string): Promise<void> {
   await prepareFolder(folder);
@@ -87,17 +87,17 @@ async function prepareCacheFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes what is in a folder, and not the folder: it may be the root of a file system. */
+/** Empties a folder. Keeps the folder itself, which may be the root of a file system. */
 async function emptyFolder(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
-    // ext4 has a folder at the root of each file system, which it makes again itself.
+    // ext4 creates this folder at the root of each file system.
     if (name !== 'lost+found') await rm(join(folder, name), { recursive: true, force: true });
   }
 }
 
 /**
- * Notes whether the cache in a folder was closed in good order: over what was noted before, of the
- * same length, so that it takes no room on a full disk.
+ * Records whether the cache is open or was closed properly. Overwrites text of the same length,
+ * which works on a full disk, too.
  */
 async function markCacheFolder(folder: string, end: 'open' | 'closed'): Promise<void> {
   const text = `${schemaVersion} ${await thisRun()} ${end.padEnd('closed'.length)}\n`;
@@ -118,7 +118,7 @@ function isWhole(folder: string): Promise<boolean> {
   );
 }
 
-/** What tells this run of the machine from another one, where the system says it (Linux). */
+/** Identifies this run of the machine (on Linux). */
 function thisRun(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (id) => id.trim(),
@@ -127,8 +127,8 @@ function thisRun(): Promise<string> {
 }
 
 /**
- * Makes the folder ready before any process opens the cache in it: sound, and without files that
- * nothing refers to. Rejects with `unavailable` where it cannot be written.
+ * Prepares a cache folder before any process opens it, and deletes files that no response refers
+ * to. Rejects with `unavailable` if it is not writable.
  */
 export async function prepareCache(folder: string): Promise<void> {
   await prepareCacheFolder(folder);
@@ -143,8 +143,8 @@ export async function prepareCache(folder: string): Promise<void> {
 }
 
 /**
- * Notes that no process has the cache in a folder open any more, and that it is whole. Where that
- * cannot be noted, what is in it is not believed after the next start of the machine.
+ * Records that all processes have closed the cache. If that cannot be recorded, the cache is emptied
+ * after the next start of the machine.
  */
 export async function settleCache(folder: string): Promise<void> {
   await markCacheFolder(folder, 'closed').catch(() => undefined);

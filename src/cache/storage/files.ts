@@ -2,23 +2,23 @@ import { openSync } from 'node:fs';
 import { mkdir, open, readdir, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Name of the folder in the cache's own that content is in. */
+/** The name of the folder of content files in the cache folder. */
 export const contentFolder = 'content';
 
-/** Content of answers in files of its own, each under the id of its answer. */
+/** The content files of responses, named by their ids. */
 export interface ContentFiles {
   write(id: string, content: Buffer): Promise<void>;
-  /** Makes a file that content is written to as it comes; it is kept once its answer is. */
+  /** Creates a file for content that is still arriving. */
   create(id: string): Promise<FileHandle>;
-  /** Opens a file to read: a descriptor, undefined where it is not there. */
+  /** Opens a file for reading: a descriptor, or undefined if it does not exist. */
   open(id: string): number | undefined;
-  /** Removes files, as far as they are there. */
+  /** Deletes files; ignores those that do not exist. */
   remove(ids: readonly string[]): Promise<void>;
-  /** All ids that there is a file of. */
+  /** The ids of all files. */
   list(): Promise<readonly string[]>;
 }
 
-/** Content in the files of a folder, spread over folders by the ends of their ids. */
+/** Content files in subfolders named by the last two characters of their ids. */
 export function createContentFiles(folder: string): ContentFiles {
   const folderOf = (id: string): string => join(folder, id.slice(-2));
   const pathOf = (id: string): string => join(folderOf(id), id);
@@ -40,7 +40,7 @@ export function createContentFiles(folder: string): ContentFiles {
       try {
         await writeFile(handle, content);
       } catch (error) {
-        // What is there of it would be of nobody's budget.
+        // The capacity would not count an incomplete file.
         await rm(pathOf(id), { force: true });
         throw error;
       } finally {

@@ -5,8 +5,14 @@ import { cacheTouchedSeconds } from '../limits.ts';
 import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
 import type { CacheCounts, CachePurge } from '../../model/cache-admin.ts';
 import { writeErrorOf } from '../../store/folder/full-disk.ts';
-import { Ledger, sizeOf, type Work } from './budget.ts';
-import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
+import { RecordStore, sizeOf, type TransactionTotals } from './record-store.ts';
+import type {
+  ResponseStorage,
+  CacheChange,
+  ListQuery,
+  ListedUrl,
+  NewContent,
+} from './response-storage.ts';
 import { openCacheDatabases, type CacheDatabases } from './environment.ts';
 import { contentFolder, createContentFiles, type ContentFiles } from './files.ts';
 import {
@@ -23,33 +29,33 @@ import {
   type UrlRecord,
 } from './record.ts';
 
-/** What a cache stands on; `now` gives milliseconds since 1970. */
+/** The settings of a cache; `now` gives milliseconds since 1970. */
 interface CacheParts {
-  /** Absolute path of a folder that prepareCache has made ready. */
+  /** Absolute path of a folder that prepareCache has prepared. */
   readonly folder: string;
   readonly bytesMax: number;
   readonly now: () => number;
 }
 
-/** Opens the cache of a folder. Throws what lmdb throws. */
-export function openCache<T extends CacheEntry>(parts: CacheParts): AnswerCache<T> {
+/** Opens the cache of a folder. Throws the errors of lmdb. */
+export function openCache<T extends CacheEntry>(parts: CacheParts): ResponseStorage<T> {
   return new FolderCache<T>(parts);
 }
 
-class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
+class FolderCache<T extends CacheEntry> implements ResponseStorage<T> {
   readonly #databases: CacheDatabases;
-  readonly #ledger: Ledger<T>;
+  readonly #records: RecordStore<T>;
   readonly #files: ContentFiles;
   readonly #now: () => number;
   readonly #touching: NodeJS.Timeout;
   #bytesMax: number;
-  /** Answers that were used of late, by their id: the URL of each. */
+  /** The URLs of responses whose use is not recorded yet, by id. */
   readonly #touched = new Map<string, string>();
   #closing: Promise<void> | undefined;
 
   constructor({ folder, bytesMax, now }: CacheParts) {
     this.#databases = openCacheDatabases(folder);
-    this.#ledger = new Ledger(this.#databases);
+    this.#records = new RecordStore(this.#databases);
     this.#files = createContentFiles(join(folder, contentFolder));
     this.#bytesMax = bytesMax;
     this.#now = now;
@@ -69,7 +75,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
   }
 
   read(url: string): UrlRecord<T> {
-    return this.#ledger.read(urlKey(url));
+    return this.#records.read(urlKey(url));
   }
 
   content({ entry, crc }: Row<T>): Buffer | undefined {
@@ -111,22 +117,22 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     const isFile = await this.#placeContent(added);
     const key = urlKey(url);
     let after = undefined as UrlRecord<T> | undefined;
-    const written = this.#write((work) => {
+    const written = this.#write((totals) => {
       if (isPurgedSince(this.#databases, since, { url, rule })) return;
-      const before = this.#ledger.read(key);
+      const before = this.#records.read(key);
       const used = Math.floor(this.#now() / 1000);
       const rows = decide(before.rows.map(({ entry }) => entry)).map((entry): Row<T> => {
         const row = before.rows.find((one) => one.entry.id === entry.id);
         if (row !== undefined) return { ...row, entry, size: sizeOf(entry) };
         return { entry, used, size: sizeOf(entry), crc: crcOf(added?.content), isFile };
       });
-      after = this.#ledger.write(key, before, rows, work);
+      after = this.#records.write(key, before, rows, totals);
       if (added?.content.kind === 'bytes' && !isFile) {
         this.#databases.content.putSync(added.id, added.content.bytes);
       }
-      if (!this.#ledger.isOver(this.#bytesMax, work)) return;
+      if (!this.#records.exceeds(this.#bytesMax, totals)) return;
       this.#noteUses();
-      this.#ledger.keepWithin(this.#bytesMax, work);
+      this.#records.evict(this.#bytesMax, totals);
     });
     let kept = undefined as UrlRecord<T> | undefined;
     try {
@@ -143,23 +149,23 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     let from = '' as string | undefined;
     while (from !== undefined) {
       const start: string = from;
-      await this.#write((work) => {
+      await this.#write((totals) => {
         if (start === '') beginEpoch(this.#databases, purge);
         const keys = this.#keysOf(purge, start);
         from = keys.length < purgeSliceUrls ? undefined : keys.at(-1);
         for (const key of keys) {
-          const before = this.#ledger.read(key);
+          const before = this.#records.read(key);
           const rows = before.rows.filter(({ entry }) => !isSelected(purge, entry));
           if (rows.length === before.rows.length) continue;
           urls += 1;
-          this.#ledger.write(key, before, rows, work);
+          this.#records.write(key, before, rows, totals);
         }
       });
     }
     return urls;
   }
 
-  *list({ prefix, rule, after }: ListAsked): Iterable<ListedUrl<T>> {
+  *list({ prefix, rule, after }: ListQuery): Iterable<ListedUrl<T>> {
     const start = after === undefined ? prefixKey(prefix) : urlKey(after);
     const end = endOf(prefixKey(prefix));
     const { urls, rules } = this.#databases;
@@ -168,7 +174,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
         ? urls.getKeys({ start, end })
         : rules.getKeys({ start: [rule, start], end: [rule, end] }).map(([, key]) => key);
     for (const key of keys) {
-      const { rows } = this.#ledger.read(key);
+      const { rows } = this.#records.read(key);
       const url = rows[0]?.entry.url ?? '';
       const shown = rule === undefined ? rows : rows.filter(({ entry }) => entry.rule === rule);
       if (url.startsWith(prefix) && url !== after) yield { url, rows: shown };
@@ -193,9 +199,9 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     this.#bytesMax = bytesMax;
     let isDone = false as boolean;
     while (!isDone && this.#closing === undefined) {
-      await this.#write((work) => {
+      await this.#write((totals) => {
         this.#noteUses();
-        isDone = !this.#ledger.keepWithin(this.#bytesMax, work);
+        isDone = !this.#records.evict(this.#bytesMax, totals);
       });
     }
   }
@@ -206,7 +212,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     return this.#closing;
   }
 
-  /** Keys of URLs that a purge may be about, so many from one on, which is among them again. */
+  /** Up to purgeSliceUrls keys of URLs that a purge may select, from one key on, inclusive. */
   #keysOf(purge: CachePurge, from: string): readonly string[] {
     const { urls, rules } = this.#databases;
     const limit = purgeSliceUrls;
@@ -228,7 +234,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     }
   }
 
-  /** Puts content where it belongs if that is a file. */
+  /** Writes content to a file if it belongs into one; returns whether it does. */
   async #placeContent(added: CacheChange<T>['added']): Promise<boolean> {
     if (added === undefined) return false;
     const { id, content } = added;
@@ -240,32 +246,32 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
 
   async #writeUses(): Promise<void> {
     if (this.#touched.size === 0) return;
-    // That it fails costs no more than the order in which answers go.
+    // A failure only changes the order of eviction.
     await this.#write(() => {
       this.#noteUses();
     }).catch(() => undefined);
   }
 
-  /** To be called in a write transaction. */
+  /** Must be called in a write transaction. */
   #noteUses(): void {
     const step = cacheTouchedSeconds;
     const seconds = Math.floor(this.#now() / 1000 / step) * step;
-    for (const [id, url] of this.#touched) this.#ledger.touch(url, id, seconds);
+    for (const [id, url] of this.#touched) this.#records.touch(url, id, seconds);
     this.#touched.clear();
   }
 
-  /** Runs a write transaction, all of it or nothing, and removes the files of what has gone. */
-  async #write(action: (work: Work) => void): Promise<void> {
-    const work: Work = { files: [], bytes: 0, answers: 0 };
-    // Only a child transaction is rolled back when something throws in it.
+  /** Runs a write transaction, all or nothing, then deletes the files of removed responses. */
+  async #write(action: (totals: TransactionTotals) => void): Promise<void> {
+    const totals: TransactionTotals = { files: [], bytes: 0, answers: 0 };
+    // lmdb rolls only a child transaction back when its callback throws.
     const written = this.#databases.environment.childTransaction(() => {
-      action(work);
-      this.#ledger.book(work);
+      action(totals);
+      this.#records.saveTotals(totals);
     });
     await written.catch(async (error: unknown) => {
       throw await writeErrorOf(error);
     });
-    await this.#files.remove(work.files);
+    await this.#files.remove(totals.files);
   }
 }
 
@@ -274,7 +280,7 @@ function crcOf(content: NewContent | undefined): number {
   return content.kind === 'file' ? content.crc : crc32(content.bytes);
 }
 
-/** Behind all texts that begin with one. */
+/** The end of the range of keys with a prefix. */
 function endOf(prefix: string): string {
   return prefix + lastText;
 }

@@ -3,29 +3,29 @@ import type { CachePurge } from '../../model/cache-admin.ts';
 import type { CacheDatabases } from './environment.ts';
 import { cacheJournalMax, cacheUrlKeyCharactersMax } from './limits.ts';
 
-/** An answer as the cache's storage sees it: the rest of it is its keeper's business. */
+/** The members of a response that the storage uses. */
 export interface CacheEntry {
   readonly id: string;
   readonly url: string;
-  /** Id of the page rule that it is from. */
+  /** The id of the page rule that fetched it. */
   readonly rule: string;
-  /** Of its content. */
+  /** The length of its content. */
   readonly bytesLength: number;
 }
 
-/** An answer with what the storage itself has to know. */
+/** A stored response with its bookkeeping. */
 export interface Row<T> {
   readonly entry: T;
-  /** Seconds since 1970 of its last use, as far as it was noted. */
+  /** When it was last used, in seconds since 1970, as far as that is recorded. */
   readonly used: number;
-  /** What it takes of the budget, in bytes. */
+  /** The size that counts against the capacity, in bytes. */
   readonly size: number;
   /** CRC-32 of its content, and whether that is in a file. */
   readonly crc: number;
   readonly isFile: boolean;
 }
 
-/** What is kept for a URL: each change of it makes another version, a number above 0. */
+/** The stored responses of a URL. Each change makes a new version, a number above 0. */
 export interface UrlRecord<T> {
   readonly version: number;
   readonly rows: readonly Row<T>[];
@@ -33,19 +33,19 @@ export interface UrlRecord<T> {
 
 const versionBytes = 6;
 
-/** The key of a URL: itself, or its beginning and a hash where it is longer than a key may be. */
+/** The key of a URL: the URL, or its beginning and a hash if it is longer than a key may be. */
 export function urlKey(url: string): string {
   if (url.length <= cacheUrlKeyCharactersMax) return url;
   const hash = createHash('sha256').update(url).digest('hex');
   return `${url.slice(0, cacheUrlKeyCharactersMax)} ${hash}`;
 }
 
-/** What the keys of all URLs begin with that begin with a prefix. */
+/** The common prefix of the keys of all URLs with a prefix. */
 export function prefixKey(prefix: string): string {
   return prefix.slice(0, cacheUrlKeyCharactersMax);
 }
 
-/** A record as it is stored: its version, then the rest as JSON. */
+/** The stored form of a record: its version, then its rows as JSON. */
 export function packRecord<T>({ version, rows }: UrlRecord<T>): Buffer {
   const text = Buffer.from(JSON.stringify(rows));
   const packed = Buffer.allocUnsafe(versionBytes + text.length);
@@ -59,19 +59,19 @@ export function packedVersion(packed: Buffer): number {
   return packed.readUIntBE(0, versionBytes);
 }
 
-/** A record of what was stored. */
+/** The record of a stored form. */
 export function unpackRecord<T>(packed: Buffer): UrlRecord<T> {
   const rows = JSON.parse(packed.toString('utf8', versionBytes)) as readonly Row<T>[];
   return { version: packedVersion(packed), rows };
 }
 
-/** What a purge looks at of an answer. */
+/** The members of a response that a purge selects by. */
 interface Purged {
   readonly url: string;
   readonly rule: string | undefined;
 }
 
-/** Whether a purge is about an answer; without a rule, whether it may be. */
+/** Whether a purge selects a response; if its rule is unknown, whether it may select it. */
 export function isSelected(purge: CachePurge, entry: Purged): boolean {
   switch (purge.kind) {
     case 'url':
@@ -85,12 +85,12 @@ export function isSelected(purge: CachePurge, entry: Purged): boolean {
   }
 }
 
-/** The number of purges so far: what was asked for before one is not to be kept after it. */
+/** The number of purges so far. A response that was requested before one is not stored after it. */
 export function epochOf({ meta }: Pick<CacheDatabases, 'meta'>): number {
   return Number(meta.get('epoch') ?? 0);
 }
 
-/** Begins an epoch with a purge; to be called in a write transaction. */
+/** Records a purge, which begins an epoch. Must be called in a write transaction. */
 export function beginEpoch({ meta, journal }: CacheDatabases, purge: CachePurge): void {
   const epoch = epochOf({ meta }) + 1;
   meta.putSync('epoch', String(epoch));
@@ -99,14 +99,14 @@ export function beginEpoch({ meta, journal }: CacheDatabases, purge: CachePurge)
 }
 
 /**
- * Whether a purge since an epoch is about an answer. Of more purges than are remembered, one may
- * have been.
+ * Whether a purge since an epoch selects a response. True if there were more purges than the
+ * journal holds: one of them may have.
  */
 export function isPurgedSince(databases: CacheDatabases, since: number, entry: Purged): boolean {
   return purgesSince(databases, since, entry, 1) > 0;
 }
 
-/** How many purges since an epoch are about an answer, or may have been, counted up to so many. */
+/** How many purges since an epoch select a response, or may select it, counted up to `max`. */
 export function purgesSince(
   databases: CacheDatabases,
   since: number,

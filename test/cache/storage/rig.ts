@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { AnswerCache } from '../../../src/cache/storage/cache.ts';
+import type { ResponseStorage } from '../../../src/cache/storage/response-storage.ts';
 import { openCache } from '../../../src/cache/storage/folder-cache.ts';
 import { prepareCache } from '../../../src/cache/storage/environment.ts';
 import type { CacheEntry, Row } from '../../../src/cache/storage/record.ts';
@@ -14,9 +14,9 @@ export interface Kept extends CacheEntry {
 /** A cache in a folder of its own, and what a test does with it. */
 export interface CacheRig {
   readonly folder: string;
-  readonly cache: AnswerCache<Kept>;
+  readonly cache: ResponseStorage<Kept>;
   /** The same as another process has it. */
-  readonly another: () => AnswerCache<Kept>;
+  readonly another: () => ResponseStorage<Kept>;
   /** Keeps an answer in place of all others of its URL. */
   readonly put: (url: string, more?: PutOptions) => Promise<boolean>;
   /** The ids of what is kept for a URL. */
@@ -41,7 +41,7 @@ export async function startCache(
   await prepareCache(place);
   let nowMs = Date.UTC(2026, 0, 2);
   let lastId = 0;
-  const open = (): AnswerCache<Kept> => {
+  const open = (): ResponseStorage<Kept> => {
     const cache = openCache<Kept>({ folder: place, bytesMax, now: () => nowMs });
     t.after(() => cache.close());
     return cache;

@@ -9,59 +9,64 @@ import {
   type UrlRecord,
 } from './record.ts';
 
-/** What a kept answer takes besides its content and its own text. */
+/** The disk space of a stored response besides its content and its JSON. */
 const rowBytes = 512;
 
-/** What a row takes of the budget. */
+/** The size that counts against the capacity of the cache, in bytes. */
 export function sizeOf(entry: CacheEntry): number {
   return rowBytes + entry.bytesLength + JSON.stringify(entry).length;
 }
 
-/** What a write transaction has done so far, besides what is in the databases. */
-export interface Work {
-  /** Ids of answers whose files are of no use any more. */
+/** What a write transaction adds and removes. */
+export interface TransactionTotals {
+  /** Ids of the responses whose files have to be deleted. */
   readonly files: string[];
   bytes: number;
   answers: number;
 }
 
 /**
- * Runs changes of kept answers in a write transaction, and books what they take and give back. All
- * of these functions are to be called in one.
+ * Reads and writes the records of URLs, and counts their responses and bytes. Everything except
+ * `read` must be called in a write transaction.
  */
-export class Ledger<T extends CacheEntry> {
+export class RecordStore<T extends CacheEntry> {
   readonly #databases: CacheDatabases;
 
   constructor(databases: CacheDatabases) {
     this.#databases = databases;
   }
 
-  /** What is kept for a URL; version 0 for nothing. */
+  /** The record of a URL; version 0 if there is none. */
   read(key: string): UrlRecord<T> {
     const packed = this.#databases.urls.getBinary(key);
     return packed === undefined ? { version: 0, rows: [] } : unpackRecord<T>(packed);
   }
 
-  /** Puts rows in place of those of a URL; resolves what came and what went. */
-  write(key: string, before: UrlRecord<T>, rows: readonly Row<T>[], work: Work): UrlRecord<T> {
+  /** Replaces the rows of a URL, and returns the new record. */
+  write(
+    key: string,
+    before: UrlRecord<T>,
+    rows: readonly Row<T>[],
+    totals: TransactionTotals,
+  ): UrlRecord<T> {
     const { urls, recency, content, files, rules } = this.#databases;
     const ids = new Set(rows.map(({ entry }) => entry.id));
     const knownIds = new Set(before.rows.map(({ entry }) => entry.id));
     for (const row of before.rows) {
       recency.removeSync([row.used, row.entry.id]);
-      work.bytes -= row.size;
+      totals.bytes -= row.size;
       if (ids.has(row.entry.id)) continue;
-      work.answers -= 1;
+      totals.answers -= 1;
       if (row.isFile) {
         files.removeSync(row.entry.id);
-        work.files.push(row.entry.id);
+        totals.files.push(row.entry.id);
       } else content.removeSync(row.entry.id);
     }
     for (const row of rows) {
       recency.putSync([row.used, row.entry.id], key);
-      work.bytes += row.size;
+      totals.bytes += row.size;
       if (knownIds.has(row.entry.id)) continue;
-      work.answers += 1;
+      totals.answers += 1;
       if (row.isFile) files.putSync(row.entry.id, '');
     }
     const rulesNow = new Set(rows.map(({ entry }) => entry.rule));
@@ -75,7 +80,7 @@ export class Ledger<T extends CacheEntry> {
     return record;
   }
 
-  /** Notes that an answer was used; that makes no other version of its URL's record. */
+  /** Records that a response was used. The version of the record stays the same. */
   touch(url: string, id: string, seconds: number): void {
     const { urls, recency } = this.#databases;
     const key = urlKey(url);
@@ -88,33 +93,33 @@ export class Ledger<T extends CacheEntry> {
     urls.putSync(key, packRecord({ ...record, rows }));
   }
 
-  /** Whether more is kept than the budget allows. */
-  isOver(bytesMax: number, work: Work): boolean {
-    return Number(this.#databases.meta.get('bytes') ?? 0) + work.bytes > bytesMax;
+  /** Whether the stored responses exceed the capacity. */
+  exceeds(bytesMax: number, totals: TransactionTotals): boolean {
+    return Number(this.#databases.meta.get('bytes') ?? 0) + totals.bytes > bytesMax;
   }
 
   /**
-   * Lets go of what was not used for the longest time, until the rest is within the budget or so
-   * many have gone that others have been kept waiting for long enough; returns whether it was that.
+   * Removes the least recently used responses until the rest fits the capacity. Returns true if it
+   * stopped before that, because one transaction must not block the process for too long.
    */
-  keepWithin(bytesMax: number, work: Work): boolean {
+  evict(bytesMax: number, totals: TransactionTotals): boolean {
     const { recency } = this.#databases;
-    for (let gone = 0; gone < evictedAtOnceMax; gone += 1) {
-      if (!this.isOver(bytesMax, work)) return false;
+    for (let evicted = 0; evicted < evictedAtOnceMax; evicted += 1) {
+      if (!this.exceeds(bytesMax, totals)) return false;
       const [oldest] = recency.getRange({ limit: 1 });
       if (oldest === undefined) return false;
       const record = this.read(oldest.value);
       const [, id] = oldest.key;
       const rows = record.rows.filter(({ entry }) => entry.id !== id);
-      // What no record knows of would be found again and again.
+      // An entry without a row would otherwise be found again each time.
       if (rows.length === record.rows.length) recency.removeSync(oldest.key);
-      else this.write(oldest.value, record, rows, work);
+      else this.write(oldest.value, record, rows, totals);
     }
     return true;
   }
 
-  /** Books what a transaction has done: its last step. */
-  book({ bytes, answers }: Work): void {
+  /** Adds the totals of a transaction to the counts: its last step. */
+  saveTotals({ bytes, answers }: TransactionTotals): void {
     const { meta } = this.#databases;
     meta.putSync('bytes', String(Number(meta.get('bytes') ?? 0) + bytes));
     meta.putSync('answers', String(Number(meta.get('answers') ?? 0) + answers));
