@@ -57,8 +57,8 @@ async function start(
 const ids = (answers: CacheStore): readonly string[] =>
   answers.find(url).map((held) => held.answer.id);
 
-suite('kept answers', () => {
-  test('are there at once, and in the storage soon', async (t) => {
+suite('stored responses', () => {
+  test('are found at once, and by another process as soon as they are written', async (t) => {
     const { data, answers } = await start(t);
     const held = answers.put(answer('a'), Buffer.from('text'), 0);
     assert.deepEqual(answers.find(url), [held]);
@@ -68,14 +68,14 @@ suite('kept answers', () => {
     assert.equal(JSON.stringify(other?.answer), JSON.stringify(held.answer));
   });
 
-  test('keep nothing alive but themselves', async (t) => {
+  test('hold no memory besides their content', async (t) => {
     const { answers } = await start(t);
     const { page } = answers.put(answer('a'), Buffer.from('text'), 0);
     assert.equal(page?.bytes.buffer.byteLength, 4);
   });
 
   for (const content of [Buffer.from('text'), large]) {
-    test(`of ${content.length} bytes are loaded by who has not kept them`, async (t) => {
+    test(`of ${content.length} bytes are loaded by a process that has not stored them`, async (t) => {
       const { data, answers } = await start(t);
       answers.put(answer('a', { bytesLength: content.length }), content, 0);
       await answers.settled();
@@ -88,7 +88,7 @@ suite('kept answers', () => {
     });
   }
 
-  test('give way to those that stand for the same, and to no others', async (t) => {
+  test('are replaced by newer ones with the same values of Vary, and no others are', async (t) => {
     const { answers } = await start(t);
     const german = { varyNames: ['accept-language'], selecting: ['=de;1'] };
     const english = { varyNames: ['accept-language'], selecting: ['=en;1'] };
@@ -103,7 +103,7 @@ suite('kept answers', () => {
     assert.deepEqual(ids(answers), ['edited', 'other']);
   });
 
-  test('of one process are those of all', async (t) => {
+  test('are the same in all processes', async (t) => {
     const { data, answers } = await start(t);
     const another = open(t, data);
     answers.put(answer('a'), large, 0);
@@ -119,7 +119,7 @@ suite('kept answers', () => {
     assert.deepEqual([ids(answers), ids(another)], [[], []]);
   });
 
-  test('are not kept when they were asked for before a purge', async (t) => {
+  test('are not stored if they were requested before a purge', async (t) => {
     const { data, answers } = await start(t);
     const another = open(t, data);
     const since = answers.epoch();
@@ -131,7 +131,7 @@ suite('kept answers', () => {
     assert.deepEqual([ids(answers), ids(another)], [[], []]);
   });
 
-  test('whose file is broken are dropped', async (t) => {
+  test('are removed if their file is corrupt', async (t) => {
     const { data, answers } = await start(t);
     answers.put(answer('aa', { bytesLength: large.length }), large, 0);
     await answers.settled();
@@ -146,7 +146,7 @@ suite('kept answers', () => {
   });
 });
 
-test('what was kept is there after a restart of the server', async (t) => {
+test('stored responses survive a restart of the server', async (t) => {
   const { origin } = await httpSource(t, (_, response) => {
     response.writeHead(200, { 'Cache-Control': 'max-age=3600' }).end(new Date().toISOString());
   });

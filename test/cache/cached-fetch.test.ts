@@ -6,7 +6,7 @@ import { counting, startRig, type Handler } from './rig.ts';
 
 const anHour = { 'Cache-Control': 'max-age=3600' };
 
-/** Answers with 304 to who has the entity tag already. */
+/** Responds with 304 to a request with the entity tag. */
 function tagged(tag: string, fields: Readonly<Record<string, string>>): Handler {
   return (request, response, count) => {
     const isKnown = request.headers['if-none-match']?.includes(tag) === true;
@@ -15,8 +15,8 @@ function tagged(tag: string, fields: Readonly<Record<string, string>>): Handler 
   };
 }
 
-suite('what is kept', () => {
-  test('answers without the source, and says how old it is', async (t) => {
+suite('a stored response', () => {
+  test('is sent without a request to the source, with its Age', async (t) => {
     const { ask, requests, pass, date } = await startRig(t, counting(anHour));
     const first = await ask();
     assert.deepEqual(
@@ -33,7 +33,7 @@ suite('what is kept', () => {
     assert.equal(requests.length, 1);
   });
 
-  test('answers until its time is over, and not a moment longer', async (t) => {
+  test('is sent until its lifetime ends, and not a millisecond longer', async (t) => {
     const { ask, pass } = await startRig(t, counting({ 'Cache-Control': 'max-age=10' }));
     await ask();
     pass(9.999);
@@ -42,7 +42,7 @@ suite('what is kept', () => {
     assert.deepEqual((await ask()).text, 'answer 2');
   });
 
-  test('may be handed on within a second, while it is fresh and the only one', async (t) => {
+  test('may be reused within a second, while it is fresh and the only variant', async (t) => {
     const rig = await startRig(t, (request, response, count) => {
       const { 'accept-language': language } = request.headers;
       const vary = language === undefined ? {} : { Vary: 'Accept-Language' };
@@ -60,7 +60,7 @@ suite('what is kept', () => {
     assert.equal(isCurrent?.(nowMs), false);
   });
 
-  test('answers one URL of one origin, whole queries included', async (t) => {
+  test('belongs to one URL, including the origin and the query', async (t) => {
     const { ask } = await startRig(t, counting(anHour));
     const texts = [];
     for (const [path, query] of [
@@ -82,7 +82,7 @@ suite('what is kept', () => {
     assert.equal(requests.length, 1);
   });
 
-  test('answers with its parts, to those who want one', async (t) => {
+  test('answers range requests', async (t) => {
     const { ask, requests } = await startRig(t, counting(anHour));
     await ask();
     const part = await ask({ fields: { range: 'bytes=-1' } });
@@ -120,7 +120,7 @@ suite('what is kept', () => {
     });
   }
 
-  test('answers with the status that the rule has', async (t) => {
+  test('has the status of the rule', async (t) => {
     const { ask, rule } = await startRig(t, counting({ ...anHour, ETag: '"x"' }));
     const gone = { ...rule, httpresponse: 410 };
     assert.deepEqual((await ask({ rule: gone })).status, 410);
@@ -129,10 +129,10 @@ suite('what is kept', () => {
   });
 });
 
-suite('a clock that is set', () => {
+suite('a change of the clock', () => {
   const anHour = { 'Cache-Control': 'max-age=3600', ETag: '"a"' };
 
-  test('back does not make what is stored fresh for longer', async (t) => {
+  test('to an earlier time does not extend the lifetime of a stored response', async (t) => {
     for (const back of [2, 600, 2_999, 5_000, 86_400]) {
       const rig = await startRig(t, counting(anHour));
       await rig.ask();
@@ -144,7 +144,7 @@ suite('a clock that is set', () => {
     }
   });
 
-  test('back has the source asked about what is stored in the future, once', async (t) => {
+  test('to an earlier time than that of a stored response leads to one validation', async (t) => {
     const rig = await startRig(t, (request, response, count) => {
       const isKnown = request.headers['if-none-match'] === '"a"';
       response.writeHead(isKnown ? 304 : 200, anHour).end(isKnown ? '' : `answer ${count}`);
@@ -158,7 +158,7 @@ suite('a clock that is set', () => {
     assert.equal(rig.requests.length, 2);
   });
 
-  test('back, and forward again, makes nothing older than it is', async (t) => {
+  test('back and forth does not change the age of a stored response', async (t) => {
     const rig = await startRig(t, counting(anHour));
     await rig.ask();
     rig.pass(100);
@@ -170,8 +170,8 @@ suite('a clock that is set', () => {
   });
 });
 
-suite('what is kept for one', () => {
-  test('is not for who says something else in a field that Vary names', async (t) => {
+suite('a stored response of one client', () => {
+  test('is not for a client with another value of a field in Vary', async (t) => {
     const { ask } = await startRig(t, (request, response) => {
       response.writeHead(200, { ...anHour, Vary: 'Accept-Language, X-Shop' });
       response.end(
@@ -193,7 +193,7 @@ suite('what is kept for one', () => {
     }
   });
 
-  test('is for all whose source is told the same, whatever they say', async (t) => {
+  test('is for all clients for whom the source gets the same values', async (t) => {
     const { ask, requests } = await startRig(t, counting({ ...anHour, Vary: 'Cookie, X-Key' }), {
       enginedata: { headers: { 'X-Key': 'ours' } },
     });
@@ -202,7 +202,7 @@ suite('what is kept for one', () => {
     assert.equal(requests.length, 1);
   });
 
-  test('is not for others, where credentials went to the source', async (t) => {
+  test('is not for others if the source got credentials', async (t) => {
     const pass = ['authorization'];
     const { ask } = await startRig(t, counting(anHour), { enginedata: { pass } });
     const mine = { authorization: 'Basic x' };
@@ -211,7 +211,7 @@ suite('what is kept for one', () => {
     assert.equal((await ask({ fields: mine })).text, 'answer 2');
   });
 
-  test('by a rule that has been edited is not for anybody', async (t) => {
+  test('is not used any more after its rule was edited', async (t) => {
     const { ask, rule } = await startRig(t, counting(anHour));
     await ask();
     const edits = [{ headers: { 'x-a': '1' } }, { methods: ['GET'] }, { pass: ['cookie'] }];
@@ -223,7 +223,7 @@ suite('what is kept for one', () => {
     assert.equal((await ask({ rule: moved })).text, 'answer 5');
   });
 
-  test('is left alone by who sends no-store, and by who needs the source to decide', async (t) => {
+  test('is not used for no-store and If-Match, and stays stored', async (t) => {
     const { ask } = await startRig(t, counting(anHour));
     await ask();
     assert.equal((await ask({ fields: { 'cache-control': 'no-store' } })).text, 'answer 2');
@@ -232,8 +232,8 @@ suite('what is kept for one', () => {
   });
 });
 
-suite('a stale answer', () => {
-  test('is asked about by its validators, and holds anew when it still does', async (t) => {
+suite('a stale response', () => {
+  test('is validated with its entity tag and date, and is fresh again after a 304', async (t) => {
     const rig = await startRig(t, (request, response, count) => {
       const { 'if-none-match': tag, 'if-modified-since': date } = request.headers;
       assert.equal(tag, count === 1 ? undefined : '"x"');
@@ -258,7 +258,7 @@ suite('a stale answer', () => {
     assert.equal(rig.requests.length, 2);
   });
 
-  test('is a 304 for who has it already, once the source has confirmed it', async (t) => {
+  test('is a 304 for a client that has it, after the source has validated it', async (t) => {
     const rig = await startRig(t, tagged('"x"', { 'Cache-Control': 'max-age=10' }));
     await rig.ask();
     rig.pass(11);
@@ -266,7 +266,7 @@ suite('a stale answer', () => {
     assert.deepEqual([answer.status, answer.cache], [304, 'stale']);
   });
 
-  test('gives way to a new one', async (t) => {
+  test('is replaced by a new one', async (t) => {
     const rig = await startRig(t, counting({ 'Cache-Control': 'max-age=10', ETag: '"x"' }));
     await rig.ask();
     rig.pass(11);
@@ -274,7 +274,7 @@ suite('a stale answer', () => {
     assert.equal((await rig.ask()).text, 'answer 2');
   });
 
-  test('is asked about again by who gets a 304 that is of none that is kept', async (t) => {
+  test('is requested without validators after a 304 with an unknown entity tag', async (t) => {
     const rig = await startRig(t, (request, response, count) => {
       const isAsked = request.headers['if-none-match'] !== undefined;
       response.writeHead(isAsked ? 304 : 200, { ETag: isAsked ? '"y"' : '"x"' });
@@ -284,7 +284,7 @@ suite('a stale answer', () => {
     assert.equal((await rig.ask()).text, 'answer 3');
   });
 
-  test('of another language is confirmed for one more by a 304 that selects it', async (t) => {
+  test('of another language is used for a second language after a 304 that selects it', async (t) => {
     const rig = await startRig(t, tagged('"x"', { ...anHour, Vary: 'Accept-Language' }));
     await rig.ask({ fields: { 'accept-language': 'de' } });
     const selected = await rig.ask({ fields: { 'accept-language': 'fr' } });
@@ -295,7 +295,7 @@ suite('a stale answer', () => {
   });
 
   for (const method of ['GET', 'HEAD']) {
-    test(`varies by what a ${method} that confirms it says, from then on`, async (t) => {
+    test(`varies by the Vary of a later ${method} response`, async (t) => {
       const { ask, pass } = await startRig(t, (request, response, count) => {
         const tag = `"${request.headers['accept-language'] ?? ''}"`;
         const isKnown = request.headers['if-none-match'] === tag;
@@ -314,7 +314,7 @@ suite('a stale answer', () => {
     });
   }
 
-  test('is sent at once within stale-while-revalidate, and replaced behind', async (t) => {
+  test('is sent at once within stale-while-revalidate, and replaced in the background', async (t) => {
     const fields = { 'Cache-Control': 'max-age=10, stale-while-revalidate=10' };
     const replaced = Promise.withResolvers<undefined>();
     const rig = await startRig(t, (_, response, count) => {
@@ -345,7 +345,7 @@ suite('a stale answer', () => {
     ['max-age=10, stale-if-error=60, must-revalidate', 500, 500],
   ];
   for (const [cacheControl, status, seen] of standIns) {
-    test(`of ${cacheControl} becomes ${seen} where the source says ${status}`, async (t) => {
+    test(`with ${cacheControl} becomes ${seen} when the source responds with ${status}`, async (t) => {
       const rig = await startRig(t, (_, response, count) => {
         response.writeHead(count === 1 ? 200 : status, { 'Cache-Control': cacheControl });
         response.end(`answer ${count}`);
@@ -368,7 +368,7 @@ suite('a stale answer', () => {
     [302, 'no-store'],
   ];
   for (const [status, cacheControl] of gone) {
-    test(`is sent no more once the source says ${status} ${cacheControl} in its place`, async (t) => {
+    test(`is not sent any more after the source has sent ${status} ${cacheControl}`, async (t) => {
       const rig = await startRig(t, (_, response, count) => {
         const first = { 'Cache-Control': 'max-age=10, stale-while-revalidate=600' };
         const later = cacheControl === '' ? {} : { 'Cache-Control': cacheControl };
@@ -390,7 +390,7 @@ suite('a stale answer', () => {
     });
   }
 
-  test('stands in for a source that is down, unless it must not', async (t) => {
+  test('is sent while its source is down, unless it has must-revalidate', async (t) => {
     const rig = await startRig(t, (request, response) => {
       const more = request.url === '/strict' ? ', must-revalidate' : '';
       response.writeHead(200, { 'Cache-Control': `max-age=10${more}` }).end('kept');
@@ -408,7 +408,7 @@ suite('a stale answer', () => {
   });
 });
 
-suite('after a request that changes something (RFC 9111 §4.4)', () => {
+suite('after an unsafe request (RFC 9111 §4.4)', () => {
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'M-SEARCH'];
   const cases: readonly (readonly [string, number, string])[] = [
     ['POST', 200, 'answer 3'],
@@ -435,7 +435,7 @@ suite('after a request that changes something (RFC 9111 §4.4)', () => {
     });
   }
 
-  test('what Location and Content-Location name is asked for anew, of the same origin', async (t) => {
+  test('URLs of the same origin in Location and Content-Location are requested again', async (t) => {
     const { ask } = await startRig(
       t,
       (request, response, count) => {
@@ -452,19 +452,23 @@ suite('after a request that changes something (RFC 9111 §4.4)', () => {
   });
 });
 
-suite('a HEAD that the source answers (RFC 9111 §4.3.5)', () => {
+suite('the response to a HEAD (RFC 9111 §4.3.5)', () => {
   const cases: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
     ['freshens', { ETag: '"x"', 'Cache-Control': 'max-age=100' }, 'answer 1'],
     ['freshens, without validators,', { 'Cache-Control': 'max-age=100' }, 'answer 1'],
-    ['ends, by another tag,', { ETag: '"y"', 'Cache-Control': 'max-age=100' }, 'answer 3'],
     [
-      'ends, by another length,',
+      'removes, by another entity tag,',
+      { ETag: '"y"', 'Cache-Control': 'max-age=100' },
+      'answer 3',
+    ],
+    [
+      'removes, by another length,',
       { 'Content-Length': '99', 'Cache-Control': 'max-age=100' },
       'answer 3',
     ],
   ];
   for (const [what, fields, text] of cases) {
-    test(`${what} what is kept: ${JSON.stringify(fields)}`, async (t) => {
+    test(`${what} the stored response: ${JSON.stringify(fields)}`, async (t) => {
       const rig = await startRig(t, (request, response, count) => {
         const first = { ETag: '"x"', 'Cache-Control': 'max-age=10' };
         response.writeHead(200, request.method === 'HEAD' ? fields : first);
@@ -478,8 +482,8 @@ suite('a HEAD that the source answers (RFC 9111 §4.3.5)', () => {
   }
 });
 
-suite('a part', () => {
-  test('that the source has sent answers for what lies within it', async (t) => {
+suite('a stored range', () => {
+  test('answers requests for ranges within it', async (t) => {
     const { ask, requests } = await startRig(t, (request, response) => {
       assert.equal(request.headers.range, 'bytes=4-8');
       response.writeHead(206, { ...anHour, ETag: '"x"', 'Content-Range': 'bytes 4-8/10' });
@@ -493,7 +497,7 @@ suite('a part', () => {
     assert.equal(requests.length, 1);
   });
 
-  test('that is stale is asked for again, and nothing else is', async (t) => {
+  test('that is stale is requested again, and nothing else', async (t) => {
     for (const cacheControl of ['max-age=10', 'max-age=10, stale-while-revalidate=60']) {
       const rig = await startRig(t, (request, response, count) => {
         const { range } = request.headers;
@@ -522,7 +526,7 @@ suite('a part', () => {
     }
   });
 
-  test('that is not there is no answer to who wants another one, or all', async (t) => {
+  test('that does not exist (416) is not used for other ranges', async (t) => {
     const { ask } = await startRig(t, ({ headers: { range } }, response) => {
       const isBeyond = range === 'bytes=99-';
       const beyond = { 'Content-Range': 'bytes */5' };
@@ -534,7 +538,7 @@ suite('a part', () => {
     assert.deepEqual([whole.status, whole.text], [200, 'whole']);
   });
 
-  test('of another length than it says is not kept', async (t) => {
+  test('whose length differs from its Content-Range is not stored', async (t) => {
     const { ask } = await startRig(t, (_, response, count) => {
       response.writeHead(206, { ...anHour, 'Content-Range': 'bytes 4-9/10' }).end(`0123${count}`);
     });
@@ -543,15 +547,15 @@ suite('a part', () => {
   });
 });
 
-suite('what is for one alone', () => {
+suite('a private response', () => {
   const mine = { 'Cache-Control': 'private, max-age=60' };
 
-  test('is a 304 for who has it already, by what the cache or the source says', async (t) => {
+  test('is a 304 for a client that has it, by the cache or by the source', async (t) => {
     const rig = await startRig(t, tagged('"x"', mine));
     const fields = { 'if-none-match': '"x"' };
     const first = await rig.ask({ fields });
     assert.deepEqual([first.status, first.field('etag'), first.text], [304, '"x"', '']);
-    // Nobody would share it, so that the source is asked what the client asks.
+    // The response cannot be shared, so the source gets the request of the client.
     const second = await rig.ask({ fields });
     assert.deepEqual([second.status, second.text], [304, '']);
     const seen = rig.requests.map((request) => request.headers['if-none-match']);
@@ -559,14 +563,14 @@ suite('what is for one alone', () => {
     assert.equal((await rig.ask()).text, 'answer 3');
   });
 
-  test('is all there for who has something else', async (t) => {
+  test('is sent whole to a client with another entity tag', async (t) => {
     const rig = await startRig(t, tagged('"x"', mine));
     const answer = await rig.ask({ fields: { 'if-none-match': '"y"' } });
     assert.deepEqual([answer.status, answer.text], [200, 'answer 1']);
   });
 });
 
-test('who wants nothing but what is kept is told where there is nothing', async (t) => {
+test('only-if-cached without a stored response gets 504', async (t) => {
   const { ask, requests } = await startRig(t, counting(anHour));
   const fields = { 'cache-control': 'only-if-cached' };
   assert.equal((await ask({ fields })).status, 504);
@@ -575,7 +579,7 @@ test('who wants nothing but what is kept is told where there is nothing', async 
   assert.equal(requests.length, 1);
 });
 
-test('fields that are not for others go to the one who asked', async (t) => {
+test('private fields go to the client whose request fetched the response', async (t) => {
   const { ask } = await startRig(
     t,
     counting({ 'Cache-Control': 'max-age=10, no-cache="set-cookie"', 'Set-Cookie': 'a=b' }),
@@ -585,7 +589,7 @@ test('fields that are not for others go to the one who asked', async (t) => {
   assert.deepEqual([second.cache, second.field('set-cookie')], ['hit', undefined]);
 });
 
-test('and so do those of the confirmation, whoever waits for it as well', async (t) => {
+test('private fields of a validation go to its client, not to those that wait for it', async (t) => {
   const cases = [
     ['max-age=10, private="set-cookie"', true],
     ['private, max-age=10', false],
@@ -616,7 +620,7 @@ test('and so do those of the confirmation, whoever waits for it as well', async 
   }
 });
 
-test('what a HEAD says is for nobody else is not kept', async (t) => {
+test('a stored response is removed after a HEAD with Cache-Control: private', async (t) => {
   const { ask } = await startRig(t, (request, response, count) => {
     const cacheControl = request.method === 'HEAD' ? 'private' : 'max-age=10';
     response.writeHead(200, { ETag: '"x"', 'Cache-Control': cacheControl, 'Content-Length': 1 });
@@ -628,7 +632,7 @@ test('what a HEAD says is for nobody else is not kept', async (t) => {
   assert.deepEqual([after.cache, after.text], ['uri-miss', '3']);
 });
 
-test('what can neither be read nor let go of is asked for', async (t) => {
+test('a stored response that can neither be read nor removed is requested again', async (t) => {
   const unreadable = { ready: () => Promise.resolve(false) };
   const { ask } = await startRig(t, counting(anHour), {
     answersOf: (answers) => Object.assign(answers, unreadable),

@@ -22,12 +22,12 @@ const credentials: readonly Readonly<Record<string, string>>[] = [
   { 'x-country': 'AT' },
 ];
 
-suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () => {
+suite('a response to a request that identifies the client (RFC 9111 §3.5)', () => {
   for (const fields of credentials) {
     const [name = ''] = Object.keys(fields);
     const options = { identityFields, enginedata: { pass: ['authorization', 'cookie'] } };
 
-    test(`by ${name} is not stored for others`, async (t) => {
+    test(`by ${name} is not stored`, async (t) => {
       const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), options);
       const own = await ask({ fields });
       assert.equal(own.text, `for ${Object.values(fields).join()}`);
@@ -36,7 +36,7 @@ suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () =
     });
 
     for (const directive of ['public', 's-maxage=3600', 'must-revalidate']) {
-      test(`by ${name} is stored for others where it says ${directive}`, async (t) => {
+      test(`by ${name} is stored if it has ${directive}`, async (t) => {
         const cacheControl = `max-age=3600, ${directive}`;
         const { ask } = await startRig(t, naming({ 'Cache-Control': cacheControl }), options);
         await ask({ fields });
@@ -44,7 +44,7 @@ suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () =
       });
     }
 
-    test(`by ${name}, and that varies by it, is for that client alone`, async (t) => {
+    test(`by ${name} is for that client alone if it varies by it`, async (t) => {
       const { ask } = await startRig(
         t,
         naming({ 'Cache-Control': 'public, max-age=3600', Vary: name }),
@@ -57,14 +57,14 @@ suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () =
     });
   }
 
-  test('that says nothing of how long it holds is not stored', async (t) => {
+  test('is not stored without an explicit lifetime', async (t) => {
     const modified = { 'Last-Modified': 'Fri, 02 Jan 2026 12:00:00 GMT' };
     const { ask } = await startRig(t, naming(modified), { identityFields });
     await ask({ fields: { 'x-user': 'ann' } });
     assert.equal((await ask()).text, 'for undefined');
   });
 
-  test('is not given to the clients that wait with it', async (t) => {
+  test('is not sent to other clients that wait for it', async (t) => {
     const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), {
       identityFields,
     });
@@ -76,7 +76,7 @@ suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () =
     );
   });
 
-  test('is stored where the rule itself names the user', async (t) => {
+  test('is stored if the rule sets the field', async (t) => {
     const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), {
       identityFields,
       enginedata: { headers: { 'X-User': 'shop' } },
@@ -86,7 +86,7 @@ suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () =
     assert.deepEqual([other.cache, other.text], ['hit', 'for shop']);
   });
 
-  test('is stored where the field is empty', async (t) => {
+  test('is stored if the field is empty', async (t) => {
     const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), {
       identityFields,
     });
@@ -95,7 +95,7 @@ suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () =
   });
 });
 
-suite('an answer that is stored for all', () => {
+suite('a response that is stored for all', () => {
   const validated: Handler = ({ headers }, response, count) => {
     const isKnown = headers['if-none-match'] === '"x"';
     response.writeHead(isKnown ? 304 : 200, {
@@ -106,7 +106,7 @@ suite('an answer that is stored for all', () => {
     response.end(isKnown ? undefined : `answer ${count}`);
   };
 
-  test('gets no field of the confirmation for one client', async (t) => {
+  test('gets no field of a validation for one client', async (t) => {
     const { ask, pass, requests } = await startRig(t, validated, { identityFields });
     await ask();
     pass(11);
@@ -120,7 +120,7 @@ suite('an answer that is stored for all', () => {
     );
   });
 
-  test('stays where one client gets another answer', async (t) => {
+  test('stays stored when one client gets another response', async (t) => {
     const { ask, pass, requests } = await startRig(
       t,
       ({ headers, method }, response) => {

@@ -30,7 +30,7 @@ suite('seconds of a directive (RFC 9111 §1.2.2, §4.2.1, §5.2)', () => {
     ['a="b, max-age=10', 10],
   ];
   for (const [field, seconds] of cases) {
-    test(`of "${field}" are ${seconds ?? 'not given'}`, () => {
+    test(`of "${field}" are ${seconds ?? 'absent'}`, () => {
       assert.equal(secondsOf(parseDirectives(field), 'max-age'), seconds);
     });
   }

@@ -72,7 +72,7 @@ suite('the age on arrival in seconds (RFC 9111 §4.2.3)', () => {
   });
 });
 
-suite('what may be done with a stale answer (RFC 9111 §4.2.4, RFC 5861)', () => {
+suite('the permitted use of a stale response (RFC 9111 §4.2.4, RFC 5861)', () => {
   const cases: readonly (readonly [string, boolean, number, number])[] = [
     ['max-age=1', false, 0, 0],
     ['max-age=1, stale-while-revalidate=5, stale-if-error=6', false, 5, 6],

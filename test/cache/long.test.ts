@@ -44,8 +44,8 @@ async function kept(
   return { ...rig, answers };
 }
 
-suite('a long answer that is kept', () => {
-  test('is sent from its file, as often as it is asked for', async (t) => {
+suite('a long stored response', () => {
+  test('is sent from its file, for each request', async (t) => {
     const { ask, reply, requests } = await kept(t);
     const one = await reply();
     assert.equal(one.body.kind, 'file');
@@ -84,7 +84,7 @@ suite('a long answer that is kept', () => {
     assert.ok(several.text.includes(`\r\n\r\n${text.slice(1_000_000, 1_000_006)}\r\n`));
   });
 
-  test('holds anew when its source says that it does, from the same file', async (t) => {
+  test('is fresh again after a 304, with the same file', async (t) => {
     const rig = await kept(t, (request, response, count) => {
       if (count === 1) sends(request, response, count);
       else response.writeHead(304, fields).end();
@@ -98,7 +98,7 @@ suite('a long answer that is kept', () => {
     assert.equal(rig.requests.length, 2);
   });
 
-  test('is sent once more when its source says that it holds, and not to keep it', async (t) => {
+  test('is sent once more after a 304 with no-store, then removed', async (t) => {
     const rig = await kept(t, (request, response, count) => {
       if (count === 1) sends(request, response, count);
       else response.writeHead(304, { ETag: fields.ETag, 'Cache-Control': 'no-store' }).end();
@@ -110,7 +110,7 @@ suite('a long answer that is kept', () => {
     assert.deepEqual(rig.answers.find('http://visible.example/shop/'), []);
   });
 
-  test('stands in for a source that is down', async (t) => {
+  test('is sent while its source is down', async (t) => {
     const rig = await kept(t);
     rig.pass(120);
     await rig.stopSource();
@@ -147,8 +147,8 @@ function isHit(response: Response): boolean {
   return response.headers.get('cache-status')?.startsWith('waymark; hit') === true;
 }
 
-suite('a server that has kept a long answer', () => {
-  test('compresses it for each who wants it so', async (t) => {
+suite('a server with a long stored response', () => {
+  test('compresses it for each client that accepts that', async (t) => {
     const { get } = await startKept(t);
     for (let round = 0; round < 2; round += 1) {
       const response = await get({ 'accept-encoding': 'gzip' });
@@ -158,7 +158,7 @@ suite('a server that has kept a long answer', () => {
     }
   });
 
-  test('breaks it off where it is not what it was, and asks for it anew', async (t) => {
+  test('breaks it off if the file is corrupt, and requests it again', async (t) => {
     const { get, file } = await startKept(t);
     await writeFile(file, Buffer.alloc(text.length));
     const damaged = await get();
@@ -168,7 +168,7 @@ suite('a server that has kept a long answer', () => {
     assert.deepEqual([await fresh.text(), isHit(fresh)], [text, false]);
   });
 
-  test('asks for it anew where its file is shorter, or gone', async (t) => {
+  test('requests it again if its file is too short or missing', async (t) => {
     for (const damage of [(path: string) => truncate(path, 1_000), rm]) {
       const { get, file } = await startKept(t);
       await damage(file);
@@ -177,7 +177,7 @@ suite('a server that has kept a long answer', () => {
     }
   });
 
-  test('is read on by who has begun when its file goes', async (t) => {
+  test('sends the rest to a client when the file is removed meanwhile', async (t) => {
     const { get, file } = await startKept(t);
     const reading = await get();
     await rm(file);
@@ -185,7 +185,7 @@ suite('a server that has kept a long answer', () => {
   });
 });
 
-test('content that is not what it was fails with its last piece, and is told of', async (t) => {
+test('corrupt content fails with its last piece, and is reported', async (t) => {
   const path = join(await temporaryFolder(t), 'content');
   await writeFile(path, text.replace('line 7 ', 'line 8 '));
   let told = 0;

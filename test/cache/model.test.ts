@@ -322,7 +322,7 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
   await answers.close();
 }
 
-test('whatever happens, nobody gets what is stale, of somebody else, or let go of', async (t) => {
+test('after any sequence of requests, no client gets a stale, foreign or purged response', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => run(t, steps)),
     { numRuns: 60 },

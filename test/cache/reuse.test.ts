@@ -13,7 +13,7 @@ function freshness(cacheControl: string) {
 const said = (cacheControl: string | undefined) =>
   requestDirectives(cacheControl === undefined ? {} : { 'cache-control': cacheControl });
 
-suite('a kept answer is used (RFC 9111 §4.2, §5.2.1, RFC 5861 §3)', () => {
+suite('a stored response is reused (RFC 9111 §4.2, §5.2.1, RFC 5861 §3)', () => {
   type Row = readonly [answer: string, seconds: number, asked: string | undefined, reuse: Reuse];
   const cases: readonly Row[] = [
     ['max-age=10', 9, undefined, 'fresh'],
@@ -39,13 +39,13 @@ suite('a kept answer is used (RFC 9111 §4.2, §5.2.1, RFC 5861 §3)', () => {
     ['max-age=10, stale-while-revalidate=5', 12, 'min-fresh=1', 'validate'],
   ];
   for (const [answer, seconds, asked, reuse] of cases) {
-    test(`${answer} after ${seconds} s, asked ${asked ?? 'plainly'}: ${reuse}`, () => {
+    test(`${answer} after ${seconds} s, requested with ${asked ?? 'no directive'}: ${reuse}`, () => {
       assert.equal(reuseOf(freshness(answer), said(asked), bornMs + seconds * 1000), reuse);
     });
   }
 });
 
-suite('a kept answer stands in (RFC 9111 §4.2.4, RFC 5861 §4)', () => {
+suite('a stale response replaces an error (RFC 9111 §4.2.4, RFC 5861 §4)', () => {
   type Row = readonly [
     answer: string,
     seconds: number,
@@ -67,7 +67,7 @@ suite('a kept answer stands in (RFC 9111 §4.2.4, RFC 5861 §4)', () => {
     ['s-maxage=10', 11, undefined, false, false],
   ];
   for (const [answer, seconds, asked, error, unreachable] of cases) {
-    test(`${answer} after ${seconds} s, asked ${asked ?? 'plainly'}`, () => {
+    test(`${answer} after ${seconds} s, requested with ${asked ?? 'no directive'}`, () => {
       const nowMs = bornMs + seconds * 1000;
       assert.equal(mayServeStale(freshness(answer), 'error', said(asked), nowMs), error);
       assert.equal(

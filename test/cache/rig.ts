@@ -13,7 +13,7 @@ import { temporaryFolder } from '../folder.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from '../proxy/fetch-rig.ts';
 
-/** What a visitor asks for; GET of `/shop/` by the rule of the rig, unless told otherwise. */
+/** A request of a visitor: by default a GET of `/shop/` for the rule of the rig. */
 export interface Asking {
   readonly path?: string;
   readonly query?: string;
@@ -23,36 +23,36 @@ export interface Asking {
   readonly rule?: FetchRule;
 }
 
-/** An answer as a visitor sees it. */
+/** A response as a visitor sees it. */
 export interface Seen {
   readonly status: number;
   readonly text: string;
-  /** `hit`, or what the source was asked for. */
+  /** `hit`, or why the request was forwarded. */
   readonly cache: string;
   field(name: string): string | undefined;
 }
 
-/** A request as the source has seen it. */
+/** Answers a request at the source; `count` is the number of requests so far. */
 export type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void;
 
-/** A cache in front of a source on a real socket, with a clock that stands still. */
+/** A cache in front of a source on a real socket, with a clock that the test sets. */
 export interface Rig {
   readonly rule: FetchRule;
-  /** The requests that the source has had, `METHOD target`. */
+  /** The requests that the source received. */
   readonly requests: readonly IncomingMessage[];
   readonly reply: (asking?: Asking) => Promise<Reply>;
   readonly ask: (asking?: Asking) => Promise<Seen>;
-  /** Lets so many seconds go by. */
+  /** Advances the time by some seconds. */
   readonly pass: (seconds: number) => void;
-  /** Sets the clock so many seconds ahead, or back, once all is stored. */
+  /** Sets the clock forward or back by some seconds, after all changes are on disk. */
   readonly setClock: (seconds: number) => Promise<void>;
-  /** The time of the rig as a Date field, so many seconds later. */
+  /** The time of the rig plus some seconds, as an HTTP-date. */
   readonly date: (seconds?: number) => string;
-  /** Has the source end without an answer from now on. */
+  /** Stops the source. */
   stopSource(): Promise<void>;
 }
 
-/** Starts a source that answers as told, with a cache in front of it. */
+/** Starts a source with a handler, and a cache in front of it. */
 export async function startRig(
   t: TestContext,
   handler: Handler,
@@ -64,7 +64,7 @@ export async function startRig(
   }: {
     readonly enginedata?: JsonObject;
     readonly bytesMax?: number;
-    /** What the cache stands on, in place of what it would. */
+    /** Replaces parts of the cache's store. */
     readonly answersOf?: (answers: CacheStore) => CacheStore;
     readonly identityFields?: readonly string[];
   } = {},
@@ -113,7 +113,7 @@ export async function startRig(
   };
 }
 
-/** Kept answers in a folder of their own, for the time of a test. */
+/** Opens a cache store in a folder of its own for the time of a test. */
 async function startAnswers(
   t: TestContext,
   given: {
@@ -130,7 +130,7 @@ async function startAnswers(
   return answers;
 }
 
-/** Reads an answer to its end. */
+/** Reads a response to its end. */
 export async function seen(reply: Reply): Promise<Seen> {
   const said = replyField(reply, 'cache-status') ?? '';
   return {
@@ -141,7 +141,7 @@ export async function seen(reply: Reply): Promise<Seen> {
   };
 }
 
-/** A source that answers with its count of requests, under some fields. */
+/** A source whose responses have the number of the request as their content. */
 export function counting(fields: Readonly<Record<string, string>>): Handler {
   return (request, response, count) => {
     response.writeHead(200, fields).end(request.method === 'HEAD' ? undefined : `answer ${count}`);

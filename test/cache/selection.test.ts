@@ -7,7 +7,7 @@ import {
 } from '../../src/cache/selection.ts';
 import { startRig } from './rig.ts';
 
-suite('a stored answer is selected by what its source was sent (RFC 9111 §4.1)', () => {
+suite('a stored response is selected by the fields that its source got (RFC 9111 §4.1)', () => {
   /** The value that a source is sent, and the next one for which that answer is not used. */
   const others: readonly (readonly [name: string, first: string, next: string])[] = [
     ['accept', 'text/html, application/json;q=zz', 'text/html'],
@@ -32,7 +32,7 @@ suite('a stored answer is selected by what its source was sent (RFC 9111 §4.1)'
     ['origin', 'http://a.example', 'http://b.example'],
   ];
   for (const [name, first, next] of others) {
-    test(`${name}: ${first} is not ${next}`, async (t) => {
+    test(`${name}: ${first} differs from ${next}`, async (t) => {
       const { ask } = await startRig(t, ({ headers }, response) => {
         response.writeHead(200, { 'Cache-Control': 'max-age=3600', Vary: name });
         response.end(String(headers[name]));
@@ -50,7 +50,7 @@ suite('a stored answer is selected by what its source was sent (RFC 9111 §4.1)'
     ['x-list', '1,2', '1,2', '1, 2', ' 1 ,2'],
   ];
   for (const [name, sent, ...values] of same) {
-    test(`${name}: ${values.join(' is ')}, and the source is sent ${sent}`, async (t) => {
+    test(`${name}: ${values.join(' equals ')}, and the source gets ${sent}`, async (t) => {
       const { ask, requests } = await startRig(t, ({ headers }, response) => {
         response.writeHead(200, { 'Cache-Control': 'max-age=3600', Vary: name });
         response.end(String(headers[name]));
@@ -62,7 +62,7 @@ suite('a stored answer is selected by what its source was sent (RFC 9111 §4.1)'
     });
   }
 
-  test('a field that names the client is compared as it is', async (t) => {
+  test('a field that identifies the client is compared unchanged', async (t) => {
     const { ask } = await startRig(
       t,
       ({ headers }, response) => {
@@ -76,7 +76,7 @@ suite('a stored answer is selected by what its source was sent (RFC 9111 §4.1)'
     }
   });
 
-  test('a source that has not said that it varies by a list is sent it as it is', async (t) => {
+  test('a list is forwarded unchanged to a source whose Vary does not name it', async (t) => {
     const { ask } = await startRig(t, ({ headers }, response) => {
       response.writeHead(200, { 'Cache-Control': 'no-store' });
       response.end(String(headers['x-list']));
@@ -85,15 +85,15 @@ suite('a stored answer is selected by what its source was sent (RFC 9111 §4.1)'
   });
 });
 
-suite('the key that selects', () => {
-  test('tells an absent field from an empty one', () => {
+suite('the secondary cache key', () => {
+  test('differs for an absent field and an empty one', () => {
     assert.notEqual(
       selectingKey(['a'], () => undefined),
       selectingKey(['a'], () => ''),
     );
   });
 
-  test('is short, however long the fields are', () => {
+  test('is short, also for long fields', () => {
     const key = (value: string) => selectingKey(['origin'], () => value);
     const [one, other] = [key('a,'.repeat(15_000)), key('a, '.repeat(15_000))];
     assert.ok(one.length < 100);
@@ -101,7 +101,7 @@ suite('the key that selects', () => {
     assert.equal(one, key('a,'.repeat(15_000)));
   });
 
-  test('leaves fields alone that have nothing to change', () => {
+  test('fields that are normalized already stay the same object', () => {
     const fields = { 'accept-language': 'de-DE,de;q=0.9,en;q=0.8', 'x-list': 'a,b' };
     assert.equal(withCanonicalLanguages(fields), fields);
     assert.equal(withCanonicalLists(fields, ['x-list', 'none']), fields);

@@ -19,7 +19,7 @@ import { temporaryFolder } from '../folder.ts';
 const mib = 2 ** 20;
 const most = 256 * mib;
 
-/** Content of so many mebibytes, each of them one chunk of its number. */
+/** Content whose mebibytes are chunks, each filled with its number. */
 function content(mebibytes: number): Readable {
   return Readable.from(
     Array.from({ length: mebibytes }, (_, n) => Buffer.alloc(mib, n)),
@@ -27,7 +27,7 @@ function content(mebibytes: number): Readable {
   );
 }
 
-/** A folder for content on its way. */
+/** The folder of the file of a body. */
 interface Place extends BodyFilePlace {
   readonly files: () => Promise<readonly string[]>;
   /** Resolves when the file has been removed. */
@@ -60,14 +60,14 @@ async function placeIn(t: TestContext, create?: () => Promise<FileHandle>): Prom
   };
 }
 
-/** What came of content. */
+/** How a body was stored. */
 async function outcome({ whole }: SharedBody): Promise<string> {
   const come = await whole;
-  return come === undefined ? 'not kept' : `${come.content.kind} of ${come.bytesLength}`;
+  return come === undefined ? 'not stored' : `${come.content.kind} of ${come.bytesLength}`;
 }
 
-suite('content on its way', () => {
-  test('that is short is at hand, and needs no file', async (t) => {
+suite('a shared body', () => {
+  test('is in memory, without a file, if it is short', async (t) => {
     const place = await placeIn(t);
     const sharedBody = shareBody(
       Readable.from([Buffer.from('a'), Buffer.from('b')]),
@@ -82,7 +82,7 @@ suite('content on its way', () => {
     assert.deepEqual([await place.files(), place.reported], [[], []]);
   });
 
-  test('that is long is in its file, for as many as read it, however slowly', async (t) => {
+  test('is in its file if it is long, for any number of readers, fast or slow', async (t) => {
     const place = await placeIn(t);
     const sent = await buffer(content(24));
     const sharedBody = shareBody(content(24), { bytesMax: most, bytesLength: 0 }, place);
@@ -98,12 +98,12 @@ suite('content on its way', () => {
     half.destroy();
   });
 
-  test('whose end is held back is complete for nobody before that is passed on', async (t) => {
+  test('with a held end is complete for no reader before its end is released', async (t) => {
     for (const [sent, bytesLength, before] of [
       [[Buffer.from('ab'), Buffer.from('c')], 3, 'ab'],
       [[Buffer.from('abc')], 3, 'ab'],
       [[Buffer.from('a')], 1, ''],
-      // Where nobody has said how long it is, its end tells.
+      // Without a known length, only the end of the stream is held.
       [[Buffer.from('abc')], 0, 'abc'],
     ] as const) {
       const place = await placeIn(t);
@@ -123,15 +123,15 @@ suite('content on its way', () => {
     }
   });
 
-  test('whose end is held back is not, once it is not kept', async (t) => {
+  test('with a held end ends as usual if it is not stored', async (t) => {
     const place = await placeIn(t);
     const limits = { bytesMax: mib, bytesLength: 0, isEndHeld: true };
     const sharedBody = shareBody(content(2), limits, place);
     assert.equal((await buffer(sharedBody.read())).length, 2 * mib);
-    assert.equal(await outcome(sharedBody), 'not kept');
+    assert.equal(await outcome(sharedBody), 'not stored');
   });
 
-  test('is taken in as fast as the disk takes it, not faster', async (t) => {
+  test('is received no faster than the disk writes it', async (t) => {
     const held = Promise.withResolvers<FileHandle>();
     const folder = await temporaryFolder(t);
     const place = await placeIn(t, () => held.promise);
@@ -149,7 +149,7 @@ suite('content on its way', () => {
     assert.equal(await outcome(sharedBody), `file of ${16 * mib}`);
   });
 
-  test('is kept by each, however many come at once', async (t) => {
+  test('is stored also when many arrive at once', async (t) => {
     const many = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const place = await placeIn(t);
@@ -165,7 +165,7 @@ suite('content on its way', () => {
     }
   });
 
-  test('that is whole takes no room from other content, whoever still reads it', async (t) => {
+  test('that is complete does not count as arriving while clients still read it', async (t) => {
     for (let round = 0; round < 4; round += 1) {
       const sharedBody = shareBody(
         content(8),
@@ -178,28 +178,28 @@ suite('content on its way', () => {
     }
   });
 
-  test('that is longer than is kept is read as a whole, and its file goes', async (t) => {
+  test('that is too long to be stored reaches its readers, and its file is removed', async (t) => {
     const place = await placeIn(t);
     const sharedBody = shareBody(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
     const slow = sharedBody.read();
-    assert.equal(await outcome(sharedBody), 'not kept');
-    // It has not begun to read; the content came as far as it was kept.
+    assert.equal(await outcome(sharedBody), 'not stored');
+    // The reader has not begun; the body was received as far as it was stored.
     assert.ok((await buffer(slow)).equals(await buffer(content(24))));
     await place.removed;
     assert.deepEqual([await place.files(), place.reported], [[], []]);
   });
 
-  test('that cannot be written is read as a whole, and told of', async (t) => {
+  test('that cannot be written reaches its readers, and is reported', async (t) => {
     const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
     const sharedBody = shareBody(content(12), { bytesMax: most, bytesLength: 0 }, place);
     const [first, second] = [buffer(sharedBody.read()), buffer(sharedBody.read())];
-    assert.equal(await outcome(sharedBody), 'not kept');
+    assert.equal(await outcome(sharedBody), 'not stored');
     const sent = await buffer(content(12));
     assert.ok((await first).equals(sent) && (await second).equals(sent));
     assert.match(String(place.reported[0]), /disk full/);
   });
 
-  test('is told of, and harms nobody, where its file cannot be closed', async (t) => {
+  test('reports a failure to close its file, and reaches its readers', async (t) => {
     const closing = Promise.withResolvers<unknown>();
     const folder = await temporaryFolder(t);
     const place: BodyFilePlace = {
@@ -217,21 +217,21 @@ suite('content on its way', () => {
     assert.match(String(await closing.promise), /quota exceeded/);
   });
 
-  test('takes no more room in files than twice what is kept', async (t) => {
+  test('is not stored when arriving bodies take twice the space of the longest one', async (t) => {
     const limits = { bytesMax: 8 * mib, bytesLength: 7 * mib };
     const places = [await placeIn(t), await placeIn(t), await placeIn(t)];
-    const intakes = places.map((place) => shareBody(content(7), limits, place));
-    // As long as somebody reads them, their files are on their way.
-    const idle = intakes.map((sharedBody) => sharedBody.read());
-    const outcomes = await Promise.all(intakes.map(outcome));
-    assert.equal(outcomes.filter((one) => one === 'not kept').length, 1, String(outcomes));
+    const bodies = places.map((place) => shareBody(content(7), limits, place));
+    // Files count as arriving while they have readers.
+    const idle = bodies.map((sharedBody) => sharedBody.read());
+    const outcomes = await Promise.all(bodies.map(outcome));
+    assert.equal(outcomes.filter((one) => one === 'not stored').length, 1, String(outcomes));
     const sent = await buffer(content(7));
     for (const reader of idle) assert.ok((await buffer(reader)).equals(sent));
     const place = await placeIn(t);
     assert.equal(await outcome(shareBody(content(7), limits, place)), `file of ${7 * mib}`);
   });
 
-  test('that is not kept is cut off for one who is far behind another', async (t) => {
+  test('that is not stored fails for a reader far behind another one', async (t) => {
     const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
     const mebibytes = arrivingBytesMax / mib + 24;
     const sharedBody = shareBody(content(mebibytes), { bytesMax: most, bytesLength: 0 }, place);
@@ -244,17 +244,17 @@ suite('content on its way', () => {
     assert.ok(mebibytes * mib > arrivingLagBytesMax);
   });
 
-  test('that has broken off fails who comes later, too', async (t) => {
+  test('that broke off fails for later readers, too', async (t) => {
     const source = new Readable({ read: () => undefined });
     const sharedBody = shareBody(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
     source.push('beginning');
     await once(source, 'data');
     source.destroy(new Error('broken'));
-    assert.equal(await outcome(sharedBody), 'not kept');
+    assert.equal(await outcome(sharedBody), 'not stored');
     await assert.rejects(buffer(sharedBody.read()), /broken|aborted|closed/i);
   });
 
-  test('that breaks off fails all who read it, and its file goes', async (t) => {
+  test('that breaks off fails for all readers, and its file is removed', async (t) => {
     const place = await placeIn(t);
     const broken = new Readable({ read: () => undefined });
     const sharedBody = shareBody(broken, { bytesMax: most, bytesLength: 0 }, place);
@@ -267,7 +267,7 @@ suite('content on its way', () => {
     });
     for (let n = 0; n < 8; n += 1) broken.push(Buffer.alloc(mib));
     assert.match(String((await failed)[0]), /gone/);
-    assert.equal(await outcome(sharedBody), 'not kept');
+    assert.equal(await outcome(sharedBody), 'not stored');
     await place.removed;
     assert.deepEqual([await place.files(), place.reported], [[], []]);
   });

@@ -9,7 +9,7 @@ import { seen, startRig } from './rig.ts';
 
 const anHour = { 'Cache-Control': 'max-age=3600' };
 
-/** Answers that a test gives when it likes. */
+/** A source whose responses the test sends itself. */
 function held() {
   const waiting: ServerResponse[] = [];
   let wake = Promise.withResolvers<undefined>();
@@ -35,8 +35,8 @@ function streamOf(reply: Reply) {
   return reply.body.stream;
 }
 
-suite('many who ask for the same', () => {
-  test('wait for one fetch, and all get its answer', async (t) => {
+suite('requests for the same URL at the same time', () => {
+  test('share one request to the source', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const asking = Array.from({ length: 20 }, () => rig.ask());
@@ -48,7 +48,7 @@ suite('many who ask for the same', () => {
     assert.equal(collapsed.length, 19);
   });
 
-  test('each get all of an answer that is still on its way, whenever they come', async (t) => {
+  test('get the whole response, also if it is already arriving', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const first = rig.reply();
@@ -64,7 +64,7 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 1);
   });
 
-  test('are told how old an answer is that is still on its way', async (t) => {
+  test('get the Age of a response that is still arriving', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const first = rig.reply();
@@ -78,7 +78,7 @@ suite('many who ask for the same', () => {
     assert.equal(await text(streamOf(early)), 'abcdef');
   });
 
-  test('wait for no answer that was asked for before it was made invalid', async (t) => {
+  test('get no response that was requested before an invalidation', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler, {
       enginedata: { methods: ['GET', 'POST'] },
@@ -99,7 +99,7 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 3);
   });
 
-  test('get what a POST says it has made of it, unless another may be newer', async (t) => {
+  test('get the representation in a response to POST, unless another one may be newer', async (t) => {
     const source = held();
     const rig = await startRig(
       t,
@@ -121,7 +121,7 @@ suite('many who ask for the same', () => {
     assert.equal((await rig.ask()).text, 'as it is');
   });
 
-  test('get it whatever changes at other URLs meanwhile', async (t) => {
+  test('get the representation in a response to POST while other URLs change', async (t) => {
     const source = held();
     const rig = await startRig(
       t,
@@ -139,7 +139,7 @@ suite('many who ask for the same', () => {
     assert.equal((await rig.ask({ path: '/shop/a' })).text, 'made');
   });
 
-  test('do not depend on the one who came first', async (t) => {
+  test('get the response although the first client leaves', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const leaving = new AbortController();
@@ -153,7 +153,7 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 1);
   });
 
-  test('do not wait for a reader that takes its time', async (t) => {
+  test('do not wait for a slow reader', async (t) => {
     const content = Buffer.alloc(1_000_000, 'x');
     const rig = await startRig(t, (_, response) => {
       response.writeHead(200, anHour).end(content);
@@ -166,7 +166,7 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 1);
   });
 
-  test('take the source along when the last of them has gone', async (t) => {
+  test('abort the request to the source when the last client has left', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const leaving = new AbortController();
@@ -178,7 +178,7 @@ suite('many who ask for the same', () => {
     await closed;
   });
 
-  test('each ask for themselves what turns out to be for one alone', async (t) => {
+  test('reach the source one by one if the response is private', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const asking = Array.from({ length: 3 }, () => rig.ask());
@@ -190,7 +190,7 @@ suite('many who ask for the same', () => {
     await answer('theirs');
     const texts = (await Promise.all(asking)).map((one) => one.text);
     assert.deepEqual(texts.sort(), ['mine', 'theirs', 'yours']);
-    // From now on nobody waits for another one's answer.
+    // Later requests do not wait for each other.
     const [fourth, fifth] = [rig.ask(), rig.ask()];
     const [one, other] = [await source.next(), await source.next()];
     one.end('a');
@@ -198,7 +198,7 @@ suite('many who ask for the same', () => {
     assert.deepEqual([(await fourth).text, (await fifth).text].sort(), ['a', 'b']);
   });
 
-  test('each get the answer for what they say in the fields of its Vary', async (t) => {
+  test('get the response that matches their fields in Vary', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const german = rig.ask({ fields: { 'accept-language': 'de' } });
@@ -212,7 +212,7 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 2);
   });
 
-  test('hear of a failure together, and the next one asks again', async (t) => {
+  test('fail together, and the next request reaches the source', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const asking = [rig.ask(), rig.ask()];
@@ -223,7 +223,7 @@ suite('many who ask for the same', () => {
     assert.equal((await next).text, 'there');
   });
 
-  test('are all told when an answer breaks off, and nothing of it is kept', async (t) => {
+  test('fail when the response breaks off, and nothing is stored', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const asking = [rig.reply(), rig.reply()];
@@ -238,7 +238,7 @@ suite('many who ask for the same', () => {
     assert.equal((await next).text, 'whole');
   });
 
-  test('of a stale answer wait for one confirmation', async (t) => {
+  test('share one validation of a stale response', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const tagged = { 'Cache-Control': 'max-age=10', ETag: '"x"' };
@@ -253,7 +253,7 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 2);
   });
 
-  test('get a stale answer in place of an error only where they want it', async (t) => {
+  test('get a stale response in place of an error only if they accept it', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
     const first = rig.ask();
@@ -270,11 +270,11 @@ suite('many who ask for the same', () => {
   });
 });
 
-suite('an answer that is longer than what is kept', () => {
+suite('a response that is too long to be stored', () => {
   const bytesMax = 40_000;
   const content = Buffer.alloc(5_000_000, 'abcdefghijk');
 
-  test('is sent to who asked, at its pace, and not kept', async (t) => {
+  test('is sent at the pace of the client', async (t) => {
     const rig = await startRig(
       t,
       (_, response) => {
@@ -291,7 +291,7 @@ suite('an answer that is longer than what is kept', () => {
     }
   });
 
-  test('does not pile up for a reader that takes its time', async (t) => {
+  test('does not fill the memory for a slow reader', async (t) => {
     let sent = 0;
     const rig = await startRig(
       t,
@@ -311,7 +311,7 @@ suite('an answer that is longer than what is kept', () => {
     const stream = streamOf(await rig.reply());
     await once(stream, 'readable');
     let before = -1;
-    // The source stands still when the sockets between are full.
+    // The source stops when the sockets in between are full.
     while (before !== sent) {
       before = sent;
       await delay(50);
@@ -320,7 +320,7 @@ suite('an answer that is longer than what is kept', () => {
     stream.destroy();
   });
 
-  test('is asked for again by who comes too late', async (t) => {
+  test('is requested again for a client that comes too late', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler, { bytesMax });
     const early = rig.reply();

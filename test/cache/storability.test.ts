@@ -7,7 +7,7 @@ const modified = ['Last-Modified', 'Thu, 01 Jan 2026 12:00:00 GMT'];
 const cc = (value: string): readonly string[] => ['Cache-Control', value];
 const nowMs = Date.UTC(2026, 0, 2, 12);
 
-suite('an answer is stored (RFC 9111 §3)', () => {
+suite('a response is stored (RFC 9111 §3)', () => {
   type Row = readonly [
     fields: readonly string[],
     refusal: string | undefined,
@@ -73,7 +73,7 @@ suite('an answer is stored (RFC 9111 §3)', () => {
   }
 });
 
-test('fields that are not for others, and Age, are not stored (RFC 9111 §3.1, §5.2.2.4)', () => {
+test('private fields and Age are not stored (RFC 9111 §3.1, §5.2.2.4)', () => {
   const fields = ['A', '1', 'Age', '3', 'B', '2', 'a', '4', ...cc('no-cache="a", private=b')];
   assert.deepEqual(splitFields(fields), {
     stored: cc('no-cache="a", private=b'),

@@ -143,8 +143,8 @@ export async function prepareCache(folder: string): Promise<void> {
 }
 
 /**
- * Records that all processes have closed the cache. If that cannot be recorded, the cache is emptied
- * after the next start of the machine.
+ * Records that all processes have closed the cache. If that cannot be recorded, the cache is
+ * emptied after the next start of the machine.
  */
 export async function settleCache(folder: string): Promise<void> {
   await markCacheFolder(folder, 'closed').catch(() => undefined);

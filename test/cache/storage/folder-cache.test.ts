@@ -22,8 +22,8 @@ async function filesIn(folder: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-suite('the storage of kept answers', () => {
-  test('gives back what was put, large content by its file', async (t) => {
+suite('the storage of responses', () => {
+  test('returns stored content, large content by its file', async (t) => {
     const { cache, put, row, folder } = await startCache(t);
     assert.equal(cache.version(url), 0);
     await put(url, { content: Buffer.from('small') });
@@ -44,7 +44,7 @@ suite('the storage of kept answers', () => {
     assert.deepEqual(await filesIn(folder), []);
   });
 
-  test('is the same for every process that refreshes, though it has been read from', async (t) => {
+  test('shows the same to every process that refreshes, also between reads', async (t) => {
     const { another, put, cache } = await startCache(t);
     const other = another();
     let isOver = false;
@@ -68,7 +68,7 @@ suite('the storage of kept answers', () => {
     await reading;
   });
 
-  test('knows long URLs that begin alike apart', async (t) => {
+  test('distinguishes long URLs with the same beginning', async (t) => {
     const { put, ids } = await startCache(t);
     const long = (end: string): string => `http://a.example/${'x'.repeat(7_000)}${end}`;
     await put(long('1'));
@@ -86,7 +86,7 @@ suite('the storage of kept answers', () => {
     [{ kind: 'all' }, []],
   ];
   for (const [purge, left] of selections) {
-    test(`lets go of ${JSON.stringify(purge)}`, async (t) => {
+    test(`purges ${JSON.stringify(purge)}`, async (t) => {
       const { cache, put } = await startCache(t);
       for (const path of ['/x', '/x/1', '/y', '/z']) {
         await put(`http://a.example${path}`, { rule: path === '/y' ? 'r2' : 'r1' });
@@ -104,7 +104,7 @@ suite('the storage of kept answers', () => {
     });
   }
 
-  test('does not take what was asked for before a purge of it', async (t) => {
+  test('does not store a response that was requested before a purge', async (t) => {
     const { cache, put, ids, folder } = await startCache(t);
     const since = cache.epoch();
     await cache.purge({ kind: 'prefix', prefix: 'http://a.example/' });
@@ -114,7 +114,7 @@ suite('the storage of kept answers', () => {
     assert.equal(await put(url), true);
   });
 
-  test('lets go of thousands at once', async (t) => {
+  test('purges thousands of URLs at once', async (t) => {
     const { cache, put } = await startCache(t);
     const count = 1_200;
     await Promise.all(Array.from({ length: count }, (_, at) => put(`http://a.example/${at}`)));
@@ -127,7 +127,7 @@ suite('the storage of kept answers', () => {
     assert.deepEqual(cache.counts(), { answers: 0, urls: 0, bytes: 0, bytesMax: 1e9 });
   });
 
-  test('lists what is kept, from a URL on', async (t) => {
+  test('lists responses after a URL', async (t) => {
     const { cache, put } = await startCache(t);
     for (const path of ['a', 'b', 'b/c', 'd']) await put(`http://a.example/${path}`);
     const list = (prefix: string, after?: string, rule?: string): readonly string[] =>
@@ -142,7 +142,7 @@ suite('the storage of kept answers', () => {
   });
 });
 
-test('a file that cannot be written to its end is not there', async (t) => {
+test('a file that cannot be written completely is removed', async (t) => {
   const folder = await temporaryFolder(t);
   const files = createContentFiles(folder);
   const broken = Readable.from(
@@ -155,8 +155,8 @@ test('a file that cannot be written to its end is not there', async (t) => {
   assert.deepEqual(await files.list(), []);
 });
 
-suite('the budget', () => {
-  test('is kept: what was not used for the longest time goes first', async (t) => {
+suite('the capacity', () => {
+  test('is kept by evicting the least recently used responses first', async (t) => {
     const { cache, put, ids, pass } = await startCache(t, { bytesMax: 350_000 });
     for (const name of ['a', 'b', 'c']) {
       await put(name, { id: name, content: large });
@@ -178,7 +178,7 @@ suite('the budget', () => {
     assert.deepEqual([cache.counts().answers, cache.counts().bytes], [0, 0]);
   });
 
-  test('is kept by thousands that go, oldest first', async (t) => {
+  test('is kept by evicting thousands, the oldest first', async (t) => {
     const { cache, put, ids, pass } = await startCache(t);
     await put('http://a.example/0');
     pass(1);
@@ -196,7 +196,7 @@ suite('the budget', () => {
 });
 
 suite('a restart', () => {
-  test('finds everything that was kept', async (t) => {
+  test('finds all stored responses', async (t) => {
     const { cache, put, folder } = await startCache(t);
     await put(url, { content: Buffer.from('kept') });
     await put('http://a.example/large', { content: large });
@@ -207,7 +207,7 @@ suite('a restart', () => {
     assert.equal(again.cache.counts().answers, 2);
   });
 
-  test('removes files that nothing refers to', async (t) => {
+  test('deletes files that no response refers to', async (t) => {
     const { cache, put, folder } = await startCache(t);
     await put(url, { content: large });
     const handle = await cache.createFile('left');
@@ -220,11 +220,14 @@ suite('a restart', () => {
   const damages: readonly (readonly [string, (folder: string) => Promise<void>])[] = [
     ['of a damaged database', (folder) => truncate(join(folder, 'data.mdb'), 5_000)],
     ['of another version', (folder) => writeFile(join(folder, 'run'), '0 x closed\n')],
-    ['cut off with the machine', (folder) => writeFile(join(folder, 'run'), '1 other-boot open\n')],
-    ['without a note of it', (folder) => writeFile(join(folder, 'run'), '')],
+    [
+      'of a machine that stopped',
+      (folder) => writeFile(join(folder, 'run'), '1 other-boot open\n'),
+    ],
+    ['without a record of its state', (folder) => writeFile(join(folder, 'run'), '')],
   ];
   for (const [what, damage] of damages) {
-    test(`begins anew in the folder ${what}`, async (t) => {
+    test(`empties the folder ${what}`, async (t) => {
       const { cache, put, folder } = await startCache(t);
       await put(url, { content: large });
       await cache.close();
@@ -235,7 +238,7 @@ suite('a restart', () => {
     });
   }
 
-  test('of the machine, after an end in good order, finds everything', async (t) => {
+  test('of the machine after the cache was closed finds all stored responses', async (t) => {
     const { cache, put, folder } = await startCache(t);
     await put(url);
     await cache.close();
@@ -246,8 +249,8 @@ suite('a restart', () => {
   });
 });
 
-suite('damaged content', () => {
-  test('is not given out', async (t) => {
+suite('corrupt content', () => {
+  test('is not returned', async (t) => {
     const { cache, put, row } = await startCache(t);
     await put(url, { content: Buffer.from('kept') });
     const kept = row(url);

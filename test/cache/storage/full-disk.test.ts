@@ -10,7 +10,7 @@ suite(
   'kept answers on a disk without room',
   { skip: process.platform === 'win32' && 'needs ulimit' },
   () => {
-    test('are refused with storage_full, leave no file, and what was kept is read on', async (t) => {
+    test('are refused with storage_full and leave no file; stored responses stay readable', async (t) => {
       const folder = join(await temporaryFolder(t), 'cache');
       // 512-byte blocks: a file of that process ends at 2 MiB.
       const { stdout } = await promisify(execFile)('sh', [

@@ -6,20 +6,20 @@ import { prepareCache } from '../../../src/cache/storage/environment.ts';
 import type { CacheEntry, Row } from '../../../src/cache/storage/record.ts';
 import { temporaryFolder } from '../../folder.ts';
 
-/** An answer as a test keeps it. */
+/** A stored response of a test. */
 export interface Kept extends CacheEntry {
   readonly note?: string;
 }
 
-/** A cache in a folder of its own, and what a test does with it. */
+/** A cache in a folder of its own. */
 export interface CacheRig {
   readonly folder: string;
   readonly cache: ResponseStorage<Kept>;
-  /** The same as another process has it. */
+  /** Opens the same cache as another process does. */
   readonly another: () => ResponseStorage<Kept>;
-  /** Keeps an answer in place of all others of its URL. */
+  /** Stores a response in place of all others of its URL. */
   readonly put: (url: string, more?: PutOptions) => Promise<boolean>;
-  /** The ids of what is kept for a URL. */
+  /** The ids of the stored responses of a URL. */
   readonly ids: (url: string) => readonly string[];
   readonly row: (url: string) => Row<Kept>;
   readonly pass: (seconds: number) => void;
@@ -66,7 +66,7 @@ export async function startCache(
     ids: (url) => cache.read(url).rows.map(({ entry }) => entry.id),
     row: (url) => {
       const [row] = cache.read(url).rows;
-      if (row === undefined) throw new Error(`nothing is kept for ${url}`);
+      if (row === undefined) throw new Error(`no response is stored for ${url}`);
       return row;
     },
     pass: (seconds) => {
