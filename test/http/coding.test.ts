@@ -43,7 +43,7 @@ suite('Accept-Encoding', () => {
   for (const [accept, wanted] of cases) {
     test(`by ${accept === undefined ? 'no Accept-Encoding' : `"${accept}"`}`, () => {
       assert.equal(preferredCodings(accept).join(' '), wanted);
-      // The second time it is remembered.
+      // The second call reads the cache.
       assert.equal(preferredCodings(accept).join(' '), wanted);
     });
   }

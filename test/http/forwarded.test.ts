@@ -56,11 +56,11 @@ const believed: readonly (readonly [
   [{ Forwarded: 'for="_hidden:_port"' }, peer, inner],
   [{ Forwarded: 'for=192.0.2.7, for=unknown, for=10.2.2.2' }, '10.2.2.2', inner],
   [{ Forwarded: 'for=192.0.2.7, proto=http' }, peer, inner],
-  // What the client made up left of itself cannot hide it.
+  // The client cannot hide behind hops that it invents.
   [{ Forwarded: 'for=garbage, for=192.0.2.7' }, '192.0.2.7', inner],
   [{ 'X-Forwarded-For': 'garbage, 192.0.2.7' }, '192.0.2.7', inner],
   [{ 'X-Forwarded-For': '127.0.0.1, 192.0.2.7' }, '192.0.2.7', inner],
-  // The older fields.
+  // X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host.
   [{ 'X-Forwarded-For': '192.0.2.7' }, '192.0.2.7', inner],
   [{ 'X-Forwarded-For': '198.51.100.1,192.0.2.7,10.2.2.2' }, '192.0.2.7', inner],
   [{ 'X-Forwarded-For': '192.0.2.7:4711' }, '192.0.2.7', inner],
@@ -89,7 +89,7 @@ const believed: readonly (readonly [
   ],
 ];
 
-/** What is malformed is ignored as a whole. */
+/** Fields that are ignored, all of them, because one is malformed. */
 const ignored: readonly Readonly<Record<string, string>>[] = [
   { Forwarded: '' },
   { Forwarded: ',' },
@@ -157,7 +157,7 @@ suite('forwarding headers', () => {
   });
 
   test('are ignored if two kinds contradict each other', () => {
-    // A proxy that appends to one of them passes on what the client wrote into the other.
+    // A proxy that appends to one kind passes on the other kind from the client.
     for (const fields of [
       { Forwarded: 'for=192.0.2.7', 'X-Forwarded-For': '192.0.2.8' },
       {

@@ -33,7 +33,7 @@ suite('weights', () => {
   for (const [value, weighted] of weights) {
     test(value.slice(0, 40), () => {
       const shown = parseAccept(value).map(({ range, q }) => `${range}=${q}`);
-      // RFC 9110 §12.4.2: at most 1, at most three digits; what is none is left out.
+      // RFC 9110 §12.4.2: at most 1, at most three digits; malformed weights are left out.
       assert.equal(shown.join(' '), weighted);
     });
   }
@@ -122,10 +122,10 @@ suite('the preferred language', () => {
     ['de-CH, fr;q=0.9', 'fr de', 'de fr'],
     ['zh-Hant-TW', 'zh - zh-Hant zh-Hant-TW', 'zh-Hant-TW zh-Hant zh -'],
     ['de-x-own', 'de-x de', 'de de-x'],
-    // A longer tag than asked for is better than a language that was not asked for.
+    // A longer tag of a listed language is better than a language that is not listed.
     ['de', 'fr de-AT -', '- de-AT fr'],
     ['de-CH', 'fr de-AT - de', 'de - de-AT fr'],
-    // Excluded.
+    // Excluded languages.
     ['de, en;q=0', '- en de', 'de - !en'],
     ['en;q=0', 'en-GB en fr -', '- fr !en-GB !en'],
     ['en-GB, en;q=0', 'en-US en - en-GB', 'en-GB - !en-US !en'],
@@ -162,7 +162,7 @@ test('any text is a valid preference, and throws nothing', () => {
   fc.assert(
     fc.property(values, (parts) => {
       const value = parts.join('');
-      // Some random texts accept HTML and some do not: here only nothing else may come out.
+      // A random text may or may not accept HTML; no other result is possible.
       assert.ok(['text/html', undefined].includes(preferredType(value, ['text/html'])));
       const rank = languagePreference(value).rank('de');
       assert.ok(rank === undefined || rank >= 0);

@@ -15,7 +15,7 @@ test('a page and its 304 have the headers of all pages', async (t) => {
   });
   const paths = ['/file.html', '/page.html', '/generic', '/crumb', '/none', '/svc1/engine.js'];
   for (const path of paths) {
-    // Each coding has a tag of its own.
+    // Each content coding has its own entity tag.
     const plain = { 'accept-encoding': 'identity' };
     const reply = await fetch(url + path, { headers: plain });
     await reply.text();

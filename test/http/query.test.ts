@@ -29,7 +29,7 @@ describe('a query', () => {
       fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
         const text = pieces.join('');
         const read = parseQuery(text).map(({ name, value }) => [name, value]);
-        // It takes a question mark at the beginning for a separator.
+        // URLSearchParams skips one question mark at the beginning.
         assert.deepEqual(read, [...new URLSearchParams(`?${text}`)]);
       }),
     );

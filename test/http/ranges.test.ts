@@ -38,7 +38,7 @@ const ofHundred: readonly (readonly [value: string, ranges: string | undefined])
   [`bytes=${'9'.repeat(500)}-`, ''],
   ['bytes=-0', ''],
   ['bytes=100-,200-300,-0', ''],
-  // More than one.
+  // Several ranges.
   ['bytes=0-9,20-29', '0-9 20-29'],
   ['bytes=0-9, 20-29, -10', '0-9 20-29 90-99'],
   ['bytes=0-9,,20-29', '0-9 20-29'],
@@ -46,7 +46,7 @@ const ofHundred: readonly (readonly [value: string, ranges: string | undefined])
   ['bytes=-10,0-0', '90-99 0-0'],
   ['bytes=0-9,100-', '0-9'],
   ['bytes=200-,5-6,300-', '5-6'],
-  // Made one where they overlap or touch (§15.3.7.2).
+  // Merged because they overlap or touch (§15.3.7.2).
   ['bytes=0-9,10-19', '0-19'],
   ['bytes=0-9,5-14', '0-14'],
   ['bytes=5-14,0-9', '0-14'],
@@ -59,7 +59,7 @@ const ofHundred: readonly (readonly [value: string, ranges: string | undefined])
   ['bytes=55-60,0-9,50-56', '50-60 0-9'],
   ['bytes=50-59,80-89,0-9,55-85', '50-89 0-9'],
   [`bytes=${many(rangesMax)}`, many(rangesMax).replaceAll(',', ' ')],
-  // Ignored: malformed (§14.2), too many, or of another unit.
+  // Ignored: malformed (§14.2), too many, or another unit.
   [`bytes=${many(rangesMax + 1)}`, undefined],
   [`bytes=${'0-,'.repeat(5000)}`, undefined],
   ['', undefined],

@@ -25,7 +25,9 @@ interface Sent {
   readonly bytes: string;
 }
 
-/** What a client would see; checks that what is announced is what is sent. */
+/**
+ * Returns the answer as its client gets it; checks Content-Length and the length of the content.
+ */
 function send(
   fields: Fields,
   { method = 'GET', ...changes }: Partial<Representation> & { readonly method?: string } = {},

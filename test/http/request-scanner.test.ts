@@ -8,7 +8,7 @@ const host = 'Host: localhost\r\n';
 const get = `GET /a HTTP/1.1\r\n${host}\r\n`;
 const chunked = `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`;
 
-/** Reads pieces one after the other; what was let pass, and what was refused. */
+/** Scans pieces one after the other; returns the bytes that the scanner passed on. */
 function readAll(pieces: readonly Buffer[]): { passed: string; scanner: RequestScanner } {
   const scanner = new RequestScanner();
   let passed = '';
@@ -27,7 +27,7 @@ function read(text: string): { passed: string; scanner: RequestScanner } {
   return readAll([Buffer.from(text, 'latin1')]);
 }
 
-/** Fragments that make requests, good ones and bad ones. */
+/** Fragments of requests, valid and invalid. */
 const fragments: readonly string[] = [
   get,
   chunked,

@@ -38,7 +38,7 @@ suite('any request target', () => {
           entrance = parseRequest(head, { trustProxy: [] });
         } catch (thrown) {
           assert.ok(thrown instanceof Failure);
-          // A tunnel that is asked for in proper form is no mistake of the client, only not to be had.
+          // A well-formed CONNECT is no error of the client; the server does not support it.
           const refusals =
             head.method === 'CONNECT' ? ['invalid', 'method_not_allowed'] : ['invalid'];
           assert.ok(refusals.includes(thrown.code));

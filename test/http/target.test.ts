@@ -53,13 +53,13 @@ const refused: readonly (readonly [target: string, message: RegExp])[] = [
   ['/static/..%00/x', control],
   ['/..?x=1', dots],
   ['/a/..?', dots],
-  // Path parameters behind dots, which Java servers drop before they look for dot segments.
+  // Path parameters after dots: Java servers drop them before they resolve dot segments.
   ['/..;/admin', dots],
   ['/a/..;x=1/b', dots],
   ['/.;/a', dots],
   ['/a/..%3b/b', dots],
   ['/%2e%2e%3B', dots],
-  // Separators that decoding would bring in.
+  // Separators that appear only after decoding.
   ['/%2f', separator],
   ['/a%2Fb', separator],
   ['/..%2fetc', separator],
@@ -89,7 +89,7 @@ const refused: readonly (readonly [target: string, message: RegExp])[] = [
   ['/%80', utf8],
   ['/caf%e9', utf8],
   ['/%e2%82', utf8],
-  // Escapes that are none (RFC 3986 §2.1).
+  // Malformed escapes (RFC 3986 §2.1).
   ['/%', escape],
   ['/%2', escape],
   ['/%zz', escape],
@@ -118,7 +118,7 @@ const refused: readonly (readonly [target: string, message: RegExp])[] = [
   ['/a\rb', character],
   ['/a\nb', character],
   ['/\x7f', character],
-  // Characters that have to be encoded.
+  // Characters that must be encoded.
   ['/a b', character],
   ['/caf\xe9', character],
   ['/\xc0\xae', character],
@@ -134,12 +134,12 @@ const refused: readonly (readonly [target: string, message: RegExp])[] = [
   ['/a?b\0', character],
   ['/a?b\r\nX: y', character],
   ['/a?\x7f', character],
-  // Fragments are never sent.
+  // Clients never send fragments.
   ['/#', fragment],
   ['/a#b', fragment],
   ['/a?b#c', fragment],
   ['/a#?b', fragment],
-  // Targets that other readers take for another site.
+  // Targets that other recipients read as another site.
   ['//', slashes],
   ['//evil.example', slashes],
   ['//evil.example/%2e%2e', slashes],
@@ -159,7 +159,7 @@ const refused: readonly (readonly [target: string, message: RegExp])[] = [
   ['ftp://example.com/', form],
   ['file:///etc/passwd', form],
   ['javascript:alert(1)', form],
-  // Forms that are for other methods or for proxies (RFC 9112 §3.2).
+  // Forms for other methods or for proxies (RFC 9112 §3.2).
   ['', form],
   ['*', form],
   ['a', form],
@@ -193,14 +193,14 @@ const accepted: readonly (readonly [target: string, path: string, query?: string
   ['/caf%C3%A9', '/café'],
   ['/%e6%97%a5%e6%9c%ac', '/日本'],
   ['/%F0%9F%98%80', '/😀'],
-  // Decoded once and no further.
+  // Decoded once only.
   ['/%252e%252e/', '/%2e%2e/'],
   ['/%252f', '/%2f'],
   ['/%255c', '/%5c'],
   ['/%2500', '/%00'],
   ['/%25%32%65', '/%2e'],
   ['/100%25', '/100%'],
-  // Look-alikes are ordinary characters and stay what they are.
+  // Look-alike characters are ordinary characters and stay unchanged.
   ['/%ef%bc%8e%ef%bc%8e/a', '/．．/a'],
   ['/%e2%80%a5/a', '/‥/a'],
   ['/%e2%88%95a', '/∕a'],

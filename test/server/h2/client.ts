@@ -18,7 +18,7 @@ export interface StreamReply {
   readonly status: number | undefined;
   readonly headers: Answered;
   readonly body: Buffer;
-  /** Fields of informational answers before it, in their order. */
+  /** Fields of interim answers before it, in order. */
   readonly informational: readonly Answered[];
 }
 
@@ -26,13 +26,13 @@ export interface StreamReply {
 export interface Http2Client {
   readonly session: ClientHttp2Session;
   readonly authority: string;
-  /** Asks and reads to the end; rejects when the stream is reset before. */
+  /** Sends a request and reads the answer to its end; rejects if the stream is reset first. */
   ask(path: string, fields?: OutgoingHttpHeaders, content?: Buffer | string): Promise<StreamReply>;
-  /** Begins a request of which the caller sees the stream. */
+  /** Sends a request and returns its stream. */
   begin(path: string, fields?: OutgoingHttpHeaders, endStream?: boolean): ClientHttp2Stream;
 }
 
-/** Connects to a site by its TLS port. */
+/** Connects to a site on its TLS port. */
 export async function connectHttp2(t: TestContext, site: TlsSite): Promise<Http2Client> {
   const authority = `localhost:${site.tlsPort}`;
   const session = connect(`https://${authority}`, { ca: site.authority.cert });
@@ -55,7 +55,7 @@ export async function connectHttp2(t: TestContext, site: TlsSite): Promise<Http2
   };
 }
 
-/** Reads the answer of a stream to its end; rejects when it is reset before. */
+/** Reads the answer of a stream to its end; rejects if the stream is reset first. */
 export async function readReply(stream: ClientHttp2Stream): Promise<StreamReply> {
   const informational: Answered[] = [];
   stream.on('headers', (headers: Answered) => informational.push(headers));

@@ -11,7 +11,7 @@ import {
   frame,
   preface,
   settings,
-  told,
+  describeFrame,
   uint32,
   type RawClient,
 } from './raw-client.ts';
@@ -21,10 +21,10 @@ const { END_STREAM, ACK } = flags;
 const telling: readonly string[] = ['GOAWAY', 'RST_STREAM', 'HEADERS'];
 const ping = frame('PING', 0, 0, '12345678');
 
-/** Sends frames and a PING, and tells what comes of them as a Case does. */
+/** Sends frames and a PING; returns the outcome in the form of `Case`. */
 async function outcome(client: RawClient, sent: Sent, expected: string): Promise<string> {
   const said = () =>
-    client.frames.filter(({ type }) => telling.includes(type)).map((one) => told(one));
+    client.frames.filter(({ type }) => telling.includes(type)).map((one) => describeFrame(one));
   const saysOf = (what: string) => said().some((text) => text.startsWith(what));
   const hasEnded = () =>
     client.frames.some(
@@ -46,7 +46,7 @@ async function outcome(client: RawClient, sent: Sent, expected: string): Promise
     client.frames.some(({ type, payload }) => type === 'PING' && payload.equals(ping.subarray(9)));
   const isEnough = () => isAnswered() && (!expected.startsWith('answer') || saysOf('answer'));
   await client.until(() => isEnough() || saysOf('GOAWAY'));
-  // Behind an error of the connection that is closed (§5.4.1).
+  // The server closes the connection after a connection error (§5.4.1).
   if (isOver()) await client.until(() => client.closed());
   return isAnswered() || saysOf('GOAWAY') ? said().join(', ') || 'went on' : 'closed';
 }
@@ -54,8 +54,8 @@ async function outcome(client: RawClient, sent: Sent, expected: string): Promise
 const cases = [...frameCases, ...messageCases, ...hpackCases];
 
 /**
- * Along the sections of RFC 9113 and RFC 7541, with the cases of h2spec. A stream error may be one
- * of the connection (§5.4), where Node or nghttp2 makes it one.
+ * Follows the sections of RFC 9113 and RFC 7541, with the cases of h2spec. Node and nghttp2 may
+ * treat a stream error as a connection error (§5.4).
  */
 test('frames are accepted, refused or ignored as RFC 9113 says', async (t) => {
   const site = await startTlsSite(t, { rules: [{ path: '/a', kind: 'content', content: 'a' }] });
@@ -63,7 +63,7 @@ test('frames are accepted, refused or ignored as RFC 9113 says', async (t) => {
   for (const [name, expected, sent] of cases) {
     const client = await connectRaw(t, site);
     const got = await outcome(client, sent, expected);
-    // GOAWAY may be lost when the connection closes right behind it (§5.4.1).
+    // A close directly after GOAWAY may lose it (§5.4.1).
     outcomes[name] = got === 'closed' && expected.includes('GOAWAY') ? expected : got;
   }
   assert.deepEqual(outcomes, Object.fromEntries(cases.map(([name, expected]) => [name, expected])));
@@ -119,7 +119,7 @@ test('content is sent as far as the windows of stream and connection allow', asy
     client.frames
       .filter(({ type }) => type === 'DATA')
       .reduce((sum, { payload }) => sum + payload.length, 0);
-  /** What has come once the server has answered a PING. */
+  /** Resolves to the received bytes once the server has answered a PING. */
   const settled = async (name: string) => {
     client.send(frame('PING', 0, 0, name));
     await client.until(() =>
@@ -135,7 +135,7 @@ test('content is sent as far as the windows of stream and connection allow', asy
   assert.equal(await settled('window-2'), 10);
   client.send(frame('SETTINGS', 0, 0, settings([4, 31])));
   await client.until(() => received() === 40);
-  // A window may be below zero: what has gone out beyond it has to be made up for.
+  // A window may be negative: the client must make up for the excess first.
   client.send(frame('SETTINGS', 0, 0, settings([4, 0])), frame('WINDOW_UPDATE', 0, 1, uint32(30)));
   assert.equal(await settled('window-3'), 40);
   client.send(frame('WINDOW_UPDATE', 0, 1, uint32(100_000)));

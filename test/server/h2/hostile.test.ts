@@ -12,7 +12,7 @@ const ini = '[disk.site]\nroot = site\n[log]\nformat = json\n';
 const get = '/svc1/userinterface/get';
 const post = { ':method': 'POST', 'content-type': 'application/json' };
 
-/** What a hostile client asks for, and the status that it gets. */
+/** Sends a hostile request; resolves to the actual and the expected status. */
 type Attack = (client: Http2Client) => Promise<readonly [got: unknown, expected: number]>;
 
 const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
@@ -38,7 +38,7 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
   content_size: async (client) => {
     const stream = client.begin(get, post, false);
     const reply = readReply(stream);
-    // However much of it there is: what nobody reads is not taken.
+    // The server stops reading content that no handler reads.
     stream.on('error', () => undefined).write(Buffer.alloc(1 << 20, ' '));
     const { status } = await reply;
     return [status, 413];

@@ -3,7 +3,15 @@ import { suite, test } from 'node:test';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { http2ResetsMax } from '../../../src/server/h2/limits.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
-import { connectRaw, fieldBlock, flags, frame, settings, told, uint32 } from './raw-client.ts';
+import {
+  connectRaw,
+  fieldBlock,
+  flags,
+  frame,
+  settings,
+  describeFrame,
+  uint32,
+} from './raw-client.ts';
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
@@ -15,7 +23,7 @@ const get: Fields = [
   [':path', '/a'],
   [':authority', 'localhost'],
 ];
-/** Waits for its content. */
+/** A request that waits for its content. */
 const post: Fields = [
   [':method', 'POST'],
   [':scheme', 'https'],
@@ -31,11 +39,11 @@ const many = (count: number, make: (stream: number) => Buffer) =>
   Buffer.concat(Array.from({ length: count }, (_, at) => make(2 * at + 1)));
 const fields = (count: number): Fields =>
   Array.from({ length: count }, (_, at) => [`x-${at}`, '1'] as const);
-/** As browsers send them (RFC 9113 §8.2.3). */
+/** Cookies as browsers send them (RFC 9113 §8.2.3). */
 const cookies = (count: number): Fields =>
   Array.from({ length: count }, (_, at) => ['cookie', `c${at}=v`] as const);
 
-/** What clients do that no server has to bear, and the limit that they run into by it. */
+/** Floods of frames, and the limit that each exceeds. */
 const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName])[] = [
   [
     'requests that it resets at once (CVE-2023-44487)',
@@ -105,7 +113,7 @@ suite('a client that floods the server with', () => {
       }
       const other = await connectRaw(t, site);
       other.send(ask(1));
-      await other.until(() => other.frames.some((one) => told(one) === 'answer 200'));
+      await other.until(() => other.frames.some((one) => describeFrame(one) === 'answer 200'));
       const lines = site
         .logged()
         .split('\n')
@@ -128,17 +136,20 @@ test('the requests of a connection are limited; further ones may be repeated', a
   const refused = () => client.frames.filter(({ type }) => type === 'RST_STREAM');
   await client.until(() => refused().length === 5);
   assert.deepEqual(
-    refused().map((one) => [one.stream, told(one)]),
+    refused().map((one) => [one.stream, describeFrame(one)]),
     [201, 203, 205, 207, 209].map((stream) => [stream, 'RST_STREAM REFUSED_STREAM']),
   );
-  // One that ends makes room for another.
+  // The end of one request makes room for another.
   client.send(frame('DATA', END_STREAM, 1, '{}'));
   await client.until(() =>
     client.frames.some(({ type, stream }) => type === 'DATA' && stream === 1),
   );
   client.send(ask(211));
   await client.until(() => client.frames.some(({ stream }) => stream === 211));
-  assert.equal(told(client.frames.find(({ stream }) => stream === 211) as never), 'answer 404');
+  assert.equal(
+    describeFrame(client.frames.find(({ stream }) => stream === 211) as never),
+    'answer 404',
+  );
 });
 
 test('a header block with too many fields, or too large, is refused', async (t) => {
@@ -147,7 +158,7 @@ test('a header block with too many fields, or too large, is refused', async (t) 
   const block = frame('HEADERS', END_STREAM, 1, fieldBlock(get));
   const continuation = (flag: number) =>
     frame('CONTINUATION', flag, 1, fieldBlock([['x-a', large]]));
-  // A field of 4,000 bytes, and a thousand times one byte that stands for it.
+  // A field of 4,000 bytes, and 1,000 bytes that each refer to it (HPACK).
   const name = fieldBlock([['x-b', 'b'.repeat(4_000)]]);
   name[0] = 0x40;
   const bomb = Buffer.concat([fieldBlock(get), name, Buffer.alloc(1_000, 0xbe)]);
@@ -185,10 +196,14 @@ test('a header block with too many fields, or too large, is refused', async (t) 
     const client = await connectRaw(t, site);
     client.send(frames);
     await client.until(() => client.frames.some(({ stream }) => stream === 1));
-    assert.equal(told(client.frames.find(({ stream }) => stream === 1) as never), expected, what);
+    assert.equal(
+      describeFrame(client.frames.find(({ stream }) => stream === 1) as never),
+      expected,
+      what,
+    );
   }
   assert.match(site.logged(), /"limit":"header_size"/);
   assert.match(site.logged(), /"limit":"target_size"/);
-  // As over HTTP/1.1, each that is answered has its line in the access log.
+  // As over HTTP/1.1, each answered request has its line in the access log.
   assert.equal(site.logged().match(/ 431 GET localhost\/a [1-9]\d* B/g)?.length, 3);
 });

@@ -41,7 +41,7 @@ const errorCodes = [
   'ENHANCE_YOUR_CALM',
 ];
 
-/** The bytes of a frame; `type` may be one that nobody knows. */
+/** Makes the bytes of a frame; `type` may be an unknown one. */
 export function frame(
   type: keyof typeof frameTypes | number,
   flag: number,
@@ -57,21 +57,21 @@ export function frame(
   return Buffer.concat([head, content]);
 }
 
-/** A number in four bytes. */
+/** Encodes a number in four bytes. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
 }
 
-/** The entries of a SETTINGS frame. */
+/** Encodes the entries of a SETTINGS frame. */
 export function settings(...entries: readonly (readonly [id: number, value: number])[]): Buffer {
   return Buffer.concat(
     entries.map(([id, value]) => Buffer.concat([Buffer.of(0, id), uint32(value)])),
   );
 }
 
-/** Fields as literals without indexing or Huffman coding (RFC 7541 §6.2.2). */
+/** Encodes fields as literals without indexing or Huffman coding (RFC 7541 §6.2.2). */
 export function fieldBlock(fields: readonly (readonly [name: string, value: string])[]): Buffer {
   return Buffer.concat(
     fields.flatMap(([name, value]) => [Buffer.of(0), literal(name), literal(value)]),
@@ -91,23 +91,23 @@ function literal(text: string): Buffer {
   return Buffer.concat([Buffer.from(length), bytes]);
 }
 
-/** A client that sends and reads frames as they are. */
+/** A client that sends and reads raw frames. */
 export interface RawClient {
   readonly frames: readonly Frame[];
   /** Whether the server has closed the connection. */
   readonly closed: () => boolean;
   send(...frames: readonly Buffer[]): void;
-  /** Resolves when what has come, or the end of the connection, is enough. */
+  /** Resolves when `isEnough` returns true, or the connection ends. */
   until(isEnough: () => boolean): Promise<void>;
-  /** Reads no more until it is told to. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
 }
 
-/** What a client begins with (RFC 9113 §3.4). */
+/** The connection preface of a client (RFC 9113 §3.4). */
 export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
-/** Connects by ALPN; sends the preface and SETTINGS, unless other bytes are to be sent first. */
+/** Connects by ALPN; sends the preface and SETTINGS, or other bytes instead. */
 export async function connectRaw(
   t: TestContext,
   site: TlsSite,
@@ -116,7 +116,7 @@ export async function connectRaw(
   return clientOf(t, await site.shake({ servername: 'localhost', ALPNProtocols: ['h2'] }), opening);
 }
 
-/** The same over a connection that stands. */
+/** Makes a raw client of an open connection. */
 export function clientOf(t: TestContext, socket: Socket, opening: string | Buffer): RawClient {
   const frames: Frame[] = [];
   const news = new EventEmitter();
@@ -162,18 +162,18 @@ function readFrame(bytes: Buffer): Frame | undefined {
   };
 }
 
-/** What became of a stream or connection, in the words of RFC 9113. */
-export function told({ type, payload }: Frame): string {
+/** Describes a frame in the words of RFC 9113, with its error code or status. */
+export function describeFrame({ type, payload }: Frame): string {
   if (type === 'GOAWAY') return `GOAWAY ${errorCodes[payload.readUInt32BE(4)] ?? ''}`;
   if (type === 'RST_STREAM') return `RST_STREAM ${errorCodes[payload.readUInt32BE(0)] ?? ''}`;
   if (type === 'HEADERS') return `answer ${statusOf(payload)}`;
   return type;
 }
 
-/** The status that a block of fields begins with (RFC 7541 Appendix A, B). */
+/** Decodes the status at the beginning of a field block (RFC 7541 Appendix A, B). */
 function statusOf(block: Buffer): string {
   let at = 0;
-  // An update of the size of the table may come first.
+  // A dynamic table size update may come first.
   while (((block[at] ?? 0) & 0xe0) === 0x20) at += 1;
   const first = block[at] ?? 0;
   const indexed = ['200', '204', '206', '304', '400', '404', '500'][first - 0x88];

@@ -37,11 +37,11 @@ import {
   frame,
   preface,
   settings,
-  told,
+  describeFrame,
   uint32,
 } from './raw-client.ts';
 
-/** Sessions in the clear, whose clock a test turns. */
+/** Starts sessions without TLS, with a clock that the test controls. */
 async function startSessions(
   t: TestContext,
   answer: (message: StreamMessage, answer: StreamAnswer) => void,
@@ -71,7 +71,7 @@ async function startSessions(
     passed,
     settled: () => sessions.settled(),
     connections: () => promisify(server.getConnections.bind(server))(),
-    /** Resolves when every client that has just been answered is gone. */
+    /** Resolves when every client with a recent answer has disconnected. */
     leave(): Promise<void> {
       sessions.close();
       return sessions.clientsClosed();
@@ -86,7 +86,7 @@ async function startSessions(
       await once(session, 'remoteSettings');
       return session;
     },
-    /** Lets time go by, with the looks that come meanwhile. */
+    /** Advances the clock, with the periodic checks. */
     pass(ms: number): void {
       for (let gone = 0; gone < ms; gone += http2CheckMs) {
         nowMs += Math.min(http2CheckMs, ms - gone);
@@ -121,7 +121,7 @@ suite('an HTTP/2 connection', () => {
     assert.equal((await goaway)[0], 0);
   });
 
-  /** A client that asks for much, and says itself how much of it may come. */
+  /** Sends a request for a large answer, and controls the flow-control window. */
   async function askRaw(t: TestContext, rig: Awaited<ReturnType<typeof startSessions>>) {
     const client = clientOf(
       t,
@@ -139,7 +139,7 @@ suite('an HTTP/2 connection', () => {
     await client.until(() => received() === window);
     return {
       client,
-      /** Lets so much more come, of the connection and of the stream, and waits for it. */
+      /** Opens the windows of connection and stream, and waits for the content. */
       take: async (bytes: number, ofConnection = bytes): Promise<void> => {
         const more = (stream: number, by: number) => frame('WINDOW_UPDATE', 0, stream, uint32(by));
         client.send(more(0, ofConnection), more(1, bytes));
@@ -228,7 +228,7 @@ suite('an HTTP/2 connection', () => {
     let bytes = 0;
     for await (const part of stream as AsyncIterable<Buffer>) {
       bytes += part.length;
-      // What is left by then may have gone out already.
+      // The rest may have been sent already.
       if (bytes > chunk.length) continue;
       await new Promise((resolve) => session.ping(resolve));
       rig.pass(stalledMs / 8);
@@ -324,7 +324,7 @@ suite('an HTTP/2 connection', () => {
 
 suite('responses that are aborted half sent', () => {
   const piece = Buffer.alloc(http2WriteBytes);
-  /** More than Node would let a connection lose without `maxSessionMemory`. */
+  /** More resets than a connection survives in Node without `maxSessionMemory`. */
   const many = 2 * http2ConcurrentStreamsMax;
 
   async function openWith(
@@ -335,7 +335,7 @@ suite('responses that are aborted half sent', () => {
     const session = await rig.open();
     const goaways: number[] = [];
     session.on('goaway', (code: number) => goaways.push(code));
-    /** Asks, and resolves to how the stream was reset. */
+    /** Sends a request; resolves to the error code of the stream's reset. */
     const ask = async (isTakenBack = false): Promise<number> => {
       const stream = session.request(pathOf);
       const closed = new Promise((resolve) => stream.once('close', resolve));
@@ -384,7 +384,7 @@ suite('responses that are aborted half sent', () => {
     await once(session, 'localSettings');
     for (let asked = 1; asked <= many; asked += 1) {
       await ask(true);
-      // More at a time than a client may ask.
+      // More resets in one period than a client may send.
       if (asked % 50 === 0) rig.pass(http2CountingMs);
     }
     const stream = session.request(pathOf);
@@ -513,7 +513,7 @@ suite('a refused header block', () => {
       ];
       const socket = connectSocket(rig.port, '127.0.0.1');
       const client = clientOf(t, socket, Buffer.concat([...opening, frames]));
-      // It is answered when all that came along has been read.
+      // The server answers a PING after reading all earlier frames.
       await client.until(() => client.frames.some(({ type }) => type === 'PING'));
       rig.pass(http2CheckMs);
       assert.deepEqual(rig.passed, []);
@@ -558,7 +558,7 @@ suite('content that is no longer needed', () => {
     const session = await rig.open();
     const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
     const reply = readReply(stream);
-    // More than the message and its stream hold without a reader is not taken.
+    // More than the buffers of message and stream take without a reader.
     stream.end(Buffer.alloc(100_000));
     await once(stream, 'finish');
     await new Promise((resolve) => session.ping(resolve));
@@ -574,7 +574,7 @@ suite('content that is no longer needed', () => {
 
   const refused = [405, 'no'] as const;
 
-  /** A client that has its answer, and has not ended its request. */
+  /** A client that has its answer but has not ended its request. */
   async function answered(t: TestContext, [status, content]: readonly [number, string?] = refused) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const rig = await startSessions(t, (_message, answer) => {
@@ -587,14 +587,14 @@ suite('content that is no longer needed', () => {
     ];
     const socket = connectSocket(rig.port, '127.0.0.1');
     const client = clientOf(t, socket, Buffer.concat(opening));
-    const hasSeen = (what: string) => client.frames.some((one) => told(one) === what);
+    const hasSeen = (what: string) => client.frames.some((one) => describeFrame(one) === what);
     await client.until(() => hasSeen(`answer ${status}`));
     if (content !== undefined) await client.until(() => hasSeen('DATA'));
     return {
       client,
       hasSeen,
       settled: () => rig.settled(),
-      /** Waits until all that was sent has been read. */
+      /** Resolves when the server has read all frames. */
       ping: async (): Promise<void> => {
         const pings = () => client.frames.filter(({ type }) => type === 'PING').length;
         const before = pings();
@@ -605,8 +605,8 @@ suite('content that is no longer needed', () => {
   }
 
   for (const [name, answer] of [
-    ['is read over when there is little of it', refused],
-    ['is read over behind an answer without content as well', [204]],
+    ['is discarded if there is little of it', refused],
+    ['is discarded after a response without content as well', [204]],
   ] as const)
     test(name, async (t) => {
       const { client, hasSeen, ping, settled } = await answered(t, answer);

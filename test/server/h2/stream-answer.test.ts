@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { StreamAnswer } from '../../../src/server/h2/stream-answer.ts';
 import type { StreamMessage } from '../../../src/server/h2/stream-message.ts';
 
-/** A stream that notes what is sent on it. */
+/** A stream that records its output. */
 class NotedStream extends EventEmitter {
   readonly sent: unknown[] = [];
   headersSent = false;
@@ -23,16 +23,16 @@ class NotedStream extends EventEmitter {
   }
 }
 
-// Over a connection, it depends on how soon what a client sends in two pieces arrives.
+// No real connection: the result would depend on the arrival of two pieces.
 for (const content of ['page', undefined]) {
-  const what = content === undefined ? 'without content' : 'that goes out whole';
-  test(`a response ${what} is sent once the socket can take more`, async () => {
+  const what = content === undefined ? 'without content' : 'with its whole content';
+  test(`a response ${what} is sent after the socket has been read again`, async () => {
     const stream = new NotedStream();
     const message = { discardContent: () => undefined } as StreamMessage;
     const answer = new StreamAnswer(stream as unknown as ServerHttp2Stream, message, () => 0);
     answer.writeHead(200, []).end(content);
     await turn();
-    // What comes behind this turn is the next read.
+    // The socket is read in the next turn.
     assert.deepEqual(stream.sent, []);
     await turn();
     const head = { __proto__: null, ':status': 200 };

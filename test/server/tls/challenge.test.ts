@@ -7,7 +7,7 @@ import { startTlsSite } from './tls-rig.ts';
 const token = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ';
 const path = `/.well-known/acme-challenge/${token}`;
 
-/** A site that gets a certificate from a server that is not there, and its folder. */
+/** Starts a site whose ACME server does not exist; returns it with its ACME folder. */
 async function startManaged(t: TestContext) {
   const site = await startTlsSite(t, {
     certificates: { tls: ['fallback.example'] },
@@ -16,7 +16,7 @@ async function startManaged(t: TestContext) {
     ini: '[disk.site]\nroot = site\ndotfiles = allow\n',
   });
   const { server, tls } = await readTestConfig(site.iniFile);
-  // Its only try is over, and takes away no challenges any more.
+  // Its only attempt has ended and no longer removes challenges.
   await site.untilLogged(/No certificate for shop\.example: .*127\.0\.0\.1:1.* Retrying/);
   return { site, folder: new AcmeFolder(server.data, tls.acme) };
 }

@@ -10,7 +10,7 @@ import { startTlsSite, type TlsSite } from './tls-rig.ts';
 
 const page = { path: '/a', kind: 'content', content: 'page' };
 
-/** Status and Location of what is asked in the clear, PORT standing for that of TLS. */
+/** Sends a request without TLS; returns status and Location, with PORT for the TLS port. */
 async function ask(
   site: TlsSite,
   request: string,
@@ -55,7 +55,7 @@ suite('a request over HTTP is redirected to https', () => {
     ['OPTIONS *', 'main.example', '308', 'https://main.example:PORT/'],
     ['GET http://shop.example/x?y=//z', 'shop.example', '301', 'https://shop.example:PORT/x?y=//z'],
     ['GET http://shop.example?y', 'shop.example', '301', 'https://shop.example:PORT/?y'],
-    // Who asks for a host that is not ours is not sent there.
+    // A foreign host is replaced by the main host.
     ['GET /a', 'evil.example', '301', 'https://main.example:PORT/a'],
     ['GET /a', 'a.b.shop.example', '301', 'https://main.example:PORT/a'],
     ['GET /a', '203.0.113.9', '301', 'https://main.example:PORT/a'],
@@ -65,10 +65,10 @@ suite('a request over HTTP is redirected to https', () => {
       '301',
       'https://main.example:PORT/svc1/server/status',
     ],
-    // What is refused at the door is not sent on.
+    // An invalid request is refused, not redirected.
     ['GET /%2e%2e/a', 'main.example', '400', undefined],
     ['GET /a', 'main.example@evil.example', '400', undefined],
-    // Those who check on us.
+    // Health checks and ACME challenges.
     ['GET /svc1/health', 'main.example', '200', undefined],
     ['GET /.well-known/acme-challenge/x', 'main.example', '404', undefined],
   ];

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startTlsSite, type TlsSite } from './tls-rig.ts';
 
-/** Puts a file in the place of another one, as a client of an authority does. */
+/** Replaces a file atomically, as ACME clients do. */
 async function replace(site: TlsSite, name: string, content: string): Promise<void> {
   const file = join(site.folder, 'tls', name);
   await writeFile(`${file}.new`, content);
   await rename(`${file}.new`, file);
 }
 
-/** The common name of the certificate that a client gets. */
+/** Returns the common name of the certificate that a client gets. */
 async function nameFor(site: TlsSite, servername?: string): Promise<string | undefined> {
   const socket = await site.shake({
     ...(servername !== undefined && { servername }),

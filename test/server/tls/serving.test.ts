@@ -19,7 +19,7 @@ suite('over TLS', () => {
       ],
       certificates: { tls: ['shop.example', 'other.example'] },
     });
-    // Each twice: the second one is an answer that was prepared.
+    // Two requests each: the second gets a prepared answer.
     for (const time of ['first', 'second']) {
       const headers = { host: 'shop.example' };
       assert.equal((await site.ask('https://shop.example/', { headers })).body, 'sealed');
@@ -55,7 +55,7 @@ suite('over TLS', () => {
     const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
     const get = 'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n';
     for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-      // The types do not know that it is a socket's option, too.
+      // The types lack this option of sockets.
       const halfOpen = { allowHalfOpen: true, maxVersion };
       for (const count of [1, 20]) {
         const socket = await site.shake(halfOpen);
@@ -175,7 +175,7 @@ suite('over TLS', () => {
     const socket = connect(site.tlsPort, '127.0.0.1');
     socket.on('error', () => undefined);
     await once(socket, 'connect');
-    // Somebody came after it: it has been taken on by then.
+    // A later connection has been served, so the server has accepted this one.
     await site.ask('https://localhost/');
     assert.deepEqual(await site.waymark.stop(100), { cut: 0 });
     if (!socket.closed) await once(socket, 'close');

@@ -6,13 +6,13 @@ import { createAuthority, type Authority } from '../../certificates.ts';
 import { type Cleaning } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 
-/** A site with a listener in the clear, `url`, and one over TLS. */
+/** A site with a plain listener, `url`, and one with TLS. */
 export interface TlsSite extends TestSite {
   readonly authority: Authority;
   readonly tlsPort: number;
-  /** Asks over TLS for a URL, whose host is looked for on the loopback. */
+  /** Sends a request over TLS; every host resolves to the loopback address. */
   ask(url: string, options?: RequestOptions & { readonly body?: string }): Promise<TlsAnswer>;
-  /** A TLS connection; rejects when the handshake fails. */
+  /** Opens a TLS connection; rejects if the handshake fails. */
   shake(options?: ConnectionOptions): Promise<TLSSocket>;
 }
 
@@ -23,10 +23,10 @@ export interface TlsAnswer {
   readonly body: string;
 }
 
-/** One authority for all tests of a file: it takes a while to make. */
+/** One certificate authority for all tests of a file: making it is slow. */
 const shared = createAuthority();
 
-/** Starts a site with certificates: the names of each by its section, `tls` or `tls.<host>`. */
+/** Starts a site with certificates: a list of names for each section, `tls` or `tls.<host>`. */
 export async function startTlsSite(
   t: Cleaning,
   given: {

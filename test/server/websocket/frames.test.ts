@@ -11,7 +11,7 @@ suite('the frame counter of a websocket', () => {
     const cuts = fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 9 });
     fc.assert(
       fc.property(fc.array(message, { minLength: 1, maxLength: 3 }), cuts, (messages, sizes) => {
-        // The positions between messages, and the frame of each byte.
+        // The frames, and the positions between messages.
         const frames: Buffer[] = [];
         const ends = [0];
         let length = 0;

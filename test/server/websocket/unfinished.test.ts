@@ -9,7 +9,7 @@ import { closing, frame, opcodes, openRaw } from './socket-rig.ts';
 const insert = 'svc1.userinterface.insert';
 const pieceBytes = 60_000;
 const piece = 'x'.repeat(pieceBytes);
-/** Pieces of a message that is too large without a key, and of one that is not. */
+/** Numbers of pieces of a message: too many for a client without a key, and few enough. */
 const [tooMany, many] = [5, 4];
 
 const insertOf = (bytes: number) =>

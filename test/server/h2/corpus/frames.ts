@@ -21,12 +21,12 @@ const isLeftOpen = 'RFC 9113 §5.1 leaves it open, where RFC 7540 had STREAM_CLO
 const isNoPriority = 'nghttp2 takes no notice of PRIORITY (RFC 9113 §5.3.2)';
 const isHardened = 'nghttp2 makes it an error of the connection (§5.4, CVE-2025-8671)';
 
-/** No content goes out: the stream of an answer stays open. */
+/** An initial window of 0: the stream of an answer stays open. */
 const held = frame('SETTINGS', 0, 0, settings([4, 0]));
 const update = (stream: number) => frame('WINDOW_UPDATE', 0, stream, uint32(1));
 const lateContinuation = frame('CONTINUATION', END_HEADERS, 1, block);
 
-/** Of streams and frames: RFC 9113 §4 to §7. */
+/** Cases about streams and frames: RFC 9113 §4 to §7. */
 export const frameCases: readonly Case[] = [
   ['4.1 frame of an unknown type', 'answer 200', [frame(0x16, 0, 0, 'x'), ask(1)]],
   ['4.1 unknown flag', 'answer 200', [frame('PING', 0x16, 0, 'abcdefgh'), ask(1)]],

@@ -6,7 +6,7 @@ const packedName = '85f2b24a84ff';
 const plainValue = '06683273706563';
 const packedValue = '849c48aca4';
 
-/** Ways to write a field (RFC 7541 §6), User-Agent or X-Test, in hexadecimal. */
+/** Encodings of a field (RFC 7541 §6), User-Agent or X-Test, in hexadecimal. */
 const written: readonly (readonly [name: string, field: string])[] = [
   ['6.1 indexed', 'ba'],
   ...(
@@ -27,15 +27,15 @@ const behind = (field: string) =>
 const sized = (sizes: string) =>
   frame('HEADERS', whole, 1, Buffer.concat([Buffer.from(sizes, 'hex'), block]));
 
-/** Of compressed fields: RFC 7541. */
+/** Cases about compressed fields: RFC 7541. */
 export const hpackCases: readonly Case[] = [
   ...written.map(([name, field]): Case => [`HPACK ${name}`, 'answer 200', [behind(field)]]),
   ['HPACK 4.2 size of the table', 'answer 200', [sized('3f61')]],
   ['HPACK 4.2 two sizes of the table', 'answer 200', [sized('3f613fe11f')]],
-  ['HPACK 2.3.3 name by an index that is none', 'GOAWAY COMPRESSION_ERROR', [behind('7f0700')]],
+  ['HPACK 2.3.3 name by an invalid index', 'GOAWAY COMPRESSION_ERROR', [behind('7f0700')]],
   ['HPACK 5.2 padding of zeros', 'GOAWAY COMPRESSION_ERROR', [behind('0085f2b24a84ff83495090')]],
   [
-    'HPACK 2.3.3 index that is none',
+    'HPACK 2.3.3 invalid index',
     'GOAWAY COMPRESSION_ERROR',
     [frame('HEADERS', whole, 1, Buffer.concat([block, Buffer.of(0xfe)]))],
   ],

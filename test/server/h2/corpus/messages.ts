@@ -3,7 +3,7 @@ import { ask, block, data, get, only, open, replaced, whole, without, type Case 
 
 const { END_STREAM, END_HEADERS } = flags;
 
-/** Of requests: RFC 9113 §8. Fields with characters that none may have (§8.2.1) are left out. */
+/** Cases about requests: RFC 9113 §8, without fields with invalid characters (§8.2.1). */
 export const messageCases: readonly Case[] = [
   [
     '8.1 trailers',
