@@ -6,13 +6,13 @@ import { httpSource } from '../outbound/sources.ts';
 
 interface Shop {
   readonly site: TestSite;
-  /** Asks for a path; resolves to its text. */
+  /** Requests a path; resolves to its text. */
   readonly ask: (path: string) => Promise<string>;
   /** The ids of the two rules, `/a/*` and `/b/*`. */
   readonly rules: readonly string[];
 }
 
-/** A site with two rules that fetch, each answer counted and good for an hour. */
+/** A site with two fetched rules; the source counts its responses, which are fresh for an hour. */
 async function startShop(t: TestContext): Promise<Shop> {
   let count = 0;
   const { origin } = await httpSource(t, (_, response) => {
@@ -31,7 +31,7 @@ async function startShop(t: TestContext): Promise<Shop> {
   return { site, rules, ask: async (path) => (await fetch(`${site.url}${path}`)).text() };
 }
 
-/** Resolves when so many answers are kept, which they are a moment after they went out. */
+/** Resolves when this number of responses is stored, which is shortly after they were sent. */
 async function kept(site: TestSite, answers: number): Promise<void> {
   while ((await site.call('svc1.cache.status', {})).data.answers < answers) await nextTurn();
 }

@@ -2,7 +2,7 @@ import { suite, test } from 'node:test';
 import { assertAgreement } from './model/agreement.ts';
 import { inProcess, overWebsockets } from './model/systems.ts';
 
-// Many commits, each as slow as the disk is; and a counterexample is made smaller by many more.
+// Many commits, each as slow as the disk; shrinking a counterexample takes many more.
 const patient = { timeout: 120_000 };
 
 suite(

@@ -1,33 +1,33 @@
 import type { WebSocket } from 'ws';
 import type { Answer, TestSocket } from '../harness.ts';
 
-/** What a change looks like to a subscriber. */
+/** A change in a packet. */
 export interface ChangePacket {
   readonly seq: number;
   readonly txn: string;
   readonly action: string;
   readonly id: string;
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads any member
   readonly data: any;
   // oxlint-disable-next-line typescript/no-explicit-any -- the same
   readonly record: any;
 }
 
-/** A subscription, with what has come of it so far. */
+/** A subscription, with its packets so far. */
 export interface Subscriber {
   /** The seq of its answer. */
   readonly seq: number;
   readonly packets: readonly ChangePacket[];
   readonly seqs: () => readonly number[];
-  /** Failures that came after the answer. */
+  /** Failures after the answer. */
   readonly errors: readonly Answer['error'][];
-  /** Resolves as soon as what has come is as wished. */
+  /** Resolves as soon as the packets match. */
   until(isDone: (packets: readonly ChangePacket[]) => boolean): Promise<void>;
 }
 
 let lastId = 0;
 
-/** Subscribes; rejects with the answer's failure. Checks that nothing comes before the answer. */
+/** Subscribes; rejects with the failure of the answer. Checks that no packet precedes the answer. */
 export async function subscribe(
   { websocket }: { readonly websocket: WebSocket },
   v: object = {},

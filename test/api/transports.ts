@@ -7,7 +7,7 @@ export type Call = (
   more?: { vk?: string; qk?: string },
 ) => Promise<Answer>;
 
-/** The ways in which an operation can be called: one set of expectations holds for all of them. */
+/** The transports of operations: the same expectations apply to all. */
 export const transports: Readonly<Record<string, (site: TestSite) => Promise<Call>>> = {
   HTTP: (site) => Promise.resolve((name, v, more) => site.call(name, v, more)),
   websocket: async (site) => {

@@ -24,10 +24,10 @@ const everyField = {
   content: '<p>one</p>',
 };
 
-/** What goes into a field that has to be there and is no text. */
+/** A value for a required field that is no text. */
 const samples: Readonly<Record<string, unknown>> = { scopes: ['read'] };
 
-/** Calls every operation at least once, in most of the ways in which its answer can look. */
+/** Calls every operation at least once, with most forms of its answer. */
 async function callAll(call: Call, seen: Set<string>): Promise<void> {
   const ask: Call = async (name, v, more) => {
     const answer = await call(name, v, more);
@@ -151,7 +151,7 @@ for (const [transport, open] of Object.entries(transports)) {
       const site = await startSite(t, { ini: lamps, files });
       const seen = new Set<string>();
       await callAll(await open(site, site.adminKey), seen);
-      // A websocket has become somebody else in between.
+      // The websocket has another caller since then.
       const admin = await open(site, site.adminKey);
       const { rows } = (await admin('svc1.key.list')).data;
       const revoked = await admin('svc1.key.revoke', { id: rows.at(-1).id });

@@ -7,10 +7,10 @@ interface Envelope {
   readonly qk?: string;
 }
 
-/** Calls an operation, and holds request and answer against what the documents say of them. */
+/** Calls an operation, and checks request and answer by the documents. */
 export type Call = (name: string, v?: object, more?: Envelope) => Promise<Answer>;
 
-/** A caller over HTTP: each operation as JSON, and as a query string where that is documented. */
+/** A caller over HTTP: each operation as JSON, and as a query string if that is documented. */
 export async function overHttp(site: TestSite, apikey: string | undefined): Promise<Call> {
   const document = await fetchDocument(`${site.url}/svc1/openapi.json`);
   const check = checkAgainst(document);
@@ -61,7 +61,7 @@ export async function overHttp(site: TestSite, apikey: string | undefined): Prom
   };
 }
 
-/** The documented parameters of a GET for an input; fails for a field that has none. */
+/** The documented parameters of a GET for an input; fails for a field without one. */
 function queryOf(v: object, { qk }: Envelope, parameters: readonly Document[]): URLSearchParams {
   const names = parameters.filter((one) => one.in === 'query').map(({ name }) => name as string);
   const sent = new URLSearchParams();
@@ -82,7 +82,7 @@ function queryOf(v: object, { qk }: Envelope, parameters: readonly Document[]): 
   return sent;
 }
 
-/** A caller over the websocket; packets are checked as they come. */
+/** A caller over the websocket, which checks each packet. */
 export async function overWebsocket(
   site: TestSite,
   apikey: string | undefined,
@@ -121,7 +121,7 @@ export async function overWebsocket(
   return Object.assign(call, { packet });
 }
 
-/** Where a document says something, at the end of a reference where it does so by one. */
+/** The place in a document, or the place that a reference there leads to. */
 function placeOf(document: Document, place: readonly string[]): readonly string[] {
   const { $ref } = at(document, place) as { $ref?: string };
   return $ref === undefined ? place : $ref.split('/').slice(1);

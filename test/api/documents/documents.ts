@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-// oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads any member
 export type Document = any;
 
 /** Fetches a document of a running site. */
@@ -15,15 +15,15 @@ export async function fetchDocument(url: string): Promise<Document> {
 export type Check = (place: readonly string[], value: unknown) => void;
 
 /**
- * Makes the check of values against the schemas of a document, read more strictly than they are
- * meant for others: a member that a schema does not name is a mistake.
+ * Makes the check of values by the schemas of a document. It is stricter than a client has to be:
+ * a member that a schema does not name is a mistake.
  */
 export function checkAgainst(document: Document): Check {
   const { asyncapi } = document as { asyncapi?: string };
   const options = { strict: true, allowUnionTypes: true, allErrors: true };
   const ajv = asyncapi === undefined ? new Ajv2020(options) : new Ajv(options);
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/);
-  // The document around the schemas is not made of keywords of JSON Schema.
+  // The members of the document around the schemas are no keywords of JSON Schema.
   ajv.addVocabulary(Object.keys(document as object));
   ajv.addSchema(closed(document) as object, 'document');
   const checks = new Map<string, ValidateFunction>();

@@ -6,7 +6,7 @@ import { startSite, type Answer } from '../../harness.ts';
 import { transports } from '../transports.ts';
 
 suite('the rate of a key', () => {
-  /** How many of so many calls pass, and what the first one that is refused is told to wait. */
+  /** The number of calls that pass, and the Retry-After of the first refused one. */
   function burst(
     rates: ReturnType<typeof createKeyRates>,
     calls: number,

@@ -9,20 +9,19 @@ import { command } from './walk.ts';
 import { wishes } from './winner.ts';
 import { newWorld, type Request, type World } from './world.ts';
 
-/** How long and from where sequences are drawn. */
+/** The length and the seed of generated sequences. */
 export interface Drawing {
   readonly runs: number;
   readonly stepsMax: number;
-  /** What a failure tells: the same sequences again. */
+  /** The seed, which a failure prints, to repeat the same sequences. */
   readonly seed?: number | undefined;
-  /** Whether callers have languages: a websocket has those of its upgrade for good. */
+  /** Whether callers have languages: a websocket keeps those of its upgrade. */
   readonly languages: boolean;
 }
 
 /**
- * Draws sequences and holds a system of its own for each of them against the model, step by step
- * and as a whole at the end. Rejects with the shortest sequence found that makes a difference, what
- * was asked and answered in it, and the seed.
+ * Generates sequences, and compares a new system with the model after each step and at the end.
+ * Rejects with the shortest sequence with a difference, its requests and answers, and the seed.
  */
 export async function assertAgreement(
   open: OpenSystem,
@@ -61,7 +60,7 @@ async function withSystem(open: OpenSystem, use: (system: System) => Promise<voi
   }
 }
 
-/** Everything that can be seen, now and at every seq there was, and what the store says of itself. */
+/** Compares all visible data, now and at every seq, and verifies the store. */
 async function holdWhole(world: World, system: System, languages: boolean): Promise<void> {
   const ids = everyId(world.rows);
   const ask = async (...requests: readonly Omit<Request, 'author'>[]): Promise<void> => {
@@ -87,7 +86,7 @@ async function holdWhole(world: World, system: System, languages: boolean): Prom
   assert.deepEqual(await system.differences(), [], 'the store finds its data as its log has it');
 }
 
-/** What happened, ids and transactions by short names, then what was not as it should be. */
+/** All calls, with short names for ids and transactions, and then the difference. */
 function toldBriefly({ transcript, rows, authors }: World, error: unknown): string {
   const names = new Map<string, string>([
     ...authors.map((id, at): [string, string] => [id, `<key ${at}>`]),

@@ -13,22 +13,22 @@ import {
   type World,
 } from './world.ts';
 
-/** What the server has named as it liked, to be found again in the answer. */
+/** Names in an answer that the server has chosen. */
 export interface Named {
-  /** Id of the record that was inserted, if one was. */
+  /** Id of the inserted record, if any. */
   readonly id: string;
   readonly txn: string;
   readonly digest: string;
   readonly vk: string;
 }
 
-/** What a request comes to: its answer, and the rows that it adds to the log. */
+/** The result of a request: its answer, and the rows that it adds to the log. */
 export interface Outcome {
   readonly answer: Answer;
   readonly entries: readonly Entry[];
 }
 
-/** What the model answers to a request; what is remembered of it goes into the world. */
+/** The answer of the model to a request; updates the state of the model. */
 export function answerTo(world: World, request: Request, named: Named): Outcome {
   switch (request.a) {
     case 'insert':
@@ -53,7 +53,7 @@ function insert(world: World, request: Request, named: Named): Outcome {
   const claim = claimOf(world, request, vk);
   if (claim !== undefined) {
     if (claim.request !== text) return refused('conflict', 'vk');
-    // A vk of the server's own making ends with the record.
+    // A derived vk ends with its record.
     const id = claim.answer.data?.id;
     const lives = typeof id === 'string' && replay(world.rows, id) !== undefined;
     if (request.vk !== undefined || lives) return again(claim.answer);
@@ -122,14 +122,14 @@ function invalidate(world: World, request: Request, named: Named): Outcome {
   });
   if (done === undefined) return refused('precondition_failed', 'confirm');
   const answer: Answer = { data: done.report, ...(vk !== undefined && { vk }) };
-  // What writes nothing claims nothing.
+  // An edit without a change and without a vk stores no claim.
   if (vk !== undefined && done.entries.length > 0) {
     putClaim(world, request, { vk, answer });
   }
   return { answer, entries: done.entries };
 }
 
-/** Each author has vks of its own, but for those that the server makes of the fields. */
+/** Each author has its own vks; derived ones are shared. */
 function claimName(world: World, request: Request, vk: string): string {
   const isDerived = world.derived.get(requestText(request)) === vk;
   return isDerived ? vk : `${authorOf(world, request)} ${vk}`;

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/model/json.ts';
 
-/** What a row of the model's log says; its transaction and times are the server's to choose. */
+/** A row of the model's log, without its transaction and times, which the server chooses. */
 export interface Entry {
   readonly seq: number;
   readonly by: string;
@@ -9,17 +9,17 @@ export interface Entry {
   readonly data: JsonObject;
 }
 
-/** A row of a page rule. Keys have seqs too, but no rows here. */
+/** A row of a page rule. Changes of keys have seqs, but no rows here. */
 export interface Row extends Entry {
   readonly txn: string;
   readonly dtu_txn: string;
   readonly dtu_stored: string;
 }
 
-/** A record as the rows in force make it. */
+/** The fold of the rows in force of a record. */
 export interface State {
   readonly id: string;
-  /** Seq of its newest row, of whichever action. */
+  /** Seq of its newest row, also of an invalidate. */
   readonly seq: number;
   readonly insertedSeq: number;
   readonly fields: ReadonlyMap<string, Json>;
@@ -31,7 +31,7 @@ export function namedBy({ data }: Entry): readonly number[] {
   return data.rows as readonly number[];
 }
 
-/** The oldest invalidate in force that names a row; undefined for a row that is in force itself. */
+/** The oldest invalidate in force that names a row; undefined for a row in force. */
 export function invalidating<T extends Entry>(rows: readonly T[], row: Entry): T | undefined {
   return rows.find(
     (other) =>
@@ -41,7 +41,7 @@ export function invalidating<T extends Entry>(rows: readonly T[], row: Entry): T
   );
 }
 
-/** A record by a replay of all its rows in force; undefined where its insert is not among them. */
+/** Replays all rows in force of a record; undefined without its insert. */
 export function replay(rows: readonly Entry[], id: string): State | undefined {
   const own = rows.filter((row) => row.id === id);
   const inForce = own.filter((row) => invalidating(own, row) === undefined);
@@ -65,7 +65,7 @@ function put(into: Map<string, Json>, changes: JsonObject): void {
   }
 }
 
-/** Ids of all records there ever were, in the order of their inserts. */
+/** Ids of all records that ever existed, in the order of their inserts. */
 export function everyId(rows: readonly Entry[]): readonly string[] {
   return rows.filter(({ action }) => action === 'insert').map(({ id }) => id);
 }

@@ -1,6 +1,6 @@
-// The long run of the model: random sequences of operations on page rules, each answer held against
-// a naive replay. `npm run model [-- --runs N] [--steps N] [--seed N] [--websocket]`; tells how far
-// it is, and exits 1 with the shortest sequence that makes a difference.
+// The long run of the model: compares each answer to random sequences of operations on page rules
+// with a naive replay. `npm run model [-- --runs N] [--steps N] [--seed N] [--websocket]` prints its
+// progress, and exits with 1 and the shortest sequence with a difference.
 import { parseArgs } from 'node:util';
 import { assertAgreement } from './agreement.ts';
 import { inProcess, overWebsockets } from './systems.ts';
@@ -14,7 +14,7 @@ const { values } = parseArgs({
   },
 });
 const [runs, stepsMax] = [Number(values.runs), Number(values.steps)];
-/** Runs under one seed: each portion is told of when it is done. */
+/** Runs with one seed; the progress is printed after each. */
 const portion = 100;
 
 const cleanings: (() => unknown)[] = [];

@@ -8,15 +8,15 @@ import type { Answer, Request, World } from './world.ts';
 
 const uuidv7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** What the server chooses of a row. */
+/** The members of a row that the server chooses. */
 type Stamps = Omit<Row, keyof Entry>;
 
 const unstamped: Stamps = { txn: '', dtu_txn: '', dtu_stored: '' };
 
 /**
- * Asks the system, all requests at once, and holds each answer against that of the model, in the
- * order in which they were asked. Of several that write none may be about transactions or times,
- * which the model learns afterwards. Resolves with the answers.
+ * Sends all requests to the system at once, and compares each answer with that of the model, in
+ * their order. If several of them write, none may refer to transactions or times, which the model
+ * learns later. Resolves to the answers.
  */
 export async function perform(
   world: World,
@@ -49,7 +49,7 @@ export async function perform(
   return answers;
 }
 
-/** An answer with its names in an order of its own, and without what it says of problems. */
+/** An answer with sorted unknowns, and without its problems. */
 function asJson(answer: Answer): JsonObject {
   const { data } = answer;
   if (!Array.isArray(data?.unknowns)) return { ...answer };
@@ -65,7 +65,7 @@ function assertSame(actual: JsonObject, expected: JsonObject, lineOf: () => stri
   assert.fail(`${message}: ${JSON.stringify(actual)}, ${JSON.stringify(expected)}`);
 }
 
-/** Ids are UUIDs that sort as the inserts came. */
+/** Ids are UUIDs that sort in the order of inserts. */
 function requireNewIds(world: World, entries: readonly Entry[]): void {
   for (const { action, id } of entries) {
     if (action !== 'insert') continue;
@@ -75,8 +75,8 @@ function requireNewIds(world: World, entries: readonly Entry[]): void {
 }
 
 /**
- * Reads what the server has chosen for the rows of one write: one transaction and its times for all
- * of them, another than ever before, and times that never go back.
+ * Reads the members that the server has chosen for the rows of one write: all rows share a new
+ * transaction and its times, and times never go back.
  */
 async function learnStamps(world: World, system: System, entries: readonly Entry[]): Promise<void> {
   let stamps: Stamps | undefined;

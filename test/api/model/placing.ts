@@ -2,24 +2,24 @@ import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../src
 import type { State } from './ledger.ts';
 import { invalidMembers, isValid, keptValue, kinds, type Kind, type Setting } from './values.ts';
 
-/** What a write makes of a record. */
+/** The result of a write. */
 export interface Placed {
   readonly fields: ReadonlyMap<string, Json>;
   readonly unknowns: ReadonlyMap<string, Json>;
-  /** What of it is other than before, as the row of the write tells it. */
+  /** The changed fields, as in the row of the write. */
   readonly data: JsonObject;
-  /** The names that the answer lists: those that were sent and wait in `_unknowns_`. */
+  /** The `unknowns` of the answer: names of sent fields that wait in `_unknowns_`. */
   readonly told: readonly string[];
 }
 
-/** The field for the sake of which a write is refused. */
+/** The field for which a write is refused. */
 export interface Unusable {
   readonly unusable: 'path' | 'kind';
 }
 
 /**
- * Puts what is sent into its places, field by field (docs/design/page-rules.md#invalid-values).
- * `shown` is what a read shows of the record: who sends that back has not said anything.
+ * Places the sent fields one by one (docs/design/page-rules.md#invalid-values). `shown` has the
+ * members of a read: a caller that sends them back changes nothing.
  */
 export function place(
   before: State | undefined,
@@ -48,7 +48,7 @@ export function place(
     if (value !== undefined) unknowns.set(name, value);
     else if (kept !== undefined && !stays) unknowns.set(name, kept);
   };
-  // The kind decides about the engine, and both about all else.
+  // The engine depends on the kind, and all other fields on both.
   placeOne('engine', { kind, engine: undefined });
   const isRecord = kind.endsWith('-record');
   if (isRecord && !fields.has('engine') && !unknowns.has('engine')) fields.set('engine', 'form');
@@ -77,7 +77,7 @@ export function place(
   };
 }
 
-/** Of enginedata each member has a place of its own; one that is not valid leaves the old one there. */
+/** Places the members of enginedata one by one; an invalid one does not replace a valid value. */
 function placeEnginedata({
   sent,
   waits,
@@ -115,8 +115,8 @@ function placeEnginedata({
 }
 
 /**
- * What has waited since earlier: none of it when null takes it away, and not what is sent as it
- * stands in its place.
+ * The values that go on waiting: none if null removes them, and none of a field that is sent with
+ * its value in the record.
  */
 function waiting(
   before: State | undefined,
@@ -131,7 +131,7 @@ function waiting(
   });
 }
 
-/** What was sent, `_unknowns_` opened; what stands outside of it comes first. */
+/** The sent fields and those inside `_unknowns_`; a field outside takes precedence. */
 function opened({ _unknowns_: nested, ...named }: JsonObject): ReadonlyMap<string, Json> {
   const outer = Object.entries(named);
   if (nested === undefined) return new Map(outer);
@@ -143,7 +143,7 @@ function ownValue(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** The kind that is sent, or else that of before, or content for what has content. */
+/** The sent kind, or else the one before, or content for a rule with content. */
 function kindOf(said: ReadonlyMap<string, Json>, old: ReadonlyMap<string, Json>): Kind | undefined {
   const sent = said.get('kind');
   const before = sent === null ? undefined : old.get('kind');

@@ -5,7 +5,7 @@ import { listed, ownFields, rendered, shown } from './views.ts';
 import { winnerOf } from './winner.ts';
 import { isWithin, refusal, rowsAt, type Answer, type Request, type World } from './world.ts';
 
-/** What read answers: a record, now or then, or its rows. */
+/** The answer of read: a record, now or in the past, or its rows. */
 export function answerRead(world: World, { v, qk }: Request): Answer {
   const { id, as_of: asOf } = present(v);
   if (qk === 'history') return history(world, present(v));
@@ -15,7 +15,7 @@ export function answerRead(world: World, { v, qk }: Request): Answer {
   return state === undefined ? refusal('not_found', 'id') : { data: shown(world, state) };
 }
 
-/** Null stands for a field that is not there. */
+/** Null means that a field is absent. */
 function present(v: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(v).filter(([, value]) => value !== null));
 }
@@ -47,7 +47,7 @@ function historyRow(rows: readonly Row[], row: Row): JsonObject {
     : { ...told, invalidated: out.dtu_stored, data_invalidated: data };
 }
 
-/** What list answers: a page of the records that all filters let through. */
+/** The answer of list: a page of the records that match all filters. */
 export function answerList(world: World, { v }: Request): Answer {
   const { as_of: asOf, after = '', limit = 100, ...filters } = present(v);
   if (asOf !== undefined && !isWithin(world, asOf)) return refusal('invalid', 'as_of');
@@ -66,7 +66,7 @@ export function answerList(world: World, { v }: Request): Answer {
   };
 }
 
-/** Origins that are asked for, as they are kept. */
+/** The stored forms of origins in filters. */
 export const origins: ReadonlyMap<string, string> = new Map([
   ['*', '*'],
   ['http://shop.example', 'http://shop.example'],
@@ -74,7 +74,7 @@ export const origins: ReadonlyMap<string, string> = new Map([
   ['https://b.example', 'https://b.example'],
 ]);
 
-/** Paths that are asked for, as they are kept. */
+/** The stored forms of paths in filters. */
 export const paths: ReadonlyMap<string, string> = new Map([
   ['/', '/'],
   ['/a', '/a'],
@@ -98,12 +98,12 @@ function passes(state: State, filters: JsonObject): boolean {
   );
 }
 
-/** In any case of letters; of what is no text its JSON. */
+/** Whether a value contains a text, in upper or lower case; other values count as JSON. */
 function contains(value: Json, text: string): boolean {
   return asText(value).toLowerCase().includes(text.toLowerCase());
 }
 
-/** What get answers: what a page may know of the rule that wins. */
+/** The answer of get: the public fields of the winning rule. */
 export function answerGet(world: World, { v, languages }: Request): Answer {
   const { as_of: asOf, ...place } = present(v);
   if (asOf !== undefined && !isWithin(world, asOf)) return refusal('invalid', 'as_of');

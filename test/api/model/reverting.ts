@@ -4,7 +4,7 @@ import { asText } from './values.ts';
 import { ownFields } from './views.ts';
 import { compareTo, isWithin, refusal, type Answer, type World } from './world.ts';
 
-/** What is to become of one record. */
+/** The effect on one record. */
 interface Revert {
   readonly id: string;
   readonly rows: readonly number[];
@@ -13,7 +13,7 @@ interface Revert {
   readonly fields: JsonObject;
 }
 
-/** Why nothing can be selected; undefined where it can. */
+/** Why a selection is refused; undefined if it is not. */
 export function selectionRefusal(world: World, v: JsonObject): Answer | undefined {
   const { id, txn, from, until } = v;
   if (['id', 'txn', 'by', 'from', 'until'].every((name) => v[name] === undefined)) {
@@ -52,7 +52,7 @@ export function reportOf(world: World, v: JsonObject, digest: string): JsonObjec
   };
 }
 
-/** The digest of the same plan as before, or one that is new with a plan that is new. */
+/** Checks the digest of a dry run: equal effects have equal digests, others have new ones. */
 function knownDigest(world: World, reverts: readonly Revert[], digest: string): string {
   const plan = planText(world, reverts);
   const known = world.digests.get(plan);
@@ -62,13 +62,13 @@ function knownDigest(world: World, reverts: readonly Revert[], digest: string): 
   return digest;
 }
 
-/** What a digest is of: what would be done, to records at which seq. */
+/** The content of a digest: the effect, and the seqs of the records. */
 function planText({ rows }: World, reverts: readonly Revert[]): string {
   const newest = reverts.map(({ id }) => rows.findLast((row) => row.id === id)?.seq ?? 0);
   return canonicalJson([reverts, newest] as unknown as Json);
 }
 
-/** What a confirmed invalidate writes and answers; undefined where the digest is not of now. */
+/** The rows and the answer of a confirmed invalidate; undefined if its digest is outdated. */
 export function confirmInvalidate(
   world: World,
   { confirm, ...v }: JsonObject,
@@ -98,9 +98,9 @@ function planOf(world: World, v: JsonObject): readonly Revert[] {
 }
 
 /**
- * The rows that are to be out of force: those that are in force, and those that would come back
- * because the row that took them out goes as well. The whole record (an id, and nothing else but
- * how far) means its inserts and edits: to end it is not to take back what was taken out of it.
+ * The rows to invalidate: selected rows in force, and rows that would return because the row that
+ * invalidated them is reverted, too. A whole record (an id, with at most `until`) means its inserts
+ * and edits: a deletion does not revert earlier invalidates.
  */
 function selected(world: World, { id, txn, by, from, until }: JsonObject): readonly Row[] {
   const fits = world.rows.filter(
@@ -122,7 +122,7 @@ function selected(world: World, { id, txn, by, from, until }: JsonObject): reado
   }
 }
 
-/** Whether a window that begins at a moment begins with the log, whose first row is of a key. */
+/** Whether a moment is before the first page rule; the first row of the log inserts a key. */
 function isStart(from: Json | undefined): boolean {
   return from === undefined || (/^\d+$/.test(asText(from)) && Number(from) <= 1);
 }
@@ -169,7 +169,7 @@ function changedFields(now: State, then: State): JsonObject {
   );
 }
 
-/** A value as a report tells it: a long one by its first 200 characters and its length. */
+/** A value in a report: of a long one, the first 200 characters and the length. */
 function told(value: Json = null): Json {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text.length <= 200) return value;

@@ -4,16 +4,16 @@ import { origins, paths } from './reading.ts';
 import { fieldNames, kinds, otherNames, valuesOf } from './values.ts';
 import { wishes } from './winner.ts';
 
-/** A number that picks one of what there is at that time, the newest by 0. */
+/** A number that selects an existing item; 0 selects the newest one. */
 export type Pick = number;
 
-/** A moment: one that a row was stored at or its seq, or something that is none. */
+/** A moment: the time or the seq of a row, or a text that is neither. */
 export interface Moment {
   readonly row: Pick;
   readonly as: 'seq' | 'time' | 'seq before' | 'just before' | 'just after' | 'other zone' | 'none';
 }
 
-/** What rows are selected by. */
+/** The selection of rows. */
 export interface Selector {
   readonly by: readonly ('id' | 'txn' | 'by' | 'from' | 'until')[];
   readonly record: Pick;
@@ -23,7 +23,7 @@ export interface Selector {
   readonly until: Moment;
 }
 
-/** A write that needs one call. */
+/** A write by one call. */
 export type Write =
   | { readonly do: 'insert'; readonly v: JsonObject; readonly vk: Vk }
   | {
@@ -41,10 +41,10 @@ export type Write =
     }
   | { readonly do: 'again'; readonly asked: Pick };
 
-/** An idempotency key of one's own, or one of an earlier answer, or none. */
+/** A chosen idempotency key, or that of an earlier answer, or none. */
 export type Vk = { readonly text: string } | { readonly earlier: Pick } | 'none';
 
-/** One thing that somebody does, told without an id that only a run can know. */
+/** One step of a sequence, without ids, which only a run knows. */
 export type Step =
   | (Write & { readonly author: number })
   | { readonly do: 'at once'; readonly writes: readonly Write[]; readonly author: number }
@@ -73,7 +73,7 @@ export type Step =
       readonly asOf: Moment | undefined;
     };
 
-/** Each alike: fast-check likes the ends of a range better. */
+/** All values are equally likely, because fast-check prefers the ends of a range. */
 const upTo = (max: number): fc.Arbitrary<number> =>
   fc.constantFrom(...Array.from({ length: max + 1 }, (_, at) => at));
 const pick = upTo(11);
@@ -95,7 +95,7 @@ const vk: fc.Arbitrary<Vk> = fc.oneof(
   { weight: 1, arbitrary: pick.map((earlier) => ({ earlier })) },
 );
 
-/** What others depend on comes up more often. */
+/** Fields that others depend on are more frequent. */
 const fieldAndValue: fc.Arbitrary<readonly [string, Json]> = fc
   .constantFrom(...fieldNames, 'kind', 'engine', 'engine', 'enginedata', 'enginedata')
   .chain((name) => fc.tuple(fc.constant(name), fc.constantFrom(...valuesOf(name), null)));
@@ -108,14 +108,14 @@ const someFields = (maxLength: number): fc.Arbitrary<JsonObject> =>
     .array(fc.oneof({ weight: 6, arbitrary: fieldAndValue }, otherAndValue), { maxLength })
     .map((entries) => Object.fromEntries(entries));
 
-/** Fields as a caller sends them, some of them as `_unknowns_`. */
+/** Fields of a caller, some of them in `_unknowns_`. */
 const changes = fc
   .tuple(someFields(4), rarely(fc.oneof(someFields(3), fc.constantFrom<Json>('x', null))))
   .map(([named, unknowns]): JsonObject =>
     unknowns === undefined ? named : { ...named, _unknowns_: unknowns },
   );
 
-/** Mostly a rule that can be used: few of them are refused, many stand at the same place. */
+/** Mostly a usable rule: few are refused, and many have the same place. */
 const rule = fc
   .tuple(
     fc.constantFrom(...kinds, 'content' as const, 'content' as const),
@@ -201,12 +201,12 @@ const atOnce: fc.Arbitrary<Step> = fc.record({
   author,
 });
 
-/** A step as often as it is worth among the others. */
+/** A step with its weight. */
 function times(count: number, step: fc.Arbitrary<Step>): readonly fc.Arbitrary<Step>[] {
   return Array.from({ length: count }, () => step);
 }
 
-/** All that somebody may do, what is done most often several times. */
+/** All steps; frequent ones have a higher weight. */
 export const steps: readonly fc.Arbitrary<Step>[] = [
   ...times(7, by(insert)),
   ...times(6, by(edit)),

@@ -28,18 +28,18 @@ import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
 
-/** A real server, or the part of one that the model is held against. */
+/** The system under test: a server, or its operations alone. */
 export interface System {
-  /** What stood in the log at the start: the keys that requests come with. */
+  /** The changes of the log at the start, which insert the keys of requests. */
   readonly start: Pick<World, 'newest' | 'authors' | 'origin'>;
   ask(request: Request): Promise<Answer>;
-  /** Makes one more key: a change of the log that no page rule is concerned by. */
+  /** Inserts another key: a change of the log that concerns no page rule. */
   addKey(): Promise<void>;
-  /** What the store itself finds wrong with its data. */
+  /** The differences that the store finds in its data. */
   differences(): Promise<readonly string[]>;
 }
 
-/** Opens a system with a log of its own; what is to be closed goes into `after`. */
+/** Opens a system with its own log; `after` gets the functions that close it. */
 export type OpenSystem = (t: { after(clean: () => unknown): void }) => Promise<System>;
 
 const authorCount = 3;
@@ -48,7 +48,7 @@ const ini = `[engine.paged]\npage = /app.html\n[table.${tableName}]\nschema = ta
 const files = { 'table.json': JSON.stringify(tableSchema) };
 const family = 'svc1.userinterface';
 
-/** The real operations over a real store, called as the transports call them, without a socket. */
+/** The operations with a real store, called as the transports call them, without a socket. */
 export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSystem> {
   const folder = await temporaryFolder(t);
   await writeFiles(folder, { ...files, 'server.ini': ini });
@@ -70,7 +70,7 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
   };
 }
 
-/** A clock that goes by a few milliseconds, now and then not at all, and now and then back. */
+/** A clock that advances by a few milliseconds, sometimes stands still, and sometimes goes back. */
 function jumpingClock(): () => number {
   let [ms, looks] = [Date.UTC(2026, 0, 1), 0];
   return () => {
@@ -117,7 +117,7 @@ async function callOperations({ serving }: AppInstance, store: Store): Promise<S
   const call = async (name: string, v: object, more: Partial<Request>, caller: Caller) => {
     const { vk, qk, languages } = more;
     try {
-      // As a transport hands it over: parsed, and nobody else's.
+      // A copy, because a transport parses the input of each call.
       const outcome = await serving.execute.run(name, JSON.parse(JSON.stringify(v)), {
         caller,
         vk,
@@ -183,7 +183,7 @@ async function differencesIn(store: Store): Promise<readonly string[]> {
   return found;
 }
 
-/** A whole server, each author with a websocket of their own. */
+/** A server in which each author has its own websocket. */
 export const overWebsockets: OpenSystem = async (t) => {
   const site = await startSite(t, { ini, files });
   const addKey = async (): Promise<{ id: string; key: string }> =>

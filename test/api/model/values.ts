@@ -1,6 +1,6 @@
 import { sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
 
-/** The kinds of page rule, written out once more (docs/design/page-rules.md#fields). */
+/** The kinds of page rule, independent of the code (docs/design/page-rules.md#fields). */
 export const kinds = [
   'content',
   'content.fetch',
@@ -13,26 +13,26 @@ export const kinds = [
 /** One of them. */
 export type Kind = (typeof kinds)[number];
 
-/** What decides where a value belongs besides its name. */
+/** The properties of a record that decide whether a value is valid. */
 export interface Setting {
   readonly kind: Kind;
-  /** The engine of the record, as far as its kind has one. */
+  /** The engine of the record, if its kind has one. */
   readonly engine: Json | undefined;
 }
 
-/** A value that a caller may send for a field. */
+/** A value of a field in a request. */
 interface Sample {
   readonly sent: Json;
-  /** How it is kept where it is valid; undefined for a value that nobody can use. */
+  /** The stored form if it is valid; undefined for a value that never is. */
   readonly kept: Json | undefined;
-  /** Where it is valid, if not everywhere. */
+  /** The records for which it is valid; by default all. */
   readonly fits?: (setting: Setting) => boolean;
 }
 
 const records = ['edit-record', 'insert-record', 'delete-record'] as const;
 const pages = ['content', ...records] as const;
 
-/** The fields that are not for every kind (docs/design/page-rules.md#fields). */
+/** Fields that only some kinds have (docs/design/page-rules.md#fields). */
 const kindsOf: ReadonlyMap<string, readonly Kind[]> = new Map<string, readonly Kind[]>([
   ['content', ['content']],
   ['contenttype', ['content', 'resolve']],
@@ -52,11 +52,11 @@ const fitting = (sent: Json, fits: (setting: Setting) => boolean): Sample => ({
 
 const isKey = ({ kind }: Setting): boolean => kind === 'resolve';
 const isFetched = ({ kind }: Setting): boolean => kind === 'content.fetch';
-/** Where an engine says what enginedata may be: a kind that has a say goes before it. */
+/** Engines with a schema of enginedata; the schema of a kind takes precedence. */
 const isOf = (name: string, at: Setting): boolean =>
   at.engine === name && !isKey(at) && !isFetched(at);
 
-/** The members of a sample of enginedata that are not valid: each waits alone (contract §4.1). */
+/** The members of a sample of enginedata that are not valid: each waits alone. */
 export function invalidMembers(enginedata: JsonObject, at: Setting): readonly string[] {
   const { html = '', template = '', target } = enginedata;
   const showsHtml = isKey(at) || ['html', 'template', 'form'].some((engine) => isOf(engine, at));
@@ -90,7 +90,7 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
     ...refused(199, 600, 'soon', '404', true),
   ],
   engine: [...asSent('html', 'template', 'form', 'paged'), ...refused('none', 1)],
-  // Which of its members are valid, invalidMembers says.
+  // invalidMembers has the members that are not valid.
   enginedata: [
     ...asSent(
       { html: '<b>' },
@@ -123,10 +123,10 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
 
 const byName: ReadonlyMap<string, readonly Sample[]> = new Map(Object.entries(samples));
 
-/** The fields that a caller may write. */
+/** The fields that callers write. */
 export const fieldNames: readonly string[] = [...byName.keys()];
 
-/** Names that Waymark does not know, or that are not the caller's to write. */
+/** Unknown names, and names of fields that only the server writes. */
 export const otherNames: readonly string[] = [
   'colour',
   '__proto__',
@@ -139,13 +139,13 @@ export const otherNames: readonly string[] = [
   'unknowns',
 ];
 
-/** A value as text: a text itself, of all else its JSON, of nothing the empty text. */
+/** A value as text: a text itself, another value as JSON, undefined as the empty text. */
 export function asText(value: Json | undefined): string {
   if (value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** All values that are sent for a field. */
+/** All values of a field in requests. */
 export function valuesOf(name: string): readonly Json[] {
   return (byName.get(name) ?? []).map(({ sent }) => sent);
 }
@@ -155,14 +155,14 @@ export function isField(name: string): boolean {
   return byName.has(name);
 }
 
-/** How a field keeps a value that it is sent; undefined where that is not valid. */
+/** The stored form of a sent value; undefined if it is not valid. */
 export function keptValue(name: string, value: Json, setting: Setting): Json | undefined {
   if (kindsOf.get(name)?.includes(setting.kind) === false) return undefined;
   const sample = byName.get(name)?.find(({ sent }) => sameJson(sent, value));
   return sample === undefined || sample.fits?.(setting) === false ? undefined : sample.kept;
 }
 
-/** Whether a value that a field has kept is valid still. */
+/** Whether a stored value is still valid. */
 export function isValid(name: string, kept: Json, setting: Setting): boolean {
   if (kindsOf.get(name)?.includes(setting.kind) === false) return false;
   return (byName.get(name) ?? []).some(

@@ -3,7 +3,7 @@ import type { State } from './ledger.ts';
 import { asText } from './values.ts';
 import type { World } from './world.ts';
 
-/** The schema of the one table that the server knows: what a record shows as `meta`. */
+/** The schema of the only table of the server, which records have as `meta`. */
 export const tableSchema: JsonObject = {
   type: 'object',
   properties: { name: { type: 'string' } },
@@ -12,7 +12,7 @@ export const tableSchema: JsonObject = {
 /** The table's name. */
 export const tableName = 'products';
 
-/** The fields of a record as they are kept. */
+/** The stored fields of a record. */
 export function ownFields({ id, fields, unknowns }: State): JsonObject {
   return {
     id,
@@ -21,7 +21,7 @@ export function ownFields({ id, fields, unknowns }: State): JsonObject {
   };
 }
 
-/** A record as read shows it. */
+/** A record in the answer of read. */
 export function shown(world: Pick<World, 'origin'>, state: State): JsonObject {
   return { ...ownFields(state), ...serverFields(world, state), seq: state.seq };
 }
@@ -36,7 +36,7 @@ function serverFields({ origin }: Pick<World, 'origin'>, { fields }: State): Jso
   };
 }
 
-/** A record as list shows it: of its content only the length. */
+/** A record in the answer of list, with the length of its content. */
 export function listed(world: World, state: State): JsonObject {
   const { content, ...record } = shown(world, state);
   return content === undefined ? record : { ...record, content_bytes: lengthOf(content) };
@@ -48,7 +48,7 @@ function lengthOf(content: Json): number {
 }
 
 /**
- * A record as a running page sees it: nothing that is a secret
+ * A record as a running page sees it, without secrets
  * (docs/design/operations.md#one-definition).
  */
 export function rendered(world: World, state: State, path: string): JsonObject {

@@ -7,7 +7,7 @@ import type { System } from './systems.ts';
 import { shown } from './views.ts';
 import type { Request, World } from './world.ts';
 
-/** Takes a step in both worlds; whatever is not the same in them is thrown. */
+/** Runs a step in the system and in the model. Throws if they differ. */
 export async function take(step: Step, world: World, system: System): Promise<void> {
   const ask = (...requests: readonly Request[]) => perform(world, system, ...requests);
   switch (step.do) {
@@ -54,7 +54,7 @@ function picked<T>(list: readonly T[], at: Pick): T | undefined {
   return list.toReversed()[at % Math.max(1, list.length)];
 }
 
-/** Mostly a record that there is, sometimes one that is gone, rarely nobody's. */
+/** Mostly an existing record, sometimes a deleted one, rarely an unknown id. */
 function recordId({ rows }: World, at: Pick): string {
   if (at === 11) return 'anonymous';
   const ids = everyId(rows);
@@ -62,7 +62,7 @@ function recordId({ rows }: World, at: Pick): string {
   return picked(at < 9 && living.length > 0 ? living : ids, at) ?? 'anonymous';
 }
 
-/** The requests that a write needs: none where it is about something that is not there. */
+/** The requests of a write; none if it refers to something that does not exist. */
 function writing(world: World, write: Write, author: number): readonly Request[] {
   switch (write.do) {
     case 'insert':
@@ -99,7 +99,7 @@ function vkOf(world: World, vk: Vk): { readonly vk?: string } {
   return earlier === undefined ? {} : { vk: earlier };
 }
 
-/** A dry run, and what follows on it. */
+/** A dry run, and its confirmation. */
 async function revert(
   { do: what, rows, confirm, vk, author }: Extract<Step, { readonly confirm: string }>,
   world: World,
@@ -165,7 +165,7 @@ function reading(
   return { a: 'read', v: { id: recordId(world, record), ...asOf(world, moment) }, author: 0 };
 }
 
-/** A history from its newest row, or from some moment on, to its end, page by page. */
+/** Reads a history from its newest row, or from a moment, to its end, page by page. */
 async function readPages(
   { record, limit, before, qk }: Extract<Step, { readonly do: 'history' }>,
   world: World,
@@ -183,7 +183,7 @@ async function readPages(
   }
 }
 
-/** A list from its beginning to its end, page by page. */
+/** Reads a list to its end, page by page. */
 async function listPages(
   { filters, asOf: moment }: Extract<Step, { readonly do: 'list' }>,
   world: World,
@@ -198,7 +198,7 @@ async function listPages(
   } while (next !== null);
 }
 
-/** A step as fast-check takes it: told as it was drawn. */
+/** A step as a command of fast-check, which prints it as it was generated. */
 export function command(step: Step): fc.AsyncCommand<World, System> {
   return {
     check: () => true,

@@ -1,19 +1,19 @@
 import type { State } from './ledger.ts';
 
 /**
- * An Accept-Language with what its reader makes of it (RFC 9110 §12.5.4,
+ * An Accept-Language and its ranking of languages (RFC 9110 §12.5.4,
  * docs/design/page-rules.md#matching).
  */
 interface Wish {
-  /** Languages from the best to the worst, those that are alike together; null is none. */
+  /** Groups of equal languages, the best first; null means no language. */
   readonly best: readonly (readonly (string | null)[])[];
-  /** Languages that are not to be shown as long as there is another one. */
+  /** Languages that lose against every other one. */
   readonly never: readonly string[];
 }
 
 const none = [null];
 
-/** What callers of get may wish for; each ranks all languages that rules are written in. */
+/** The Accept-Language of callers; each ranks all languages of the rules. */
 export const wishes: ReadonlyMap<string, Wish> = new Map<string, Wish>([
   ['de-AT, en;q=0.5', { best: [['de-AT'], ['de'], ['en'], none, ['en-GB'], ['fr']], never: [] }],
   ['en-GB;q=0.2, fr', { best: [['fr'], ['en-GB'], ['en'], none, ['de', 'de-AT']], never: [] }],
@@ -33,14 +33,14 @@ function isWildcard(rule: State): boolean {
 }
 
 function covers(rule: State, origin: string, path: string): boolean {
-  // A rule whose origin waits matches nothing.
+  // A rule with a waiting origin matches nothing.
   if (rule.unknowns.has('origin')) return false;
   const [ownOrigin, ownPath = ''] = [textOf(rule, 'origin'), textOf(rule, 'path')];
   if (ownOrigin !== '*' && ownOrigin !== origin) return false;
   return isWildcard(rule) ? path.startsWith(ownPath.slice(0, -1)) : path === ownPath;
 }
 
-/** Without a wish, a page without a language is the one for everybody. */
+/** Without Accept-Language, a page without a language is the best. */
 function rankOf(rule: State, languages: string | undefined): number {
   const lang = textOf(rule, 'lang') ?? null;
   const wish = wishes.get(languages ?? '');
@@ -48,8 +48,8 @@ function rankOf(rule: State, languages: string | undefined): number {
 }
 
 /**
- * The rule that answers for an origin and path, found by looking at every rule there is: what is
- * stored before what is fetched (docs/design/requests.md#precedence), each by the order of §4.2.
+ * The rule that answers for an origin and path, found by a comparison of all rules: stored pages
+ * before fetched ones (docs/design/requests.md#precedence), in the order of matching.
  */
 export function winnerOf(
   rules: readonly State[],
@@ -60,7 +60,7 @@ export function winnerOf(
   const isFetched = (rule: State): boolean => textOf(rule, 'kind') === 'content.fetch';
   const number = (rule: State, name: string): number => Number(rule.fields.get(name) ?? 0);
   const designed = (rule: State): number => Date.parse(textOf(rule, 'designed_at') ?? '0000-01-01');
-  // Each says which of two rules is better by it: the one with less of it.
+  // The criteria of matching: of two rules, the one with the smaller value wins.
   const order: readonly ((rule: State) => number)[] = [
     (rule) => Number(isFetched(rule)),
     (rule) => Number(isExcluded(rule)),

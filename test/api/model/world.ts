@@ -2,19 +2,19 @@ import { canonicalJson, type Json, type JsonObject } from '../../../src/model/js
 import type { Row } from './ledger.ts';
 import { asText } from './values.ts';
 
-/** One call of an operation on page rules, `a` without its family. */
+/** A call of an operation on page rules; `a` has no family. */
 export interface Request {
   readonly a: 'insert' | 'edit' | 'invalidate' | 'read' | 'list' | 'get';
   readonly v: JsonObject;
-  /** Whose key it is called with: an index of the authors. */
+  /** The author of the call: an index of the keys. */
   readonly author: number;
   readonly vk?: string;
   readonly qk?: string;
-  /** Accept-Language, of a get. */
+  /** Accept-Language of a get. */
   readonly languages?: string;
 }
 
-/** What is looked at of an answer. */
+/** The compared members of an answer. */
 export interface Answer {
   readonly data?: JsonObject;
   readonly error?: { readonly code: string; readonly field?: string };
@@ -22,36 +22,36 @@ export interface Answer {
   readonly replayed?: true;
 }
 
-/** What a vk stands for: the request it came with, and the answer to that. */
+/** The request of a vk, and its answer. */
 export interface Claim {
   readonly vk: string;
-  /** Id of the key that it came with. */
+  /** Id of the key that sent it. */
   readonly by: string;
   readonly request: string;
   readonly answer: Answer;
 }
 
-/** What the model knows: rows, and what the server has named as it liked. */
+/** The state of the model: the rows, and the names that the server has chosen. */
 export interface World {
   readonly rows: Row[];
-  /** Seq of the newest change of the log, those of keys included. */
+  /** Seq of the newest change of the log, with those of keys. */
   newest: number;
-  /** Ids of the keys that requests come with. */
+  /** Ids of the keys of requests. */
   readonly authors: readonly string[];
-  /** The origin by which the server is reached. */
+  /** The origin of the server. */
   readonly origin: string;
   readonly claims: Map<string, Claim>;
-  /** The vk that the server has made for an insert without one, by the request. */
+  /** The vks that the server has derived for inserts, by request. */
   readonly derived: Map<string, string>;
-  /** Digests of dry runs, each by what it is of. */
+  /** Digests of dry runs, by their effect. */
   readonly digests: Map<string, string>;
-  /** Writes that were asked for, for those who ask again. */
+  /** Earlier writes, which may be repeated. */
   readonly asked: Request[];
-  /** What happened, a line a call. */
+  /** One line for each call. */
   readonly transcript: string[];
 }
 
-/** A world in which nothing has happened but the keys. */
+/** The state after the inserts of the keys. */
 export function newWorld(parts: Pick<World, 'newest' | 'authors' | 'origin'>): World {
   return {
     ...parts,
@@ -64,25 +64,25 @@ export function newWorld(parts: Pick<World, 'newest' | 'authors' | 'origin'>): W
   };
 }
 
-/** The text by which two requests are the same; an if_seq that is null is none. */
+/** Equal requests have equal texts; a null in if_seq means that it is absent. */
 export function requestText({ a, v }: Request): string {
   const { if_seq: ifSeq, ...others } = v;
   return canonicalJson([a, a === 'edit' && ifSeq === null ? others : v]);
 }
 
-/** An answer that refuses. */
+/** A failure as an answer. */
 export function refusal(code: string, field?: string): Answer {
   return { error: { code, ...(field !== undefined && { field }) } };
 }
 
-/** A moment as a caller writes it; undefined for a text that is none, or a seq yet to come. */
+/** A moment in the form of callers; undefined for another text, or a seq in the future. */
 export function isWithin(world: World, moment: Json): boolean {
   const text = asText(moment);
   if (/^\d+$/.test(text)) return Number(text) <= world.newest;
   return !Number.isNaN(Date.parse(text));
 }
 
-/** Where a row stands to a moment, a seq or a date-time: before it, at it, or after it. */
+/** Compares a row with a moment, which is a seq or a date-time: before, at or after it. */
 export function compareTo(row: Row, moment: Json): number {
   const text = asText(moment);
   return /^\d+$/.test(text)
@@ -90,7 +90,7 @@ export function compareTo(row: Row, moment: Json): number {
     : Date.parse(row.dtu_stored) - Date.parse(text);
 }
 
-/** The rows that were there at a moment; all of them where none is given. */
+/** The rows up to a moment; all rows without one. */
 export function rowsAt({ rows }: World, moment: Json | undefined): readonly Row[] {
   return moment === undefined ? rows : rows.filter((row) => compareTo(row, moment) <= 0);
 }

@@ -103,12 +103,12 @@ function* stepsAfter(after: string, seq?: number) {
   }
 }
 
-/** Runs operations on lamps for a caller with all scopes, unless told otherwise. */
+/** Runs operations on lamps, by default for a caller with all scopes. */
 function lampService(): (
   operation: string,
   v: object,
   more?: Partial<Call> & { readonly held?: readonly Scope[] },
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads any member
 ) => Promise<any> {
   lamps = memoryLog(fold);
   const { store } = lamps;

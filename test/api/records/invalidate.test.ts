@@ -11,7 +11,7 @@ import { transports, type Call } from '../transports.ts';
 const rule = 'svc1.userinterface';
 const page = { path: '/a', kind: 'content', content: 'one' };
 
-/** Invalidates in two steps, as a careful person does; resolves to both reports. */
+/** Runs an invalidate and confirms it; resolves to both reports. */
 async function invalidate(call: Call, v: object) {
   const dry = await call(`${rule}.invalidate`, v);
   const done = await call(`${rule}.invalidate`, { ...v, confirm: dry.data.digest });

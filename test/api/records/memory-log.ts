@@ -16,7 +16,7 @@ export interface MemoryLog<S extends Placed> {
   readonly ids: () => readonly string[];
 }
 
-/** Makes a log for the records of one family, which the store of Waymark need not know. */
+/** Makes a log for the records of one family, which the store need not know. */
 export function memoryLog<S extends Placed>(fold: ApplyChange<S>): MemoryLog<S> {
   const log: Change[] = [];
   const claims = new Map<string, StoredVkClaim>();

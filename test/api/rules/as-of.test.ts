@@ -18,7 +18,7 @@ for (const [transport, open] of Object.entries(transports)) {
         kind: 'resolve',
         enginedata: { target: '/june' },
       });
-      // Moved to a wildcard of its own: then it stood elsewhere, and somebody else stands there now.
+      // The rule moved to a wildcard, and another rule has its former place now.
       await call(`${rule}.edit`, { id: first.id, path: '/b/*', content: 'two' });
       await call(`${rule}.edit`, { id: crumb.id, enginedata: { target: '/july' } });
       const { data: other } = await call(`${rule}.insert`, { ...page, content: 'three' });

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/model/json.ts';
 import type { RuleKind } from '../../../src/model/rule.ts';
 import { enginedataProblems, type EnginedataPlacing } from '../../../src/api/rules/enginedata.ts';
 
-/** Whether all of an enginedata is in force; what Waymark does not know counts. */
+/** Whether all members of an enginedata are valid, with unknown ones. */
 function validEnginedata(value: JsonObject, placing: EnginedataPlacing): boolean {
   return !enginedataProblems(value, placing).some(
     ({ waits, problem: { field, reason } }) =>

@@ -55,7 +55,7 @@ for (const [transport, open] of Object.entries(transports)) {
       });
       const samples = fc.sample(ruleSets(source.origin), { numRuns: 3, seed: 20 });
       const asked = fc.sample(askings, { numRuns: 60, seed: 21 });
-      // Without the app for everything else, and without its files, more is left to other sources.
+      // Without the rule for all paths and without files, other sources answer more requests.
       const plain = ini.replace('fallback = app.html', '');
       const inis = [ini, plain, plain.replace('root = site', 'root = empty')];
       for (const [at, rules] of samples.entries()) {

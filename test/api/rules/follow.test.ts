@@ -5,7 +5,7 @@ import { startSite, type Answer, type TestSocket } from '../../harness.ts';
 const origin = 'http://shop.example';
 const insert = 'svc1.userinterface.insert';
 
-/** All that comes by a websocket, as it comes. */
+/** All messages of a websocket in their order. */
 function messages({
   websocket,
 }: TestSocket): (isDone: (all: Answer[]) => boolean) => Promise<void> {
@@ -54,7 +54,7 @@ suite('a visitor who follows a place', () => {
       if (isTold) told.push(rule.seq);
       moving = rule.id;
     }
-    // Into the place, and out of it again.
+    // The rule moves into the place, and out of it again.
     for (const path of ['/a/b*', '/b*']) {
       const { data: moved } = await site.call('svc1.userinterface.edit', { id: moving, path });
       told.push(moved.seq);

@@ -18,7 +18,7 @@ async function rotatedSite(t: TestContext) {
     readonly id: string;
     readonly seq: number;
   };
-  // What is not valid is kept, and may hold a credential too.
+  // An invalid value waits, and may hold a credential, too.
   const wrong = { id, enginedata: { ...enginedataWith(second), source: 7 } };
   await site.call('svc1.userinterface.edit', wrong);
   await site.call('svc1.userinterface.edit', { id, enginedata: enginedataWith(current) });

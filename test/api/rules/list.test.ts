@@ -97,7 +97,7 @@ for (const [transport, open] of Object.entries(transports)) {
           seen.push(...page.data.rows.map(({ path }) => path));
           after = page.data.next;
           const [gone] = page.data.rows;
-          // While somebody pages, one that was seen ends and another comes.
+          // Between two pages, a listed rule is deleted and another one inserted.
           if (gone !== undefined && !('as_of' in more)) {
             const { data } = await call(`${rule}.invalidate`, { id: gone.id });
             await call(`${rule}.invalidate`, { id: gone.id, confirm: data.digest });
@@ -139,7 +139,7 @@ test('a list of the past yields to other requests, also among later records', as
   const caller = new AbortController();
   const call = { signal: () => caller.signal } as Call;
   const answer = run({ as_of: '1' }, call);
-  // It is heard of in the first pause that the list makes.
+  // The list notices it when it yields for the first time.
   caller.abort();
   await assert.rejects(async () => answer, { name: 'AbortError' });
 });

@@ -12,7 +12,7 @@ const engines = new Set(['html', 'template']);
 const nothing: JsonObject = {};
 const page = { path: '/a', kind: 'content', content: 'x' };
 
-/** What a write makes of a record, its id left out; `unknowns` as the reply names them. */
+/** Writes fields; the record has no id, and `unknowns` is that of the answer. */
 function write(before: JsonObject, sent: JsonObject) {
   const current =
     before === nothing ? undefined : ({ ...before, id: 'r' } as unknown as Readonly<Rule>);
@@ -50,7 +50,7 @@ const pool = new Map(Object.entries(fields));
 const pageKinds = ['content', 'edit-record', 'insert-record', 'delete-record'] as const;
 
 /**
- * The kinds that a field is for, where it is not for all
+ * The kinds that have a field, if not all do
  * (docs/design/page-rules.md#invalid-values).
  */
 const kindsOf: ReadonlyMap<string, readonly Json[]> = new Map<string, readonly Json[]>([
@@ -81,7 +81,7 @@ const sentFields = fc
     unknowns === undefined ? named : { ...named, _unknowns_: unknowns },
   );
 
-/** Everything a caller sends, by name: what stands outside of `_unknowns_` first. */
+/** All sent fields by name; a field outside `_unknowns_` takes precedence. */
 function openedUp({ _unknowns_: nested, ...named }: JsonObject): ReadonlyMap<string, Json> {
   return new Map([...Object.entries(nested ?? {}), ...Object.entries(named)]);
 }
@@ -107,7 +107,7 @@ function checkWrite(before: JsonObject, sent: JsonObject): JsonObject {
     const isDefault = name === 'kind' || (name === 'origin' && after.origin === '*');
     if (value === null) assert.ok((!has(after, name) && !has(waiting, name)) || isDefault, name);
     else if (has(waiting, name)) {
-      // Of enginedata, a part may wait.
+      // A part of enginedata may wait.
       const isWhole = name !== 'enginedata' || !isJsonObject(value);
       assert.ok(!isWhole || sameJson(waiting[name], value) || has(before, name), name);
     } else assert.ok(has(after, name), `${name} is kept`);
@@ -118,7 +118,7 @@ function checkWrite(before: JsonObject, sent: JsonObject): JsonObject {
   }
   for (const [name, value] of Object.entries(waiting)) {
     const valid = pool.get(name)?.valid.some((one) => sameJson(one, value)) ?? false;
-    // What enginedata may be depends on more than its own value.
+    // Whether enginedata is valid depends on more than its own value.
     const isSettled = name === 'enginedata' || !valid || !isFor(name, after);
     assert.ok(isSettled, `${name} is where it belongs`);
   }

@@ -11,7 +11,7 @@ import { startSite } from '../../harness.ts';
 const engines = new Set(['html', 'template']);
 const nothing: JsonObject = {};
 
-/** What a write makes of a record, its id left out; `unknowns` as the reply names them. */
+/** Writes fields; the record has no id, and `unknowns` is that of the answer. */
 function write(before: JsonObject, sent: JsonObject, more: { engines?: Set<string> } = {}) {
   const current =
     before === nothing ? undefined : ({ ...before, id: 'r' } as unknown as Readonly<Rule>);

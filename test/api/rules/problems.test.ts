@@ -12,7 +12,7 @@ const fetched = { path: '/a', kind: 'content.fetch' };
 const source = 'http://far.example/*';
 const crumb = { path: 'k', kind: 'resolve' };
 
-/** Field, reason and suggestion of each problem that an answer tells. */
+/** Field, reason and suggestion of each problem in an answer. */
 function told({ data, error }: Answer): readonly string[] {
   const problems = (data?.problems ?? error?.problems ?? []) as readonly Problem[];
   for (const { message } of problems) assert.match(message, /[.?]$|served there/);
@@ -21,7 +21,7 @@ function told({ data, error }: Answer): readonly string[] {
   );
 }
 
-/** What is sent, what the answer says of it, and what waits. */
+/** Sent fields, the problems of the answer, and the waiting fields. */
 const cases: readonly (readonly [
   title: string,
   sent: JsonObject,
@@ -147,7 +147,7 @@ for (const [transport, open] of Object.entries(transports)) {
         const inserted = await call(`${rule}.insert`, sent);
         assert.deepEqual(told(inserted), problems);
         assert.deepEqual(inserted.data._unknowns_ ?? {}, waiting);
-        // An edit that sends the same says the same.
+        // An edit with the same fields has the same problems.
         const plain = await call(`${rule}.insert`, { ...page, path: '/b' });
         const { id } = plain.data;
         const edited = told(await call(`${rule}.edit`, { ...sent, id }));
@@ -178,7 +178,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-/** Writes with `handling=strict`: as the header field over HTTP, in the envelope elsewhere. */
+/** Writes with `handling=strict`: over HTTP in the header field, elsewhere in the envelope. */
 async function strictly(site: TestSite, transport: string) {
   if (transport === 'HTTP') {
     const headers = { prefer: 'respond-async, handling = "strict"' };
@@ -233,7 +233,7 @@ test('a rule whose origin is not valid matches nothing, and explain says so', as
   assert.deepEqual([lost.id, lost.lost.code], [id, 'waits']);
   await site.call(`${rule}.edit`, { id, origin: site.url });
   assert.equal(await status(), 200);
-  // What was valid goes on in the record, and not in force: it may be wider than what was meant.
+  // The former origin stays in the record without effect: it may cover more than intended.
   const { data: edited } = await site.call(`${rule}.edit`, { id, origin: 'htp://shop.example' });
   assert.equal(edited.origin, site.url);
   assert.equal(await status(), 404);

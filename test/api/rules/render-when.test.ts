@@ -112,7 +112,7 @@ suite('a generic page whose enginedata varies by visitor', () => {
     });
     await fc.assert(
       fc.asyncProperty(previews, async (preview) => {
-        // What is undefined is left out of the envelope.
+        // JSON has no undefined members.
         const v = { origin: site.url, path: '/offers', ...preview, country: 'CH' };
         const shown = await site.call('userinterface.get_render', v);
         const explained = await site.call('userinterface.explain', v);

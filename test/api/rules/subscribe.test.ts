@@ -205,7 +205,7 @@ suite('many changes at once', () => {
     for await (const line of writer.lines) {
       if (/^\d/.test(line)) writes.push(insertPage(two, { path: `/mine/${writes.length}` }));
     }
-    // One that starts at the beginning while the others are in the middle of it.
+    // A subscriber that starts at the beginning while the others are in the middle.
     const late = await subscribe(one, { from_seq: 0, path: '/mine/*' });
     await Promise.all([...writes, writer.closed]);
     const { seq: last } = await insertPage(two, { path: '/mine/last' });
@@ -238,7 +238,7 @@ function ascending(one: number, other: number): number {
   return one - other;
 }
 
-/** All packets that come over a websocket, in the order in which they come. */
+/** All packets of a websocket in their order. */
 function arrivals(websocket: {
   on(event: 'message', listener: (text: Buffer) => void): unknown;
 }): readonly ChangePacket[] {

@@ -18,7 +18,7 @@ import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
 const engines = new Set(['html', 'template']);
 const newSecret = () => 'whsec_c2VjcmV0';
 
-/** Imports lines; resolves to what became of them. */
+/** Imports lines; resolves to the result. */
 async function imported(store: Store, lines: Iterable<string>): Promise<Omit<Imported, 'kept'>> {
   const bytes = Buffer.from([...lines].join('\n'));
   async function* blocks() {
@@ -40,12 +40,12 @@ function storedIn(store: Store) {
   return [...store.recordsAfter('')].flatMap(({ stored }) => stored ?? []);
 }
 
-/** The same, without their places in the log. */
+/** All page rules, without their places in the log. */
 function rulesOf(store: Store) {
   return storedIn(store).map(({ rule }) => rule);
 }
 
-/** Writes fields as an operation would: an insert, or an edit of a rule that is there. */
+/** Writes fields as an operation does: an insert, or an edit of an existing rule. */
 async function write(store: Store, id: string, sent: JsonObject): Promise<void> {
   const current = store.rule(id)?.rule;
   const data = placeRuleFields({ current, sent }, { engines });
@@ -307,7 +307,7 @@ test('an export and its import give equal rules after any writes', async (t) => 
       for (const [which, fields] of writes) {
         const id = ids[which] ?? '';
         const first = store.rule(id) === undefined ? { path: '/x', content: 'x' } : {};
-        // JSON has no infinity, and one zero.
+        // JSON has no infinity, and only one zero.
         const asJson = JSON.parse(JSON.stringify({ ...first, ...fields })) as JsonObject;
         try {
           await write(store, id, asJson);

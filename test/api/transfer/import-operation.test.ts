@@ -19,7 +19,7 @@ function ndjson(rows: readonly object[]): string {
   return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 }
 
-/** Pages that fill more than what is imported at once in the thread of the server. */
+/** More pages than the server imports in its own thread. */
 function manyPages(): readonly object[] {
   const count = Math.ceil(importInlineBytesMax / 100);
   return Array.from({ length: count }, (_, at) => ({ path: `/p/${at}`, content: 'x'.repeat(100) }));
@@ -142,7 +142,7 @@ suite('userinterface.import', () => {
   test('is documented with NDJSON as its body', async (t) => {
     const site = await startSite(t);
     const reply = await fetch(`${site.url}/svc1/openapi.json`);
-    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+    // oxlint-disable-next-line typescript/no-explicit-any -- a test reads any member
     const document = (await reply.json()) as any;
     const { requestBody, parameters } = document.paths['/svc1/userinterface/import'].post;
     assert.ok('application/x-ndjson' in requestBody.content);

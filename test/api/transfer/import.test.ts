@@ -55,7 +55,7 @@ suite('a line of an import', () => {
     [`{"path":"/a","content":"x","vk":"${'v'.repeat(257)}"}`, /^vk must be a text/],
     [`{"path":"/a","content":"x","y":${deep(65)}}`, /^nested too deep/],
     [`{"path":"/a","content":"x","y":[${'0,'.repeat(262_144)}0]}`, /^more than 262144 values/],
-    // Not parsed at all: it is not even JSON.
+    // It is not parsed: it is no JSON either.
     [`{"path":"/a","content":"x","y":${'['.repeat(100_000)}`, /^nested too deep/],
     ['{"path":"/a","content":"\\ud800"}', /not Unicode/],
     ['{"path":"/a","content":"x","y":1e999}', /too large/],

@@ -22,7 +22,7 @@ test('a source that fails is an event, once a minute for a rule', async (t) => {
   }
   for (;;) {
     const list = await site.call('svc1.event.list', { type: 'error.detected' });
-    // A minute may have begun in between.
+    // A new minute may have started in between.
     if (list.data.rows.length === 0) continue;
     assert.ok(list.data.rows.length <= 2);
     const [{ data }] = list.data.rows;

@@ -7,7 +7,7 @@ import { transports } from '../transports.ts';
 const hook = 'svc1.webhook';
 const shop = { event: ['sale.completed'], url: 'https://shop.example/hooks' };
 
-/** What stands in a hook by itself. */
+/** The defaults of a hook. */
 const standard = {
   method: 'POST',
   headers: {},
@@ -267,7 +267,7 @@ for (const [transport, open] of Object.entries(transports)) {
         const list = (v: object) => call(`${hook}.list`, { event: event.type, ...v });
         assert.deepEqual((await list({ active: true })).data.rows, []);
         assert.deepEqual((await list({ active: false })).data.rows, [read]);
-        // One without a filter that is known gets nothing; one that only waits for its time does.
+        // A hook with an unknown filter gets no events; one with an unknown frequency keeps them.
         const taken = (await call('svc1.event.insert', event)).data;
         assert.equal(taken.hooks, name === 'filter' ? 0 : 1);
         const { data } = await call(`${hook}.edit`, { id, ...right });
