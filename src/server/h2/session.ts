@@ -107,9 +107,9 @@ export function destroyAfterEnd(session: Http2Session, nowMs: number): void {
 const protocolErrno = -505;
 
 /**
- * Keeps a session open after errors that concern no connection, for which Node would end it: a PING
- * with ACK that acknowledges none (RFC 9113 §6.7), or a malformed request (§5.4.2), whose stream
- * nghttp2 resets. Calls `onError` for each protocol error, including connection errors, and
+ * Keeps a session open after errors that are not connection errors, for which Node would end it: a
+ * PING with ACK that acknowledges none (RFC 9113 §6.7), or a malformed request (§5.4.2), whose
+ * stream nghttp2 resets. Calls `onError` for each protocol error, including connection errors, and
  * `onIgnored` for each error that the session survives.
  */
 export function ignoreStreamErrors(

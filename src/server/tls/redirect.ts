@@ -19,10 +19,10 @@ interface SecureSite {
 
 /**
  * Makes the redirect to https, with path and query unchanged. Returns undefined for requests that
- * need none: over TLS; from a trusted proxy that got them over https, or over a unix socket; ACME
- * challenges (RFC 8555 §8.3) and health checks; and hosts that wait for a certificate from ACME.
- * The request cannot choose a foreign host: a host without a certificate is redirected to the main
- * one. Throws `forbidden` if there is no main host.
+ * need none: those over TLS or over a unix socket, those that a trusted proxy got over https, ACME
+ * challenges (RFC 8555 §8.3), health checks, and all for a host that waits for its certificate from
+ * ACME. The request cannot choose a foreign host: a host without a certificate is redirected to the
+ * main one. Throws `forbidden` if there is no main host.
  */
 export function redirectToHttps(
   { method = '', url = '', socket }: RequestMessage,

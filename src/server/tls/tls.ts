@@ -89,7 +89,7 @@ class OpenTls implements Tls {
       .catch((error: unknown) => {
         this.#log.error(
           { err: error },
-          'The server cannot apply the changed settings of ACME and keeps the old ones.',
+          'The server cannot apply the changed settings of ACME. Restart it to renew certificates.',
         );
       });
   }

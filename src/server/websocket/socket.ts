@@ -23,7 +23,7 @@ export interface Sockets {
   close(graceMs: number): Promise<number>;
 }
 
-/** Compression is off: no size limit applies before a message is decompressed. */
+/** Compression is off: the size of a compressed message does not limit the size of its content. */
 const frameLimits = {
   perMessageDeflate: false,
   maxPayload: socketFrameBytesMax,
