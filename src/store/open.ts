@@ -201,7 +201,7 @@ async function requireLockFile(
   }
   throw folderFailure(
     folder,
-    `has lost its ${lockFile} while waymark (pid ${pid}) uses it: restart that process first`,
+    `has no ${lockFile} any more, but waymark (pid ${pid}) uses it: restart that process first`,
   );
 }
 
@@ -261,7 +261,7 @@ function presentDatabases(folder: string, environment: RootDatabase): Databases 
   if (databases.meta.get('schema') === String(schemaVersion)) return databases;
   throw folderFailure(
     folder,
-    'was written by an older version of waymark: open it once where it can be written',
+    'was written by an older version of waymark: start this version once with the right to write',
   );
 }
 

@@ -101,7 +101,7 @@ export interface DispatchResult {
   readonly grown: ReadonlySet<QueueKey>;
   /** The queues of the changed hooks … */
   readonly changed: ReadonlySet<QueueKey>;
-  /** … and whether the dispatch skipped a part of the log, which may hold further changed hooks. */
+  /** … and whether the dispatch skipped a part of the log, which may have more changed hooks. */
   readonly hasSkipped: boolean;
 }
 

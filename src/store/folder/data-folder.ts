@@ -128,7 +128,7 @@ export async function inspectDataFile(
 
 /** Advice for a damaged data file. */
 const restoreHint =
-  'put a backup in its place, or move it away and the server begins without any data';
+  'put a backup in its place, or move it away: the server then starts without data';
 
 /** Makes a Failure for a data file with a damaged page. */
 export function damageFailure(folder: string, damage: string): Failure {

@@ -100,7 +100,7 @@ class PageWalk {
 
   run(): void {
     const meta = newestMeta(this.#fd);
-    if (meta === undefined) throw new DamagedPage('its first pages are not those of LMDB');
+    if (meta === undefined) throw new DamagedPage('its first pages are not meta pages of LMDB');
     this.#meta = meta;
     this.#page = Buffer.allocUnsafe(meta.pageBytes);
     // Read after the meta page, because a writer extends the file first.
@@ -122,7 +122,8 @@ class PageWalk {
 
   #addTree({ name, depth, root }: Tree): void {
     if (root < 0) return;
-    if (depth < 1 || depth > depthMax) throw new DamagedPage(`the tree of ${name} has no depth`);
+    if (depth < 1 || depth > depthMax)
+      throw new DamagedPage(`the tree of ${name} has an invalid depth`);
     this.#add({ tree: name, page: root, levels: depth });
   }
 
@@ -164,7 +165,7 @@ class PageWalk {
     this.#checkHeader(page, bad);
     const kind = bytes.readUInt16LE(18) & kindMask;
     if (kind !== (levels > 1 ? pageFlags.branch : pageFlags.leaf)) {
-      throw bad(levels > 1 ? 'is no branch page' : 'is no leaf page');
+      throw bad(levels > 1 ? 'is not a branch page' : 'is not a leaf page');
     }
     const isBranch = levels > 1;
     for (const node of nodesOf(bytes, 0, pageBytes, bad)) {
@@ -174,7 +175,8 @@ class PageWalk {
   }
 
   #checkHeader(page: number, bad: (what: string) => DamagedPage): void {
-    if (this.#page.readBigUInt64LE(0) !== BigInt(page)) throw bad('is another page, or none');
+    if (this.#page.readBigUInt64LE(0) !== BigInt(page))
+      throw bad('has another page number in its header');
     if (this.#page.readBigUInt64LE(8) > this.#meta.txnId)
       throw bad('is newer than the newest transaction');
   }
@@ -186,10 +188,10 @@ class PageWalk {
     const data = node + nodeHeaderBytes + bytes.readUInt16LE(node + 6);
     const has = (length: number): boolean => data + length <= bytes.length;
     if ((flags & nodeFlags.overflow) !== 0) {
-      if (!has(overflowBytes)) throw bad('has an entry that goes beyond it');
+      if (!has(overflowBytes)) throw bad('has an entry beyond its end');
       this.#checkOverflow(tree, bytes.subarray(data, data + overflowBytes), size);
     } else if (!has(size)) {
-      throw bad('has an entry that goes beyond it');
+      throw bad('has an entry beyond its end');
     } else if (tree === freeTree) {
       this.#checkFreePages(bytes.subarray(data, data + size), bad);
     } else if ((flags & nodeFlags.tree) !== 0) {
@@ -208,14 +210,17 @@ class PageWalk {
     const count = pageNumber(where.readBigUInt64LE(16));
     const bad = (what: string): DamagedPage => new DamagedPage(`page ${page} of ${tree} ${what}`);
     const { pageBytes } = this.#meta;
-    if (count < 1 || headerBytes + size > count * pageBytes) throw bad('has no room for its value');
+    if (count < 1 || headerBytes + size > count * pageBytes)
+      throw bad('is too small for its value');
     this.#claim({ tree, page }, count);
     const header = Buffer.alloc(headerBytes);
     readFully(this.#fd, header, page * pageBytes);
     this.#pages += 1;
-    if (header.readBigUInt64LE(0) !== BigInt(page)) throw bad('is another page, or none');
-    if ((header.readUInt16LE(18) & kindMask) !== pageFlags.overflow) throw bad('holds no value');
-    if (header.readUInt32LE(20) !== count) throw bad('has a different length than its entry says');
+    if (header.readBigUInt64LE(0) !== BigInt(page))
+      throw bad('has another page number in its header');
+    if ((header.readUInt16LE(18) & kindMask) !== pageFlags.overflow)
+      throw bad('is not an overflow page');
+    if (header.readUInt32LE(20) !== count) throw bad('has another length than its entry');
     if (tree !== freeTree) return;
     const value = Buffer.allocUnsafe(size);
     readFully(this.#fd, value, page * pageBytes + headerBytes);
@@ -229,13 +234,13 @@ class PageWalk {
    */
   #checkFreePages(value: Buffer, bad: (what: string) => DamagedPage): void {
     const count = value.length < numberBytes ? -1 : numberAt(value, 0);
-    if (count < 0 || (count + 1) * numberBytes > value.length) throw bad('lists no pages');
+    if (count < 0 || (count + 1) * numberBytes > value.length) throw bad('has an invalid entry');
     let length = 1;
     for (let at = 1; at <= count; at += 1) {
       const entry = numberAt(value, at * numberBytes);
       if (entry > 0) {
         const isThere = entry >= metaPages && entry + length - 1 <= this.#meta.lastPage;
-        if (!isThere) throw bad('lists no pages');
+        if (!isThere) throw bad('has an invalid entry');
         this.#mark(freeTree, entry, length);
       }
       length = entry < 0 ? -entry : 1;
@@ -264,24 +269,24 @@ function* nodesOf(
   const base = start + headerBytes;
   const lower = bytes.readUInt16LE(start + 20);
   const upper = bytes.readUInt16LE(start + 22);
-  if (lower % 2 !== 0 || lower > upper || base + upper > end) throw bad('has no sound header');
+  if (lower % 2 !== 0 || lower > upper || base + upper > end) throw bad('has an invalid header');
   if (lower === 0) throw bad('is empty');
   for (let at = base; at < base + lower; at += 2) {
     const offset = bytes.readUInt16LE(at);
     const node = base + offset;
-    if (offset < upper || node + nodeHeaderBytes > end) throw bad('has an entry outside of it');
+    if (offset < upper || node + nodeHeaderBytes > end) throw bad('has an entry beyond its end');
     const keyEnd = node + nodeHeaderBytes + bytes.readUInt16LE(node + 6);
-    if (keyEnd > end) throw bad('has a key that goes beyond it');
+    if (keyEnd > end) throw bad('has a key beyond its end');
     yield node;
   }
 }
 
 /** LMDB stores few values under one key in a page within the page. */
 function checkSubPage(bytes: Buffer, bad: (what: string) => DamagedPage): void {
-  if (bytes.length < headerBytes) throw bad('has values that go beyond it');
+  if (bytes.length < headerBytes) throw bad('has values beyond its end');
   const kind = bytes.readUInt16LE(18) & kindMask;
   if (kind !== (pageFlags.leaf | pageFlags.sub))
-    throw bad('has a group of values that is not a page');
+    throw bad('has several values of a key without a sub-page');
   for (const node of nodesOf(bytes, 0, bytes.length, bad)) {
     const keyEnd = node + nodeHeaderBytes + bytes.readUInt16LE(node + 6);
     if (keyEnd + bytes.readUInt32LE(node) > bytes.length) throw bad('has a value beyond its end');

@@ -81,7 +81,7 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
 
 const draftPrefix = '.purge-';
 
-/** A purge that was killed leaves its draft behind. */
+/** Removes the drafts of purges that were killed. */
 async function removeDrafts(folder: string): Promise<void> {
   const drafts = (await readdir(folder)).filter((name) => name.startsWith(draftPrefix));
   for (const name of drafts) await rm(join(folder, name), { recursive: true, force: true });
@@ -187,7 +187,9 @@ async function writeCopy(
       ];
       copyEntries(source, copy, (key, value) => purge.valueOf(name, key, value));
       if (entryCount(copy) !== entryCount(source)) {
-        throw new Error(`${name} has ${entryCount(source)} entries, ${entryCount(copy)} came over`);
+        throw new Error(
+          `${name} has ${entryCount(source)} entries, but its copy has ${entryCount(copy)}`,
+        );
       }
     }
   } finally {
@@ -256,7 +258,7 @@ async function swap(folder: string, draft: string, before: bigint | undefined): 
     throw new Failure(
       'conflict',
       `another process has written to ${folder} meanwhile: nothing was purged. ` +
-        'Run the command again when no other one works on the data.',
+        'Run the command again while no other process uses the data.',
     );
   }
   await rename(file, join(folder, dataFile));
