@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { JsonObject } from '../model/json.ts';
 import { isUrl, type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, TableConfig } from './config.ts';
-import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './key.ts';
+import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
 

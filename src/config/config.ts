@@ -1,6 +1,6 @@
 import type { JsonObject } from '../model/json.ts';
 import type { ConfigProblem } from './problem.ts';
-import type { FieldsOf } from './key.ts';
+import type { FieldsOf } from './ini-key.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
 
 /** `[disk.<name>]`: a folder that is served as a part of the site. */

@@ -1,7 +1,7 @@
 import { isCidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Config, DiskMount } from './config.ts';
-import { configFieldName, type IniKey, type Keys } from './key.ts';
+import { configFieldName, type IniKey, type Keys } from './ini-key.ts';
 import { acmeKeys, sections, tlsKeys, type SectionKind, type Sections } from './schema.ts';
 import { escapeVariables } from './variables.ts';
 

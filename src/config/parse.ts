@@ -5,7 +5,7 @@ import {
   duplicateMessage,
   type ParsedHeaders,
 } from './entry.ts';
-import { defaultValue, type IniKey, type Keys, type ValuesOf } from './key.ts';
+import { defaultValue, type IniKey, type Keys, type ValuesOf } from './ini-key.ts';
 import { nearestName } from './nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';

@@ -18,7 +18,7 @@ import {
   urlOrFile,
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
-import { list, optional, repeated, single, type FieldsOf, type Keys } from './key.ts';
+import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import {
   anyText,
   choice,

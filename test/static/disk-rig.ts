@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DiskMount } from '../../src/config/config.ts';
-import { configFieldName, defaultValue, type IniKey } from '../../src/config/key.ts';
+import { configFieldName, defaultValue, type IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionFields } from '../../src/config/schema.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
