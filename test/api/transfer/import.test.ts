@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
-import type { JsonObject } from '../../../src/model/json.ts';
+import { canonicalJson, type JsonObject } from '../../../src/model/json.ts';
 import { importBlockBytes, importLineBytesMax } from '../../../src/api/transfer/limits.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { readBlocks, type ReadWholeLines } from '../../../src/api/transfer/import-blocks.ts';
 import { readImportLines, type Refusal } from '../../../src/api/transfer/import-line.ts';
 import { createLineReader } from '../../../src/api/transfer/import-worker.ts';
 import { importBlocks, importRecords, type Imported } from '../../../src/api/transfer/import.ts';
-import { commit, scratchStore } from '../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../store/scratch.ts';
 
 const engines = new Set(['html']);
 const newSecret = () => 'whsec_c2VjcmV0';
@@ -147,6 +148,25 @@ suite('an import', () => {
     const { imported: again, unchanged } = await imported(store, inChunks(text));
     assert.deepEqual([again, unchanged], [1, 1]);
     assert.equal(store.exactRules('*', '/a').length, 1);
+  });
+
+  test('of lines that Waymark 0.1 has imported changes nothing', async (t) => {
+    const store = await scratchStore(t);
+    for (const [id, path, vk] of [
+      ['a', '/a', undefined],
+      ['b', '/b', 'mine'],
+    ] as const) {
+      const fields = { content: 'x', path };
+      const requestHash = hash('sha256', canonicalJson(['insert', fields]));
+      const claim = {
+        vk: vk === undefined ? `fields:${requestHash}` : `import\n${vk}`,
+        requestHash,
+      };
+      await commit(store, { ...inserted(id, { path }), vk: claim });
+    }
+    const text = line({ path: '/a' }) + line({ path: '/b', vk: 'mine' }) + line({ path: '/c' });
+    const { imported: added, unchanged, refused } = await imported(store, inChunks(text));
+    assert.deepEqual([added, unchanged, refused], [1, 2, []]);
   });
 
   test('is one transaction by "import"', async (t) => {
