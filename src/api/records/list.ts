@@ -69,7 +69,7 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
           limit,
           rowOf: (stored) => {
             // The filters see only what the caller may see.
-            const seen = maskedRecord(stored, mask);
+            const seen = mask === unmasked ? stored : maskedRecord(stored, mask);
             if (!list.matches(seen.record, parsed) || !hasText(seen.record)) return undefined;
             const view = recordView(family, parts, seen, call.origin);
             return list.row?.(view) ?? view;
