@@ -393,12 +393,12 @@ suite('branches', () => {
       },
     ]);
     const visitor = someVisitor({ country: 'CH', lang: 'fr' });
-    const asked = { key: 'start', origin: shop, query: '', fields: {}, visitor };
-    const { winner, notes, tried: looks } = site.explainKey(asked);
+    const request = { key: 'start', origin: shop, query: '', fields: {}, visitor };
+    const { winner, notes, tried } = site.explainKey(request);
     assert.equal(winner?.id, 'rule 2');
     assert.deepEqual(notes, ['It leads to /fr.']);
     assert.deepEqual(
-      looks.map(({ key, candidates }) => [
+      tried.map(({ key, candidates }) => [
         key,
         candidates[0]?.branches?.map(({ lost }) => lost?.code),
       ]),
@@ -407,7 +407,7 @@ suite('branches', () => {
         ['swiss', [undefined, 'earlier_branch']],
       ],
     );
-    const resolved = await site.resolve(asked);
+    const resolved = await site.resolve(request);
     assert.deepEqual(
       [resolved.id, resolved.matched, resolved.target],
       ['rule 2', 'when[0]', '/fr'],

@@ -160,13 +160,13 @@ async function holdPromises(served: Served, trial: Trial, run: number): Promise<
   for (const path of hooks.keys()) {
     const came = receiver.of(path);
     requests += came.requests;
-    const told = new Set(came.events.values());
-    const lost = [...acknowledged].filter((id) => !told.has(id));
+    const received = new Set(came.events.values());
+    const lost = [...acknowledged].filter((id) => !received.has(id));
     assert.deepEqual(lost, [], `${path} never had what was acknowledged`);
     const seqs = [...came.events.keys()].toSorted((one, other) => one - other);
     const gap = seqs.findIndex((seq, at) => seq !== at + 1);
     assert.equal(gap, -1, `${path} has a gap before seq ${seqs[gap] ?? ''}`);
-    assert.equal(told.size, seqs.length, `${path} has an event under two seqs`);
+    assert.equal(received.size, seqs.length, `${path} has an event under two seqs`);
   }
   process.stdout.write(
     `${run} kills: ${acknowledged.size} events acknowledged, ${requests} requests for ` +

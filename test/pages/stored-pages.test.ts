@@ -53,7 +53,7 @@ suite('a stored page', () => {
   }
 
   test('is sent again after the restore of a backup, though its seq is the same', () => {
-    const said = { id: 'a', origin: '*', path: '/a', kind: 'content', content: 'new' } as const;
+    const written = { id: 'a', origin: '*', path: '/a', kind: 'content', content: 'new' } as const;
     const sent = (rule: Rule, known: Readonly<Record<string, string>>): Reply => {
       const stored = { rule, seq: 7, insertedSeq: 1 };
       const found = { stored, capture: undefined, variesByLanguage: false };
@@ -61,10 +61,10 @@ suite('a stored page', () => {
       const fields = Object.assign(Object.create(null) as Record<string, string>, known);
       return pages.respond(found, { method: 'GET', fields });
     };
-    const etag = replyField(sent(said, {}), 'etag') ?? '';
-    assert.equal(sent(said, { 'if-none-match': etag }).status, 304);
+    const etag = replyField(sent(written, {}), 'etag') ?? '';
+    assert.equal(sent(written, { 'if-none-match': etag }).status, 304);
     for (const other of [{ content: 'lost' }, { contenttype: 'text/plain' }, { lang: 'de' }]) {
-      assert.equal(sent({ ...said, ...other }, { 'if-none-match': etag }).status, 200);
+      assert.equal(sent({ ...written, ...other }, { 'if-none-match': etag }).status, 200);
     }
   });
 

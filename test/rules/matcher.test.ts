@@ -229,7 +229,7 @@ const origins = [shop, 'http://shop.example:8080', 'https://shop.example'];
 const pathPieces = fc.constantFrom('a', 'b', 'ab', '/', 'é', '-');
 const paths = fc.array(pathPieces, { maxLength: 5 }).map((pieces) => `/${pieces.join('')}`);
 const langs = ['de', 'de-CH', 'en', 'en-GB', 'fr'];
-const asks: fc.Arbitrary<Asked> = fc.record({
+const requests: fc.Arbitrary<Asked> = fc.record({
   origin: fc.constantFrom(...origins, 'http://other.example'),
   path: paths,
   acceptLanguage: fc.uniqueArray(
@@ -260,7 +260,7 @@ function winnerOf(reads: CandidateReads, { origin, path, acceptLanguage }: Asked
 suite('the winner', () => {
   test('is the first by the documented criteria', () => {
     fc.assert(
-      fc.property(fc.array(rules, { maxLength: 12 }), asks, (made, asked) => {
+      fc.property(fc.array(rules, { maxLength: 12 }), requests, (made, request) => {
         const all = made.map((fields, at) => candidate(`rule ${at}`, fields));
         const reads: CandidateReads = {
           exactRules: (origin, path) =>
@@ -275,7 +275,7 @@ suite('the winner', () => {
               ),
             ),
         };
-        assert.equal(winnerOf(reads, asked), naiveWinner(all, asked)?.id ?? 'none');
+        assert.equal(winnerOf(reads, request), naiveWinner(all, request)?.id ?? 'none');
       }),
       { numRuns: 3_000 },
     );
@@ -299,8 +299,8 @@ suite('the winner', () => {
       candidate(`rule ${at}`, { ...fields, insertedSeq: changes[at]?.seq ?? 0 }),
     );
     fc.assert(
-      fc.property(asks, (asked) => {
-        assert.equal(winnerOf(store, asked), naiveWinner(all, asked)?.id ?? 'none');
+      fc.property(requests, (request) => {
+        assert.equal(winnerOf(store, request), naiveWinner(all, request)?.id ?? 'none');
       }),
       { numRuns: 2_000 },
     );

@@ -18,17 +18,17 @@ function candidate(id: string, path: string): Candidate {
 }
 
 /** Reads of a log with the newest seq `seq`, and a list of the calls. */
-function readsAt(position: { seq: number; exact: string }, asked: string[]): RuleStore {
+function readsAt(position: { seq: number; exact: string }, calls: string[]): RuleStore {
   return {
     rule: () => undefined,
     seq: () => position.seq,
     refresh: () => undefined,
     exactRules(origin, path) {
-      asked.push(`exact ${origin}${path}`);
+      calls.push(`exact ${origin}${path}`);
       return [candidate(position.exact, path)];
     },
     *wildcardRules(origin, path) {
-      asked.push(`wildcard ${origin}${path}`);
+      calls.push(`wildcard ${origin}${path}`);
       yield [candidate('w', '/*')];
     },
   };
@@ -36,8 +36,8 @@ function readsAt(position: { seq: number; exact: string }, asked: string[]): Rul
 
 suite('the rule cache', () => {
   test('looks up an origin and path once', () => {
-    const asked: string[] = [];
-    const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, asked));
+    const calls: string[] = [];
+    const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, calls));
     for (let times = 0; times < 3; times += 1) {
       assert.deepEqual(
         rules.exactRules('http://s', '/p').map(({ id }) => id),
@@ -48,7 +48,7 @@ suite('the rule cache', () => {
         ['w'],
       );
     }
-    assert.deepEqual(asked, ['exact http://s/p', 'wildcard http://s/p']);
+    assert.deepEqual(calls, ['exact http://s/p', 'wildcard http://s/p']);
   });
 
   test('shows a change to the next request, although another request has just read', () => {
@@ -63,9 +63,9 @@ suite('the rule cache', () => {
   });
 
   test('looks everything up again after a change of any process', async () => {
-    const asked: string[] = [];
+    const calls: string[] = [];
     const position = { seq: 1, exact: 'a' };
-    const rules = createRuleCache(readsAt(position, asked));
+    const rules = createRuleCache(readsAt(position, calls));
     rules.exactRules('http://s', '/p');
     // Requests and changes alternate.
     await Promise.resolve();
@@ -74,14 +74,14 @@ suite('the rule cache', () => {
       rules.exactRules('http://s', '/p').map(({ id }) => id),
       ['b'],
     );
-    assert.equal(asked.length, 2);
+    assert.equal(calls.length, 2);
   });
 
   test('keeps origin and path apart', () => {
-    const asked: string[] = [];
-    const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, asked));
+    const calls: string[] = [];
+    const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, calls));
     rules.exactRules('http://s', '/p/q');
     rules.exactRules('http://s/p', '/q');
-    assert.equal(asked.length, 2);
+    assert.equal(calls.length, 2);
   });
 });

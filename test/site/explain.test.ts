@@ -26,18 +26,18 @@ suite('an explanation', () => {
       fc.asyncProperty(
         sites,
         fc.array(askings, { minLength: 1, maxLength: 8 }),
-        async ({ rules, mounts }, asked) => {
+        async ({ rules, mounts }, requests) => {
           const site = ground.siteOf(rules, mounts);
-          for (const asking of asked) {
+          for (const request of requests) {
             const before = ground.fetches();
-            const explained = explain(site, asking);
+            const explained = explain(site, request);
             assert.equal(ground.fetches(), before, 'an explanation asks no other server');
-            assertTrue(explained, await serve(site, asking));
+            assertTrue(explained, await serve(site, request));
             const { id } = explained.winner ?? {};
             const winner = rules.find((_, at) => `rule ${at + 1}` === id);
             assert.equal(winner?._unknowns_, undefined, 'a rule that waits answers nothing');
             // The same explanation after the reply has filled the caches.
-            assert.deepEqual(explain(site, asking), explained);
+            assert.deepEqual(explain(site, request), explained);
           }
         },
       ),

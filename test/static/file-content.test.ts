@@ -11,8 +11,8 @@ import {
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { mountOf } from './disk-rig.ts';
 
-const said = ['Cache-Control', 'no-cache'];
-const facts = { fields: fieldsByVariant(said), now: Date.now };
+const mountFields = ['Cache-Control', 'no-cache'];
+const facts = { fields: fieldsByVariant(mountFields), now: Date.now };
 
 /** A file without precompressed files. */
 function onlyFile(relativePath: string) {
@@ -34,7 +34,7 @@ suite('a small file', () => {
       contentType: 'text/html; charset=utf-8',
       lastModifiedMs: modified.getTime(),
       sharesDate: false,
-      fields: said,
+      fields: mountFields,
       bytesLength: 5,
     });
   });
@@ -73,9 +73,9 @@ suite('a small file', () => {
     );
     assert.equal(tags.size, 4);
     assert.equal(inVariant('only').etag, inVariant('identity').etag);
-    assert.deepEqual(inVariant('identity').fields, [...said, 'Vary', 'Accept-Encoding']);
+    assert.deepEqual(inVariant('identity').fields, [...mountFields, 'Vary', 'Accept-Encoding']);
     const { fields, contentType, sharesDate } = inVariant('br');
-    assert.deepEqual(fields, ['Content-Encoding', 'br', ...said, 'Vary', 'Accept-Encoding']);
+    assert.deepEqual(fields, ['Content-Encoding', 'br', ...mountFields, 'Vary', 'Accept-Encoding']);
     assert.equal(contentType, 'text/css; charset=utf-8');
     assert.equal(sharesDate, true);
   });

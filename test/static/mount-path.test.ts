@@ -34,10 +34,10 @@ suite('the path of a file below a mount', () => {
     ['/', '/a\0b', undefined],
     ['/', '/ ', ' ', false],
   ];
-  for (const [path, asked, relativePath, trailingSlash] of cases) {
-    test(`${JSON.stringify(asked)} below ${path} is ${relativePath === undefined ? 'none' : JSON.stringify(relativePath)}`, () => {
+  for (const [path, requestPath, relativePath, trailingSlash] of cases) {
+    test(`${JSON.stringify(requestPath)} below ${path} is ${relativePath === undefined ? 'none' : JSON.stringify(relativePath)}`, () => {
       assert.deepEqual(
-        resolveMountPath({ path, dotfiles: 'deny' }, asked),
+        resolveMountPath({ path, dotfiles: 'deny' }, requestPath),
         relativePath === undefined ? undefined : { relativePath, trailingSlash },
       );
     });

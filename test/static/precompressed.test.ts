@@ -169,8 +169,8 @@ suite('a precompressed file is not used', () => {
       const seen = await site.get(path);
       assert.deepEqual([codingOf(seen), seen.text], ['identity', text]);
     }
-    const asked = { url: `${site.url}/a.txt` };
-    const { data } = await site.call('svc1.userinterface.explain', asked);
+    const v = { url: `${site.url}/a.txt` };
+    const { data } = await site.call('svc1.userinterface.explain', v);
     assert.deepEqual(data.notes, ['a.txt.gz is not used: it is empty.']);
   });
 
@@ -382,8 +382,8 @@ test('explain names the precompressed files that are sent, and why others are no
 test('explain does not claim that an unreadable file is sent', { skip }, async (t) => {
   const site = await start(t, { 'a.txt': 'a', 'a.txt.br': 'b', 'a.txt.gz': 'c' });
   await chmod(site.file('a.txt.gz'), 0o000);
-  const asked = { url: `${site.url}/a.txt` };
-  assert.deepEqual((await site.call('svc1.userinterface.explain', asked)).data.notes, [
+  const v = { url: `${site.url}/a.txt` };
+  assert.deepEqual((await site.call('svc1.userinterface.explain', v)).data.notes, [
     'Clients that accept br get a.txt.br.',
     'a.txt.gz is not used: the server is not allowed to read it.',
   ]);
