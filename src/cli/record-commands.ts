@@ -17,14 +17,14 @@ import type { DefineCommand } from './command.ts';
 import { inputOptions, operationSubcommands } from './operation-command.ts';
 
 /** The description of a record family, as far as its command needs it. */
-type RecordFamily = Pick<
+type CommandFamily = Pick<
   (typeof recordFamilies)[number],
   'name' | 'noun' | 'command' | 'list' | 'afterAt'
 >;
 
 /** The command for the records of a family; `own` are further subcommands, or replace others. */
 export function recordCommand(
-  family: RecordFamily,
+  family: CommandFamily,
   own: Readonly<Record<string, Subcommand>> = {},
   elsewhere: readonly string[] = [],
 ): DefineCommand {
@@ -44,11 +44,11 @@ const asOfOption: InputOption = {
 const fieldsDescription = 'the fields: JSON, @FILE, or - for standard input';
 
 /** The subcommands that all record families have. */
-export function recordSubcommands(family: RecordFamily) {
+export function recordSubcommands(family: CommandFamily) {
   return { ...readingSubcommands(family), ...writingSubcommands(family) };
 }
 
-function readingSubcommands({ name, noun, list, afterAt }: RecordFamily) {
+function readingSubcommands({ name, noun, list, afterAt }: CommandFamily) {
   const family = `svc1.${name}`;
   const asOf = { as_of: asOfOption };
   const idArg = { '<id>': `the id of the ${noun}` };
@@ -91,7 +91,7 @@ function readingSubcommands({ name, noun, list, afterAt }: RecordFamily) {
   } as const satisfies Readonly<Record<string, Subcommand>>;
 }
 
-function writingSubcommands(records: RecordFamily) {
+function writingSubcommands(records: CommandFamily) {
   const { name, noun } = records;
   const family = `svc1.${name}`;
   const idArg = { '<id>': `the id of the ${noun}` };
@@ -143,7 +143,7 @@ function writingSubcommands(records: RecordFamily) {
 
 /** A page of a list as a table with the columns of its family. */
 function listLines(
-  columns: RecordFamily['list']['columns'],
+  columns: CommandFamily['list']['columns'],
   rows: readonly JsonObject[],
 ): readonly string[] {
   const cells = rows.map((row) =>

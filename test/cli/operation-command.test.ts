@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { Command } from 'commander';
 import { operations } from '../../src/api/table.ts';
+import type { Terminal } from '../../src/cli/command.ts';
+import { recordCommand } from '../../src/cli/record-commands.ts';
+import type { RevertibleFamily } from '../../src/model/change.ts';
 import { startSite } from '../harness.ts';
 import { runHere } from './here.ts';
 
@@ -48,5 +52,25 @@ suite('the command of a family', () => {
     const failed = await runHere(['rule', 'get', site.url, '/b'], { env });
     assert.deepEqual([failed.code, failed.out], [1, '']);
     assert.match(failed.err, /^waymark: No page rule answers /);
+  });
+
+  test('follows from the description of a record family', () => {
+    const command = new Command('lamp');
+    const define = recordCommand({
+      name: 'lamp' as RevertibleFamily,
+      noun: 'lamp',
+      command: 'lamp',
+      list: {
+        filters: { watts: { type: 'integer', description: 'The power.' } },
+        matches: () => true,
+        columns: { ID: 'id' },
+      },
+    });
+    define(command, {} as Terminal);
+    assert.deepEqual(
+      command.commands.map((one) => one.name()),
+      ['list', 'read', 'history', 'insert', 'edit', 'invalidate'],
+    );
+    assert.match(command.commands[0]?.helpInformation() ?? '', /--watts <watts> +the power\n/);
   });
 });
