@@ -3,8 +3,8 @@ import type { Fields } from '../http/request.ts';
 import type { Operation } from '../api/operation.ts';
 
 /**
- * The CORS fields of an answer (Fetch standard §3.2): pages of the allowed origins may call the
- * operations of the scope render, and no others. Preflights are answered by the same fields.
+ * Returns the CORS fields of an answer (Fetch standard §3.2): pages of the allowed origins may call
+ * operations with the scope render, and no others. Preflights get the same fields.
  */
 export function corsFields(
   operation: Operation | undefined,
@@ -14,7 +14,7 @@ export function corsFields(
   if (operation?.scope !== 'render') return [];
   const origin = fields.origin ?? '';
   const any = corsOrigins.includes('*');
-  // The field is sent to requests without Origin as well: caches keep one answer for all.
+  // Requests without Origin get the field as well, so that caches store one answer for all.
   if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
   return [
     'Access-Control-Allow-Origin',

@@ -4,7 +4,7 @@ import { openApi, type DocumentParts } from '../api/documents/openapi.ts';
 
 /** The documents of the operations, by their paths below `{base}/svc1`. */
 export interface Documents {
-  /** The file at a path, for a caller who reaches the server at an origin; or undefined. */
+  /** Returns the file at a path, for a caller at an origin of the server; undefined without one. */
   file(path: string, origin: string): PublicFile | undefined;
 }
 
@@ -13,18 +13,18 @@ const generators: ReadonlyMap<string, typeof openApi> = new Map([
   ['/asyncapi.json', asyncApi],
 ]);
 
-/** Stands for the host in the text of a document: no host has this name (RFC 6761 §6.4). */
+/** A placeholder for the host in the text of a document: no host has this name (RFC 6761 §6.4). */
 const anyHost = 'host.invalid';
 
 /**
- * Makes documents when they are first requested, one for each scheme; another host costs a
- * replacement, for anybody can make up a Host. Keeps those of the origin requested last.
+ * Makes documents at the first request for them, one for each scheme, and replaces the host in
+ * them: a client can send any Host. Caches the documents of the newest origin.
  */
 export function createDocuments({
   publicUrl,
   ...parts
 }: DocumentParts & {
-  /** The origin of the server where it is always the same one. */
+  /** The origin of the server, if the ini file has one. */
   readonly publicUrl: string | undefined;
 }): Documents {
   const texts = new Map<string, string>();

@@ -9,34 +9,33 @@ import { formPairsMax, jsonValuesMax, readValuesMax } from './limits.ts';
 import type { Effect, Operation } from '../api/operation.ts';
 
 /**
- * A request of either transport before it is run (docs/design/operations.md#envelope): operation,
- * input, idempotency key, query kind.
+ * A request of HTTP or websocket before its operation runs (docs/design/operations.md#envelope):
+ * operation, input, idempotency key, query kind.
  */
 export interface Envelope {
   readonly a: string;
   readonly v: unknown;
   readonly vk: string | undefined;
   readonly qk: string | undefined;
-  /** Preferences, as the header field Prefer has them (RFC 7240). */
+  /** Preferences, in the form of the header field Prefer (RFC 7240). */
   readonly prefer: string | undefined;
-  /** Whether the input came as a query or a form, where all is text. */
+  /** Whether all values of the input are text, as those of a query or form. */
   readonly isText: boolean;
 }
 
 /**
- * Reads the query string of an operation that reads: `_v.<field>=…`, dots going deeper, and `_qk`.
- * Members without `_v.` are left to the caller, as a breadcrumb's `k` is; empty ones are none.
- * Throws `invalid` for names that contradict each other, and for what is not UTF-8.
+ * Reads the query string of an operation that reads: `_v.<field>=…`, with dots for members of
+ * members, and `_qk`. It ignores other members, such as a breadcrumb's `k`, and empty ones. Throws
+ * `invalid` for names that contradict each other, and for text that is not UTF-8.
  */
 export function envelopeFromQuery(a: string, query: string): Envelope {
   return envelopeFromPairs(a, filledIn(parsePairs(query)));
 }
 
 /**
- * Reads the body of an operation: `{"v", "vk", "qk"}` as JSON, or a form with `_v.` names. What
- * curl sends with plain `-d` calls itself a form, so a body that starts like JSON is read as JSON
- * whatever it is called. An empty field of a form is one to write, and none to ask by. Throws
- * `invalid`.
+ * Reads the body of an operation: `{"v", "vk", "qk"}` as JSON, or a form with `_v.` names. `curl
+ * -d` sends any body as a form, so a body that starts like JSON is read as JSON. An empty field of
+ * a form is written by an operation that writes, and ignored by one that reads. Throws `invalid`.
  */
 export function envelopeFromBody(
   { name: a, effect }: Pick<Operation, 'name' | 'effect'>,
@@ -60,7 +59,7 @@ export function envelopeFromBody(
   return envelopeFrom(parseJson(text), a);
 }
 
-/** Whether a body is the NDJSON that an operation takes as one of its input fields. */
+/** Whether a body is NDJSON for an input field of an operation. */
 export function isLinesBody(
   { linesField }: Pick<Operation, 'linesField'>,
   contentType: string | undefined,
@@ -68,7 +67,7 @@ export function isLinesBody(
   return linesField !== undefined && typeOf(contentType) === ndjsonType;
 }
 
-/** Reads such a body, and the other input fields from the query. Throws `invalid`. */
+/** Reads NDJSON from the body, and the other input fields from the query. Throws `invalid`. */
 export function envelopeFromLines(
   { name, linesField = '' }: Pick<Operation, 'name' | 'linesField'>,
   body: Buffer,
@@ -83,7 +82,7 @@ function typeOf(contentType: string | undefined): string | undefined {
 }
 
 /**
- * Reads a parsed envelope; its own `a` counts where the transport names no operation. Throws
+ * Reads a parsed envelope; its `a` names the operation if `operation` is undefined. Throws
  * `invalid`.
  */
 export function envelopeFrom(sent: unknown, operation?: string): Envelope {
@@ -121,14 +120,14 @@ const members = new Set(['a', 'v', 'vk', 'qk', 'id', 'r', 'prefer']);
 
 const jsonHint = 'Send the input in the member v: {"v": {"path": "/news", …}}.';
 
-/** The outline of an envelope in JSON, with its members `a`, `id` and `v`. */
+/** Returns the outline of an envelope in JSON, with its members `a`, `id` and `v`. */
 export function envelopeOutline(bytes: Buffer): JsonOutline {
   return outlineJson(bytes, ['a', 'id', 'v']);
 }
 
-/** Throws `too_large` for an envelope that JSON.parse would take too much time or memory for. */
+/** Throws `too_large` for an envelope on which JSON.parse would spend too much time or memory. */
 export function requireParsable({ depth, values, members }: JsonOutline, effect: Effect): void {
-  // The envelope itself is one level.
+  // The envelope is one level of its own.
   if (depth > jsonDepthMax + 1) {
     const isInput = (members.get('v')?.depth ?? 0) > jsonDepthMax;
     throw new Failure(
@@ -145,7 +144,7 @@ export function requireParsable({ depth, values, members }: JsonOutline, effect:
   }
 }
 
-/** Parses JSON; throws `invalid` with what the parser found wrong. */
+/** Parses JSON; throws `invalid` with the parser's message. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -169,7 +168,7 @@ function utf8(body: Buffer): string {
   }
 }
 
-/** A query or form in its members. Throws `too_large` for too many of them. */
+/** Splits a query or form into its members. Throws `too_large` for too many of them. */
 function parsePairs(text: string): readonly QueryParameter[] {
   let pairs = 1;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
@@ -182,12 +181,12 @@ function parsePairs(text: string): readonly QueryParameter[] {
   return parseQuery(text);
 }
 
-/** What a person has filled in of a form: a browser sends its other fields along, empty. */
+/** Returns the fields of a form with a value: a browser sends empty fields too. */
 function filledIn(pairs: readonly QueryParameter[]): readonly QueryParameter[] {
   return pairs.filter(({ value }) => value !== '');
 }
 
-/** Reads the members of an envelope; throws `invalid` where one is not UTF-8. */
+/** Reads the members of an envelope; throws `invalid` if one is not UTF-8. */
 function envelopeFromPairs(a: string, pairs: readonly QueryParameter[]): Envelope {
   const v: Tree = Object.create(null) as Tree;
   let vk: string | undefined;

@@ -12,7 +12,7 @@ import {
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
-import { canReadOver, hasBody, requireWhole } from './h1/body.ts';
+import { canDiscardBody, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
@@ -25,11 +25,11 @@ import type { Moment, Serving } from './serving.ts';
 import { answerService } from './service.ts';
 import type { SharedLimits } from './shared-limits.ts';
 
-/** What an exchange needs of its surroundings. */
+/** The surroundings of an exchange. */
 export interface ExchangeParts extends FailureLogs {
   /**
-   * What comes before everything else: the answer to a challenge of an ACME server, or one that
-   * sends a request in the clear on to https.
+   * The reply that comes before all others, if there is one: the answer to a challenge of an ACME
+   * server, or a redirect from http to https.
    */
   readonly earlyReply: (
     serving: Serving,
@@ -39,7 +39,9 @@ export interface ExchangeParts extends FailureLogs {
   readonly shared: SharedLimits;
 }
 
-/** One request and its answer, under the configuration that was in force when it came. */
+/**
+ * One request and its answer, under the configuration that was current when the request arrived.
+ */
 export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #moment: Moment;
@@ -61,7 +63,7 @@ export class Exchange {
     this.address = peerAddress(message.socket);
   }
 
-  /** The answer, whatever happens: every failure has one. */
+  /** Makes the answer. It never rejects: a failure is an answer as well. */
   async reply(): Promise<Reply> {
     const message = this.#message;
     const { serving } = this.#moment;
@@ -86,7 +88,7 @@ export class Exchange {
       return timed;
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
-      // After a head that can be read in two ways, the start of the next request is uncertain.
+      // Where the next request starts is uncertain behind a head with two possible readings.
       if (incoming === undefined || failure.limit === 'open_files') {
         this.#response.shouldKeepAlive = false;
       }
@@ -94,14 +96,14 @@ export class Exchange {
       const reply = contentFailure(failure, id, accept);
       if (incoming === undefined) return reply;
       const isForPerson = prefersHtml(accept);
-      const own = isForPerson ? await this.#ownPage(reply, incoming) : undefined;
+      const own = isForPerson ? await this.#errorPage(reply, incoming) : undefined;
       return this.#withServerTiming(own ?? reply, incoming);
     }
   }
 
   /**
-   * Sends the answer, to a HEAD without content, and ends the connection of a request whose content
-   * nobody has read.
+   * Sends the answer (without content, to a HEAD), and ends the connection if the content of the
+   * request was not read.
    */
   async send(reply: Reply): Promise<Sent> {
     if (this.#response.destroyed) {
@@ -122,12 +124,12 @@ export class Exchange {
   /** Closes the connection after the response to a request whose content was not read. */
   #endUnread(): void {
     const message = this.#message;
-    if (!hasBody(message) || message.readableEnded || canReadOver(message)) return;
+    if (!hasBody(message) || message.readableEnded || canDiscardBody(message)) return;
     this.#response.shouldKeepAlive = false;
     const { socket } = message;
-    // A session of HTTP/2 goes on whatever becomes of one request.
+    // A session of HTTP/2 continues after each request.
     if (!('destroySoon' in socket)) return;
-    // Node would close it at once, and the reset take the answer away (RFC 9112 §9.6).
+    // Node would close the connection at once, and its reset discards the answer (RFC 9112 §9.6).
     socket.destroySoon = () => {
       linger(socket, () => {
         this.#parts.limits.passed('unread_content', this.address);
@@ -135,13 +137,13 @@ export class Exchange {
     };
   }
 
-  /** What the site answers. */
+  /** Makes the reply of the site. */
   #content(incoming: IncomingRequest): Reply | Promise<Reply> {
     const message = this.#message;
     const recipient: Recipient = {
       signal: new ClientGone(this.#response, message.socket),
       interim: (status, fields) => {
-        // Who speaks HTTP/1.0 does not know what it is.
+        // HTTP/1.0 has no interim responses.
         if (message.httpVersion !== '1.0') this.#interim(status, fields);
       },
     };
@@ -157,8 +159,8 @@ export class Exchange {
     });
   }
 
-  /** A failure as the site has it shown, with all that it says to programs. */
-  async #ownPage(reply: Reply, incoming: IncomingRequest): Promise<Reply | undefined> {
+  /** Makes the error page of the site for a failure, with the fields of the failure's own reply. */
+  async #errorPage(reply: Reply, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { site, visitors } = this.#moment.serving;
     const visitor = visitors.visitorOf(incoming);
     const failed = { ...incoming.target, ...incoming, visitor };
@@ -181,14 +183,14 @@ export class Exchange {
       hold: (...given) => {
         this.#hold(...given);
       },
-      // No accessor: V8 gives each object that has one a shape of its own.
+      // Not an accessor: V8 gives each object with an accessor a hidden class of its own.
       signal: () => (signal ??= answerSignal(response)),
     });
     this.caller = caller;
     return reply;
   }
 
-  /** Counts content as unread until the answer has gone out; throws where too much is. */
+  /** Counts content as unread until the client has the answer; throws if that is too much. */
   #hold({ body }: Reply, caller: Caller | undefined): void {
     const response = this.#response;
     if (body.kind !== 'bytes' || this.#message.method === 'HEAD' || response.destroyed) return;
@@ -204,7 +206,7 @@ export class Exchange {
   }
 
   /**
-   * Says which source answered, to callers who may read rules or when the ini file wants it
+   * Adds the source of the answer, for callers with the scope read, or if `[log] explain` is on
    * (docs/design/requests.md#precedence).
    */
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
@@ -217,7 +219,10 @@ export class Exchange {
     };
   }
 
-  /** A wrong key does not keep a visitor from a page; it only counts as one. */
+  /**
+   * Identifies the caller of a page. A wrong key counts as wrong, but the visitor still gets the
+   * page.
+   */
   #identifyQuietly(incoming: IncomingRequest): Caller | undefined {
     try {
       return authenticateRequest(this.#moment.serving, incoming);

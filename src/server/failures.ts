@@ -8,18 +8,18 @@ import type { LimitLog } from '../observability/limit-log.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
 
-/** A failure as an envelope carries it (docs/design/failures.md#failures). */
+/** A failure in an envelope (docs/design/failures.md#failures). */
 interface FailureMember {
   readonly code: string;
   readonly message: string;
   readonly field?: string;
-  /** What is wrong with each field, where strict handling refuses a write. */
+  /** The problems of each field, if strict handling refuses a write. */
   readonly problems?: readonly Problem[];
-  /** Also stands in the log. */
+  /** The log has the same id. */
   readonly id: string;
 }
 
-/** Where failures are logged. */
+/** The log and the ids of failures. */
 export interface FailureLogs {
   readonly log: Log;
   readonly limits: LimitLog;
@@ -27,8 +27,8 @@ export interface FailureLogs {
 }
 
 /**
- * A failure of whatever was thrown on behalf of a client, under the id by which the log knows it
- * too (docs/design/failures.md#failures).
+ * Makes a failure of any thrown value and logs it, under the id that the client gets
+ * (docs/design/failures.md#failures).
  */
 export function loggedFailure(
   { log, limits, newId }: FailureLogs,
@@ -48,7 +48,7 @@ export function loggedFailure(
   return { failure, id };
 }
 
-/** The `error` member of an envelope. */
+/** Makes the `error` member of an envelope. */
 export function failureMember(
   { code, message, field, problems }: Failure,
   id: string,
@@ -62,15 +62,15 @@ export function failureMember(
   };
 }
 
-/** The answer of an operation that failed: `{"r", "error"}`. */
+/** Makes the answer of an operation that failed: `{"r", "error"}`. */
 export function operationFailure(r: string, failure: Failure, id: string): Reply {
   const body = JSON.stringify({ r, error: failureMember(failure, id) });
   return answer({ failure, id }, 'application/json', body);
 }
 
 /**
- * The answer to a visitor of a page that cannot be shown: a small page, or a line of text for what
- * is no browser.
+ * Makes the answer to a visitor of a page that fails: a small page for a browser, a line of text
+ * for other clients.
  */
 export function contentFailure(failure: Failure, id: string, accept: string | undefined): Reply {
   const status = statusFor(failure);

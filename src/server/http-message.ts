@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
 
-/** The parts of a request besides its content, whichever parser has read it. */
+/** The parts of a request besides its content, from any parser. */
 export interface RequestMessage extends Pick<
   IncomingMessage,
   'method' | 'url' | 'httpVersion' | 'httpVersionMinor' | 'rawHeaders' | 'socket' | 'complete'
@@ -11,11 +11,11 @@ export interface RequestMessage extends Pick<
   readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
 }
 
-/** What became of an answer. */
+/** The result of sending an answer. */
 export interface Sent {
   /** Bytes of content handed to the socket. */
   readonly bytes: number;
-  /** Whether the client, or the source, went away before the end. */
+  /** Whether client or source closed the connection before the end. */
   readonly cut: boolean;
 }
 
@@ -29,33 +29,35 @@ export interface ResponseMessage extends Pick<
   destroy(): unknown;
 }
 
-/** An answer that goes out again as it is. */
+/** An answer that can be sent several times. */
 export interface Prepared {
   readonly status: number;
   readonly fields: FieldList;
-  /** The content: where it is small, one character for each byte, to go out with the head. */
+  /**
+   * The content. If it is short, a text with one character for each byte, to be sent with the head.
+   */
   readonly content: string | Buffer | undefined;
   readonly bytes: number;
   readonly source: string;
-  /** Status line and fields as they are sent; undefined where it takes more to send it. */
+  /** Status line and fields as they are sent; undefined if only Node can send the answer. */
   readonly head: string | undefined;
-  /** Whether the fields say when the answer was made: that of a cache was another's. */
+  /** Whether the fields contain a Date, as those of a cached response do. */
   readonly isDated: boolean;
   readonly cache: CacheOutcome | undefined;
   /** As in Reply. */
   readonly isCurrent: Reply['isCurrent'];
 }
 
-/** A response that sends a reply in its own way; all others are written as Node's are. */
+/** A response that sends a reply itself; the server writes all others as Node's responses. */
 export interface SendingResponse extends ResponseMessage {
   sendReply(reply: Reply): Sent | Promise<Sent>;
   /** `nowMs` is milliseconds since 1970. */
   sendPrepared(prepared: Prepared, nowMs: number): void;
-  /** Sends a response ahead of the one that counts (RFC 9110 §15.2). */
+  /** Sends an interim response (RFC 9110 §15.2). */
   sendInterim(status: number, fields: FieldList): void;
 }
 
-/** Whether content may come with a request: then it is read as that of an IncomingMessage is. */
+/** Whether a request can have content, which is then read like that of an IncomingMessage. */
 export function isReadable(message: RequestMessage): message is IncomingMessage {
   return message instanceof Readable;
 }

@@ -2,15 +2,15 @@ import type { TLSSocket } from 'node:tls';
 import { cgiName } from '../http/fields.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
-import { parseRequest, type ValidatedRequest as Opened } from '../http/target.ts';
+import { parseRequest, type ValidatedRequest } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { keyPrefix, type Caller } from '../model/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { RequestMessage } from './http-message.ts';
 
-/** A validated request, with what a trusted proxy says about its client. */
-export interface IncomingRequest extends Opened {
+/** A validated request, with the claims of a trusted proxy about its client. */
+export interface IncomingRequest extends ValidatedRequest {
   readonly claims: ProxyClaims;
 }
 
@@ -25,7 +25,7 @@ const noClaims: ProxyClaims = {
 /** Validates a request; throws `invalid` for one that must be refused. */
 export function acceptRequest({ config }: Serving, message: RequestMessage): IncomingRequest {
   const peerAddress = message.socket.remoteAddress ?? '';
-  const opened = withBearerKey(
+  const validated = withBearerKey(
     parseRequest(
       {
         method: message.method ?? '',
@@ -39,12 +39,12 @@ export function acceptRequest({ config }: Serving, message: RequestMessage): Inc
     ),
   );
   const identityFields = identityFieldsOf(config);
-  if (identityFields.length === 0) return { ...opened, claims: noClaims };
-  // What only a trusted proxy may say is removed, lest a fetched source believe it: of the proxy
-  // itself what the client wrote under another spelling of the name.
+  if (identityFields.length === 0) return { ...validated, claims: noClaims };
+  // Removes fields that only a trusted proxy may send, so that no source believes a client. A
+  // trusted proxy's own spelling stays; other spellings of the name are the client's.
   const isTrusted = isTrustedPeer(peerAddress, config.server.trustProxy);
-  const fields = without(opened.fields, identityFields, isTrusted ? identityFields : []);
-  if (!isTrusted) return { ...opened, fields, claims: noClaims };
+  const fields = without(validated.fields, identityFields, isTrusted ? identityFields : []);
+  if (!isTrusted) return { ...validated, fields, claims: noClaims };
   const { userHeader, rolesHeader } = config.auth;
   const { countryHeader, regionHeader, cityHeader } = config.geo;
   const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
@@ -55,7 +55,7 @@ export function acceptRequest({ config }: Serving, message: RequestMessage): Inc
     region: valueOf(regionHeader),
     city: valueOf(cityHeader),
   };
-  return { ...opened, fields, claims };
+  return { ...validated, fields, claims };
 }
 
 /** Whether a request came over TLS. */
@@ -63,7 +63,7 @@ export function isSecure({ socket }: Pick<RequestMessage, 'socket'>): boolean {
   return (socket as Partial<TLSSocket>).encrypted === true;
 }
 
-/** The scheme of the URLs that are asked for on a connection. */
+/** Returns the scheme of the URLs on a connection. */
 export function schemeOf(message: Pick<RequestMessage, 'socket'>): Scheme {
   return isSecure(message) ? 'https' : 'http';
 }
@@ -71,20 +71,21 @@ export function schemeOf(message: Pick<RequestMessage, 'socket'>): Scheme {
 const bearerKey = new RegExp(`^bearer +(${keyPrefix}[A-Za-z0-9_-]+)$`, 'i');
 
 /**
- * An API key as a bearer token (RFC 6750 §2.1) becomes the field `apikey`, unless there is one: it
- * is no token of `[auth] jwt_…`, and none of what sources and caches take Authorization for.
+ * Turns an API key in Authorization (`Bearer`, RFC 6750 §2.1) into the field `apikey`, unless there
+ * is one. It is not a token for `[auth] jwt_…`, and neither sources nor caches get it as
+ * Authorization.
  */
-function withBearerKey(opened: Opened): Opened {
-  const { authorization } = opened.fields;
+function withBearerKey(validated: ValidatedRequest): ValidatedRequest {
+  const { authorization } = validated.fields;
   const key = authorization === undefined ? undefined : bearerKey.exec(authorization)?.[1];
-  if (key === undefined) return opened;
+  if (key === undefined) return validated;
   const fields = Object.create(null) as Record<string, string | undefined>;
-  Object.assign(fields, { apikey: key }, opened.fields);
+  Object.assign(fields, { apikey: key }, validated.fields);
   delete fields.authorization;
-  return { ...opened, fields };
+  return { ...validated, fields };
 }
 
-/** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */
+/** Identifies the caller by its API key; throws `unauthenticated` or `rate_limited`. */
 export function authenticateRequest(
   serving: Serving,
   { fields, address }: IncomingRequest,
@@ -93,15 +94,15 @@ export function authenticateRequest(
 }
 
 /**
- * A request without the identity of its user: a page of another site may call as anonymous, but
- * not as the user who has it open.
+ * Returns a request without the identity of its user: a page of another site may call as anonymous,
+ * but not as the user whose browser shows it.
  */
 export function withoutUser(incoming: IncomingRequest): IncomingRequest {
   const claims = { ...incoming.claims, user: undefined, roles: undefined };
   return { ...incoming, fields: without(incoming.fields, ['cookie'], []), claims };
 }
 
-/** Fields without those of some names, in any spelling but those `kept`. */
+/** Returns fields without some names, in any spelling except those in `kept`. */
 function without(fields: Fields, names: readonly string[], kept: readonly string[]): Fields {
   const cgiNames = new Set(names.map(cgiName));
   const found = Object.keys(fields).filter(

@@ -5,9 +5,11 @@ import { publicFile, type PublicFile } from '../http/page.ts';
 import { builtInEngines } from '../model/rule.ts';
 import type { PublicFiles } from '../pages/public-files.ts';
 
-/** What stands below `{base}/svc1`, for people and for programs (docs/design/requests.md). */
+/** The index pages below `{base}/svc1`, for people and for programs (docs/design/requests.md). */
 export interface IndexPages {
-  /** The index at a path below `{base}/svc1`, in the form that is accepted; or undefined. */
+  /**
+   * Returns the index at a path below `{base}/svc1`, in the accepted form; undefined without one.
+   */
   file(path: string, accept: string | undefined): PublicFile | undefined;
 }
 
@@ -15,9 +17,9 @@ export interface IndexPages {
 interface IndexEntry {
   readonly href?: string | undefined;
   readonly title: string;
-  /** Of an engine. */
+  /** The name of an engine. */
   readonly name?: string;
-  /** Its media type where that is not HTML. */
+  /** The media type, if it is not HTML. */
   readonly type?: string;
 }
 
@@ -74,7 +76,7 @@ export function createIndexPages({
 
 const json = 'application/json';
 
-/** Pages that an installation may bring along. */
+/** Pages that exist in some installations only. */
 const optionalPages = [
   { path: '/console/', title: 'Console' },
   { path: '/docs/', title: 'Documentation' },

@@ -4,27 +4,27 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /**
- * Values of the JSON of an operation, those in arrays and objects included: of one that writes, and
- * of one that only reads.
+ * Values in the JSON of an operation, those in arrays and objects included: for operations that
+ * write, and for those that only read.
  */
 export const jsonValuesMax = 262_144;
 export const readValuesMax = 10_000;
 /** Members of a form: as many as fit into a query. */
 export const formPairsMax = 4_096;
-/** The name of an operation, and the id, in a message of a websocket, as JSON. */
+/** The name of an operation, and the id, in a websocket message, as JSON. */
 export const operationNameBytesMax = 256;
 export const messageIdBytesMax = 4_096;
 
 /**
- * File descriptors of a process that are not for clients, and those that a connection takes: its
- * own, and that of a file, or of a connection to a source.
+ * File descriptors that a process keeps for itself, and those that a connection needs: its own, and
+ * that of a file or of a connection to a source.
  */
 export const reservedDescriptors = 64;
 export const connectionDescriptors = 2;
 
 /**
- * Subscriptions of all websockets of a process; of those, what is there for callers without a key,
- * for one address without a key, and for one key; and those of one websocket.
+ * Subscriptions of all websockets of a process; of callers without a key, of one address without a
+ * key, and of one key; and of one websocket.
  */
 export const subscriptionsMax = 1_000;
 export const subscriptionsWithoutKeyMax = 750;
@@ -33,8 +33,8 @@ export const subscriptionsPerKeyMax = 500;
 export const socketSubscriptionsMax = 64;
 
 /**
- * Bytes that a process holds of requests that are not answered yet, shared in the same way: bodies
- * of operations and messages of websockets, whole or not. A piece costs a little besides its bytes.
+ * Bytes of unanswered requests in memory, limited in the same way: bodies of operations and
+ * messages of websockets, complete or not. A piece costs a little more than its bytes.
  */
 export const requestsHeldBytesMax = 256 * MIB;
 export const requestsHeldWithoutKeyBytesMax = 64 * MIB;
@@ -42,15 +42,15 @@ export const requestsHeldPerAddressBytesMax = 8 * MIB;
 export const requestsHeldPerKeyBytesMax = 128 * MIB;
 export const heldPieceBytes = 256;
 
-/** Bytes that a process holds of answers that are not read yet, shared in the same way. */
+/** Bytes of unread answers in memory, limited in the same way. */
 export const unreadBytesMax = 256 * MIB;
 export const unreadWithoutKeyBytesMax = 192 * MIB;
 export const unreadPerAddressBytesMax = 96 * MIB;
 export const unreadPerKeyBytesMax = 128 * MIB;
-/** Content below this is not counted: connections have a limit of their own. */
+/** Shorter content does not count: the limit of connections bounds it. */
 export const unreadPieceBytesMin = 64 * KIB;
 
-/** Websockets that are passed on to sources, of one process and of one address. */
+/** Websockets to sources, of one process and of one address. */
 export const tunnelsMax = 4_096;
 export const tunnelsPerAddressMax = 1_024;
 
@@ -60,11 +60,11 @@ export const operationBodyBytesMax = 16 * MIB;
 export const memberNameCharactersMax = 1_024;
 export const headersTimeoutMs = 10_000;
 export const keepAliveTimeoutMs = 75_000;
-/** How long a client may leave an answer unread, or a tunnel or websocket silent. */
+/** The longest time that an answer may stay unread, or a tunnel or websocket silent. */
 export const stalledMs = 120_000;
 /** Bytes of unrequested content that are read and discarded to keep a connection open. */
 export const unreadBodyBytesMax = 64 * KIB;
-/** How long a connection stays open after its last answer, for the client to read it. */
+/** The time that a connection stays open after its last answer, for the client to read it. */
 export const lingerMs = 1_000;
 /** Prepared answers in memory: of all URLs together, and of one URL. */
 export const preparedBytesMax = 8 * MIB;
@@ -73,11 +73,11 @@ export const preparedVariantsMax = 8;
 export const preparedTextBytesMax = 16 * KIB;
 /** Public answers of operations in memory, with their compressed forms. */
 export const publicAnswersBytesMax = 64 * MIB;
-/** The overhead of one of them. */
+/** The overhead of a public answer. */
 export const publicAnswerBytes = 1_024;
-/** How long the head of an answer waits for the beginning of streamed content. */
+/** The longest time that the head of an answer waits for streamed content to begin. */
 export const answerHeadHeldMs = 5;
 /** Characters of a malformed request line in the access log. */
 export const refusedLineCharactersMax = 200;
-/** How often the server checks whether certificates are about to expire. */
+/** The interval between two checks of certificates for their expiry. */
 export const certificateCheckMs = 12 * 3_600_000;

@@ -18,30 +18,32 @@ import { allowHalfOpen } from './node-internals.ts';
 import { handshakeOptions } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';
 
-/** What answers HTTP/1.1 on a port, in the clear or over TLS. */
+/** A server of HTTP/1.1 on a port, in the clear or over TLS. */
 export type Listener = HttpServer | HttpsServer;
 
-/** Whether a request may leave HTTP for what its Upgrade names. */
+/** Whether a request may switch to the protocol in its Upgrade. */
 type ShouldUpgrade = (message: IncomingMessage) => boolean;
 
-/** How long a listener waits for its clients, and what answers ahead of Node's parser. */
+/** The time-outs of a listener, and its fast path. */
 interface ListenerOptions {
   readonly waits?: Timeouts;
   readonly tryAnswer?: TryAnswer | undefined;
 }
 
-/** A bare HTTP/1.1 server with the limits of docs/design/failures.md#limits, not yet listening. */
+/**
+ * Makes an HTTP/1.1 server with the limits of docs/design/failures.md#limits, not yet listening.
+ */
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
   { waits = timeouts, tryAnswer }: ListenerOptions = {},
 ): HttpServer {
-  // A connection sets these options of TCP itself when it stays open: each is a system call.
+  // Each of these options is a system call. `Connection` sets them when a connection stays open.
   const options = { ...httpOptions(shouldUpgrade, waits), noDelay: false, keepAlive: false };
   return limited(createServer(options), connections, { waits, tryAnswer });
 }
 
-/** The same over TLS, with the certificate that each client names (SNI). */
+/** Makes the same over TLS, with the certificate for the name that a client sends (SNI). */
 export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
@@ -59,16 +61,16 @@ export function createHttpsServer(
 
 function httpOptions(
   shouldUpgrade: ShouldUpgrade,
-  { headersMs, requestMs, lookMs, keepAliveMs }: Timeouts,
+  { headersMs, requestMs, checkMs, keepAliveMs }: Timeouts,
 ): ServerOptions {
   return {
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
     headersTimeout: headersMs,
     requestTimeout: requestMs,
-    connectionsCheckingInterval: lookMs,
+    connectionsCheckingInterval: checkMs,
     keepAliveTimeout: keepAliveMs,
     insecureHTTPParser: false,
-    // The door looks at Host itself, so that its refusal is as clear as every other.
+    // `parseRequest` checks Host, so that its refusal is as clear as all others.
     requireHostHeader: false,
     noDelay: true,
     keepAlive: true,
@@ -82,24 +84,24 @@ function limited<L extends Listener>(
   connections: Connections,
   watch: Parameters<Connections['watch']>[1],
 ): L {
-  // One more than is allowed, so that validation sees too many fields instead of a cut list.
+  // One more than the limit, so that validation sees too many fields instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
   allowHalfOpen(server);
-  // Node would take an answer that has been made for one that has been taken, and cut it.
+  // Node closes connections as idle whose answer is written but not yet read.
   server.closeIdleConnections = (): void => undefined;
   connections.watch(server, watch);
   server.on('error', (error) => {
     if (lacksDescriptors(error)) connections.lacksDescriptors();
-    // One of listening is told to whoever has asked for that.
+    // An error while a port opens rejects the promise of `listen`.
     else if (server.listening) throw error;
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // The client was told that no more would be read (RFC 9112 §9.6).
+    // The client already has an answer that says that the connection closes (RFC 9112 §9.6).
     if (error.code === 'HPE_CLOSED_CONNECTION') return;
     if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.refuseInClear(socket, notTls());
     const isOver = error.code === 'ECONNRESET' || !socket.writable;
     if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
-    // Before the end of a TLS handshake no HTTP answer can be sent.
+    // No HTTP answer can be sent before the end of a TLS handshake.
     if (isOver || !connections.isOpen(socket)) socket.destroy();
     else connections.refuse(socket, parserFailure(error, connections.hasHead(socket)));
   });
@@ -108,8 +110,8 @@ function limited<L extends Listener>(
 
 /**
  * Starts listening and resolves to the address as a person would write it. Rejects with
- * `unavailable` and one clear line: port in use, no right to it, no such address or folder, a file
- * where a socket should be.
+ * `unavailable` and one clear line: port in use, no permission, no such address or folder, a file
+ * at the path of a socket.
  */
 export async function listen(server: Listener, where: ListenAddress): Promise<string> {
   if (where.kind === 'unix') await prepareSocketPath(where);
@@ -128,7 +130,7 @@ export async function listen(server: Listener, where: ListenAddress): Promise<st
   return addressText(server, where);
 }
 
-/** The URL under which a listening server is reached, or its unix socket. */
+/** Returns the URL of a listening server, or its unix socket. */
 function addressText(server: Listener, where: ListenAddress): string {
   const address = server.address();
   if (address === null || typeof address === 'string' || where.kind === 'unix') {
@@ -140,7 +142,7 @@ function addressText(server: Listener, where: ListenAddress): string {
   return `${where.scheme}://${name}:${port}`;
 }
 
-/** What is said of an address that cannot be listened on; one line. */
+/** Explains in one line why the server cannot listen on an address. */
 export function listenFailure(where: ListenAddress, error: NodeJS.ErrnoException): Failure {
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: 'it is in use; stop what listens there or change listen in the ini file',
@@ -169,8 +171,8 @@ function cannotListen(where: ListenAddress, reason: string, cause?: Error): Fail
 }
 
 /**
- * A unix socket outlives the process that made it; one that nobody answers is removed. What is no
- * socket stays, and is told of, as is a folder that is not there, which binding calls forbidden.
+ * Removes the unix socket of a process that has ended. Throws `unavailable` for a file of another
+ * kind, and for a missing folder, which the system reports as a missing permission.
  */
 async function prepareSocketPath(where: ListenAddress & { readonly kind: 'unix' }): Promise<void> {
   const { path } = where;

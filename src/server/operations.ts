@@ -27,7 +27,7 @@ import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 
 /** A validated request for an operation over HTTP. */
 interface OperationRequest {
-  /** Operation name as the path has it: `svc1.<family>.<operation>`. */
+  /** The name of the operation in the path: `svc1.<family>.<operation>`. */
   readonly name: string;
   readonly message: RequestMessage;
   readonly target: RequestTarget;
@@ -35,15 +35,15 @@ interface OperationRequest {
   readonly caller: Caller;
   readonly visitor: Visitor;
   readonly signal: () => AbortSignal;
-  /** Of the bytes of requests that the process holds. */
+  /** Limits the bytes of unanswered requests. */
   readonly requests: SharedLimit;
 }
 
-/** The operation that a breadcrumb's own address is. */
+/** The operation at a breadcrumb's own address. */
 export const linkName = 'svc1.userinterface.link.htm';
 
 /**
- * The operation that a path below `/svc1` names: `/userinterface/read`, or the dotted
+ * Returns the operation that a path below `/svc1` names: `/userinterface/read`, or the dotted
  * `/userinterface.link.htm`.
  */
 export function operationName(path: string): string | undefined {
@@ -53,10 +53,10 @@ export function operationName(path: string): string | undefined {
 }
 
 /**
- * Runs an operation asked for over HTTP (docs/design/operations.md#one-definition): reading ones by
- * GET or POST, writing ones by POST only. Rejects with what the operation refuses, or with
- * `method_not_allowed`, `invalid`, `too_large`, `rate_limited`, `unavailable` for the request
- * itself, and `unauthenticated` for a key revoked meanwhile.
+ * Runs an operation over HTTP (docs/design/operations.md#one-definition): GET or POST if it only
+ * reads, POST if it writes. Rejects with the failure of the operation; with `method_not_allowed`,
+ * `invalid`, `too_large`, `rate_limited` or `unavailable` for the request itself; and with
+ * `unauthenticated` for a key revoked meanwhile.
  */
 export async function answerOperation(
   serving: OperationServing,
@@ -70,7 +70,7 @@ export async function answerOperation(
   }
 }
 
-/** What is used of a Serving. */
+/** The parts of a Serving that an operation uses. */
 type OperationServing = Pick<Serving, 'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked'>;
 
 async function answerHeld(
@@ -83,7 +83,7 @@ async function answerHeld(
   if (message.method === 'OPTIONS') return optionsReply(operation);
   if (operation.effect === 'streams') throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');
-  // The body of a caller without the scope is not read.
+  // A caller without the scope gets an answer before its body is read.
   authorise(operation, caller);
   const read = readEnvelope(operation, message, target.query, held);
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
@@ -110,7 +110,7 @@ async function answerHeld(
   return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
 }
 
-/** The posted envelope once it is complete. The key is checked again: it may be revoked by then. */
+/** Reads the posted envelope, then checks the key again: it may be revoked by then. */
 async function whole(
   read: Promise<Envelope>,
   { refresh, requireUnrevoked }: Pick<Serving, 'refresh' | 'requireUnrevoked'>,
@@ -126,7 +126,7 @@ function websocketOnly(name: string): Failure {
   return new Failure('invalid', `${name} answers over the websocket only, at svc1/ws.`);
 }
 
-/** The members of an answer's envelope besides its `r` and `id`. */
+/** Returns the members of an answer's envelope besides its `r` and `id`. */
 export function outcomeMembers(outcome: Extract<OperationResult, { kind: 'data' }>): object {
   const { data, vk, replayed } = outcome;
   return { data, ...(vk !== undefined && { vk }), ...(replayed === true && { replayed }) };
@@ -148,8 +148,8 @@ function requireMethod(operation: Operation, method: string): void {
 }
 
 /**
- * How many bytes a request for an operation may have: what anybody may call takes no more than what
- * only reads.
+ * Returns the longest request for an operation, in bytes. An anonymous request to write may be no
+ * longer than one that only reads.
  */
 export function operationBytesMax({ effect, scope }: Pick<Operation, 'effect' | 'scope'>): number {
   return effect === 'writes' && scope !== undefined ? operationBodyBytesMax : readBodyBytesMax;
@@ -161,7 +161,7 @@ function readEnvelope(
   query: string,
   held: Allocation,
 ): Envelope | Promise<Envelope> {
-  // What came without Node's parser is no POST.
+  // A POST is always readable: only Node's parser reads it.
   if (message.method === 'POST' && isReadable(message)) {
     return readPosted(operation, message, query, held);
   }
@@ -185,14 +185,15 @@ async function readPosted(
 }
 
 /**
- * The breadcrumb's own form, `?k=<key>&…`: the rest of the query is what forward_query passes on.
+ * Adds the query of a breadcrumb's own address, `?k=<key>&…`: forward_query passes the rest of it
+ * on.
  */
 function withLinkQuery(v: unknown, query: string): unknown {
   const key = takeParameter(query, 'k');
   return key === undefined ? v : { ...(v as object), k: key.value, query: key.rest };
 }
 
-/** A key that stands for itself, and nothing else. */
+/** A query that is only a key, with characters that need no decoding. */
 const plainKey = /^k=([A-Za-z0-9._~/-]+)$/;
 
 const emptyLink = envelopeFromQuery(linkName, '');
@@ -214,7 +215,7 @@ function envelopeReply(
   const validators: FieldList = etag === undefined ? [] : ['ETag', etag];
   const usual: FieldList = ['Cache-Control', effect === 'reads' ? 'private, no-cache' : 'no-store'];
   const { caching = usual } = outcome;
-  // Whoever posts a question has no stored answer to it (RFC 9110 §15.4.5).
+  // A POST has no If-None-Match that counts (RFC 9110 §15.4.5).
   const known = method === 'POST' ? undefined : fields['if-none-match'];
   if (known !== undefined && etagListed(known, etag, 'weak')) {
     return { status: 304, fields: [...validators, ...caching], body: noBody, source: 'svc1' };

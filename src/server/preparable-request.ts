@@ -4,9 +4,9 @@ import type { Scheme } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
 import type { RequestMessage } from './http-message.ts';
 
-/** The request fields that may choose between the prepared answers to one URL. */
+/** The request fields that may select one of the prepared answers to a URL. */
 export const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const;
-/** One of them. */
+/** The name of such a field. */
 export type ChoosingField = (typeof choosingFields)[number];
 
 /** The values of the fields that matter to a prepared answer, or to the log. */
@@ -18,14 +18,14 @@ export type PreparableHead = {
   readonly referer: string;
 } & Readonly<Record<ChoosingField, string>>;
 
-/** An ordinary GET, to which an answer may be prepared. */
+/** An ordinary GET: its answer can be prepared for later requests. */
 export interface PreparableRequest {
   readonly head: PreparableHead;
   /** Its canonical URL. */
   readonly key: string;
 }
 
-/** What a field does to the answer; `ignored` ones do nothing. */
+/** The effect of a field on the answer; `ignored` ones have none. */
 type Role =
   | ChoosingField
   | 'host'
@@ -54,8 +54,8 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
 });
 
 /**
- * Reads a request for the lookup of a prepared answer. Undefined for one that has no prepared
- * answer, or is not valid: `parseRequest` says why.
+ * Reads a request for the lookup of a prepared answer. Undefined for one that has none, or is not
+ * valid: `parseRequest` says why.
  */
 export function preparableRequest(
   message: Pick<RequestMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersionMinor'>,
@@ -70,7 +70,7 @@ export function preparableRequest(
   return key === undefined ? undefined : { head, key };
 }
 
-/** The parts of a canonical URL, none of which contains a line end. */
+/** Joins the parts of a canonical URL; none of them contains a line end. */
 function keyOf(...target: Parameters<typeof canonicalTarget>): string | undefined {
   try {
     const { origin, path, query } = canonicalTarget(...target);

@@ -24,14 +24,14 @@ interface Entry {
 interface Variant {
   readonly etag: string | undefined;
   readonly whole: Prepared | undefined;
-  /** The 304 for a client that has it already. */
+  /** The 304 for a client that has the page already. */
   readonly notModified: Prepared | undefined;
 }
 
 /**
- * Answers made a moment ago, for requests that get the same answer: those for the same URL, whose
- * fields differ only where the answer does not name them in Vary. An answer is valid as long as log
- * and configuration do not change, and no longer than a check of the disk.
+ * Prepared answers, for requests to the same URL that differ only in fields that have no effect on
+ * the answer. An answer is valid while log and configuration stay unchanged, and no longer than a
+ * check of the disk.
  */
 export class PreparedReplies {
   readonly #entries = new LRUCache<string, Entry>({
@@ -39,7 +39,7 @@ export class PreparedReplies {
     sizeCalculation: entryBytes,
   });
 
-  /** The answer that is prepared for a request; undefined where there is none. */
+  /** Returns the prepared answer to a request; undefined without one. */
   find({ key, head }: PreparableRequest, moment: Moment): Prepared | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
@@ -48,12 +48,12 @@ export class PreparedReplies {
     return !head.hasCacheControl && found.isCurrent(moment.nowMs) ? found : undefined;
   }
 
-  /** What the prepared answers take in memory. */
+  /** Returns the memory that they use. */
   memory(): CacheUse {
     return cacheUse('prepared answers', this.#entries);
   }
 
-  /** Prepares an answer to a request that arrived at a moment, if others may get it. */
+  /** Prepares an answer, if other requests may get it; `moment` is when its request arrived. */
   keep({ key, head }: PreparableRequest, moment: Moment, reply: Reply): void {
     if (reply.isReusable !== true) return;
     if (reply.isCurrent !== undefined && head.hasCacheControl) return;
@@ -110,7 +110,7 @@ function isSame(before: Moment, now: Moment): boolean {
   );
 }
 
-/** The fields in the Vary of an answer; undefined if one of them is not a choosing field. */
+/** Returns the names in the Vary of an answer; undefined if one of them is not a choosing field. */
 function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
   const lines = fieldLines(reply.fields, 'vary');
   if (lines.length === 0) return [];
@@ -141,5 +141,5 @@ function entryBytes({ variants }: Entry, key: string): number {
   return bytes;
 }
 
-/** What a variant takes in memory besides its content: head, objects, entry of the map. */
+/** The memory of a variant besides its content: head, objects, entry of the map. */
 const variantBytes = 2_048;

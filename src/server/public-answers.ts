@@ -8,22 +8,22 @@ import { unpooled } from '../model/unpooled.ts';
 import type { PublicFileReplies } from '../pages/public-files.ts';
 import type { PublicFile } from '../http/page.ts';
 
-/** Envelopes that anybody is answered with, as representations: validated, compressed, prepared. */
+/** Envelopes that all callers get, as representations: with validators, compressed and prepared. */
 export interface PublicAnswers {
   /**
-   * The answer that an envelope's bytes make, for which its digest stands; `vary` names the fields
-   * that it was chosen by.
+   * Makes the answer with an envelope's bytes, of which `digest` is the digest; `vary` names the
+   * request fields that have selected it.
    */
   respond(
     envelope: { readonly bytes: () => Buffer; readonly digest: string },
     vary: 'Accept-Language' | undefined,
     request: Pick<ContentRequest, 'method' | 'fields'>,
   ): Reply;
-  /** What is in memory of them. */
+  /** Returns the memory that they use. */
   memory(): CacheUse;
 }
 
-/** Keeps the answers given last, so that each is compressed once and not each time. */
+/** Caches the newest answers, so that each is compressed only once. */
 export function createPublicAnswers(ownFiles: PublicFileReplies): PublicAnswers {
   const latest = new LRUCache<string, PublicFile>({
     maxSize: publicAnswersBytesMax,
@@ -41,7 +41,7 @@ export function createPublicAnswers(ownFiles: PublicFileReplies): PublicAnswers 
       }
       const file = { contentType: 'application/json', bytes: unpooled(bytes()), etag };
       latest.set(key, file);
-      // A stranger can send ever new queries: only an answer that is requested again is compressed.
+      // A client can send ever new queries: only an answer that is requested again is compressed.
       const plain = { ...request, fields: { ...request.fields, 'accept-encoding': undefined } };
       return ownFiles.respond(file, { fields, source: 'svc1' }, plain);
     },

@@ -16,10 +16,10 @@ import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
 import { withHsts } from './tls/redirect.ts';
 
-/** A response of Node's, or one that sends a reply in its own way. */
+/** A response of Node's, or one that sends a reply itself. */
 export type Response = ServerResponse | SendingResponse;
 
-/** What the handler needs of its surroundings; `monotonicMs` measures durations. */
+/** The surroundings of the handler; `monotonicMs` measures durations. */
 interface HandlerParts extends ExchangeParts {
   readonly serving: () => Serving;
   /** Milliseconds since 1970. */
@@ -29,7 +29,7 @@ interface HandlerParts extends ExchangeParts {
   readonly isStopping: () => boolean;
 }
 
-/** For answers that hold no content. */
+/** The release function of answers without content to release. */
 const nothingHeld = (): void => undefined;
 
 /** Answers the requests of a port: with a prepared answer, or with a new one of the site or API. */
@@ -40,7 +40,7 @@ export class RequestHandler {
     this.#parts = parts;
   }
 
-  /** What holds when a request arrives. */
+  /** Returns the time of arrival, and the state of the site then. */
   start(): RequestStart {
     const { serving: currentServing, now, monotonicMs } = this.#parts;
     const serving = currentServing();
@@ -80,8 +80,8 @@ export class RequestHandler {
   }
 
   /**
-   * Counts the content of a prepared answer as unread until the returned function is called;
-   * undefined where that is too much: then the request is refused as any other.
+   * Counts the content of a prepared answer as unread until the returned function is called.
+   * Undefined if that is too much: the request then gets the refusal of any other.
    */
   #hold({ content }: Prepared, socket: Socket): (() => void) | undefined {
     if (typeof content !== 'object') return nothingHeld;
@@ -93,7 +93,7 @@ export class RequestHandler {
     }
   }
 
-  /** Makes a new answer to a request, and prepares it for others where it may. */
+  /** Makes a new answer to a request, and prepares it for later requests if it is reusable. */
   #answer({
     message,
     response,

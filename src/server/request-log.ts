@@ -15,24 +15,24 @@ export interface RequestStart {
 /** The request fields in the access log. */
 type LoggedFields = Pick<AccessEntry, 'host' | 'userAgent' | 'referer'>;
 
-/** What the access log says of a request and how its answer was sent. */
+/** The data of a request in the access log, and the result of sending its answer. */
 type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
   Partial<Pick<AccessEntry, 'keyId' | 'cut'>> & {
-    /** Undefined where nothing has read them yet. */
+    /** Undefined if `record` is to read them. */
     readonly fields?: LoggedFields | undefined;
   };
 
-/** What it says of the answer. */
+/** The data of an answer in the access log. */
 type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
 
-/** Where responses are recorded; `monotonicMs` measures durations. */
+/** The access log and the metrics; `monotonicMs` measures durations. */
 interface RequestLogParts {
   readonly access: AccessLog;
   readonly metrics: RequestMetrics;
   readonly monotonicMs: () => number;
 }
 
-/** Records the responses of a port: in the metrics, and in the access log where that is on. */
+/** Records the answers of a port: in the metrics, and in the access log if that is on. */
 export class RequestLog {
   readonly #parts: RequestLogParts;
 
@@ -69,7 +69,7 @@ export class RequestLog {
     });
   }
 
-  /** Records the refusal of a request, of whose head only a part may have arrived. */
+  /** Records the refusal of a request; `head` may be a part of its head. */
   recordRefused(
     head: string,
     { startedMs, moment }: RequestStart,

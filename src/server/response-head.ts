@@ -4,17 +4,17 @@ import { STATUS_CODES } from './h1/node-http.ts';
 import { keepAliveTimeoutMs } from './limits.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What a field value cannot hold (RFC 9110 §5.5). */
+/** A character that a field value cannot contain (RFC 9110 §5.5). */
 const notInValue = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** The status line of a response (RFC 9112 §4) with its line end. */
+/** Returns the status line of a response (RFC 9112 §4) with its line end. */
 export function statusLine(status: number): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
 }
 
 /**
- * Status line and fields of an answer as they are sent (RFC 9112 §4, §5), latin1. Undefined where a
- * field cannot be sent, for Node's error says more; and where the head does not tell where the
+ * Returns status line and fields of an answer as they are sent (RFC 9112 §4, §5), latin1. Undefined
+ * if a field is not valid (Node's error for it says more), or if the head does not say where the
  * answer ends.
  */
 export function headText(reply: Pick<Reply, 'status' | 'fields' | 'body'>): string | undefined {
@@ -41,8 +41,8 @@ const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeco
 const close = 'Connection: close\r\n\r\n';
 
 /**
- * The fields that Node's server ends a head with. `dateMs` (milliseconds since 1970) is for answers
- * without a Date of their own.
+ * Returns the last fields of a head, as Node's server sends them. `dateMs` (milliseconds since
+ * 1970) is for answers without a Date of their own.
  */
 export function headEnd(dateMs: number | undefined, shouldKeepAlive: boolean): string {
   const end = shouldKeepAlive ? keepAlive : close;
@@ -52,7 +52,7 @@ export function headEnd(dateMs: number | undefined, shouldKeepAlive: boolean): s
 let formattedSecond = -1;
 let formatted = '';
 
-/** A date of RFC 9110 §5.6.7, formatted once a second. */
+/** Formats a date of RFC 9110 §5.6.7, once a second. */
 function dateText(nowMs: number): string {
   const second = Math.floor(nowMs / 1_000);
   if (second !== formattedSecond) {
@@ -63,8 +63,8 @@ function dateText(nowMs: number): string {
 }
 
 /**
- * Fields as they are sent, each with its line end, and Date (RFC 9110 §6.6.1) where it is not among
- * them. `nowMs` is milliseconds since 1970.
+ * Returns fields as they are sent, each with its line end, and a Date (RFC 9110 §6.6.1) if there is
+ * none among them. `nowMs` is milliseconds since 1970.
  */
 export function fieldText(fields: FieldList, nowMs: number): string {
   const isDated = fieldLines(fields, 'date').length > 0;

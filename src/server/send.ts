@@ -10,9 +10,9 @@ import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
 import { answerHeadHeldMs, preparedTextBytesMax } from './limits.ts';
 
 /**
- * Writes an answer to its socket, at the client's pace. An answer that cannot be finished ends its
- * connection, so that the client sees that something is missing (RFC 9112 §8). Returns at once
- * where nothing has to be waited for.
+ * Writes an answer to its socket, as fast as the client reads. If the answer cannot be finished, it
+ * ends the connection, so that the client sees that a part is missing (RFC 9112 §8). Returns at
+ * once if there is nothing to wait for.
  */
 export function send(
   response: ServerResponse | SendingResponse,
@@ -27,7 +27,7 @@ export function send(
       return { bytes: 0, cut: false };
     case 'bytes': {
       const { bytes } = body;
-      // As text, one character for each byte, it goes out with the head in one piece.
+      // A text with one character for each byte goes out with the head in one piece.
       if (bytes.length <= preparedTextBytesMax) response.end(bytes.toString('latin1'), 'latin1');
       else if (goesInPieces(response.socket, bytes)) return sendInPieces(response, bytes);
       else response.end(bytes);
@@ -43,8 +43,8 @@ export function send(
 const contentDisposition = 'content-disposition';
 
 /**
- * Fields in an order in which Node sends them as they are: a Content-Disposition that comes behind
- * Content-Length it reads as UTF-8, and spoils or refuses each byte over 127.
+ * Returns fields in an order in which Node sends them unchanged: Node reads a Content-Disposition
+ * behind Content-Length as UTF-8, and changes or refuses each byte over 127.
  */
 function nodeFields(fields: FieldList): string[] {
   const isDisposition = (name: string | undefined): boolean =>
@@ -58,8 +58,8 @@ function nodeFields(fields: FieldList): string[] {
 }
 
 /**
- * Writes an answer that is prepared: content as text goes out with the head, in one piece. `nowMs`
- * is milliseconds since 1970.
+ * Writes a prepared answer: short content goes out with the head, in one piece. `nowMs` is
+ * milliseconds since 1970.
  */
 export function sendPrepared(
   response: ServerResponse | SendingResponse,
@@ -85,8 +85,8 @@ async function sendInPieces(response: ServerResponse, content: Buffer): Promise<
 
 /**
  * Waits for the first byte of streamed content, or for its end, but no longer than
- * answerHeadHeldMs. Rejects with what the stream fails with in that time: no byte of the answer has
- * been sent yet, and another one can take its place.
+ * answerHeadHeldMs. Rejects with an error of the stream in that time: no byte of the answer is sent
+ * yet, so another answer can replace it.
  */
 export async function contentBegun(stream: Readable): Promise<void> {
   if (stream.readableLength > 0 || stream.readableEnded) return;
@@ -111,12 +111,12 @@ async function sendStream(
 ): Promise<Sent> {
   let bytes = 0;
   if (trailers !== undefined) trail(response, stream, trailers);
-  // Who waits for the content to begin, as for the first event of many, knows what it will be.
+  // A client of an event stream needs the head before the first event.
   if (stream.readableLength === 0 && !stream.readableEnded) sendHead(response);
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
   });
-  // Before the pipeline hears of it, and closes the connection.
+  // Ahead of the pipeline, which closes the connection.
   stream.once('error', () => {
     resetIfUnframed(response);
   });
@@ -131,7 +131,7 @@ async function sendStream(
 
 /** Sends a head ahead of its content. */
 function sendHead(response: Pick<ServerResponse, 'flushHeaders'>): void {
-  // Node would send it as UTF-8: each byte over 127 would become two.
+  // Node would send the head as UTF-8, with two bytes for each byte over 127.
   if (!(response instanceof NodeResponse)) response.flushHeaders();
   else if (!response.writableEnded && !response.destroyed) response.write('', 'latin1');
 }
@@ -147,7 +147,7 @@ function trail(response: unknown, stream: Readable, trailers: () => FieldList): 
     );
     response.addTrailers(pairs);
   };
-  // Before the pipeline hears of the end, and ends the answer.
+  // Ahead of the pipeline, which ends the answer.
   if (stream.readableEnded) add();
   else stream.once('end', add);
 }
@@ -180,9 +180,9 @@ async function sendFile(
 }
 
 /**
- * Copies bytes of a file from one position up to another through two buffers, one being read while
- * the other is being written. Resolves to the bytes copied: fewer when the file has become shorter
- * or the client has gone.
+ * Copies bytes of a file from one position up to another through two buffers: one is read into
+ * while the other is written. Resolves to the bytes copied, which are fewer if the file has become
+ * shorter or the client is gone.
  */
 async function copyRange(
   response: ServerResponse,
@@ -206,7 +206,7 @@ async function copyRange(
       write = writeAll(response, reading.subarray(0, count));
       [reading, writing] = [writing, reading];
     }
-    // Only what a socket has taken to the end is certain not to be written from any more.
+    // A socket reads from a buffer until the whole write is done.
     areIdle = (await write) !== 0;
     return areIdle ? position - from : 0;
   } finally {

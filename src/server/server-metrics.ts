@@ -21,7 +21,7 @@ export class ServerMetrics {
   readonly #gather: GatherMetrics;
   readonly #others: (() => readonly Metric[])[] = [];
 
-  /** `gather` collects the metrics of all processes; without it, there is only this one. */
+  /** `gather` collects the metrics of all processes; undefined if there is only this one. */
   constructor({
     store,
     server,

@@ -13,7 +13,7 @@ import { RequestHandler, type Response } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import { continueOnRead } from './h1/body.ts';
 import { Connections } from './h1/connections.ts';
-import { crowdLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
+import { connectionLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
 import type { RequestMessage } from './http-message.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import type { ExchangeParts } from './exchange.ts';
@@ -33,7 +33,7 @@ import type { Tls } from './tls/tls.ts';
 import { Tunnels } from './h1/tunnels.ts';
 import { opensWebsocket } from './h1/upgrade.ts';
 
-/** What the port needs of its surroundings; `monotonicMs` measures durations. */
+/** The surroundings of the port; `monotonicMs` measures durations. */
 interface ServerParts {
   readonly serving: () => Serving;
   /** Milliseconds since 1970. */
@@ -44,28 +44,27 @@ interface ServerParts {
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;
-  /** Whether `h1-fast/` answers requests that Node's HTTP server need not see. */
+  /** Whether `h1-fast/` may answer requests without Node's HTTP server; true if undefined. */
   readonly hasFastPath?: boolean;
 }
 
 /** The port: every listener of the configuration, with the websockets behind them. */
 export interface Server {
-  /** Where it can be reached, one text a listener. */
+  /** The addresses of the listeners, one text for each. */
   readonly addresses: readonly string[];
-  /** What is open at this moment. */
+  /** Returns the numbers of open connections, requests and websockets. */
   metrics(): readonly Metric[];
-  /** What is in memory of prepared answers. */
+  /** Returns the memory that prepared answers use. */
   memory(): CacheUse;
   /**
-   * Stops taking connections, lets requests in flight end, and cuts what is left after the grace;
-   * resolves to how many requests and websockets that were.
+   * Stops accepting connections, waits for open requests, and closes all that is left after
+   * `graceMs`. Resolves to the number of requests and websockets that it cut.
    */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
 }
 
 /**
- * Opens the listeners. Rejects with `unavailable` when one cannot be had; the others are closed
- * again.
+ * Opens the listeners. Rejects with `unavailable` if one cannot be opened, and closes the others.
  */
 export async function startServer(
   parts: ServerParts,
@@ -103,12 +102,12 @@ class Port implements Server {
         log.passed(limit, ...known);
         if (limit !== 'open_files') return;
         this.#connections.closeIdle();
-        this.#sessions.shedIdle();
+        this.#sessions.closeIdle();
       },
     };
     this.#parts = {
       ...parts,
-      ...crowdLimits(() => parts.serving().config.server),
+      ...connectionLimits(() => parts.serving().config.server),
       limits,
       shared: createSharedLimits(),
       earlyReply: (serving, incoming, message) =>

@@ -25,18 +25,18 @@ interface ServiceRequest {
   readonly path: string;
   readonly message: RequestMessage;
   readonly incoming: IncomingRequest;
-  /** Turns what was thrown into a failure, logged under the id that the answer shows. */
+  /** Turns a thrown value into a failure, and logs it under the id in the answer. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: () => AbortSignal;
-  /** Of the bytes of requests that the process holds. */
+  /** Limits the bytes of unanswered requests. */
   readonly requests: SharedLimit;
-  /** Counts the content of an answer as unread; throws where too much is. */
+  /** Counts the content of an answer as unread; throws if that is too much. */
   readonly hold: (reply: Reply, caller: Caller | undefined) => void;
 }
 
 /**
- * Answers what is Waymark's own: health, engine files, operations. Never rejects; the caller is
- * undefined where no key was looked at.
+ * Answers requests for Waymark's own paths: health, engine files, operations. Never rejects; the
+ * caller is undefined if no key was checked.
  */
 export async function answerService(
   serving: Serving,
@@ -75,7 +75,7 @@ export async function answerService(
     return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);
-    // A breadcrumb is followed by people too.
+    // People open breadcrumbs too.
     const isPage = name === linkName && prefersHtml(fields.accept);
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
@@ -84,7 +84,7 @@ export async function answerService(
   }
 }
 
-/** Whether a cookie, which is not part of the key of prepared answers, may name the user. */
+/** Whether a cookie may name the user: the key of prepared answers does not contain it. */
 function tellsVisitorsApart({ config }: Serving): boolean {
   return config.auth.jwtJwks !== undefined;
 }
@@ -93,7 +93,7 @@ function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
   return reply;
 }
 
-/** The files that Waymark brings along; undefined for a path that is none of them. */
+/** Returns one of Waymark's own files; undefined for any other path. */
 function ownFile(serving: Serving, { path, message, incoming }: ServiceRequest): Reply | undefined {
   if (path === '/health') return unread(message) ?? healthReply;
   if (path === '/ws') {
@@ -127,18 +127,18 @@ const ownFields: FieldList = [
   'Cache-Control',
   'public, no-cache',
   ...pageFields,
-  // A generic page on another origin loads the script from here, a tool its document.
+  // Generic pages on other origins load the script from here; tools load the documents.
   'Access-Control-Allow-Origin',
   '*',
 ];
 const negotiatedFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
-/** The answer to other methods than GET and HEAD, as that of pages; undefined to those. */
+/** Refuses methods other than GET and HEAD, as pages do; undefined for those two. */
 function unread({ method = '' }: RequestMessage): Reply | undefined {
   return isRead(method) ? undefined : { ...readOnlyReply(method), source: 'svc1' };
 }
 
-/** An answer that is another one each time. */
+/** Makes an answer that is new for each request. */
 function plainReply(contentType: string, text: string): Reply {
   const bytes = Buffer.from(text);
   const fields = ['Content-Type', contentType, 'Content-Length', String(bytes.length)];
@@ -152,7 +152,7 @@ function plainReply(contentType: string, text: string): Reply {
 
 const healthReply = plainReply('application/json', '{"status":"ok"}');
 
-/** What a fetched page says of itself gives way to what is said of the operation that shows it. */
+/** Adds fields of the operation to the reply of a page, which they replace there. */
 function withFields(reply: Reply, fields: readonly string[]): Reply {
   if (fields.length === 0) return reply;
   const names = fields.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());

@@ -10,29 +10,27 @@ import type { IndexPages } from './index-pages.ts';
 import type { PublicAnswers } from './public-answers.ts';
 
 /**
- * Everything that answers requests under one configuration. A reload makes a new one; a request
- * keeps the one it started with to its end.
+ * All parts that answer requests under one configuration. A reload makes a new one; a request uses
+ * one from start to end.
  */
 export interface Serving {
   readonly config: Config;
   readonly site: Site;
-  /**
-   * Makes later reads see all that is committed by now: called when a request arrives.
-   */
+  /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
   /** Seq of the newest change of the log, whichever process wrote it. */
   readonly seq: () => number;
   readonly execute: Execute;
   readonly authenticate: Authenticate;
-  /** Finds out about the visitor of a request, as far as a response may depend on it. */
+  /** Finds the properties of a visitor that a response may depend on. */
   readonly visitors: Visitors;
-  /** Throws `unauthenticated` when the caller's key has been revoked. */
+  /** Throws `unauthenticated` if the caller's key is revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
   readonly ownFiles: PublicFileReplies;
   readonly documents: Documents;
   readonly indexPages: IndexPages;
-  /** The metrics of all processes on the port, as Prometheus reads them. */
+  /** Returns the metrics of all processes on the port in the text format of Prometheus. */
   readonly metricsText: () => Promise<string>;
   readonly publicAnswers: PublicAnswers;
 }

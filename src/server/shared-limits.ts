@@ -17,14 +17,14 @@ import {
 import { SharedLimit } from '../model/shared-limit.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
-/** What all clients of a process share. */
+/** The limits that all clients of a process share. */
 export interface SharedLimits {
   /** Subscriptions of websockets. */
   readonly subscriptions: SharedLimit;
-  /** Bytes of requests that are not answered yet: bodies of operations, messages of websockets. */
+  /** Bytes of unanswered requests: bodies of operations, messages of websockets. */
   readonly requests: SharedLimit;
   readonly unread: UnreadAnswers;
-  /** Websockets that are passed on to sources: their clients have no API key. */
+  /** Websockets to sources; their clients have no API key. */
   readonly tunnels: SharedLimit;
 }
 

@@ -2,7 +2,7 @@ import type { Caller } from '../model/key.ts';
 import { unreadPieceBytesMin } from './limits.ts';
 import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 
-/** Content that answers refer to, and how many of them. */
+/** Content in memory, and the number of answers with it. */
 interface HeldContent {
   answers: number;
   readonly allocation: Allocation;
@@ -11,8 +11,8 @@ interface HeldContent {
 const nothingHeld = (): void => undefined;
 
 /**
- * Bounds what a process holds of answers that their clients have not read yet. Content that many
- * answers refer to counts once, for the caller whose answer came first.
+ * Limits the memory of answers that clients have not read yet. Content of several answers counts
+ * once, for the caller of the first one.
  */
 export class UnreadAnswers {
   readonly #limit: SharedLimit;
@@ -23,15 +23,15 @@ export class UnreadAnswers {
     this.#limit = limit;
   }
 
-  /** Bytes that are held. */
+  /** The bytes that count now. */
   get size(): number {
     return this.#limit.size;
   }
 
   /**
-   * Counts the content of an answer until the returned function is called; what is small does not
-   * count, and what is `encrypted` is a copy for each answer. Throws `rate_limited` where it is
-   * more than the share of the caller, and `unavailable` where all clients together have too much.
+   * Counts the content of an answer until the returned function is called. Short content does not
+   * count; `encrypted` content is a copy for each answer. Throws `rate_limited` if it exceeds the
+   * share of the caller, and `unavailable` if all clients together have too much.
    */
   hold(
     caller: Pick<Caller, 'keyId' | 'address'>,
@@ -57,7 +57,7 @@ export class UnreadAnswers {
     }
   }
 
-  /** Resolves as soon as an answer has been read, or given up. */
+  /** Resolves as soon as a client has read an answer, or is gone. */
   async freed(): Promise<void> {
     await this.#freed.promise;
   }
@@ -70,7 +70,7 @@ export class UnreadAnswers {
     };
   }
 
-  /** Counts the memory that a piece is a part of, unless another answer holds it already. */
+  /** Counts the memory that a piece is a part of, unless it counts for another answer already. */
   #share(caller: Pick<Caller, 'keyId' | 'address'>, { buffer }: Buffer): () => void {
     const held = this.#held.get(buffer) ?? {
       answers: 0,

@@ -9,7 +9,7 @@ import { preparedTextBytesMax } from '../limits.ts';
 import { headEnd, headText } from '../response-head.ts';
 import { send, sendPrepared } from '../send.ts';
 
-/** What all fast responses share. */
+/** The parts that all fast responses share. */
 export interface FastResponseParts {
   readonly corks: Corks;
   /** Milliseconds since 1970. */
@@ -17,10 +17,9 @@ export interface FastResponseParts {
 }
 
 /**
- * A response that goes out in one piece, without Node's HTTP server, which did not see the request.
- * For anything else (a stream, a response ahead of the one that counts, a client that sends more
- * meanwhile) Node's server gets the bytes of the request, and its response takes the place of this
- * one.
+ * A response that goes out in one piece, without Node's HTTP server, which has not seen the
+ * request. In any other case (a stream, an interim response, more bytes of the client meanwhile)
+ * Node's server gets the bytes of the request, and its response replaces this one.
  */
 export class FastResponse implements SendingResponse {
   shouldKeepAlive: boolean;
@@ -67,7 +66,7 @@ export class FastResponse implements SendingResponse {
     else if (!this.#isSent) this.#connection.socket.destroy();
   }
 
-  /** Continues as a response of Node's and returns it; undefined when the client has gone. */
+  /** Continues as a response of Node's and returns it; undefined if the client is gone. */
   handOver(): ServerResponse | undefined {
     if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
     const { socket } = this.#connection;
@@ -82,14 +81,14 @@ export class FastResponse implements SendingResponse {
     return node;
   }
 
-  /** The client has ended its side of the connection: this is the last response. */
+  /** To be called when the client has closed its side: this is the last response. */
   endedByClient(): void {
     this.shouldKeepAlive = false;
-    // Node's server ends the connection of a client that it knows no request of.
+    // Otherwise Node's server, which knows no request, would close the connection.
     if (this.#connection.isParsed) this.handOver();
   }
 
-  /** The connection has closed. */
+  /** To be called when the connection has closed. */
   close(): void {
     if (this.#node !== undefined || this.#isSent) return;
     this.#isGone = true;
@@ -122,7 +121,7 @@ export class FastResponse implements SendingResponse {
     if (isLong) {
       socket.cork();
       socket.write(start, 'latin1');
-      // The content is held until the system has taken it.
+      // The content occupies memory until the system has taken it.
       socket.write(content, () => {
         this.#callCloseListeners();
       });
@@ -166,13 +165,13 @@ export class FastResponse implements SendingResponse {
   }
 }
 
-/** Discards a reply whose client has gone. */
+/** Discards a reply to a client that is gone. */
 async function cutOff(reply: Reply): Promise<Sent> {
   await discard(reply);
   return { bytes: 0, cut: true };
 }
 
-/** Content as text, one character for each byte; undefined where it takes more to send it. */
+/** Returns content as text, one character for each byte; undefined if it is long or a stream. */
 function contentText({ body }: Reply): string | undefined {
   if (body.kind === 'none') return '';
   if (body.kind !== 'bytes' || body.bytes.length > preparedTextBytesMax) return undefined;

@@ -15,7 +15,7 @@ export interface PlainHead {
 const requestLine = /^(GET|HEAD) (\/[\w/?.~!$&'()*+,;=:@%[\]-]*) HTTP\/1\.1\r\n/;
 const fieldLine = new RegExp(`(${tokenSource}):([\\t\\x20-\\x7e\\x80-\\xff]*)\\r\\n`, 'y');
 
-/** Fields about framing, or about this hop alone (RFC 9112 §6, RFC 9110 §7.6, §10.1). */
+/** Fields about framing, or about one connection only (RFC 9112 §6, RFC 9110 §7.6, §10.1). */
 const notPlain: ReadonlySet<string> = new Set([
   'content-length',
   'expect',
@@ -29,9 +29,9 @@ const notPlain: ReadonlySet<string> = new Set([
 const longestNotPlain = 'transfer-encoding'.length;
 
 /**
- * Reads a text of latin1 that is the whole head of a GET or HEAD in HTTP/1.1, to its last byte and
- * no further, in the most ordinary form of RFC 9112 §3 and §5. Undefined for anything else, whether
- * wrong, too much or only rare: a parser decides that.
+ * Reads a latin1 text that is exactly the head of a GET or HEAD in HTTP/1.1, in the most ordinary
+ * form of RFC 9112 §3 and §5. Undefined for any other text, malformed or only unusual: Node's
+ * parser reads it.
  */
 export function readPlainHead(text: string): PlainHead | undefined {
   const line = requestLine.exec(text);

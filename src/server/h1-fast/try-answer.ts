@@ -7,13 +7,13 @@ import { FastResponse, type FastResponseParts } from './fast-response.ts';
 import { fastHeadBytesMax } from './limits.ts';
 import { readPlainHead, type PlainHead } from './plain-head.ts';
 
-/** What answers a request of any parser. */
+/** Answers a request of any parser. */
 type Handle = (request: RequestMessage, response: SendingResponse) => void;
 
 /**
- * The fast path of a server: answers a GET or HEAD without Node's HTTP server if its head arrives
- * whole, alone, and in the most ordinary form. `handle` answers it, as it answers all requests.
- * Without the fast path, Node's server gives the same answers.
+ * Makes the fast path of a server: it answers a GET or HEAD without Node's HTTP server if the head
+ * arrives whole, alone, and in the most ordinary form. `handle` makes the answer, as for all
+ * requests. Without the fast path, Node's server gives the same answers.
  */
 export function createTryAnswer(handle: Handle, now: () => number): TryAnswer {
   const path = new FastPath(handle, { corks: new Corks(), now });
@@ -56,7 +56,7 @@ class FastPath {
     if (this.#watched.has(connection)) return;
     this.#watched.add(connection);
     const { socket } = connection;
-    // Before Node's server sees the end, and ends the other side of the connection too.
+    // Ahead of Node's server, which closes the other side of the connection at the end.
     socket.prependOnceListener('end', () => {
       this.#pending.get(connection)?.endedByClient();
     });
@@ -66,7 +66,7 @@ class FastPath {
   }
 }
 
-/** A request without content, whose head Node's parser has not seen. */
+/** A request without content that Node's parser has not read. */
 class FastRequest implements RequestMessage {
   readonly method: string;
   readonly url: string;

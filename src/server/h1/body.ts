@@ -4,14 +4,14 @@ import { isReadable, type RequestMessage } from '../http-message.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 
-/** Requests whose content cannot be read further, with the failure to report. */
+/** Requests whose content broke off, with the failure. */
 const broken = new WeakMap<object, Failure>();
 
 /**
- * Collects the content of a request, up to a number of bytes, which its allocation grows by.
- * Rejects with `too_large` past it (announced or not), with what the allocation refuses, and with
- * `invalid` when the client goes away before the end or sends what cannot be read. The connection
- * stays as it is: it still has to carry the answer.
+ * Reads the content of a request, up to `bytesMax`, and grows `allocation` by it. Rejects with
+ * `too_large` past the maximum (announced or not), with the failure of the allocation, and with
+ * `invalid` if the client closes the connection before the end or sends malformed content. The
+ * connection stays open for the answer.
  */
 export function readBody(
   request: IncomingMessage,
@@ -56,8 +56,8 @@ export function readBody(
 }
 
 /**
- * Throws `invalid` for content in a coding (RFC 9110 §8.4): what a little of it would come to, no
- * limit of its size tells.
+ * Throws `invalid` for compressed content (RFC 9110 §8.4): the limit of its length would not bound
+ * the decoded length.
  */
 export function requirePlain({ headers }: IncomingMessage): void {
   const coding = headers['content-encoding'];
@@ -77,21 +77,18 @@ export function hasBody(message: RequestMessage): message is IncomingMessage {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/**
- * Fails the content of a request for whoever reads it, and whoever is going to; returns whether
- * somebody does.
- */
+/** Fails the content of a request, for its reader now or later; returns whether it has one now. */
 export function breakBody(request: IncomingMessage, failure: Failure): boolean {
   broken.set(request, failure);
   return request.listenerCount('error') > 0 && request.emit('error', failure);
 }
 
-/** Whether nothing of a request has been broken. */
+/** Whether the content of a request has not failed. */
 export function isWhole(request: object): boolean {
   return !broken.has(request);
 }
 
-/** Throws what the content of a request was broken by, if it was. */
+/** Throws the failure of the content of a request, if it has one. */
 export function requireWhole(request: object): void {
   const failure = broken.get(request);
   if (failure !== undefined) throw failure;
@@ -103,7 +100,7 @@ function tooLarge(bytesMax: number): Failure {
   });
 }
 
-/** Sends 100 Continue (RFC 9110 §10.1.1) when the content is read, and not before. */
+/** Sends 100 Continue (RFC 9110 §10.1.1) when the content is read, and not earlier. */
 export function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
   request.once('resume', () => {
     if (!response.headersSent && !response.destroyed) response.writeContinue();
@@ -111,10 +108,10 @@ export function continueOnRead(request: IncomingMessage, response: ServerRespons
 }
 
 /**
- * Whether a connection can go on behind a request whose content nobody has asked for: where it is
- * little, and sure to come.
+ * Whether the connection can continue after a request with unread content: if the content is short
+ * and certain to arrive.
  */
-export function canReadOver({ headers }: IncomingMessage): boolean {
+export function canDiscardBody({ headers }: IncomingMessage): boolean {
   return (
     headers.expect === undefined &&
     headers['transfer-encoding'] === undefined &&

@@ -3,9 +3,9 @@ import type { Cancellation } from '../../model/cancellation.ts';
 import type { ResponseMessage } from '../http-message.ts';
 
 /**
- * Says that nobody waits for an answer any more: its connection has ended before it, or its client
- * has ended its own side. That one may wait for the answer still, but has gone as a rule, and a
- * source that is slow would work for nobody. Nothing is watched before somebody wants to be told.
+ * A cancellation of an answer: its connection has closed before the end, or its client has closed
+ * its side. Such a client may still wait, but most are gone, and a slow source would work in vain.
+ * It adds listeners to the connection only when it has one itself.
  */
 export class ClientGone implements Cancellation {
   readonly #response: ResponseMessage;
@@ -42,18 +42,18 @@ export class ClientGone implements Cancellation {
       if (response.writableFinished) return;
       for (const listener of [...this.#listeners]) listener();
     });
-    // A session of HTTP/2 has no sides: its client resets the stream.
+    // A client of HTTP/2 resets the stream instead of closing a side.
     if (client.once === undefined) return;
     client.once('end', give);
     if (client.readableEnded === true) give();
   }
 }
 
-/** A signal that aborts when the connection of an answer ends before it. */
+/** Returns a signal that aborts if the connection of an answer closes before the end. */
 export function answerSignal(response: ResponseMessage): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => {
-    // Nobody listens after the end, and a reason with its stack takes a while to make.
+    // After the end there are no listeners, and an abort reason with its stack costs time.
     if (!response.writableFinished) controller.abort();
   });
   return controller.signal;

@@ -5,17 +5,17 @@ import { addressNetwork } from '../../model/cidr.ts';
 import { connectionsMax } from '../../config/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 
-/** How much there may be of something that clients have, and how much of it an address may. */
+/** The largest number of connections, of all clients and of an address. */
 export interface ConnectionLimits {
   readonly max: number;
   readonly perAddress: (address: string) => number;
 }
 
 /**
- * Those of connections by the ini file in force: a trusted proxy speaks for many clients, and
- * no more connections are taken than there are file descriptors for.
+ * Returns the limits of connections in the current ini file. A trusted proxy has many clients, so
+ * its address has no limit; all connections together need file descriptors.
  */
-export function crowdLimits(server: () => Config['server']): ConnectionLimits {
+export function connectionLimits(server: () => Config['server']): ConnectionLimits {
   const openFiles = openFilesMax();
   const fitting = Math.floor((openFiles - reservedDescriptors) / connectionDescriptors);
   return {
@@ -28,8 +28,8 @@ export function crowdLimits(server: () => Config['server']): ConnectionLimits {
 }
 
 /**
- * How many files this process may have open at a time, connections included; Infinity where the
- * system does not tell.
+ * Returns how many files this process may have open, connections included; Infinity if the system
+ * does not say.
  */
 function openFilesMax(): number {
   try {
@@ -40,7 +40,7 @@ function openFilesMax(): number {
   }
 }
 
-/** Counts what all clients have open, and each of them. */
+/** Counts the open connections, of all clients and of each address. */
 export class ConnectionLimiter {
   readonly #limits: ConnectionLimits;
   readonly #counts = new Map<string, number>();
@@ -51,10 +51,10 @@ export class ConnectionLimiter {
   }
 
   /**
-   * Takes one in, unless there are as many as there may be, or its address has as many as it may
-   * have: returns the limit that keeps it out. A unix socket has no address: ''.
+   * Counts a new connection; returns the limit that it would exceed instead, if there is one. A
+   * unix socket has the address ''.
    */
-  enter(address: string): keyof ConnectionLimits | undefined {
+  add(address: string): keyof ConnectionLimits | undefined {
     const { max, perAddress } = this.#limits;
     if (this.#size >= max) return 'max';
     const client = addressNetwork(address);
@@ -65,8 +65,8 @@ export class ConnectionLimiter {
     return undefined;
   }
 
-  /** Lets one go that was taken in. */
-  leave(address: string): void {
+  /** Stops counting a connection that has closed. */
+  remove(address: string): void {
     this.#size -= 1;
     const client = addressNetwork(address);
     const count = this.#counts.get(client) ?? 0;

@@ -7,23 +7,23 @@ import { pipelinedRequestsMax } from './limits.ts';
 import { isNodeResponse } from './node-http.ts';
 import { tooLate } from './refusal.ts';
 
-/** Which part reads the bytes of a connection: HTTP, another protocol, or none any more. */
+/** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
 type Reader = 'http' | 'other' | 'nobody';
 
 /**
- * Answers a request without Node's parser, from the bytes that have arrived; false where the parser
+ * Answers a request without Node's parser, from the bytes that have arrived. False if the parser
  * has to read them.
  */
 export type TryAnswer = (connection: Connection, bytes: Buffer) => boolean;
 
-/** What all connections of a server share. */
+/** The parts that all connections of a server share. */
 interface ConnectionParts {
-  /** Has Node's HTTP server read a connection. */
+  /** Gives a connection to Node's HTTP server. */
   readonly serve: (socket: Socket) => void;
-  /** Undefined where Node's parser reads all requests. */
+  /** Undefined if Node's parser reads all requests. */
   readonly tryAnswer: TryAnswer | undefined;
   readonly refused: (socket: Socket, failure: Failure) => void;
-  /** Milliseconds for a head, where the parser does not see that one has begun. */
+  /** Milliseconds for a head that the parser does not get to see. */
   readonly headMs: number;
 }
 
@@ -41,25 +41,25 @@ export class Connection {
   readonly socket: Socket;
   /** The newest request and its response. */
   newest: Answering | undefined;
-  /** The response that is being written, or was written last. */
+  /** The response that is written now, or was written last. */
   current: ResponseMessage | undefined;
   reader: Reader = 'http';
   readonly #parts: ConnectionParts;
-  /** Whether Node's server has read a request: before that, it bounds the time for one. */
+  /** Whether Node's server has read a request: until then it limits the time for one. */
   #hasParsed = false;
-  /** Requests that arrived before the one ahead of them was answered. */
+  /** Resolvers of requests that wait for the response to the request before them. */
   readonly #waiting = new Set<(isOpen: boolean) => void>();
   #scanner: RequestScanner | undefined;
   /** The listeners of Node's parser for data. */
   #parsers: readonly ((chunk: Buffer) => void)[] = [];
   #headTimer: NodeJS.Timeout | undefined;
-  /** Gets the response that Node makes for a request that is parsed again. */
+  /** Receives the response that Node makes for a request that is parsed again. */
   #parsedAgain: ((response: ServerResponse) => void) | undefined;
 
   constructor(socket: Socket, parts: ConnectionParts) {
     this.socket = socket;
     this.#parts = parts;
-    // A connection of Node's TLS server ends our side with the client's, whatever is owed on it.
+    // Otherwise Node's TLS server closes our side with the client's, whatever is unanswered.
     socket.allowHalfOpen = true;
     if (parts.tryAnswer === undefined) {
       this.serve();
@@ -77,17 +77,17 @@ export class Connection {
     return this.#scanner !== undefined;
   }
 
-  /** What has arrived of the head of the newest request, latin1. */
+  /** The head of the newest request as far as it has arrived, latin1. */
   get head(): string {
     return this.#scanner?.head ?? '';
   }
 
-  /** The newest request and its response while that is not written; undefined otherwise. */
+  /** The newest request and its response, until the response is written; undefined after that. */
   get owed(): Answering | undefined {
     return this.newest?.response.writableFinished === false ? this.newest : undefined;
   }
 
-  /** Whether a response is owed, or the client has not read all of one. */
+  /** Whether a response is not written yet, or not read yet. */
   get owes(): boolean {
     return this.owed !== undefined || this.isUnread;
   }
@@ -97,7 +97,7 @@ export class Connection {
     return this.reader === 'http' && this.#isBetweenMessages && !this.owes;
   }
 
-  /** Whether a request that arrives now can be answered at once, with others behind it. */
+  /** Whether a request that arrives now can be answered at once, and others after it. */
   get isFree(): boolean {
     if (this.reader !== 'http' || !this.#isBetweenMessages) return false;
     if (this.isParsed && !this.#hasParsed) return false;
@@ -118,7 +118,7 @@ export class Connection {
     return this.#scanner?.isBetweenMessages ?? true;
   }
 
-  /** Has Node's HTTP server read the connection, behind a `RequestScanner`. */
+  /** Gives the connection to Node's HTTP server, behind a `RequestScanner`. */
   serve(): void {
     if (this.#scanner !== undefined) return;
     const { socket } = this;
@@ -127,13 +127,13 @@ export class Connection {
     socket.off('data', this.#read);
     this.#parsers = socket.listeners('data') as ((chunk: Buffer) => void)[];
     socket.removeAllListeners('data');
-    // Takes the socket back from the parser, which would read past it (README.md, Facts).
+    // Stops Node's parser from reading the socket directly (docs/design/invariants.md).
     socket.on('data', this.#read);
   }
 
   /**
-   * Has Node's parser read a whole request that has arrived before; returns the response that its
-   * server makes.
+   * Gives a whole request that has arrived earlier to Node's parser; returns the response that
+   * Node's server makes.
    */
   parseAgain(request: Buffer): ServerResponse | undefined {
     let response: ServerResponse | undefined;
@@ -146,8 +146,8 @@ export class Connection {
   }
 
   /**
-   * Whether a request is to be answered now, or a promise of it; `too_many` if the client has sent
-   * too many requests ahead, false if this one gets no answer.
+   * Returns whether a request is to be answered now, or a promise of it. `too_many` if the client
+   * has sent too many requests ahead; false if this one gets no answer.
    */
   turn(
     request: RequestMessage,
@@ -164,7 +164,7 @@ export class Connection {
     }
     const before = this.newest?.response;
     this.newest = { request, response };
-    // No listener is added for the end of a response as long as no request waits for it.
+    // While no request waits, responses get no listener for their end.
     if (before?.writableFinished !== false) return this.#isNext(before, response);
     if (this.#waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
     return new Promise((resolve) => {
@@ -176,7 +176,7 @@ export class Connection {
     });
   }
 
-  /** Whether there is a response behind another one: there is none behind the last. */
+  /** Whether another response follows one: the last of a connection has no successor. */
   #isNext(before: ResponseMessage | undefined, response: ResponseMessage): boolean {
     if (this.socket.destroyed) return false;
     if (before?.shouldKeepAlive === false) {
@@ -196,12 +196,12 @@ export class Connection {
         resolve();
       };
       socket.once('close', done);
-      // Behind all else; a connection whose end is written closes by itself.
+      // Called after all earlier bytes. A connection whose end is written closes by itself.
       if (!socket.writableEnded) socket.write('', done);
     });
   }
 
-  /** Closes the connection as soon as the system has what is written. */
+  /** Closes the connection as soon as the system has taken all written bytes. */
   closeWhenWritten(): void {
     const { socket } = this;
     // A TLS session ends with a message of its own.
@@ -210,7 +210,7 @@ export class Connection {
     else socket.destroySoon();
   }
 
-  /** The connection has closed. */
+  /** To be called when the connection has closed. */
   close(): void {
     clearTimeout(this.#headTimer);
     for (const resolve of this.#waiting) resolve(false);
@@ -226,7 +226,7 @@ export class Connection {
     const scanner = this.#scanner ?? new RequestScanner();
     let at = 0;
     while (at < chunk.length && this.#readsHttp()) {
-      // The parser may be full: the rest comes again when it is not.
+      // The parser pauses the socket when it is full; the rest is read again later.
       if (at > 0 && socket.isPaused()) break;
       const end = scanner.read(chunk, at);
       if (scanner.isMethodUnknown) this.#limitHeadTime(scanner);
@@ -254,10 +254,10 @@ export class Connection {
   }
 }
 
-/** For errors of a socket, which closes by itself. */
+/** A listener for errors of a socket, which closes by itself. */
 const ignore = (): void => undefined;
 
-/** Whether the content of a request is still to come: then Node's parser reads the request. */
+/** Whether the content of a request is still to come: Node's parser reads such a request. */
 export function isArriving(request: RequestMessage): request is IncomingMessage {
   return !request.complete;
 }

@@ -18,29 +18,30 @@ import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.t
 import { resetIfUnframed } from './node-http.ts';
 import type { Timeouts } from './timeouts.ts';
 
-/** One that answers HTTP/1.1, in the clear or over TLS. */
+/** A server of HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;
 
 /** The callbacks and limits of the connections of a port. */
 interface ConnectionParts extends ConnectionLimits {
-  /** Answers a request that could not be read, by its head as far as it came, as the last one. */
+  /**
+   * Refuses a malformed request, by the head as far as it has arrived, and closes the connection.
+   */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
   readonly passed: LimitLog['passed'];
 }
 
-/** How a server waits for its clients, and what answers requests ahead of Node's parser. */
+/** The time-outs of a server, and its fast path. */
 interface Watch {
   readonly waits: Timeouts;
   readonly tryAnswer?: TryAnswer | undefined;
 }
 
 /**
- * The connections of a server: each answers one request after the other, holds no more than it may,
- * and is removed when it closes.
+ * The connections of a port. Each answers its requests in order and is limited in time and number.
  */
 export class Connections {
   readonly #open = new Map<Duplex, Connection>();
-  /** What TLS runs over, from before its handshake. */
+  /** The TCP connections below TLS, from before the handshake. */
   readonly #underTls = new Set<Duplex>();
   readonly #limiter: ConnectionLimiter;
   readonly #parts: ConnectionParts;
@@ -51,8 +52,8 @@ export class Connections {
   }
 
   /**
-   * Follows the connections of a server, and closes those on which nothing happens for too long.
-   * Node's HTTP server gets a connection when its parser has to read from it.
+   * Follows the connections of a server, and closes those on which nothing happens for too long. A
+   * connection goes to Node's HTTP server when Node's parser has to read from it.
    */
   watch(server: Server, { waits, tryAnswer }: Watch): void {
     const isTls = server instanceof TlsServer;
@@ -61,7 +62,7 @@ export class Connections {
     server.removeAllListeners(event);
     const parts = {
       serve: (socket: Socket) => {
-        if (!isTls) optimise(socket);
+        if (!isTls) setTcpOptions(socket);
         serveByNode?.call(server, socket);
       },
       tryAnswer,
@@ -95,20 +96,17 @@ export class Connections {
     server.on('upgrade', left);
     server.on('connect', left);
     server.setTimeout(waits.stalledMs, (socket) => {
-      this.silent(socket, waits.stalledMs);
+      this.handleTimeout(socket, waits.stalledMs);
     });
     if (tryAnswer !== undefined) this.#checkUnparsed(server, waits);
   }
 
-  /**
-   * Ends a connection on which nothing has passed for so long, if it is its client that keeps
-   * silent.
-   */
-  silent(socket: Socket, stalledMs: number): void {
-    // What has been answered in this turn does not wait for the client yet.
+  /** Closes a connection after a time-out, if its client is the silent side. */
+  handleTimeout(socket: Socket, stalledMs: number): void {
+    // An answer of this turn of the event loop has not reached the client yet.
     while (socket.writableCorked > 0) socket.uncork();
-    // The client is the silent side only while bytes wait for it, or while it has no request open.
-    const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
+    // The client is the silent side if bytes wait for it, or if no request is open.
+    const isOurs = this.owedResponse(socket) !== undefined && socket.writableLength === 0;
     if (isOurs) {
       socket.setTimeout(stalledMs);
       return;
@@ -118,9 +116,9 @@ export class Connections {
   }
 
   /**
-   * Whether a request is to be answered now, since all before it on its connection are; a promise
-   * of it while that is not so. False if it gets no answer. A client that sends too many requests
-   * ahead loses its connection.
+   * Returns whether a request is to be answered now, since all before it on its connection are
+   * answered; a promise of it while they are not. False if it gets no answer. A client that sends
+   * too many requests ahead loses its connection.
    */
   turn(request: RequestMessage, response: ResponseMessage): boolean | Promise<boolean> {
     const connection = this.#open.get(request.socket);
@@ -133,8 +131,8 @@ export class Connections {
   }
 
   /**
-   * Answers what cannot be read, in its turn, and ends the connection: there is no telling where
-   * the next request would begin.
+   * Refuses a malformed request, after all answers before it, and closes the connection: the start
+   * of the next request would be uncertain.
    */
   refuse(socket: Duplex, failure: Failure): void {
     const connection = this.#open.get(socket);
@@ -142,13 +140,13 @@ export class Connections {
     connection.reader = 'nobody';
     const { owed } = connection;
     if (owed === undefined && this.hasHead(socket)) {
-      // It was answered without its content, which never came: no other response is due.
+      // The request is answered already, without its content, which is missing.
       this.#passedBy(failure, socket);
       socket.destroy();
       return;
     }
     if (owed !== undefined && isArriving(owed.request)) {
-      // The content of a request is broken: its reader reports that.
+      // The content of the request is malformed: its reader reports that.
       owed.response.shouldKeepAlive = false;
       if (!breakBody(owed.request, failure)) this.#passedBy(failure, socket);
       setTimeout(() => socket.destroy(), lingerMs).unref();
@@ -161,32 +159,29 @@ export class Connections {
     else owed.response.once('close', answer);
   }
 
-  /**
-   * Answers in the clear what came so where TLS is spoken; Node ends the connection right behind
-   * it.
-   */
+  /** Refuses plain HTTP on a TLS port, in the clear; Node closes the connection after that. */
   refuseInClear(handshake: Duplex, failure: Failure): void {
     const socket = tcpBelow(handshake);
     if (socket?.writable === true) this.#parts.refuse(socket, failure, '');
   }
 
-  /** Whether the head of the newest request has come, and its content has not. */
+  /** Whether the newest request has a head, and its content is still to come. */
   hasHead(socket: Duplex): boolean {
     return this.#open.get(socket)?.newest?.request.complete === false;
   }
 
-  /** Tells of a connection that has run into a limit. */
+  /** Logs that a connection has reached a limit. */
   passed(limit: LimitName, socket: Duplex): void {
     this.#parts.passed(limit, peerAddress(socket));
   }
 
-  /** The response that is the last one owed on a connection; undefined where none is. */
-  lastAnswer(socket: Duplex): ResponseMessage | undefined {
+  /** Returns the response to the newest request until it is written; undefined after that. */
+  owedResponse(socket: Duplex): ResponseMessage | undefined {
     return this.#open.get(socket)?.owed?.response;
   }
 
-  /** The response that is being written on a connection, or was written last. */
-  currentAnswer(socket: Duplex): ResponseMessage | undefined {
+  /** Returns the response that is written now on a connection, or was written last. */
+  currentResponse(socket: Duplex): ResponseMessage | undefined {
     return this.#open.get(socket)?.current;
   }
 
@@ -194,24 +189,24 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Whether a connection is one that requests can come on: a TLS handshake is over by then. */
+  /** Whether a connection can have requests: over TLS, only after the handshake. */
   isOpen(socket: Duplex): boolean {
     return this.#open.has(socket);
   }
 
-  /** How many answers are owed, those to requests that wait for their turn left out. */
+  /** The number of connections with an unwritten or unread response. */
   get owed(): number {
     let owed = 0;
     for (const { owes } of this.#open.values()) owed += owes ? 1 : 0;
     return owed;
   }
 
-  /** Closes the connections on which nothing is owed. */
+  /** Closes the connections without an unwritten or unread response. */
   closeIdle(): void {
     for (const [socket, { isIdle }] of this.#open) if (isIdle) socket.destroy();
   }
 
-  /** Resolves when no answer is owed any more. */
+  /** Resolves when all responses are written and read. */
   async settled(): Promise<void> {
     for (const [socket, connection] of this.#open) {
       for (let last = connection.owed; last !== undefined; last = connection.owed) {
@@ -222,12 +217,12 @@ export class Connections {
     if (this.owed > 0) await this.settled();
   }
 
-  /** Tells that a connection could not be taken for want of a file descriptor. */
+  /** Logs that the system refused a connection for want of a file descriptor. */
   lacksDescriptors(): void {
     this.#parts.passed('open_files', '');
   }
 
-  /** Cuts off every connection that is still open. */
+  /** Closes every open connection at once. */
   destroyAll(): void {
     for (const { owed } of this.#open.values()) {
       if (owed !== undefined) resetIfUnframed(owed.response);
@@ -240,13 +235,13 @@ export class Connections {
     if (limit !== undefined) this.passed(limit, socket);
   }
 
-  /** Counts a connection; closes it and returns false where it is one too many. */
+  /** Counts a connection. If there are too many, closes it and returns false. */
   #count(socket: Socket): boolean {
     const address = peerAddress(socket);
-    const passed = this.#limiter.enter(address);
+    const passed = this.#limiter.add(address);
     if (passed === undefined) {
       socket.on('close', () => {
-        this.#limiter.leave(address);
+        this.#limiter.remove(address);
       });
       return true;
     }
@@ -256,7 +251,7 @@ export class Connections {
     return false;
   }
 
-  /** Why there is no room, where that is for want of file descriptors. */
+  /** Names the reason if file descriptors limit the number of connections. */
   #whyFull(): string | undefined {
     const { max } = this.#parts;
     if (max === connectionsMax) return undefined;
@@ -264,11 +259,11 @@ export class Connections {
   }
 
   /**
-   * Looks after the connections that Node's HTTP server has not got: it gets those that have sent
-   * nothing yet, and bounds the time for their first head; the others have a time-out of their own.
-   * A timer for each connection would cost more than this one for all.
+   * Checks the connections that Node's HTTP server does not have, at intervals. Those without a
+   * request go to Node's server, which limits the time for the first head; the others get a
+   * time-out. One timer for all costs less than a timer for each connection.
    */
-  #checkUnparsed(server: Server, { keepAliveMs, stalledMs, lookMs }: Timeouts): void {
+  #checkUnparsed(server: Server, { keepAliveMs, stalledMs, checkMs }: Timeouts): void {
     const timer = setInterval(() => {
       for (const connection of this.#open.values()) {
         if (connection.isParsed) continue;
@@ -280,32 +275,32 @@ export class Connections {
         const waitMs = connection.owes ? stalledMs : keepAliveMs;
         if (socket.timeout === waitMs) continue;
         if (socket.timeout === undefined) {
-          optimise(socket);
+          setTcpOptions(socket);
           socket.on('timeout', () => {
-            if (!connection.isParsed) this.silent(socket, stalledMs);
+            if (!connection.isParsed) this.handleTimeout(socket, stalledMs);
           });
         }
         socket.setTimeout(waitMs);
       }
-    }, lookMs).unref();
+    }, checkMs).unref();
     server.once('close', () => {
       clearInterval(timer);
     });
   }
 }
 
-/** Sets the options of TCP that only a connection that stays open for some time needs. */
-function optimise(socket: Socket): void {
+/** Sets TCP options that only a lasting connection needs. */
+function setTcpOptions(socket: Socket): void {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, tcpKeepAliveMs);
 }
 
-/** The address at the other end of a connection; empty for a unix socket. */
+/** Returns the address of the client; empty for a unix socket. */
 export function peerAddress(socket: Duplex): string {
   return plainAddress((socket as Partial<Socket>).remoteAddress ?? '');
 }
 
-/** An answer ends, or it never begins because its connection does. */
+/** Resolves when a response ends, or its connection closes before. */
 function ended(response: ResponseMessage, socket: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

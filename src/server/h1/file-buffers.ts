@@ -7,25 +7,25 @@ import {
   fileSpareBuffersMax,
 } from './limits.ts';
 
-/** Two buffers of one size, through which a part of a file is sent. */
+/** Two buffers of one size, to send a part of a file. */
 export interface FileBuffers {
   readonly pair: readonly [Buffer, Buffer];
   /**
-   * Gives them up. `areIdle` where nothing reads into them or writes from them any more: others may
-   * have them then.
+   * Returns the buffers. `areIdle` means that no read and no write uses them any more, so that
+   * another file can have them.
    */
   readonly release: (areIdle: boolean) => void;
 }
 
-/** Bytes of all that are in use in this process. */
+/** The bytes of all buffers in use in this process. */
 let held = 0;
-/** Large buffers that are free: allocating them for every file keeps the collector busy. */
+/** Free large buffers: allocating them for each file keeps the garbage collector busy. */
 const spare: Buffer[] = [];
 
 /**
- * Buffers for so many bytes of a file: large ones cost less, for each is a turn of a thread that
- * reads and of a reader that is woken. A client that does not read holds on to its own: where many
- * do, everyone gets small ones.
+ * Returns buffers to send so many bytes of a file. Large ones cost less CPU time, for each read is
+ * work for a thread and wakes the client. A client that does not read occupies its buffers, so all
+ * files get small ones when many are in use.
  */
 export function takeBuffers(bytes: number): FileBuffers {
   const size = Math.min(chunkBytes(bytes), bytes);
@@ -54,5 +54,5 @@ function chunkBytes(bytes: number): number {
   return held + 2 * fileChunkBytes > fileBuffersBytesMax ? fileScarceChunkBytes : fileChunkBytes;
 }
 
-/** Fewer large chunks than this are not worth their memory. */
+/** A file with fewer large chunks gets smaller buffers. */
 const manyChunks = 4;

@@ -48,6 +48,6 @@ export function sendInterim(response: InterimSender, status: number, fields: Fie
     else if (status === 103) response.writeEarlyHints({ link: [...fieldLines(fields, 'link')] });
     else if (status === 102) response.writeProcessing();
   } catch {
-    // A field that cannot be sent.
+    // Node refuses an invalid field.
   }
 }

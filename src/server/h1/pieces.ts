@@ -4,15 +4,18 @@ import type { TLSSocket } from 'node:tls';
 import { tlsWriteBytes } from './limits.ts';
 
 /**
- * Whether content goes out on a connection piece by piece: TLS encrypts all that it is given at
- * once, and would hold it for each client that does not read; without, all hold the same bytes.
+ * Whether content is written piece by piece. TLS encrypts each write at once, and would hold the
+ * encrypted copy for every client that does not read; without TLS, all share the same bytes.
  */
 export function goesInPieces(connection: Writable | null | undefined, bytes: Buffer): boolean {
   if (bytes.length <= tlsWriteBytes) return false;
   return (connection as Partial<TLSSocket> | null | undefined)?.encrypted === true;
 }
 
-/** Ends an answer with content, piece by piece; resolves to the bytes that the socket has taken. */
+/**
+ * Ends an answer with content, piece by piece; resolves to the number of bytes that the socket
+ * took.
+ */
 export async function endInPieces(response: ServerResponse, bytes: Buffer): Promise<number> {
   let at = 0;
   while (at < bytes.length) {
@@ -28,8 +31,8 @@ export async function endInPieces(response: ServerResponse, bytes: Buffer): Prom
 }
 
 /**
- * Resolves when the socket has taken the chunk and it may be written over: to its length, or 0 when
- * nobody reads.
+ * Resolves when the socket has written the chunk, whose memory is free for other content then: to
+ * its length, or 0 if the connection has closed.
  */
 export function writeAll(response: ServerResponse, chunk: Buffer): Promise<number> {
   if (response.destroyed) return Promise.resolve(0);

@@ -6,8 +6,8 @@ import { lingerMs } from '../limits.ts';
 import { fieldText, statusLine } from '../response-head.ts';
 
 /**
- * What a client is told whose request Node's parser has given up on, by its error; `hasHead` is
- * whether it is the content that it has given up on.
+ * Returns the failure for an error of Node's parser; `hasHead` means that the parser has read the
+ * head and refuses the content.
  */
 export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') {
@@ -19,20 +19,20 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
 
-/** The failure for a client that sends plain HTTP to a TLS port. */
+/** Returns the failure for a client that sends plain HTTP to a TLS port. */
 export function notTls(): Failure {
   return new Failure('invalid', 'This port speaks HTTPS: ask for https:// instead of http://.');
 }
 
-/** The failure for a request that takes too long. */
+/** Returns the failure for a request that takes too long. */
 export function tooLate(limit: 'header_time' | 'request_time'): Failure {
   return new Failure('invalid', 'The request did not arrive in time.', { status: 408, limit });
 }
 
 /**
- * Sends an answer as the last of a connection and ends that for good, whether the client ends its
- * side or not; it gets a moment to read, for a reset would take the answer away (RFC 9112 §9.6).
- * `nowMs` is milliseconds since 1970. Returns the bytes of content.
+ * Sends the last answer of a connection and closes it, even if the client does not close its side.
+ * The client gets a moment to read, since a reset discards the answer (RFC 9112 §9.6). `nowMs` is
+ * milliseconds since 1970. Returns the bytes of content.
  */
 export function writeAndClose(
   socket: Duplex,
@@ -48,8 +48,8 @@ export function writeAndClose(
 }
 
 /**
- * Ends our side of a connection, and all of it when the client has had a moment to read; `cut` is
- * called if it had not ended its own by then.
+ * Closes our side of a connection, and the whole connection when the client has had a moment to
+ * read. Calls `cut` if the client has not closed its side by then.
  */
 export function linger(socket: Duplex, cut: () => void = () => undefined): void {
   socket.resume();

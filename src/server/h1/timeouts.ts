@@ -2,28 +2,28 @@ import { requestTimeoutMs } from '../../api/limits.ts';
 import { requestCheckMs, tlsHandshakeTimeoutMs } from './limits.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, stalledMs } from '../limits.ts';
 
-/** How long a server waits for its clients, in milliseconds. */
+/** The time-outs of a server for its clients, in milliseconds. */
 export interface Timeouts {
   /** For a TLS handshake. */
   readonly handshakeMs: number;
-  /** For the head of a request, from the beginning of the connection or the end of the last one. */
+  /** For the head of a request, from the start of the connection or the end of the last request. */
   readonly headersMs: number;
   /** For a whole request. */
   readonly requestMs: number;
-  /** How often it looks whether one of them is over. */
-  readonly lookMs: number;
-  /** For another request. */
+  /** The interval between two checks for them. */
+  readonly checkMs: number;
+  /** For the next request. */
   readonly keepAliveMs: number;
-  /** For an answer to be read on, or anything to be said. */
+  /** For a client to read more of an answer, and for any byte of a silent connection. */
   readonly stalledMs: number;
 }
 
-/** The patience of docs/design/failures.md#limits. */
+/** The time-outs of docs/design/failures.md#limits. */
 export const timeouts: Timeouts = {
   handshakeMs: tlsHandshakeTimeoutMs,
   headersMs: headersTimeoutMs,
   requestMs: requestTimeoutMs,
-  lookMs: requestCheckMs,
+  checkMs: requestCheckMs,
   keepAliveMs: keepAliveTimeoutMs,
   stalledMs,
 };

@@ -7,34 +7,34 @@ import type { SharedLimit } from '../../model/shared-limit.ts';
 import { fieldText, statusLine } from '../response-head.ts';
 import { linger } from './refusal.ts';
 
-/** A place for one more tunnel; must be released when it is not opened. */
+/** A reserved tunnel; to be released if it is not opened. */
 interface TunnelPlace {
   /**
-   * Tells the client that the protocol is another one from here on, and joins the two connections:
-   * `head` is what the client has sent already.
+   * Sends the 101 to the client and joins the two connections; `head` is data that the client has
+   * sent already.
    */
   open(client: Duplex, head: Buffer, opened: OpenedWebsocket): void;
   release(): void;
 }
 
 /**
- * The websockets that are passed on to sources: bytes go both ways, at the pace of whoever is
- * slower. They belong to the port, and outlive any configuration.
+ * The websockets to sources. Bytes pass both ways, at the pace of the slower side. They belong to
+ * the port and survive a reload.
  */
 export class Tunnels {
   readonly #open = new Set<Tunnel>();
-  readonly #looking: NodeJS.Timeout;
+  readonly #checking: NodeJS.Timeout;
   readonly #now: () => number;
   readonly #limit: SharedLimit;
 
-  /** `now` gives milliseconds since 1970; `limit` bounds how many there are. */
+  /** `now` gives milliseconds since 1970; `limit` limits the number of tunnels. */
   constructor({ now, limit }: { readonly now: () => number; readonly limit: SharedLimit }) {
     this.#now = now;
     this.#limit = limit;
-    this.#looking = setInterval(() => {
-      for (const tunnel of this.#open) tunnel.look();
+    this.#checking = setInterval(() => {
+      for (const tunnel of this.#open) tunnel.check();
     }, tunnelCheckMs);
-    this.#looking.unref();
+    this.#checking.unref();
   }
 
   get size(): number {
@@ -42,8 +42,8 @@ export class Tunnels {
   }
 
   /**
-   * Takes a place for a client before the source is asked; throws `rate_limited` when its address
-   * has too many, and `unavailable` when all clients together have.
+   * Reserves a tunnel for a client before the request to the source. Throws `rate_limited` if its
+   * address has too many, and `unavailable` if all clients together have.
    */
   take(address: string): TunnelPlace {
     const allocation = this.#limit.allocation({ keyId: undefined, address });
@@ -67,9 +67,11 @@ export class Tunnels {
     };
   }
 
-  /** Ends every tunnel on both sides; resolves when all are gone, cut off after the grace. */
+  /**
+   * Closes every tunnel on both sides. Resolves when all are closed; after `graceMs` it cuts them.
+   */
   async close(graceMs: number): Promise<void> {
-    clearInterval(this.#looking);
+    clearInterval(this.#checking);
     const tunnels = [...this.#open];
     for (const tunnel of tunnels) tunnel.end();
     const timer = setTimeout(() => {
@@ -80,7 +82,7 @@ export class Tunnels {
   }
 }
 
-/** Two connections, each of which gets what comes from the other. */
+/** Two connections, each of which gets the bytes of the other. */
 class Tunnel {
   /** Resolves when both sides are closed. */
   readonly closed: Promise<unknown>;
@@ -108,7 +110,7 @@ class Tunnel {
     if (head.length > 0) client.unshift(head);
     client.on('data', isAlive).pipe(source);
     source.on('data', isAlive).pipe(client);
-    // The other side is closed after the rest of its bytes.
+    // The other side closes after the rest of its bytes.
     client.once('close', () => {
       linger(source);
     });
@@ -117,8 +119,8 @@ class Tunnel {
     });
   }
 
-  /** Cuts it where nothing has passed for too long; called at intervals. */
-  look(): void {
+  /** Cuts the tunnel after too long a silence; to be called at intervals. */
+  check(): void {
     if (this.#silentMs >= tunnelIdleMs) this.cut();
     this.#silentMs += tunnelCheckMs;
   }

@@ -17,7 +17,7 @@ import type { Sockets } from '../websocket/socket.ts';
 import type { Tunnels } from './tunnels.ts';
 import { openWebsocket } from './upgrade.ts';
 
-/** What the handler needs of the port. */
+/** The parts of the port that the handler needs. */
 interface UpgradeParts {
   readonly exchangeParts: ExchangeParts;
   readonly connections: Connections;
@@ -30,7 +30,7 @@ interface UpgradeParts {
   readonly isStopping: () => boolean;
 }
 
-/** A request to upgrade. */
+/** A request with an Upgrade. */
 interface Upgrade {
   readonly message: IncomingMessage;
   readonly socket: Duplex;
@@ -39,8 +39,8 @@ interface Upgrade {
 }
 
 /**
- * Answers requests with an Upgrade, and CONNECT, each when it is its turn: with a websocket of the
- * operations, with a websocket of a source, or with a refusal.
+ * Answers requests with an Upgrade, and CONNECT, after all answers before them: with a websocket of
+ * the operations, with a websocket of a source, or with a refusal.
  */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
@@ -52,32 +52,32 @@ export class UpgradeHandler {
   handle(message: IncomingMessage, socket: Duplex, head: Buffer): void {
     const upgrade = { message, socket, head, start: this.#parts.start() };
     socket.on('error', () => socket.destroy());
-    const owed = this.#parts.connections.lastAnswer(message.socket);
+    const owed = this.#parts.connections.owedResponse(message.socket);
     if (owed === undefined) {
       void this.#answer(upgrade);
       return;
     }
-    const carriedOn = this.#carryOn(message.socket);
+    const stop = this.#continueAnswers(message.socket);
     owed.once('close', () => {
-      carriedOn();
+      stop();
       void this.#answer(upgrade);
     });
   }
 
   /**
-   * Does for the answers that are still owed what Node does no more, once it has let go of their
-   * connection: has them go on when the client has read, and ends them when it does not. Returns
-   * what ends that.
+   * Continues the earlier answers of a connection, which Node stops serving with the Upgrade:
+   * writes more when the client has read, and applies the time-out. Returns a function that ends
+   * this.
    */
-  #carryOn(socket: Socket): () => void {
+  #continueAnswers(socket: Socket): () => void {
     const { connections } = this.#parts;
     const drained = (): void => {
-      const answer = connections.currentAnswer(socket);
+      const answer = connections.currentResponse(socket);
       if (answer !== undefined && isNodeResponse(answer) && answer.writableNeedDrain)
         answer.emit('drain');
     };
     const silent = (): void => {
-      connections.silent(socket, socket.timeout ?? stalledMs);
+      connections.handleTimeout(socket, socket.timeout ?? stalledMs);
     };
     socket.on('drain', drained).on('timeout', silent);
     return () => {
@@ -104,7 +104,7 @@ export class UpgradeHandler {
         refuse(elsewhere);
       } else if (servicePath(incoming.target.path, serving.config.server.base) === undefined) {
         const refusal = await this.#passOn(upgrade, incoming);
-        if (refusal !== undefined) refuse(await gathered(refusal, socket));
+        if (refusal !== undefined) refuse(await readContent(refusal, socket));
       } else {
         const caller = openWebsocket(sockets, serving, { message, incoming, socket, head });
         const opened = { address, keyId: caller.keyId, bytes: 0 };
@@ -116,7 +116,7 @@ export class UpgradeHandler {
     }
   }
 
-  /** Has a source open the websocket; resolves to its answer where it does not. */
+  /** Opens the websocket at a source; resolves to the source's answer if it refuses. */
   async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { tunnels, requestLog } = this.#parts;
     const { message, socket, head, start } = upgrade;
@@ -162,10 +162,10 @@ export class UpgradeHandler {
 }
 
 /**
- * A reply with its content in memory. Throws `bad_gateway` where it is too much for a refusal, or
- * takes too long, or where nobody waits for it any more.
+ * Reads the content of a reply into memory. Throws `bad_gateway` if it is too long for a refusal,
+ * takes too long, or the client has closed the connection.
  */
-async function gathered(reply: Reply, client: Duplex): Promise<Reply> {
+async function readContent(reply: Reply, client: Duplex): Promise<Reply> {
   if (reply.body.kind !== 'stream') return reply;
   const { stream } = reply.body;
   const giveUp = (): void => {

@@ -9,8 +9,8 @@ import type { Serving } from '../serving.ts';
 import type { Sockets } from '../websocket/socket.ts';
 
 /**
- * Whether a request asks for a websocket in a way that everybody understands alike (RFC 6455 §4.1,
- * RFC 9110 §7.8); an Upgrade in any other request is not acted upon.
+ * Whether a request opens a websocket with no doubt about its form (RFC 6455 §4.1, RFC 9110 §7.8);
+ * the server ignores an Upgrade in any other request.
  */
 export function opensWebsocket(message: IncomingMessage): boolean {
   const { method, headers, httpVersion } = message;
@@ -32,8 +32,8 @@ interface Asked {
 }
 
 /**
- * Opens the websocket that a request asks for and says for whom. Throws `not_found`, `forbidden`
- * for pages of a foreign origin, or what a key is refused with.
+ * Opens a websocket and returns its caller. Throws `not_found`, `forbidden` for pages of a foreign
+ * origin, or the refusal of a key.
  */
 export function openWebsocket(
   sockets: Sockets,
@@ -57,7 +57,7 @@ export function openWebsocket(
 }
 
 /**
- * Whether a websocket is opened by a page of its own origin, or by no page at all. Throws
+ * Whether a page of the own origin opens a websocket, or a client that is no page. Throws
  * `forbidden` for a page of an origin that `[auth] cors_origins` does not name.
  */
 function requireAllowedOrigin(

@@ -109,7 +109,7 @@ export class Http2Sessions {
   }
 
   /** Closes the sessions without open requests, to free their file descriptors. */
-  shedIdle(): void {
+  closeIdle(): void {
     for (const [session, { idleSinceMs }] of this.#sessions) {
       if (idleSinceMs !== undefined) session.close();
     }
@@ -201,7 +201,7 @@ export class Http2Sessions {
       this.#end(session, 'http2_resets');
     }
     const address = addressOf(tracked?.peer);
-    if (tracked === undefined || tracked.isAborted || this.#limiter.enter(address) !== undefined) {
+    if (tracked === undefined || tracked.isAborted || this.#limiter.add(address) !== undefined) {
       if (tracked?.isAborted === false) this.#logLimit(tracked, 'http2_streams');
       // The server did not process the request: the client may retry it elsewhere (RFC 9113 §8.7).
       stream.on('error', () => undefined).close(NGHTTP2_REFUSED_STREAM);
@@ -239,7 +239,7 @@ export class Http2Sessions {
       const isCut = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
       if (isCut && !answer.isReset) this.#count(session, tracked, 'resets');
       this.#open -= 1;
-      this.#limiter.leave(address);
+      this.#limiter.remove(address);
       tracked.open.delete(open);
       if (tracked.open.size === 0) tracked.idleSinceMs = monotonicMs();
       if (isCut) tracked.lostBytes += answer.unsentBytes;

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConnectionLimiter } from '../../../src/server/h1/connection-limiter.ts';
 
-function crowdOf(perAddress: number, max = 100): ConnectionLimiter {
+function limiterOf(perAddress: number, max = 100): ConnectionLimiter {
   return new ConnectionLimiter({ max, perAddress: () => perAddress });
 }
 
 test('the connections of an address are limited', () => {
-  const crowd = crowdOf(3);
-  const kept = Array.from({ length: 4 }, () => crowd.enter('192.0.2.1'));
+  const limiter = limiterOf(3);
+  const kept = Array.from({ length: 4 }, () => limiter.add('192.0.2.1'));
   assert.deepEqual(kept, [undefined, undefined, undefined, 'perAddress']);
-  assert.equal(crowd.enter('192.0.2.2'), undefined);
-  crowd.leave('192.0.2.1');
-  assert.equal(crowd.enter('192.0.2.1'), undefined);
-  assert.equal(crowd.enter('192.0.2.1'), 'perAddress');
+  assert.equal(limiter.add('192.0.2.2'), undefined);
+  limiter.remove('192.0.2.1');
+  assert.equal(limiter.add('192.0.2.1'), undefined);
+  assert.equal(limiter.add('192.0.2.1'), 'perAddress');
 });
 
 test('an IPv6 network counts as one address, in each spelling of its addresses', () => {
-  const crowd = crowdOf(2);
+  const limiter = limiterOf(2);
   for (const [address, kept] of [
     ['2001:db8::1', undefined],
     ['2001:db8:0:0:ffff::2', undefined],
@@ -27,19 +27,19 @@ test('an IPv6 network counts as one address, in each spelling of its addresses',
     ['192.0.2.1', undefined],
     ['192.0.2.1', 'perAddress'],
   ] as const) {
-    assert.equal(crowd.enter(address), kept, address);
+    assert.equal(limiter.add(address), kept, address);
   }
-  crowd.leave('2001:db8::ffff');
-  assert.equal(crowd.enter('2001:db8::3'), undefined);
+  limiter.remove('2001:db8::ffff');
+  assert.equal(limiter.add('2001:db8::3'), undefined);
 });
 
 test('the connections of all addresses together are limited; a connection without an address by that alone', () => {
-  const crowd = crowdOf(1, 4);
+  const limiter = limiterOf(1, 4);
   for (const address of ['192.0.2.1', '192.0.2.2', '', '']) {
-    assert.equal(crowd.enter(address), undefined);
+    assert.equal(limiter.add(address), undefined);
   }
-  assert.equal(crowd.enter('192.0.2.3'), 'max');
-  assert.equal(crowd.enter(''), 'max');
-  crowd.leave('');
-  assert.equal(crowd.enter('192.0.2.3'), undefined);
+  assert.equal(limiter.add('192.0.2.3'), 'max');
+  assert.equal(limiter.add(''), 'max');
+  limiter.remove('');
+  assert.equal(limiter.add('192.0.2.3'), undefined);
 });

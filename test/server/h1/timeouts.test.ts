@@ -53,19 +53,19 @@ async function startServer(
 
 /** A server that answers 404, without Node's HTTP server where that is possible. */
 async function startFast(t: TestContext, { headersMs }: Pick<Timeouts, 'headersMs'>) {
-  const lookMs = 50;
+  const checkMs = 50;
   const { connections, passed, refused } = watchedConnections(100);
   const tryAnswer = createTryAnswer((request, response) => {
     assert.equal(connections.turn(request, response), true);
     void response.sendReply(contentFailure(new Failure('not_found', ''), 'id', undefined));
   }, Date.now);
-  const waits = { ...timeouts, headersMs, keepAliveMs: 200, lookMs };
+  const waits = { ...timeouts, headersMs, keepAliveMs: 200, checkMs };
   const server = createHttpServer(connections, () => false, { waits, tryAnswer });
   server.on('request', (request, response) => {
     assert.equal(connections.turn(request, response), true);
     response.writeHead(404).end();
   });
-  return { port: await listenOn(t, server, connections), passed, refused, lookMs };
+  return { port: await listenOn(t, server, connections), passed, refused, checkMs };
 }
 
 function watchedConnections(max: number) {
@@ -98,10 +98,10 @@ async function listenOn(
   return (server.address() as AddressInfo).port;
 }
 
-const brief = { headersMs: 100, requestMs: 200, lookMs: 50 };
+const brief = { headersMs: 100, requestMs: 200, checkMs: 50 };
 /** What content may take, where its head has to be read before: more of it is enough for that. */
 const contentMs = [200, 2_000, 10_000];
-const patienceOf = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, lookMs: 50 });
+const waitsFor = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, checkMs: 50 });
 const host = 'Host: localhost\r\n';
 
 suite('the server closes a connection after a time-out', () => {
@@ -147,7 +147,7 @@ suite('the server closes a connection after a time-out', () => {
 
   test('of the content of a request, however slowly it drips in', async (t) => {
     await withTimeOut(contentMs, async (requestMs) => {
-      const { port } = await startServer(t, patienceOf(requestMs));
+      const { port } = await startServer(t, waitsFor(requestMs));
       const socket = await openSocket(t, port);
       const answer = readToClose(socket);
       socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
@@ -160,7 +160,7 @@ suite('the server closes a connection after a time-out', () => {
 
   test('of content whose response has been sent already', async (t) => {
     await withTimeOut(contentMs, async (requestMs) => {
-      const given = { ...patienceOf(requestMs), readsContent: false };
+      const given = { ...waitsFor(requestMs), readsContent: false };
       const { port, passed } = await startServer(t, given);
       const socket = await openSocket(t, port);
       socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\nx`);
@@ -203,10 +203,10 @@ suite('the server closes a connection after a time-out', () => {
 
   test('but not while requests arrive, even if the first one came late', async (t) => {
     await withTimeOut(contentMs, async (headersMs) => {
-      const { port, lookMs } = await startFast(t, { headersMs });
+      const { port, checkMs } = await startFast(t, { headersMs });
       const socket = await openSocket(t, port);
       const answers = new AnswerReader(socket);
-      await once(socket.setTimeout(2 * lookMs), 'timeout');
+      await once(socket.setTimeout(2 * checkMs), 'timeout');
       const until = performance.now() + 2 * headersMs;
       while (performance.now() < until) {
         socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
