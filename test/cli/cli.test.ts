@@ -70,7 +70,7 @@ suite('the command line', () => {
     assert.equal(err, '');
   });
 
-  test('an older Node is told which one is needed', async () => {
+  test('an older Node.js prints which one is needed', async () => {
     // An old Node.js also lacks newer names of `node:module`.
     const older = `
       import { registerHooks } from 'node:module';

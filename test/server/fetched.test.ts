@@ -392,11 +392,11 @@ suite('the trailers of a source', () => {
     '0\r\nX-Sum: 5d41\r\nSet-Cookie: a=b\r\nContent-Type: text/html\r\nContent-Digest: d\r\n\r\n',
   ];
   for (const [what, apart] of [
-    ['with it', false],
-    ['later', true],
+    ['with the content', false],
+    ['after the content', true],
   ] as const) {
     for (const te of ['trailers', 'gzip', undefined]) {
-      test(`and comes ${what}, goes to who takes it: TE ${te ?? 'unsaid'}`, async (t) => {
+      test(`sent ${what} are passed on only for TE: trailers; here TE is ${te ?? 'absent'}`, async (t) => {
         const asked = Promise.withResolvers<Socket>();
         const { origin } = await rawSource(t, (socket) => {
           socket.write(apart ? answer.slice(0, 2).join('') : answer.join(''));
@@ -422,7 +422,7 @@ suite('the trailers of a source', () => {
   ] as const;
   for (const [what, said, te, behind] of [
     [
-      'goes to who takes it',
+      'are passed on for TE: trailers',
       'X-Sum: 5d41\r\nContent-Type: text/html',
       'trailers',
       { 'x-sum': '5d41' },

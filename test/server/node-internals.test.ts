@@ -23,8 +23,8 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-suite('parts of Node without a public name', () => {
-  test('are there in this release of Node, which they were tested on', () => {
+suite('private APIs of Node.js', () => {
+  test('exist in this release of Node.js', () => {
     const major = Number(process.versions.node.split('.')[0]);
     assert.ok(testedNodeMajors.includes(major), `Node ${major}: add it when these tests pass`);
   });
@@ -41,7 +41,7 @@ suite('parts of Node without a public name', () => {
     assert.equal(tcpBelow(new PassThrough()), undefined);
   });
 
-  test('count the bytes that wait for a client, in the clear and over TLS', async (t) => {
+  test('count the bytes that wait for a client, over TCP and over TLS', async (t) => {
     const authority = await createAuthority();
     const servers = [createServer(), createTlsServer(await authority.issue(['localhost']))];
     for (const server of servers) {
@@ -92,8 +92,8 @@ function startWorker(hasOthers: boolean) {
   return { worker, child, send, sent, heard, closed, connection };
 }
 
-suite('connections on their way to a worker that dies', () => {
-  test('go to another worker, but for those that it has taken', () => {
+suite('connections that are passed to a worker that dies', () => {
+  test('go to another worker, unless the dead one has accepted them', () => {
     const { worker, child, send, sent, heard, closed, connection } = startWorker(true);
     send({ cmd: 'NODE_CLUSTER', seq: 1 }, connection('first'));
     send({ cmd: 'NODE_CLUSTER', seq: 2 }, connection('second'));
@@ -105,14 +105,14 @@ suite('connections on their way to a worker that dies', () => {
     assert.deepEqual([closed, sent.length], [[], 2]);
   });
 
-  test('are closed where there is no other worker', () => {
+  test('are closed if there is no other worker', () => {
     const { worker, send, heard, closed, connection } = startWorker(false);
     send({ cmd: 'NODE_CLUSTER', seq: 1 }, connection('first'));
     worker.emit('exit');
     assert.deepEqual([heard, closed], [[], ['first']]);
   });
 
-  test('are left to Node where its messages have another form', () => {
+  test('are left to Node.js if its messages have another form', () => {
     const { worker, send, sent, heard, closed, connection } = startWorker(true);
     for (const message of [
       undefined,

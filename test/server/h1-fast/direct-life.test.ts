@@ -10,7 +10,7 @@ import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
-import { asked, firstRequest, openUsed, parsedRequests, serverSockets } from '../ways.ts';
+import { asked, firstRequest, openUsed, serverSockets } from '../ways.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = json\n';
 /** More than the system keeps of what a client does not read. */
@@ -43,20 +43,21 @@ async function startFar(t: TestContext, first = firstRequest) {
   return { site, client, server, hold };
 }
 
-/** What a connection has been used for: with its first request Node's HTTP server gets it, or not. */
+/** The first request of a connection: Node's HTTP server reads the one, and not the other. */
 const firsts = { "that Node's server has": firstRequest, 'that is new to it': get('/none') };
 
 for (const [name, first] of Object.entries(firsts)) {
-  suite(`a page that is fetched on a connection ${name}`, () => {
-    test('comes before all that is asked for while it is', async (t) => {
+  suite(`a fetched page on a connection ${name}`, () => {
+    test('is sent before the responses to later requests', async (t) => {
+      const sockets = serverSockets(t);
       const { client, hold } = await startFar(t, first);
+      const socket = sockets.at(-1) ?? assert.fail();
       const source = await hold();
-      const { targets } = parsedRequests(t);
-      client.socket.write(get('/page') + get('/none'));
-      client.socket.write('POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n');
-      client.socket.write(`xy${get('/page')}`);
-      // The last to be parsed.
-      while (targets.length < 5) await nextTurn();
+      const post = 'POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n';
+      const ahead = [get('/page') + get('/none'), post, `xy${get('/page')}`];
+      const end = socket.bytesRead + ahead.join('').length;
+      for (const bytes of ahead) client.socket.write(bytes);
+      while (socket.bytesRead < end) await nextTurn();
       source.end('far');
       const contents: string[] = [];
       for (let at = 0; at < 5; at += 1) {
@@ -69,7 +70,7 @@ for (const [name, first] of Object.entries(firsts)) {
       assert.equal((await client.ask(get('/page'))).content, 'page');
     });
 
-    test('is given up when its client goes away, or closes its side', async (t) => {
+    test('is aborted when its client disconnects or closes its side', async (t) => {
       for (const leave of [
         (socket: Socket) => socket.resetAndDestroy(),
         (socket: Socket) => socket.end(),
@@ -85,7 +86,7 @@ for (const [name, first] of Object.entries(firsts)) {
       }
     });
 
-    test('is waited for by a server that stops, and counts as open', async (t) => {
+    test('delays a stop, and is counted as in flight', async (t) => {
       const { site, client, hold } = await startFar(t, first);
       const source = await hold();
       const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
@@ -98,7 +99,7 @@ for (const [name, first] of Object.entries(firsts)) {
       assert.match(site.logged(), /"target":"\/far\/a","status":200,"bytes":3/);
     });
 
-    test('is cut by a server that stops at once', async (t) => {
+    test('is cut off by an immediate stop', async (t) => {
       const { site, client, hold } = await startFar(t, first);
       const source = await hold();
       const isLeft = once(source, 'close');
@@ -107,7 +108,7 @@ for (const [name, first] of Object.entries(firsts)) {
       assert.equal(await client.answers.rest(), '');
     });
 
-    test('goes out when a server stops in the turn in which it was answered', async (t) => {
+    test('is sent even if the server stops in the same turn of the event loop', async (t) => {
       const sockets = serverSockets(t);
       const { site, client } = await startFar(t, first);
       const socket = sockets.at(-1) ?? assert.fail();
@@ -127,7 +128,7 @@ for (const [name, first] of Object.entries(firsts)) {
 
     // A connection that Node's server has not got is given a time-out only after some seconds.
     if (first === firstRequest) {
-      test('goes out when its connection times out in the turn in which it was answered', async (t) => {
+      test('is sent even if its connection times out in the same turn of the event loop', async (t) => {
         const sockets = serverSockets(t);
         const { site, client } = await startFar(t, first);
         const socket = sockets.at(-1) ?? assert.fail();
@@ -146,8 +147,8 @@ for (const [name, first] of Object.entries(firsts)) {
     }
 
     for (const isPrepared of [false, true]) {
-      const how = isPrepared ? 'that was prepared' : 'that is made anew';
-      test(`a large one ${how} comes whole, though the server stops meanwhile`, async (t) => {
+      const how = isPrepared ? 'from the cache of responses' : 'that is built anew';
+      test(`and a large page ${how} arrives whole, even if the server stops meanwhile`, async (t) => {
         const sockets = serverSockets(t);
         const { site, client } = await startFar(t, first);
         const socket = sockets.at(-1) ?? assert.fail();
@@ -165,8 +166,8 @@ for (const [name, first] of Object.entries(firsts)) {
     }
 
     for (const isHeld of [true, false]) {
-      const when = isHeld ? 'while it is' : 'behind it';
-      test(`leaves the connection free for a websocket that is asked for ${when}`, async (t) => {
+      const when = isHeld ? 'meanwhile' : 'afterwards';
+      test(`leaves the connection free for a websocket that is requested ${when}`, async (t) => {
         const { client, hold } = await startFar(t, first);
         const source = await hold();
         if (isHeld) client.socket.write(upgradeRequest());
@@ -180,7 +181,7 @@ for (const [name, first] of Object.entries(firsts)) {
   });
 
   suite(`a connection ${name}`, () => {
-    test('has as many listeners behind many requests as behind one', async (t) => {
+    test('has as many listeners after many requests as after one', async (t) => {
       const sockets = serverSockets(t);
       const { site, client, hold } = await startFar(t, first);
       const socket = sockets.at(-1) ?? assert.fail();
@@ -215,7 +216,7 @@ const kinds: readonly (readonly [request: string, content: RegExp])[] = [
 ];
 
 suite('requests in a row', () => {
-  test('are answered in their order, however they are cut on their way', async (t) => {
+  test('are answered in order, however their bytes are split', async (t) => {
     const { site, server } = await startFar(t);
     server.on('asked', (response: ServerResponse) => response.end('far'));
     const some = fc.array(fc.nat(kinds.length - 1), { minLength: 1, maxLength: 8 });

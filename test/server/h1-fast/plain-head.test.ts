@@ -10,8 +10,8 @@ import { headerFieldsMax } from '../../../src/http/limits.ts';
 
 const host = 'Host: localhost\r\n';
 
-suite('the plain head of a request', () => {
-  test('is read as it was sent, but for the blanks around values', () => {
+suite('the head of an ordinary request', () => {
+  test('is read unchanged, without the blanks around values', () => {
     const fields =
       'hOST:localhost\r\nX-A: \t a b\t \r\nX-Empty:\r\nConnection: Keep-Alive \r\nX-A: \xe9\r\n';
     assert.deepEqual(readPlainHead(`HEAD /a%20b/?c=d&[e] HTTP/1.1\r\n${fields}\r\n`), {
@@ -63,12 +63,12 @@ suite('the plain head of a request', () => {
     ...['Expect: 100-continue', 'Proxy-Connection: keep-alive'],
   ];
   for (const line of aboutTheHop) {
-    test(`is not one that speaks of framing or of its connection: ${line}`, () => {
+    test(`has no header about framing or the connection: ${line}`, () => {
       assert.equal(readPlainHead(`GET / HTTP/1.1\r\n${host}${line}\r\n\r\n`), undefined);
     });
   }
 
-  test('is read alike by the request scanner and by the parser of Node', async (t) => {
+  test('is read the same by the request scanner and by Node’s parser', async (t) => {
     const askNode = await startParser(t);
     let read = 0;
     const property = fc.asyncProperty(anyHead, async (text) => {

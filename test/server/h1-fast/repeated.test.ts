@@ -50,7 +50,7 @@ const text = 'some text '.repeat(300);
 const long = 'x'.repeat(200_000);
 const [date, other] = ['Sun, 22 Nov 2026 20:00:00 GMT', 'Sun, 22 Nov 2026 21:00:00 GMT'];
 
-suite('a page that is fetched again in the same words is answered as the first time', () => {
+suite('a repeated request for a fetched page gets the same response', () => {
   const html = 'Content-Type: text/html\r\nCache-Control: no-store\r\n';
   const cases: readonly (readonly [what: string, answer: string, more?: object])[] = [
     ['with a date', `200 OK\r\nDate: ${date}\r\n${html}Content-Length: 4\r\n\r\nabcd`],
@@ -126,8 +126,8 @@ suite('a page that is fetched again in the same words is answered as the first t
   }
 });
 
-suite('a page that is fetched again and again', () => {
-  test('is what its source says each time', async (t) => {
+suite('a page that is fetched repeatedly', () => {
+  test('is the current response of its source each time', async (t) => {
     const said = (request: number) => {
       // Two are alike, then comes another one.
       const kind = Math.floor(request / 2) % 3;
@@ -154,7 +154,7 @@ suite('a page that is fetched again and again', () => {
     }
   });
 
-  test('is kept when its source allows that, and fetched once for many from then on', async (t) => {
+  test('is cached if its source allows that, and then fetched once for many', async (t) => {
     const asked: Socket[] = [];
     let isHeld = false;
     const kept = 'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1\r\n\r\na';
@@ -180,7 +180,7 @@ suite('a page that is fetched again and again', () => {
     for (const { content } of await Promise.all(both)) assert.equal(content, 'a');
   });
 
-  test('is another one as soon as its rule is', async (t) => {
+  test('changes as soon as its rule changes', async (t) => {
     const says = (content: string) => (socket: Socket) =>
       socket.write(
         `HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 3\r\n\r\n${content}`,
@@ -206,7 +206,7 @@ suite('a page that is fetched again and again', () => {
     assert.equal((await site.again()).content, 'page');
   });
 
-  test('is a file as soon as somebody looks for one', async (t) => {
+  test('is replaced by a new file as soon as the server looks for one', async (t) => {
     const site = await startFetched(t, (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 3\r\n\r\nfar'),
     );
@@ -220,7 +220,7 @@ suite('a page that is fetched again and again', () => {
     assert.equal(content, 'a file');
   });
 
-  test('fails as its rule when its source does, which is told of', async (t) => {
+  test('fails if its source fails, with an event for its rule', async (t) => {
     const site = await startFetched(t, (socket, request) => {
       if (request >= times) socket.destroy();
       else socket.write('HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1\r\n\r\na');
@@ -239,7 +239,7 @@ suite('a page that is fetched again and again', () => {
     while ((await told()) === 0);
   });
 
-  test('brings along what its source says ahead', async (t) => {
+  test('has the interim responses of its source', async (t) => {
     const site = await startFetched(t, (socket, request) =>
       socket.write(
         `HTTP/1.1 103 Early Hints\r\nLink: </${request}.css>\r\n\r\n` +
@@ -253,7 +253,7 @@ suite('a page that is fetched again and again', () => {
     }
   });
 
-  test('is not waited for when its client has gone', async (t) => {
+  test('is aborted when its client disconnects', async (t) => {
     const held = Promise.withResolvers<Socket>();
     const site = await startFetched(t, (socket, request) => {
       if (request >= times) held.resolve(socket);

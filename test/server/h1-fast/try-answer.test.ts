@@ -262,7 +262,7 @@ async function untilCoded({ url }: TestSite): Promise<void> {
 }
 
 suite('with the fast path or without it', () => {
-  test('a request has the same answer and leaves the same traces', async (t) => {
+  test('a request has the same response, log line and metrics', async (t) => {
     const shared = { folder: await temporaryFolder(t), sources: await startSources(t) };
     await writeFiles(shared.folder, files);
     const run = async (hasFastPath: boolean) => {
