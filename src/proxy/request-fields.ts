@@ -128,7 +128,7 @@ const oddName = /[^a-z0-9-]/;
 /** Whether the rule sets a field, in place of the client's or this server's value. */
 function isOverridden(name: string, { headers }: FetchPlan): boolean {
   if (headers.size === 0 || !headers.has(name)) return false;
-  return !isHopByHop(name, undefined) && !notOverridden.has(name);
+  return !hopByHop.has(name) && !isOfProxy(name) && !notOverridden.has(name);
 }
 
 function addForwardedFields(
@@ -153,13 +153,8 @@ function canonicalAddress(address: string): string | undefined {
   return parseAddress(withoutZone)?.toString();
 }
 
-/** Whether a field is for the next hop only: one of the usual ones, or named by Connection. */
-export function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boolean {
-  return hopByHop.has(name) || named?.has(name) === true || isOfProxy(name);
-}
-
 /** Of the Proxy-* fields, only Proxy-Status (RFC 9209) is for the client. */
-function isOfProxy(name: string): boolean {
+export function isOfProxy(name: string): boolean {
   return name.startsWith('proxy-') && name !== 'proxy-status';
 }
 

@@ -1,6 +1,6 @@
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
-import { connectionOptions, hopByHop, isHopByHop } from './request-fields.ts';
+import { connectionOptions, hopByHop, isOfProxy } from './request-fields.ts';
 import {
   rewriteCookie,
   rewriteLinks,
@@ -93,7 +93,7 @@ export function responseFields(fields: FieldList, fetched: FetchedUrl, via: stri
     const lower = name.toLowerCase();
     const handled = handling.get(lower);
     if (handled === undefined) {
-      if (isHopByHop(lower, named)) continue;
+      if (named?.has(lower) === true || isOfProxy(lower)) continue;
       if (lower === 'content-type') contentType ??= value;
       sent.push(name, value);
     } else if (typeof handled === 'function') {
@@ -118,8 +118,6 @@ function isSent(handled: Handling, name: string, plan: FetchPlan): boolean {
 /** The trailer fields of the source's answer that the client gets. */
 export function trailerFields(fields: FieldList): readonly string[] {
   const isLeftOut = (name: string): boolean =>
-    typeof handling.get(name) === 'string' ||
-    isHopByHop(name, undefined) ||
-    forbiddenTrailers.test(name);
+    typeof handling.get(name) === 'string' || isOfProxy(name) || forbiddenTrailers.test(name);
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]?.toLowerCase() ?? ''));
 }

@@ -155,7 +155,9 @@ class Pool {
       buffer,
       callback: (length: number): boolean => {
         // The next bytes of any connection overwrite the buffer.
-        connection?.read(Buffer.from(buffer.subarray(0, length)));
+        const chunk = Buffer.allocUnsafe(length);
+        buffer.copy(chunk, 0, 0, length);
+        connection?.read(chunk);
         return true;
       },
     };

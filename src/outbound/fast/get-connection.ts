@@ -21,6 +21,7 @@ export interface ConnectionPool {
 
 /** A connection that carries one GET after the other, and reports to an exchange as undici does. */
 export class GetConnection implements Control, ConnectionInfo {
+  isOpen = true;
   hasAnswered = false;
   hasBrokenOff = false;
   rawHeaders: readonly string[] = [];
@@ -56,10 +57,6 @@ export class GetConnection implements Control, ConnectionInfo {
     socket.on('error', () => undefined);
   }
 
-  get isOpen(): boolean {
-    return this.#socket.writable;
-  }
-
   /** Sends the head of a GET. No other exchange may wait for a response. */
   send(head: string, exchange: OutboundExchange): void {
     this.#exchange = exchange;
@@ -78,6 +75,7 @@ export class GetConnection implements Control, ConnectionInfo {
   }
 
   destroy(): void {
+    this.isOpen = false;
     this.#socket.destroy();
   }
 
@@ -87,7 +85,7 @@ export class GetConnection implements Control, ConnectionInfo {
 
   abort(): void {
     this.#exchange = undefined;
-    if (this.#isSent) this.#socket.destroy();
+    if (this.#isSent) this.destroy();
   }
 
   pause(): void {
@@ -114,7 +112,7 @@ export class GetConnection implements Control, ConnectionInfo {
     if (exchange === undefined || this.#socket.writableCorked > 0) {
       // Not a response: no request has been sent. One that is about to be sent fails as over any
       // idle connection that the server closes, and is repeated over another one.
-      this.#socket.destroy();
+      this.destroy();
     } else if (this.#content === undefined) this.#readHead(exchange, chunk);
     else this.#readContent(exchange, this.#content, chunk);
   }
@@ -159,12 +157,13 @@ export class GetConnection implements Control, ConnectionInfo {
     exchange.onResponseEnd(this);
     this.resume();
     // Bytes after a response belong to no request.
-    if (content.restBytes > 0) this.#socket.destroy();
+    if (content.restBytes > 0) this.destroy();
     else this.#pool.release(this);
   }
 
   /** The end of the connection, which may be the end of the content. */
   readonly #endContent = (): void => {
+    this.isOpen = false;
     const exchange = this.#exchange;
     if (exchange === undefined || this.#content?.endsWithConnection !== true) return;
     this.#exchange = undefined;
@@ -175,17 +174,18 @@ export class GetConnection implements Control, ConnectionInfo {
 
   #break(): void {
     this.#fail(brokenAnswer());
-    this.#socket.destroy();
+    this.destroy();
   }
 
   readonly #timeOut = (): void => {
     // The reader is slow, not the source.
     if (this.#isPaused) return;
     this.#fail(timedOut());
-    this.#socket.destroy();
+    this.destroy();
   };
 
   readonly #close = (): void => {
+    this.isOpen = false;
     this.#clearHeadTimer();
     this.#pool.remove(this);
     this.#fail(this.#socket.errored ?? connectionClosed());

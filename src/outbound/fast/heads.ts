@@ -68,7 +68,7 @@ interface ResponseHead {
 }
 
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?\r\n/;
-const fieldLine = new RegExp(`(${tokenSource}):([\\t\\x20-\\x7e\\x80-\\xff]*)\\r\\n`, 'y');
+const fieldLines = new RegExp(`^(?:${tokenSource}:[\\t\\x20-\\x7e\\x80-\\xff]*\\r\\n)*$`);
 const decimal = /^\d{1,100}$/;
 const keepAliveTimeout = /(?:^|[\s,;])timeout=(\d{1,6})(?:[\s,;]|$)/i;
 
@@ -91,7 +91,8 @@ export function parseResponseHead(text: string): ResponseHead | undefined {
   const [line = '', minor, digits] = statusLine.exec(text) ?? [];
   const status = Number(digits);
   if (line === '' || status === 101) return undefined;
-  if (text.length - line.length > headerBlockBytesMax) return undefined;
+  const block = text.slice(line.length);
+  if (block.length > headerBlockBytesMax || !fieldLines.test(block)) return undefined;
   const fields: string[] = [];
   const framing: FramingFields = {
     contentLength: undefined,
@@ -99,14 +100,14 @@ export function parseResponseHead(text: string): ResponseHead | undefined {
     connection: undefined,
     keepAliveSeconds: undefined,
   };
-  for (let at = line.length; at < text.length; at = fieldLine.lastIndex) {
-    fieldLine.lastIndex = at;
-    const field = fieldLine.exec(text);
-    if (field === null) return undefined;
-    const [, name = '', padded = ''] = field;
-    const value = readFraming(framing, name, trimOws(padded));
+  for (let start = 0; start < block.length;) {
+    const colon = block.indexOf(':', start);
+    const end = block.indexOf('\r\n', colon);
+    const name = block.slice(start, colon);
+    const value = readFraming(framing, name, trimOws(block.slice(colon + 1, end)));
     if (value === undefined) return undefined;
     fields.push(name, value);
+    start = end + 2;
   }
   const content = contentOf(status, framing);
   if (content === undefined) return undefined;
