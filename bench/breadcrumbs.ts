@@ -1,4 +1,4 @@
-// Holds breadcrumbs against a stored page, all of Waymark, in turns; see README.md beside this file.
+// Compares breadcrumbs with a stored page, both of Waymark, in turns; see bench/README.md.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -85,7 +85,7 @@ export async function startAll(
   return started;
 }
 
-/** Whether a server can be asked for what a scenario asks. */
+/** Whether a server supports the request of a scenario. */
 export function takesPart(
   { below = '/', except }: Pick<BenchServer, 'below' | 'except'>,
   { path }: Scenario,
@@ -93,7 +93,7 @@ export function takesPart(
   return path.startsWith(below) && (except === undefined || !path.startsWith(except));
 }
 
-/** Whether a running server can be asked in the way that a scenario asks. */
+/** Whether a running server supports the protocol of a scenario. */
 export function hasTransport(
   { server }: Pick<Contestant, 'server'>,
   { transport = 'http' }: Scenario,

@@ -38,7 +38,7 @@ function open(): void {
    * the header is being read.
    */
   let missing: number | undefined;
-  /** Whether the server has said that it closes after this answer, as nginx does after 1,000. */
+  /** Whether the server closes after this response (Connection: close), as nginx does after 1,000. */
   let closing = false;
   const next = (): void => {
     missing = undefined;

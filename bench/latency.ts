@@ -1,5 +1,4 @@
-// How soon answers come at a constant rate over a thousand connections, beside nginx; see README.md
-// beside this file.
+// Latency at a constant rate over a thousand connections, compared with nginx; see bench/README.md.
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -16,7 +15,7 @@ import { nginx } from './servers/nginx.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
 
-/** Linux's own, for what is gone with the machine. */
+/** A folder of Linux in memory. */
 const memoryFolder = '/dev/shm';
 
 const { values: options } = parseArgs({
@@ -95,7 +94,7 @@ async function measure(scenario: Scenario): Promise<void> {
   }
 }
 
-/** The rate that both are asked for, unless one was given: a share of the lower capacity. */
+/** The rate of requests to both servers, unless given: a share of the lower capacity. */
 async function chooseRate({ path }: Scenario): Promise<number> {
   const capacities: number[] = [];
   for (const { name, server } of contestants) {

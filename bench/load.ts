@@ -8,7 +8,7 @@ import type { Transport } from './scenarios.ts';
 import { visitorArguments } from './visitors.ts';
 
 /**
- * What a load generator is told to do: keep every connection busy with one request after the other.
+ * The task of a load generator: keep every connection busy with one request after the other.
  */
 export interface LoadOrder {
   readonly url: string;
@@ -88,7 +88,7 @@ export interface GeneratorParts {
 
 /** The first line that a program prints, wherever it prints it: how programs tell their version. */
 export async function firstLine(program: string, args: readonly string[]): Promise<string> {
-  // Some exit with an error after it, so the exit code says nothing.
+  // Some exit with an error after the report, so the exit code is ignored.
   const text = await new Promise<string>((resolve) => {
     execFile(program, args, (_error, stdout, stderr) => {
       resolve(stdout === '' ? stderr : stdout);
@@ -107,7 +107,7 @@ async function runGenerator(
   return { ...result, cpuUs: (await endedMicroseconds()) - before };
 }
 
-/** Runs a program to its end and reads its last line, which is JSON; rejects with what it said else. */
+/** Runs a program to its end and parses its last line as JSON; rejects with its output otherwise. */
 export async function reportOf<Report>(
   { core, folder }: GeneratorParts,
   program: string,
@@ -117,7 +117,7 @@ export async function reportOf<Report>(
   const stdout = join(own, 'stdout');
   const child = startProcess(program, args, { core, stdout, stderr: join(own, 'stderr') });
   const how = await child.ended;
-  // The last line is the report; whatever wrk says above it is for people.
+  // The last line is the report; wrk prints a text for people above it.
   const line = (await readFile(stdout, 'utf8')).trimEnd().split('\n').at(-1) ?? '';
   if (!line.startsWith('{')) throw new Error(how);
   await rm(own, { recursive: true });

@@ -1,4 +1,4 @@
-// What a million page rules do to the rest of a site's answers; see README.md beside this file.
+// The effect of a million page rules on other responses of the site; see bench/README.md.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ownGenerator, wrk } from './load.ts';
@@ -44,7 +44,7 @@ const parts = { core: cores.load, folder: workspace.folder };
 const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
 const asked = [
   ...scenarios.filter(({ id }) => ['file-1k', 'page-1k', 'not-modified'].includes(id)),
-  // What is prepared asks no rule: these two are matched each time.
+  // A cached response looks up no rule; these two requests match the rules each time.
   pageMadeAnew,
   ...scenarios.filter(({ id }) => id === 'not-found'),
 ];

@@ -4,7 +4,7 @@ import { findProgram } from './processes.ts';
 import { allowedCores } from './proc.ts';
 
 /**
- * The programs that the benchmark runs beside Waymark, by path; undefined where one is not
+ * The programs that the benchmark compares with Waymark, by path; undefined if one is not
  * installed.
  */
 export interface Programs {

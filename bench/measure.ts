@@ -204,7 +204,7 @@ function checkedRequests(
   return Math.max(requests, received);
 }
 
-/** Begins to watch processes; what it returns says how it went. */
+/** Starts to watch processes; returns a function that ends this and returns the figures. */
 async function watchMemory(pids: readonly number[]): Promise<() => Promise<Memory>> {
   await forgetPeaks(pids);
   const before = await residentBytes(pids);
@@ -230,7 +230,7 @@ function cpuClock(pids: readonly number[], core: number | undefined) {
 // A date or a count may be longer in one answer than in another.
 const wireTolerance = 0.05;
 
-/** Whoever writes no access log is not measured; and five minutes of them would fill the disk. */
+/** Checks that a server writes its access log, and truncates the log: five minutes fill the disk. */
 async function emptyLog(what: string, file: string): Promise<void> {
   const { size } = await stat(file);
   if (size === 0) throw new Error(`${what}: the access log is empty`);

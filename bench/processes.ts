@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 /** A process that the benchmark has started, with all that it starts itself. */
 export interface Child {
   readonly pid: number;
-  /** Resolves when it has ended, to a line that says how, and what it last wrote to stderr. */
+  /** Resolves when it has ended, to a line with the exit code and its last output on stderr. */
   readonly ended: Promise<string>;
   /** Asks it to end, insists after 5 s, and resolves when it has ended. */
   stop(): Promise<void>;

@@ -1,5 +1,5 @@
-// What get_render of a hot rule costs, beside the same bytes as a stored page; see README.md beside
-// this file.
+// The cost of get_render of a hot rule, compared with the same bytes as a stored page; see
+// bench/README.md.
 import { parseArgs } from 'node:util';
 import { ownGenerator, wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';

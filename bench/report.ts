@@ -2,7 +2,7 @@ import { ratioOf, spreadOf, type Spread } from './figures.ts';
 import type { Memory, Row, Sample } from './measure.ts';
 import type { Scenario } from './scenarios.ts';
 
-/** The server that the others are held against. */
+/** The server that the others are compared with. */
 const ours = 'Waymark';
 const busyEnough = 0.9;
 const quietEnough = 0.05;
@@ -97,7 +97,7 @@ export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): str
   ].join('\n');
 }
 
-/** Two rows of one scenario, of which the first is held against the second. */
+/** Two rows of one scenario; the first is compared with the second. */
 export function pairText({ title }: Scenario, [ours, theirs]: readonly Row[]): string {
   if (ours === undefined || theirs === undefined) throw new Error(`${title}: not two rows`);
   const lines = [ours, theirs].map(

@@ -1,4 +1,4 @@
-// What a million page rules cost, beside SQLite on the same disk; see README.md beside this file.
+// The cost of a million page rules, compared with SQLite on the same disk; see bench/README.md.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

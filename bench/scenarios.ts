@@ -11,7 +11,7 @@ export const hugeBytes = 100 * 1024 * 1024;
  */
 export type Transport = 'http' | 'https' | 'connection' | 'h2';
 
-/** One thing that every server is asked for, again and again, each time by another visitor. */
+/** A request that every server gets repeatedly, each time with the headers of another visitor. */
 export interface Scenario {
   /** The name by which `--only` and the JSON know it. */
   readonly id: string;
@@ -27,9 +27,9 @@ export interface Scenario {
    * Whether the request carries the ETag that the server gave as If-None-Match (RFC 9110 §13.1.2).
    */
   readonly conditional: boolean;
-  /** Further fields of the request, beside those that differ from visitor to visitor. */
+  /** Further headers of the request, in addition to those that differ by visitor. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How the request comes: over HTTP/1.1 in the clear unless it says otherwise. */
+  /** The protocol of the request: HTTP/1.1 without TLS if absent. */
   readonly transport?: Transport;
   /** Connections that ask at a time; undefined where they are as many as of the others. */
   readonly connections?: number;

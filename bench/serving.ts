@@ -1,4 +1,4 @@
-// Holds Waymark against nginx and Caddy on one machine; see README.md beside this file.
+// Compares Waymark with nginx and Caddy on one machine; see bench/README.md.
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -17,7 +17,7 @@ export function visitorFields(visitor: number): Readonly<Record<string, string>>
   };
 }
 
-/** What wrk.lua is told, so that it makes the same visitors. */
+/** The input of wrk.lua, which creates the same visitors. */
 export function visitorArguments(): readonly string[] {
   const { agents, accepts, languages } = visitors;
   const lists = [agents, languages, accepts].flatMap((list) => [String(list.length), ...list]);

@@ -1,5 +1,5 @@
-// What delivering webhooks costs: how many a second, how soon, beside sick receivers, and with a
-// million waiting; see README.md beside this file.
+// The cost of webhook deliveries: rate and latency, with failing receivers, and with a million
+// pending; see bench/README.md.
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -95,7 +95,7 @@ async function latency({ fastUrl, begin, until }: Receivers): Promise<void> {
   await bench.stop();
 }
 
-/** The same receivers alone, and beside sick ones: a tenth dead, a tenth dripping. */
+/** The same receivers alone, and together with failing ones: a tenth dead, a tenth very slow. */
 async function sick({ fastUrl, silentUrl, dripUrl, begin, until }: Receivers): Promise<void> {
   const [closed = 0] = await freePorts(1);
   const healthy = repeated(fastUrl, 80);

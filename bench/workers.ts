@@ -1,4 +1,4 @@
-// What a second worker brings; see README.md beside this file.
+// The gain from a second worker; see bench/README.md.
 import { parseArgs } from 'node:util';
 import { ratioOf, spreadOf } from './figures.ts';
 import { ownGenerator, wrk } from './load.ts';
@@ -74,7 +74,7 @@ async function measure(how: string, cores: Cores): Promise<void> {
   for (const server of servers) await server.stop();
 }
 
-/** What two workers did beside one of the same server. */
+/** The figures of two workers compared with one. */
 function print(scenario: Scenario, rows: readonly Row[]): void {
   console.log(`\n${[scenario.title, ...rows.map(({ name }) => name), 'ratio'].map(cell).join('')}`);
   for (const [what, figure] of Object.entries(figures)) {

@@ -66,7 +66,7 @@ export async function createWorkspace(parent = tmpdir()): Promise<Workspace> {
   return { folder, diskRoot, peerRoot, sourceRoot, folderFor, tlsFiles };
 }
 
-/** Adds the file that is too large to be made where nobody asks for it. */
+/** Adds the large file, only for scenarios that request it. */
 export async function addHugeFile({ diskRoot, peerRoot }: Workspace): Promise<void> {
   const name = join('file', '100m.html');
   const file = await open(join(diskRoot, name), 'wx');

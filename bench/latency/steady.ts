@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { reportOf, type GeneratorParts } from '../load.ts';
 import { findProgram } from '../processes.ts';
 
-/** What is asked for at a constant rate, over kept connections in turn. */
+/** Requests at a constant rate, over persistent connections in turn. */
 export interface SteadyOrder {
   readonly url: string;
   /** What every answer has to be. */

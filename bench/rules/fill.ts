@@ -9,7 +9,7 @@ const origins = 200;
 /** One rule in so many is a wildcard: 2 %. */
 const wildcardEvery = 50;
 
-/** Where rule number `at` stands, the same in every folder. */
+/** The path of rule number `at`, the same in every folder. */
 export function placeOf(at: number): { readonly origin: string; readonly path: string } {
   const origin = `http://site-${at % origins}.example`;
   const section = Math.floor(at / origins);
@@ -23,7 +23,7 @@ export function visitOf(at: number): { readonly origin: string; readonly path: s
   return { origin, path: path.endsWith('*') ? `${path.slice(0, -1)}below/it` : path };
 }
 
-/** What the process that fills a folder says of it. */
+/** The result of the process that fills a folder. */
 export interface FillTimes {
   readonly seconds: number;
 }

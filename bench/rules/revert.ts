@@ -14,7 +14,7 @@ export interface RevertFigures {
   readonly visits: number;
 }
 
-/** Adds so many rules to a folder that nobody serves from, in one transaction; resolves to its id. */
+/** Adds rules to a folder without a server, in one transaction; resolves to the id of that. */
 export async function addTransaction(folder: string, rules: number): Promise<string> {
   const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
   const drafts = Array.from({ length: rules }, (_, at): LoggedDraft => ({

@@ -15,7 +15,7 @@ export function caddy(
   let child: Child | undefined;
   return {
     name: 'Caddy',
-    // As it comes, it has no cache.
+    // Without plugins it has no cache.
     except: '/kept/',
     async start() {
       const config = join(folder, 'Caddyfile');

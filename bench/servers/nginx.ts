@@ -122,7 +122,7 @@ function nginxServer(
   };
 }
 
-/** The same server over TLS, with HTTP/2 for those who want it. */
+/** The same server over TLS, also with HTTP/2. */
 function tlsText(tls: Place['tls']): string {
   if (tls === undefined) return '';
   return (

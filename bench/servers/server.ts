@@ -17,7 +17,7 @@ export interface BenchServer {
   readonly below?: string | undefined;
   /** The start of the paths that it does not answer. */
   readonly except?: string | undefined;
-  /** Resolves when the server answers; rejects with what it said when it ends before that. */
+  /** Resolves when the server answers; rejects with its output if it ends before. */
   start(): Promise<RunningServer>;
   /** Ends it and resolves when it is gone; nothing happens when it does not run. */
   stop(): Promise<void>;

@@ -3,14 +3,14 @@ import type { Service } from '../rules/service.ts';
 
 const type = 'bench.happened';
 
-/** Registers hooks for the events below at some URLs, and others beside them. */
+/** Inserts hooks for the events below at some URLs, and hooks for other events. */
 export async function addHooks(service: Service, urls: readonly string[]): Promise<void> {
   for (const [at, url] of urls.entries()) {
     await service.call('svc1.webhook.insert', { name: `hook ${at}`, event: type, url });
   }
 }
 
-/** Tells of so many events, some at a time, as fast as they are taken. */
+/** Inserts a number of events, some at a time, as fast as they are acknowledged. */
 export async function tellEvents(
   service: Service,
   { events, inFlight }: { readonly events: number; readonly inFlight: number },
@@ -27,8 +27,8 @@ export async function tellEvents(
 }
 
 /**
- * Tells of events at a steady rate for some time, whether those before have been taken or not, as
- * the world does; resolves to how many when the last one was taken.
+ * Inserts events at a constant rate for some time, whether the ones before are acknowledged or not;
+ * resolves to their number when the last one is acknowledged.
  */
 export async function tellSteadily(
   service: Service,

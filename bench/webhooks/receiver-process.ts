@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 /** What the parent may ask for. */
 export type Question = 'begin' | 'report';
 
-/** What the receivers tell: where they are, once; then what came since they were told to begin. */
+/** The messages of the receivers: their URLs once, then what they received since the start signal. */
 export type Told =
   | {
       readonly kind: 'ready';

@@ -6,14 +6,14 @@ import type { Question, Told } from './receiver-process.ts';
 const program = fileURLToPath(new URL('./receiver-process.ts', import.meta.url));
 const pollMs = 20;
 
-/** What came to the fast receiver since it was told to begin. */
+/** The deliveries to the fast receiver since the start signal. */
 export type Report = Extract<Told, { kind: 'report' }>;
 
 /** Receivers of webhooks in a process of their own. */
 export interface Receivers {
   /** Answers at once. */
   readonly fastUrl: string;
-  /** Takes what is sent, and never answers. */
+  /** Accepts requests, and never answers. */
   readonly silentUrl: string;
   /** Answers a byte a second. */
   readonly dripUrl: string;
