@@ -14,7 +14,7 @@ import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { startRig, type Handler, type Rig } from './rig.ts';
 
-/** Text that is longer than what is kept in memory, and nowhere the same. */
+/** Text that is too long for memory, without repetitions. */
 const text = Array.from({ length: 60_000 }, (_, at) => `line ${at} ${(at * 7_919) % 104_729}\n`)
   .join('')
   .padEnd(1_500_000, '.');
@@ -30,7 +30,7 @@ const sends: Handler = (request, response) => {
   response.end(request.method === 'HEAD' ? undefined : text);
 };
 
-/** A cache that has kept the text. */
+/** A cache that has stored the text. */
 async function kept(
   t: TestContext,
   handler = sends,
@@ -118,7 +118,7 @@ suite('a long stored response', () => {
   });
 });
 
-/** A server in front of a source of the text, which has kept it, and the file that it is in. */
+/** A server that has fetched and stored the text, and the file of the text. */
 async function startKept(t: TestContext): Promise<{
   readonly get: (fields?: Readonly<Record<string, string>>, method?: string) => Promise<Response>;
   readonly file: string;

@@ -14,14 +14,14 @@ import type { Fetcher } from '../../src/proxy/fetcher.ts';
 import { temporaryFolder } from '../folder.ts';
 import { fetchRule, visit } from '../proxy/fetch-rig.ts';
 
-/** What a source says of a page, and how long that lets it be used, in seconds. */
+/** The Cache-Control of a page, and how long it may be used, in seconds. */
 interface Policy {
   readonly cacheControl: string;
   readonly lifetime: number;
-  /** Longer, where the source is asked at the same time, or cannot be. */
+  /** How much longer during a validation in the background, and while the source is down. */
   readonly staleWhile: number;
   readonly staleDown: number;
-  /** Whether it may go to others than the one who asked; also to who has sent credentials. */
+  /** Whether other clients may get it, and whether that holds for a request with credentials. */
   readonly isShared: boolean;
   readonly isPublic: boolean;
   readonly variesByLanguage: boolean;
@@ -52,7 +52,7 @@ const policies: readonly Policy[] = (
   variesByLanguage,
 }));
 
-/** What an answer says of itself. */
+/** The content of a response: how it came about. */
 interface Page {
   readonly serial: number;
   readonly ask: string;
@@ -180,7 +180,7 @@ class World {
     };
   }
 
-  /** Holds an answer against all that is known; `startedAfter` as `after` was when it was asked. */
+  /** Checks a response; `startedAfter` is the value of `after` when the request was sent. */
   check(asked: Asking, ask: string, reply: Reply, startedAfter: number): void {
     if (reply.status === 504 && asked.cacheControl === 'only-if-cached') return;
     assert.equal(reply.status, 200);
@@ -188,36 +188,36 @@ class World {
     const page = JSON.parse(reply.body.bytes.toString()) as Page;
     const policy = policies[asked.path];
     assert.ok(policy !== undefined);
-    const told = `${JSON.stringify({ asked, ask, page, policy })} ${replyField(reply, 'cache-status') ?? ''}`;
-    assert.equal(page.path, `/shop/${asked.path}`, told);
+    const details = `${JSON.stringify({ asked, ask, page, policy })} ${replyField(reply, 'cache-status') ?? ''}`;
+    assert.equal(page.path, `/shop/${asked.path}`, details);
     if (policy.variesByLanguage) {
-      assert.equal(canonical(page.language), canonical(asked.language), told);
+      assert.equal(canonical(page.language), canonical(asked.language), details);
     }
     if (page.ask !== ask) {
-      assert.ok(policy.isShared, `for one alone: ${told}`);
-      assert.ok(page.user === '' || policy.isPublic, `of somebody else: ${told}`);
+      assert.ok(policy.isShared, `private: ${details}`);
+      assert.ok(page.user === '' || policy.isPublic, `of another client: ${details}`);
     }
-    assert.ok(page.serial > startedAfter, `purged: ${told}`);
-    assert.equal(page.plan, `http://source.example/${this.plan}/*`, told);
-    this.#checkAge(asked, ask, page, policy, told);
+    assert.ok(page.serial > startedAfter, `purged: ${details}`);
+    assert.equal(page.plan, `http://source.example/${this.plan}/*`, details);
+    this.#checkAge(asked, ask, page, policy, details);
   }
 
-  #checkAge(asked: Asking, ask: string, page: Page, policy: Policy, told: string): void {
+  #checkAge(asked: Asking, ask: string, page: Page, policy: Policy, details: string): void {
     if (this.#contacts.has(ask) && !this.isDown) {
-      // Whoever has the source asked gets what it says now, or waits for who has asked before.
+      // A request that reaches the source gets the current version.
       if (asked.cacheControl === 'no-cache')
-        assert.equal(page.version, this.versions[asked.path], told);
-    } else if (asked.cacheControl === 'no-cache') assert.fail(`not asked about: ${told}`);
+        assert.equal(page.version, this.versions[asked.path], details);
+    } else if (asked.cacheControl === 'no-cache') assert.fail(`not validated: ${details}`);
     const confirmedMs = this.#confirmed.get(keyOf(page));
-    assert.ok(confirmedMs !== undefined, told);
+    assert.ok(confirmedMs !== undefined, details);
     const age = (this.nowMs - confirmedMs) / 1000;
     const stale = this.isDown ? Math.max(policy.staleDown, policy.staleWhile) : policy.staleWhile;
-    assert.ok(age <= policy.lifetime + stale, `${age} s old: ${told}`);
-    if (asked.cacheControl === 'max-age=10') assert.ok(age <= 10, `${age} s old: ${told}`);
+    assert.ok(age <= policy.lifetime + stale, `${age} s old: ${details}`);
+    if (asked.cacheControl === 'max-age=10') assert.ok(age <= 10, `${age} s old: ${details}`);
   }
 }
 
-/** What a language list says, whatever it looks like. */
+/** The canonical form of a list of languages. */
 function canonical(language: string): string {
   return language
     .toLowerCase()
@@ -276,13 +276,13 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
       if (!(thrown instanceof Failure) || !world.isDown) throw thrown;
     }
   };
-  const letGo = async (by: 'write' | 'purge', path: number): Promise<void> => {
+  const invalidate = async (by: 'write' | 'purge', path: number): Promise<void> => {
     if (by === 'purge')
       await answers.purge({ kind: 'prefix', prefix: `http://visible.example/shop/${path}` });
     else if (!world.isDown)
       await fetch.respond(rule(), visit({ path: `/shop/${path}`, method: 'PUT' }));
     else return;
-    // The shorter path of ten and more is a prefix of theirs.
+    // Path 1 is a prefix of path 10.
     for (const [other] of policies.entries()) {
       const isMeant = by === 'purge' ? String(other).startsWith(String(path)) : other === path;
       if (isMeant) world.after[other] = world.serial;
@@ -302,15 +302,15 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
         break;
       case 'write':
       case 'purge':
-        await letGo(one.do, one.path);
+        await invalidate(one.do, one.path);
         break;
       case 'edit':
         world.plan += 1;
         break;
       case 'race': {
-        // Asked for before, answered after: nobody who asks later may get it.
+        // Requested before, answered after: no later request may get it.
         const before = ask(one.asking);
-        await letGo(one.by, one.asking.path);
+        await invalidate(one.by, one.asking.path);
         await Promise.all([before, ask(one.asking)]);
         break;
       }

@@ -8,12 +8,12 @@ import { codings } from '../../src/http/coding.ts';
 import { compressStream } from '../../src/compression/compression.ts';
 import { decoded, texts } from './codings.ts';
 
-/** A source that never ends, and counts what it has given. */
+/** A source that never ends, and counts its bytes. */
 function endless() {
   const given = { bytes: 0 };
   const source = new Readable({
     read() {
-      // Never the same, so that what comes out is about as much.
+      // Random, so that the compressed bytes are about as many.
       const chunk = Buffer.from(randomBytes(49_152).toString('base64'));
       given.bytes += chunk.length;
       this.push(chunk);
@@ -34,7 +34,7 @@ suite('a compressed stream', () => {
           pieces.push(bytes.subarray(at, end));
           at = end;
         }
-        // A flush that comes at once falls between any two pieces, and behind the last one.
+        // With 0 ms, a flush happens between any two pieces, and after the last one.
         const stream = compressStream(Readable.from(pieces), coding, turn % 2);
         const coded = await buffer(stream);
         assert.ok(decoded(coded, coding).equals(bytes), `${bytes.length}`);

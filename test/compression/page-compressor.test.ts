@@ -9,7 +9,7 @@ import {
 } from '../../src/compression/page-compressor.ts';
 import { decoded, texts } from './codings.ts';
 
-/** Compression by hand: what has been asked for, and when it ends. */
+/** A compressor whose results the test delivers. */
 function handMade() {
   const asked: { bytes: Buffer; coding: Coding; end: (coded: Buffer) => void; fail: () => void }[] =
     [];
@@ -21,7 +21,7 @@ function handMade() {
     asked.push({ bytes, coding, end: resolve, fail });
     return promise;
   };
-  /** Ends what is being made, and waits until what follows has begun. */
+  /** Delivers the current result, and waits until the next compression has begun. */
   const settle = async (coded?: Buffer): Promise<void> => {
     const last = asked.at(-1);
     if (coded === undefined) last?.fail();
@@ -80,7 +80,7 @@ suite('a page held in memory', () => {
     assert.equal(codingOf(reply), 'zstd');
     assert.equal(reply.source, 'rule:a');
     assert.deepEqual(reply.body, { kind: 'bytes', bytes: small });
-    // What nobody asks for is not made; what is there already is better than nothing.
+    // Only requested codings are made; an existing one is sent meanwhile.
     assert.equal(codings(), 'zstd');
     assert.equal(codingOf(ask('br, zstd;q=0.5')), 'zstd');
     assert.equal(codings(), 'zstd br');
@@ -202,7 +202,7 @@ suite('the cost of compression', () => {
     await settle(small);
     assert.equal(asked.length, 2);
     await settle(small);
-    // The third one was too much when it was asked for; it may come again.
+    // The third one exceeded the queue when it was requested.
     assert.equal(asked.length, 2);
     assert.deepEqual(
       pages.map((ask) => codingOf(ask('gzip'))),
@@ -269,7 +269,7 @@ test('decompression gives the original bytes', async (t) => {
       while (codingOf(ask(encoding)) !== encoding) await new Promise(setImmediate);
       const { body } = ask(encoding);
       assert.ok(body.kind === 'bytes' && decoded(body.bytes, encoding).equals(bytes), `${size}`);
-      // Kept alive is what is counted, and not the buffer that the compressor wrote to.
+      // The variant does not keep the larger buffer of the compressor alive.
       assert.equal(body.bytes.buffer.byteLength, body.bytes.length);
     }
   }

@@ -12,27 +12,27 @@ import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from './fetch-rig.ts';
 
-/** A source that answers with its name, and counts what it is asked. */
+/** A source that answers with its name, and counts its requests. */
 async function named(t: TestContext, name: string, status = 200) {
-  const asked = { count: 0 };
+  const received = { count: 0 };
   const { origin } = await httpSource(t, (request, response) => {
-    asked.count += 1;
+    received.count += 1;
     void text(request).then((body) => response.writeHead(status).end(name + body));
   });
-  return { source: `${origin}/*`, asked };
+  return { source: `${origin}/*`, received };
 }
 
-/** A source that has every request whole and then ends the connection. */
+/** A source that ends the connection after it has received a request. */
 async function breaking(t: TestContext) {
-  const asked = { count: 0 };
+  const received = { count: 0 };
   const { origin } = await rawSource(t, (socket) => {
-    asked.count += 1;
+    received.count += 1;
     socket.destroy();
   });
-  return { source: `${origin}/*`, asked };
+  return { source: `${origin}/*`, received };
 }
 
-/** Where nobody listens. */
+/** A source that is down. */
 async function closed(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -42,8 +42,8 @@ async function closed(): Promise<string> {
   return `http://127.0.0.1:${port}/*`;
 }
 
-/** What is said of who would be asked. */
-function remarks(fetch: Fetcher, rule: FetchRule): readonly string[] {
+/** What explain says about the sources. */
+function explainedSources(fetch: Fetcher, rule: FetchRule): readonly string[] {
   return fetch.explain(rule, visit()).notes?.slice(1) ?? [];
 }
 
@@ -107,19 +107,19 @@ suite('a source that is down', () => {
     const rule = fetchRule({ source: [bad.source, good.source] });
     const fetch = testFetch(t, { monotonicMs: () => (clock.ms += 1) });
     for (let turn = 0; turn < 6; turn += 1) await fetch.respond(rule, visit());
-    assert.deepEqual([bad.asked.count, good.asked.count], [1, 6]);
-    assert.match(remarks(fetch, rule).join(), /^http:\S+ has failed .*again in 1 s, or/);
+    assert.deepEqual([bad.received.count, good.received.count], [1, 6]);
+    assert.match(explainedSources(fetch, rule).join(), /^http:\S+ has failed .*again in 1 s, or/);
     clock.ms += sourcePauseMs;
-    assert.deepEqual(remarks(fetch, rule), []);
+    assert.deepEqual(explainedSources(fetch, rule), []);
     for (let turn = 0; turn < 6; turn += 1) await fetch.respond(rule, visit());
-    assert.deepEqual([bad.asked.count, good.asked.count], [2, 12]);
+    assert.deepEqual([bad.received.count, good.received.count], [2, 12]);
   });
 
   test('that breaks off its answers is set aside as well', async (t) => {
     for (const head of ['Content-Length: 9', 'Transfer-Encoding: chunked']) {
-      const asked = { count: 0 };
+      const received = { count: 0 };
       const { origin } = await rawSource(t, (socket) => {
-        asked.count += 1;
+        received.count += 1;
         socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n`);
         setTimeout(() => socket.destroy(), 10);
       });
@@ -127,11 +127,11 @@ suite('a source that is down', () => {
       const rule = fetchRule({ source: [`${origin}/*`, good.source] });
       const fetch = testFetch(t);
       await assert.rejects(replyText(await fetch.respond(rule, visit())));
-      assert.equal(remarks(fetch, rule).length, 1, head);
+      assert.equal(explainedSources(fetch, rule).length, 1, head);
       for (let turn = 0; turn < 4; turn += 1) {
         assert.equal(await replyText(await fetch.respond(rule, visit())), 'good');
       }
-      assert.equal(asked.count, 1);
+      assert.equal(received.count, 1);
     }
   });
 
@@ -146,7 +146,7 @@ suite('a source that is down', () => {
     await assert.rejects(replyText(reply));
     await discard(await fetch.respond(rule, visit()));
     await discard(await fetch.respond(rule, visit()));
-    assert.deepEqual(remarks(fetch, rule), []);
+    assert.deepEqual(explainedSources(fetch, rule), []);
   });
 
   test('is tried if all are down', async (t) => {
@@ -167,7 +167,7 @@ suite('a source that is down', () => {
     const rule = fetchRule({ source: bad.map(({ source }) => source) });
     await assert.rejects(testFetch(t).respond(rule, visit()), { code: 'bad_gateway' });
     assert.deepEqual(
-      bad.map(({ asked }) => asked.count),
+      bad.map(({ received }) => received.count),
       [1, 1, 1, 0],
     );
   });
@@ -193,7 +193,7 @@ suite('a source that received the request', () => {
         (thrown: unknown) => (thrown instanceof Failure ? thrown.code : thrown),
       );
       assert.equal(outcome, isRepeated ? 200 : 'bad_gateway', method);
-      assert.deepEqual([bad.asked.count, good.asked.count], [1, isRepeated ? 1 : 0], method);
+      assert.deepEqual([bad.received.count, good.received.count], [1, isRepeated ? 1 : 0], method);
     }
   });
 
@@ -203,7 +203,7 @@ suite('a source that received the request', () => {
     const rule = fetchRule({ source: [`${silent.origin}/*`, good.source] });
     const fetch = testFetch(t, { timeoutMs: 50 });
     await assert.rejects(fetch.respond(rule, visit()), { code: 'gateway_timeout' });
-    assert.equal(remarks(fetch, rule).length, 1);
+    assert.equal(explainedSources(fetch, rule).length, 1);
     for (let turn = 0; turn < 3; turn += 1) {
       assert.equal(await replyText(await fetch.respond(rule, visit())), 'good');
     }
@@ -218,8 +218,8 @@ suite('a source that received the request', () => {
     const rule = fetchRule({ source: [`${slow.origin}/*`, good.source] });
     const fetch = testFetch(t);
     await assert.rejects(fetch.respond(rule, visit({ signal: gone.signal })));
-    assert.deepEqual(remarks(fetch, rule), []);
-    assert.equal(good.asked.count, 0);
+    assert.deepEqual(explainedSources(fetch, rule), []);
+    assert.equal(good.received.count, 0);
   });
 
   for (const status of [502, 503, 504]) {
@@ -230,7 +230,7 @@ suite('a source that received the request', () => {
       assert.equal((await fetch.respond(rule, visit())).status, 200);
       await fetch.respond(rule, visit());
       assert.equal((await fetch.respond(rule, post())).status, status);
-      assert.deepEqual(remarks(fetch, rule), []);
+      assert.deepEqual(explainedSources(fetch, rule), []);
     });
   }
 

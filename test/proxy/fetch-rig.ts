@@ -15,7 +15,7 @@ import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { someVisitor } from '../visitor.ts';
 import { testDialler } from '../outbound/sources.ts';
 
-/** A content.fetch rule; `/shop/*` unless told otherwise. */
+/** A content.fetch rule, by default for `/shop/*`. */
 export function fetchRule(
   enginedata: JsonObject,
   { id = 'r1', path = '/shop/*', ...others }: Partial<FetchRule> = {},
@@ -23,7 +23,7 @@ export function fetchRule(
   return { id, path, enginedata, ...others };
 }
 
-/** A visitor's request; GET `http://visible.example/shop/` from 192.0.2.7 unless told otherwise. */
+/** A visitor's request, by default a GET of `http://visible.example/shop/` from 192.0.2.7. */
 export function visit(
   options: Omit<Partial<ContentRequest>, 'fields'> & {
     readonly fields?: Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
 import { fetchRule, front, replyText, testFetch, visit } from './fetch-rig.ts';
 
-// What counts is what is held, not what the collector has not come to yet.
+// The test measures memory in use, not memory that V8 has not collected yet.
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 

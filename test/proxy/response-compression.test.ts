@@ -46,7 +46,7 @@ function always(headers: Headers, body: Buffer = text, status = 200) {
   };
 }
 
-/** Begins a request, and resolves to the answer whose content nobody has read yet. */
+/** Sends a request; resolves to the response before its content is read. */
 function begin(url: string, headers: http.OutgoingHttpHeaders): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     http.get(`${url}/far/x`, { headers, agent: false }, resolve).once('error', reject);
@@ -319,7 +319,7 @@ suite('compression of a stream', () => {
       [undefined, '"x"', 'Accept-Encoding'],
     );
     for (const message of [...open, over]) message.on('error', () => undefined).destroy();
-    // Those who have gone make room for others.
+    // Aborted responses do not count any more.
     const next = await eventually(
       async () => {
         const message = await begin(url, { 'accept-encoding': 'gzip' });

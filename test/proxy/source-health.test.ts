@@ -11,7 +11,7 @@ const a = 'http://a.example';
 const b = 'http://b.example';
 const c = 'http://c.example';
 
-/** What is known of servers, by a clock of the test's own, and the order of three of them. */
+/** The health of three sources, with a clock that the test sets. */
 function rig() {
   const clock = { ms: 1_000 };
   const health = new SourceHealth({ monotonicMs: () => clock.ms, log: silentLog });
