@@ -1,5 +1,4 @@
-import { acceptEncodingCharactersMax, acceptEncodingsKnownMax } from './limits.ts';
-import { parseAccept } from './negotiation.ts';
+import { cachedByValue, parseAccept } from './negotiation.ts';
 
 /** The content codings that the server applies (RFC 9110 §8.4.1), in its order of preference. */
 export const codings = ['zstd', 'br', 'gzip'] as const;
@@ -12,8 +11,7 @@ export type ByCoding<T> = Readonly<Record<Coding, T>>;
 
 const none: readonly Coding[] = [];
 
-/** The parsed form of Accept-Encoding fields: browsers send a few texts again and again. */
-const parsed = new Map<string, readonly Coding[]>();
+const parsePreferredCached = cachedByValue(parsePreferred);
 
 /**
  * Returns the codings that an Accept-Encoding field (RFC 9110 §12.5.3) prefers to `identity`, in
@@ -23,15 +21,7 @@ const parsed = new Map<string, readonly Coding[]>();
  * one, the list is empty.
  */
 export function preferredCodings(acceptEncoding: string | undefined): readonly Coding[] {
-  if (acceptEncoding === undefined) return none;
-  const cached = parsed.get(acceptEncoding);
-  if (cached !== undefined) return cached;
-  const wanted = parsePreferred(acceptEncoding);
-  if (acceptEncoding.length <= acceptEncodingCharactersMax) {
-    if (parsed.size >= acceptEncodingsKnownMax) parsed.clear();
-    parsed.set(acceptEncoding, wanted);
-  }
-  return wanted;
+  return acceptEncoding === undefined ? none : parsePreferredCached(acceptEncoding);
 }
 
 function parsePreferred(acceptEncoding: string): readonly Coding[] {

@@ -17,9 +17,9 @@ export const rangesMax = 16;
  * Elements of an Accept, Accept-Language or Accept-Encoding field; the server ignores later ones.
  */
 export const acceptElementsMax = 64;
-/** Accept-Encoding fields whose parsed form the server caches, and the longest that it caches. */
-export const acceptEncodingsKnownMax = 64;
-export const acceptEncodingCharactersMax = 256;
+/** Values of Accept and Accept-Encoding whose meaning the server caches, and the longest of them. */
+export const acceptValuesCachedMax = 64;
+export const acceptValueCharactersMax = 256;
 /** Hops that the server reads of a Forwarded or X-Forwarded-For field: the last ones. */
 export const forwardedHopsMax = 32;
 /** Up to this size, the server copies several ranges of a page into one buffer. */

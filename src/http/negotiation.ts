@@ -1,4 +1,4 @@
-import { acceptElementsMax } from './limits.ts';
+import { acceptElementsMax, acceptValueCharactersMax, acceptValuesCachedMax } from './limits.ts';
 import { parseMediaType, parseParameters, type MediaType } from './mediatype.ts';
 import { splitList, trimOws } from './syntax.ts';
 
@@ -67,7 +67,29 @@ export function acceptsType(accept: string | undefined, type: string): boolean {
  * accepts everything equally.
  */
 export function prefersHtml(accept: string | undefined): boolean {
-  return preferredType(accept, ['text/plain', 'text/html']) === 'text/html';
+  return accept !== undefined && prefersHtmlCached(accept);
+}
+
+const prefersHtmlCached = cachedByValue(
+  (accept) => preferredType(accept, ['text/plain', 'text/html']) === 'text/html',
+);
+
+/**
+ * Returns a function of a field's value that caches its results: browsers send a few values again
+ * and again.
+ */
+export function cachedByValue<T>(parse: (value: string) => T): (value: string) => T {
+  const results = new Map<string, T>();
+  return (value) => {
+    const cached = results.get(value);
+    if (cached !== undefined) return cached;
+    const result = parse(value);
+    if (value.length <= acceptValueCharactersMax) {
+      if (results.size >= acceptValuesCachedMax) results.clear();
+      results.set(value, result);
+    }
+    return result;
+  };
 }
 
 /**

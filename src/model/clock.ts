@@ -11,7 +11,20 @@ export function now(): number {
   return Math.min(Math.max(Date.now(), 0), latestMs);
 }
 
-const generator = new V7Generator();
+/** Random numbers in advance: the generator alone calls the system for eight at a time. */
+const random = new Uint32Array(256);
+let used = random.length;
+
+const generator = new V7Generator({
+  nextUint32() {
+    if (used === random.length) {
+      crypto.getRandomValues(random);
+      used = 0;
+    }
+    used += 1;
+    return random[used - 1] ?? 0;
+  },
+});
 
 /** A UUIDv7 of this moment (RFC 9562 §5.7). */
 export function newId(): string {

@@ -90,6 +90,15 @@ suite('the preferred media type', () => {
     }
   });
 
+  test('is the same after any number of other values', () => {
+    for (const value of [browser, 'text/plain', `text/html,${'x'.repeat(300)}`]) {
+      const before = prefersHtml(value);
+      for (let at = 0; at < 200; at += 1) prefersHtml(`text/x${at}`);
+      assert.equal(prefersHtml(value), before, value);
+      assert.equal(prefersHtml(value), before, value);
+    }
+  });
+
   test('is one that is accepted', () => {
     assert.ok(acceptsType('text/*', html));
     assert.ok(acceptsType(undefined, html));
