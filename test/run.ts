@@ -68,10 +68,16 @@ function folderRuns(): readonly FolderRun[] {
   const node = `${also}/node`;
   const versionOf = () => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
   const suffix = also === undefined ? '' : ` on Node.js ${versionOf()}`;
-  const topOf = (folder: string): string => folder.split(sep)[1] ?? '';
+  const topOf = (path: string): string => path.split(sep)[1] ?? '';
+  // A process for each folder of test/, and for each folder of test/server, the slowest of all.
+  const folderOf = (file: string): string =>
+    dirname(file)
+      .split(sep)
+      .slice(0, topOf(file) === 'server' ? 3 : 2)
+      .join(sep);
   const rank = (folder: string): number => (slow.includes(topOf(folder)) ? 0 : 1);
   const found = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort();
-  return Object.entries(Object.groupBy(found, dirname))
+  return Object.entries(Object.groupBy(found, folderOf))
     .sort(([one], [other]) => rank(one) - rank(other))
     .flatMap(([name, files = []]) => {
       const run = { name, files, node: process.execPath };
