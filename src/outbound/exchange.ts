@@ -208,8 +208,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     if (this.#ended) return unread.length === 1 && unread[0] ? unread[0] : Buffer.concat(unread);
     const stream = new Readable({
       read: () => {
-        // After its end, the connection belongs to another exchange.
-        if (!this.#ended) this.#controller?.resume();
+        this.#controller?.resume();
       },
       destroy: (error, done) => {
         this.#abort();

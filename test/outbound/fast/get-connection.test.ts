@@ -164,6 +164,18 @@ suite('a connection for GETs', () => {
     });
   }
 
+  test('times out if the header section arrives byte by byte without end', async (t) => {
+    const { origin } = await rawSource(t, (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nX: ');
+      const dripping = setInterval(() => socket.write('x'), 10);
+      socket.once('close', () => {
+        clearInterval(dripping);
+      });
+    });
+    const given = testDialler(t, { timeoutMs: 200 }).send(outbound(origin));
+    await assert.rejects(given, { code: 'gateway_timeout' });
+  });
+
   test('is not reused after bytes that follow a response', async (t) => {
     const { origin, connections } = await inPieces(t, () => [`${hello}HTTP/1.1 200 OK\r\n`]);
     const dialler = testDialler(t);
