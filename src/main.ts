@@ -4,7 +4,7 @@ import { compose, createDeliverer, type AppInstance, type AppContext } from './c
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
-import { configInForce, restartNeeded } from './config/restart.ts';
+import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
@@ -283,7 +283,7 @@ class ServingProcess implements RunningServer {
     this.#restartNeeded = restartNeeded(config, result.config);
     this.#problems = [];
     this.#since = new Date(now()).toISOString();
-    const next = configInForce(config, result.config);
+    const next = configAfterReload(config, result.config);
     this.#instance = compose(next, this.#context);
     logs.configure(next.log);
     this.#answers.limit(next.fetch.cacheBytesMax);

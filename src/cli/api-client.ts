@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Config } from '../config/config.ts';
+import { apiTimeoutMs } from './limits.ts';
 import { UsageError, type Terminal } from './command.ts';
 import { configOption, findConfigFile, requireConfig } from './options.ts';
 
@@ -26,8 +27,6 @@ export interface ApiTarget {
   readonly url: string;
   readonly apikey: string | undefined;
 }
-
-const requestTimeoutMs = 60_000;
 
 /**
  * Finds the server to call: `--url`, `--config`, WAYMARK_URL, or else the ini file in its usual
@@ -140,7 +139,7 @@ async function post(
       body,
       // A redirect must not carry the key to another server.
       redirect: 'manual',
-      signal: AbortSignal.timeout(requestTimeoutMs),
+      signal: AbortSignal.timeout(apiTimeoutMs),
     });
   } catch (error) {
     throw new Failure('unavailable', whyNoAnswer(url, error), { cause: error });
@@ -162,7 +161,7 @@ const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_
 
 function whyNoAnswer(url: string, error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return `${url} did not answer within ${requestTimeoutMs / 1000} s.`;
+    return `${url} did not answer within ${apiTimeoutMs / 1000} s.`;
   }
   const { code } = (error instanceof Error ? (error.cause ?? error) : {}) as { code?: unknown };
   if (typeof code !== 'string' || !tlsCode.test(code))

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { hookFamily } from '../api/webhooks/hook-family.ts';
 import type { JsonObject } from '../model/json.ts';
 import { attemptOutcomes } from '../store/deliveries/deliveries.ts';
+import { testPollMs, testWaitMs } from './limits.ts';
 import { table, type Subcommand, type SubcommandResult } from './client-command.ts';
 import { recordCommand, recordSubcommands } from './record-commands.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
@@ -49,9 +50,6 @@ const rotate: Subcommand = {
 
 /** Attempts that are listed without `--limit`. */
 const deliveriesShown = 20;
-/** How long a test waits for the attempt at its message, and how often it polls. */
-const testWaitMs = 20_000;
-const testPollMs = 100;
 
 /** One attempt in an answer of the API. */
 interface Attempt {

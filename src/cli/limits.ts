@@ -9,3 +9,8 @@ export const metricsWaitMs = 1_000;
 export const stopGraceMs = 10_000;
 /** Differences between the data and its log that `check-data` lists. */
 export const differencesKeptMax = 1_000;
+/** How long a command waits for an answer of the API. */
+export const apiTimeoutMs = 60_000;
+/** How long `hook test` waits for the attempt at its message, and how often it polls. */
+export const testWaitMs = 20_000;
+export const testPollMs = 100;

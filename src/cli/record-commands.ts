@@ -202,7 +202,7 @@ type ShownRow = Omit<HistoryRow, 'data'> & {
 function historyCells(row: ShownRow): readonly string[] {
   const { seq, dtu_txn: at, action, by, txn, invalidated } = row;
   const data = JSON.stringify(row.data ?? row.data_invalidated);
-  const state = invalidated === undefined ? 'in force' : `invalidated ${invalidated}`;
+  const state = invalidated === undefined ? 'active' : `invalidated ${invalidated}`;
   return [String(seq), at, action, by, txn, state, data];
 }
 

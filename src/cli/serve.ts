@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../model/clock.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
-import { configInForce } from '../config/restart.ts';
+import { configAfterReload } from '../config/restart.ts';
 import { watchConfig } from '../config/watch.ts';
 import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
@@ -135,15 +135,15 @@ async function serveAlone(context: ServeContext): Promise<number> {
 /** The process that leads workers: it holds the data folder, and serves nothing itself. */
 async function leadWorkers(context: ServeContext): Promise<number> {
   const { config, logs, file } = context;
-  let inForce = config;
+  let current = config;
   let pending: readonly ConfigResult[] = [];
   // A worker that starts later gets the certificates that the others use, not the current files.
   const surroundings = { log: silentLog, now };
   const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
   const workers = new Workers(['serve', '--config', file], logs.log, () => ({
-    inForce: {
-      ...inForce,
-      tls: { ...inForce.tls, certificates: certificates.activeCertificates() },
+    config: {
+      ...current,
+      tls: { ...current.tls, certificates: certificates.activeCertificates() },
     },
     pending,
   }));
@@ -166,9 +166,9 @@ async function leadWorkers(context: ServeContext): Promise<number> {
     const ended = new AbortController();
     const reload = (result: ConfigResult): void => {
       if (result.ok) {
-        inForce = configInForce(inForce, result.config);
-        logs.configure(inForce.log);
-        pending = isDeepStrictEqual(inForce, result.config) ? [] : [result];
+        current = configAfterReload(current, result.config);
+        logs.configure(current.log);
+        pending = isDeepStrictEqual(current, result.config) ? [] : [result];
       } else {
         pending = [...pending.filter(({ ok }) => ok), result];
       }

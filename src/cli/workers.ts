@@ -9,7 +9,7 @@ import { LeaderMetrics } from './worker-metrics.ts';
 
 /** The configuration for a worker that starts. */
 interface CurrentConfig {
-  readonly inForce: Config;
+  readonly config: Config;
   /** Results of reading the ini file since: changes that need a restart, and problems. */
   readonly pending: readonly ConfigResult[];
 }
@@ -136,9 +136,9 @@ export class Workers {
   }
 
   #configure(worker: Worker): void {
-    const { inForce, pending } = this.#currentConfig();
+    const { config, pending } = this.#currentConfig();
     this.#configured.add(worker);
-    worker.send({ kind: 'config', serialized: serializeConfig(inForce) } satisfies LeaderMessage);
+    worker.send({ kind: 'config', serialized: serializeConfig(config) } satisfies LeaderMessage);
     for (const result of pending) this.#reload(worker, result);
   }
 

@@ -2,9 +2,7 @@ import { readlink } from 'node:fs/promises';
 import { join, parse, resolve, sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { watch, type FSWatcher } from 'chokidar';
-import { configSettleMs } from './limits.ts';
-
-const settleRoundsMax = 20;
+import { configSettleMs, watchRoundsMax } from './limits.ts';
 
 /** Watches files and symbolic links for changes; they need not exist yet. */
 export class FileWatcher {
@@ -45,7 +43,7 @@ export class FileWatcher {
    */
   async nextChange(): Promise<boolean> {
     if (!this.#changed) await this.#event.promise;
-    for (let round = 0; this.#changed && !this.#closed && round < settleRoundsMax; round += 1) {
+    for (let round = 0; this.#changed && !this.#closed && round < watchRoundsMax; round += 1) {
       this.#changed = false;
       this.#event = latch();
       await delay(configSettleMs);

@@ -19,3 +19,5 @@ export const certificateBytesMax = MIB;
 export const rsaBitsMin = 2_048;
 /** How long before the end of a certificate the server begins to log a warning. */
 export const certificateWarnMs = 14 * 86_400_000;
+/** How many periods of `configSettleMs` with changes pass before a change is reported anyway. */
+export const watchRoundsMax = 20;

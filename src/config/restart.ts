@@ -26,12 +26,12 @@ export function restartNeeded(before: Config, after: Config): string[] {
  * The configuration in use after a reload: settings that need a restart keep their old values, with
  * which the next reload is compared.
  */
-export function configInForce(before: Config, after: Config): Config {
+export function configAfterReload(before: Config, after: Config): Config {
   const { listen, data, workers, import: imported } = before.server;
   return {
     ...after,
     server: { ...after.server, listen, data, workers, import: imported },
-    tls: tlsInForce(before.tls, after.tls),
+    tls: tlsAfterReload(before.tls, after.tls),
   };
 }
 
@@ -40,7 +40,7 @@ export function configInForce(before: Config, after: Config): Config {
  * other keys. A host with a certificate from an ACME server keeps it until the restart that uses
  * its new files.
  */
-export function tlsInForce(before: Config['tls'], after: Config['tls']): Config['tls'] {
+export function tlsAfterReload(before: Config['tls'], after: Config['tls']): Config['tls'] {
   const waiting = before.acme.hosts.filter((host) =>
     after.certificates.some((certificate) => certificate.host === host),
   );

@@ -216,7 +216,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     assert.ok(isAlive(served.pid));
   });
 
-  test('that replace others use the configuration in force, also if the ini file has become invalid', async (t) => {
+  test('that replace others use the current configuration, also if the ini file has become invalid', async (t) => {
     const text = 'workers = 2\n[disk.site]\nroot = site\n';
     const { folder, iniFile, ini } = await serverFolder(t, text, { 'site/index.html': 'x' });
     const served = await startServed(t, iniFile);

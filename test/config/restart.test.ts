@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';
-import { restartNeeded, tlsInForce } from '../../src/config/restart.ts';
+import { restartNeeded, tlsAfterReload } from '../../src/config/restart.ts';
 
 function assemble(text: string) {
   const ini = parseIni(text, { env: {} });
@@ -19,7 +19,7 @@ function assemble(text: string) {
 test('a reload uses all settings of ACME, except for a host whose new files need a restart', () => {
   const names = (config: ReturnType<typeof assemble>, next: ReturnType<typeof assemble>) => {
     assert.deepEqual(restartNeeded(config, next), ['[tls.b.d] cert', '[tls.b.d] key']);
-    return tlsInForce(config.tls, next.tls);
+    return tlsAfterReload(config.tls, next.tls);
   };
   const before = assemble('[tls.a.d]\nacme = yes\n[tls.b.d]\nacme = yes');
   const after = assemble(
