@@ -1,4 +1,4 @@
-import { tap, type Base, type Spawn } from '@tapjs/core';
+import { tap, type Base, type Spawn, type SpawnOpts } from '@tapjs/core';
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
  * `--also DIR` runs tests again with the `node` in DIR: all, or those below `test/NAME` for each
  * `--folder NAME`.
  */
-const { values: options } = parseArgs({
+const { values: given } = parseArgs({
   options: {
     also: { type: 'string' },
     folder: { type: 'string', multiple: true },
@@ -64,7 +64,7 @@ process.stdout.write(`${total} passed, ${failures.length} failed${left}\n`);
 process.exitCode = failures.length === 0 && total > 0 ? 0 : 1;
 
 function folderRuns(): readonly FolderRun[] {
-  const { also, folder: wanted } = options;
+  const { also, folder: wanted } = given;
   const node = `${also}/node`;
   const versionOf = () => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
   const suffix = also === undefined ? '' : ` on Node.js ${versionOf()}`;
@@ -95,7 +95,8 @@ async function report({ name, files, node }: FolderRun): Promise<void> {
     `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
     `PATH=${resolve(dirname(node))}${delimiter}${process.env.PATH ?? ''}`,
   ];
-  const done = suite.spawn('env', [...env, node, ...flags, ...files], { buffered: true }, name);
+  const options: SpawnOpts = { buffered: true, stdio: ['ignore', 'pipe', 'inherit'] };
+  const done = suite.spawn('env', [...env, node, ...flags, ...files], options, name);
   const child = done.subtest;
   if (child === null) throw new Error(`tap has not started ${name}.`);
   const lines: string[] = [];
@@ -116,7 +117,7 @@ async function report({ name, files, node }: FolderRun): Promise<void> {
 
 /** Lets tap end a process that prints nothing for longer than any test may take. */
 function endIfSilent(child: Spawn): void {
-  const silenceMs = Number(options['silence-ms']);
+  const silenceMs = Number(given['silence-ms']);
   child.on('process', (spawned) => {
     child.setTimeout(silenceMs);
     spawned.stdout.on('data', () => {
@@ -131,7 +132,7 @@ function endIfSilent(child: Spawn): void {
 
 /** Why a process failed although none of its tests did. */
 function endOf({ timedOut, options: { exitCode, signal }, errors }: Spawn): string {
-  if (timedOut) return `printed nothing for ${options['silence-ms']} ms`;
+  if (timedOut) return `printed nothing for ${given['silence-ms']} ms`;
   const reasons = errors.map(({ tapError }) => String(tapError));
   return [`ended with ${signal ?? exitCode ?? 'an error'}`, ...reasons].join(': ');
 }
