@@ -7,9 +7,10 @@ export const purgedValue = '[purged]';
 
 /**
  * Replaces each header value that a record no longer has by `mark`, in the fields of the record or
- * of a row about it. Header values are those in objects named `headers`; in `_unknowns_`, `headers`
- * may also be a text or a list, which counts as one value. A former value may still be a valid
- * credential of a source or a receiver. Returns the same object if nothing is replaced.
+ * of a row about it. Header values are those in objects named `headers`, in upper or lower case. In
+ * `_unknowns_`, `headers` may also be a text or a list, and `enginedata` a text: then it counts as
+ * one value. A former value may still be a valid credential of a source or a receiver. Returns the
+ * same object if nothing is replaced.
  */
 export function replaceFormerHeaders(
   fields: JsonObject,
@@ -21,14 +22,24 @@ export function replaceFormerHeaders(
   return replaced(fields, (value) => (values.has(JSON.stringify(value)) ? value : mark));
 }
 
-const headersName = 'headers';
 const unknownsName = '_unknowns_';
+
+/** Whether a member holds header values. A name in upper case is a mistake, but was stored. */
+function isHeaders(name: string): boolean {
+  return name.toLowerCase() === 'headers';
+}
+
+/** Whether a member is a text that may have header values anywhere in it. */
+function isEngineText(name: string, member: Json): boolean {
+  return name === 'enginedata' && typeof member === 'string';
+}
 
 function collectValues(json: Json, values: Set<string>): void {
   if (Array.isArray(json)) for (const one of json as Json[]) collectValues(one, values);
   if (!isJsonObject(json)) return;
   for (const [name, member] of Object.entries(json)) {
-    if (name !== headersName) collectValues(member, values);
+    if (isEngineText(name, member)) values.add(JSON.stringify(member));
+    else if (!isHeaders(name)) collectValues(member, values);
     else if (!isJsonObject(member)) values.add(JSON.stringify(member));
     else for (const value of Object.values(member)) values.add(JSON.stringify(value));
   }
@@ -38,11 +49,12 @@ type Replace = (value: Json) => Json;
 
 function replaced(object: JsonObject, replace: Replace, areUnknowns = false): JsonObject {
   return mapMembers(object, (name, member) => {
-    if (name === headersName && isJsonObject(member)) {
+    if (isHeaders(name) && isJsonObject(member)) {
       return mapMembers(member, (_name, value) => replace(value));
     }
     // In the data of an engine, a text or list `headers` may be the headings of a table.
-    if (name === headersName && areUnknowns && member !== null) return replace(member);
+    const isValue = (isHeaders(name) && member !== null) || isEngineText(name, member);
+    if (isValue && areUnknowns) return replace(member);
     return replacedIn(member, replace, areUnknowns || name === unknownsName);
   });
 }

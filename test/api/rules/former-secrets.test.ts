@@ -68,6 +68,35 @@ suite('a header value that a rule no longer has', () => {
     assert.doesNotMatch(texts(answer), /former/);
   });
 
+  test('is masked, too, if its member had a name in upper case or was in a text', async (t) => {
+    const { site, id, read } = await rotatedSite(t);
+    const { source } = enginedataWith(current);
+    const credentials = { authorization: former };
+    const mistakes = [
+      { enginedata: { source, Headers: credentials } },
+      { enginedata: `${JSON.stringify({ source, headers: credentials })}}` },
+      { HEADERS: former },
+    ];
+    for (const mistake of mistakes) {
+      const { seq } = (await site.call('svc1.userinterface.edit', { id, ...mistake })).data as {
+        readonly seq: number;
+      };
+      const now = await site.call('svc1.userinterface.read', { id }, { apikey: read });
+      assert.match(texts(now), /Bearer former/, 'what it has is shown');
+      const correct = { id, enginedata: enginedataWith(current), _unknowns_: null };
+      await site.call('svc1.userinterface.edit', correct);
+      for (const [v, more] of [
+        [{ id }, { qk: 'history' }],
+        [{ id, as_of: seq }, {}],
+      ] as const) {
+        const answer = await site.call('svc1.userinterface.read', v, { apikey: read, ...more });
+        assert.equal(answer.status, 200);
+        assert.match(texts(answer), /\*\*\*/);
+        assert.doesNotMatch(texts(answer), /former/);
+      }
+    }
+  });
+
   test('is masked in packets of a subscription', async (t) => {
     const { site, seq, read } = await rotatedSite(t);
     const subscriber = await subscribe(await site.socket(read), { from_seq: seq - 1 });
