@@ -38,8 +38,8 @@ export function createHttpServer(
   shouldUpgrade: ShouldUpgrade,
   { waits = timeouts, tryAnswer }: ListenerOptions = {},
 ): HttpServer {
-  // Each of these options is a system call. `Connection` sets them when a connection stays open.
-  const options = { ...httpOptions(shouldUpgrade, waits), noDelay: false, keepAlive: false };
+  // Keep-alive of TCP costs four system calls: `Connections` sets it when a connection lasts.
+  const options = { ...httpOptions(shouldUpgrade, waits), keepAlive: false };
   return limited(createServer(options), connections, { waits, tryAnswer });
 }
 

@@ -62,7 +62,7 @@ export class Connections {
     server.removeAllListeners(event);
     const parts = {
       serve: (socket: Socket) => {
-        if (!isTls) setTcpOptions(socket);
+        if (!isTls) socket.setKeepAlive(true, tcpKeepAliveMs);
         serveByNode?.call(server, socket);
       },
       tryAnswer,
@@ -275,7 +275,7 @@ export class Connections {
         const waitMs = connection.owes ? stalledMs : keepAliveMs;
         if (socket.timeout === waitMs) continue;
         if (socket.timeout === undefined) {
-          setTcpOptions(socket);
+          socket.setKeepAlive(true, tcpKeepAliveMs);
           socket.on('timeout', () => {
             if (!connection.isParsed) this.handleTimeout(socket, stalledMs);
           });
@@ -287,12 +287,6 @@ export class Connections {
       clearInterval(timer);
     });
   }
-}
-
-/** Sets TCP options that only a lasting connection needs. */
-function setTcpOptions(socket: Socket): void {
-  socket.setNoDelay(true);
-  socket.setKeepAlive(true, tcpKeepAliveMs);
 }
 
 /** Returns the address of the client; empty for a unix socket. */
