@@ -1,4 +1,4 @@
-import { encodePath } from '../model/path.ts';
+import { encodePath, isWildcardPath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
 
 /** The target of a branch as it is written; undefined for missing members. */
@@ -42,7 +42,7 @@ export function destinationOf(
     return {
       kind: 'redirect',
       status: isRedirect ? status : 302,
-      target: parseTarget(target, path.startsWith('/') && path.endsWith('*')),
+      target: parseTarget(target, isWildcardPath(path)),
     };
   }
   if (html !== undefined) return { kind: 'content', status: status ?? 200, html };

@@ -1,5 +1,6 @@
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { isWildcardPath } from '../model/path.ts';
 import type { Candidate, Resolution, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
@@ -85,7 +86,7 @@ export function breadcrumbCandidates(
 
 /** The rules whose path is the key; a `*` at the end of the key is an ordinary character. */
 function rulesOfKey(reads: CandidateReads, origin: string, key: string): readonly Candidate[] {
-  if (!key.startsWith('/') || !key.endsWith('*')) return reads.exactRules(origin, key);
+  if (!isWildcardPath(key)) return reads.exactRules(origin, key);
   const groups = [...reads.wildcardRules(origin, key.slice(0, -1))];
   return groups.flat().filter(({ path }) => path === key);
 }

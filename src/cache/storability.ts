@@ -39,7 +39,7 @@ export function refusalToStore(
   const freshness = freshnessOf(received);
   if (!freshness.isExplicit) {
     if (!isHeuristicallyCacheable(status) && !directives.has('public')) return 'status';
-    // A response to an identified visitor is shared only if the source says `public`.
+    // Without an explicit lifetime, a response to credentials or with cookies has to say `public`.
     const isPersonal = hasCredentials || fieldLines(fields, 'set-cookie').length > 0;
     if (isPersonal && !directives.has('public')) return 'cookie';
   }
@@ -47,7 +47,8 @@ export function refusalToStore(
 }
 
 /**
- * The reason for a response to a request with credentials. Other clients may get another response.
+ * The reason for a response to a request with credentials. A stored response stays, because other
+ * clients may get another one.
  */
 export const credentialsRefusal = 'credentials';
 

@@ -25,7 +25,7 @@ export interface ParsedSection<K extends SectionKind> {
   readonly isValid: boolean;
 }
 
-/** An ini text with typed values, and the problems that can be found without other files. */
+/** An ini text with typed values, and the problems of its lines. */
 export interface ParsedIni {
   /** The names of `[variables]` with their values. */
   readonly variables: Variables;

@@ -36,12 +36,12 @@ import {
   type ValueParser,
 } from './values.ts';
 
-/** The options of a key with a time, which is in milliseconds in the configuration. */
+/** Makes the options of a key whose value is a time; `Config` has it in milliseconds. */
 function time<const Field extends string>(field: Field) {
   return { field, write: durationText };
 }
 
-/** The options of a key with a size, which is in bytes in the configuration. */
+/** Makes the options of a key whose value is a size; `Config` has it in bytes. */
 function bytes<const Field extends string>(field: Field) {
   return { field, write: sizeText };
 }
@@ -58,9 +58,9 @@ export const acmeKeys = {
     field: 'directory',
   }),
   acme_email: optional(mailAddress, { field: 'email' }),
-  /** An account elsewhere that the ACME account belongs to (RFC 8555 §7.3.4): its id … */
+  /** The id of the external account that the ACME account belongs to (RFC 8555 §7.3.4). */
   acme_eab_kid: optional(anyText, { field: 'eabKid' }),
-  /** … and a file with its MAC key in base64url. */
+  /** A file with the MAC key of the external account, in base64url. */
   acme_eab_key: optional(anyText, { field: 'eabKeyFile', isPath: true }),
   /** A PEM file with certificate authorities that are trusted besides the well-known ones. */
   acme_ca: optional(anyText, { field: 'caFile', isPath: true }),
@@ -69,8 +69,9 @@ export const acmeKeys = {
 };
 
 /**
- * Every section and key of the ini file (docs/design/configuration.md#the-ini-file) with its
- * default, in the order in which `check` prints them.
+ * The sections of the ini file (docs/design/configuration.md#the-ini-file) whose keys are fixed:
+ * each key with its parser and default, in the order in which `check` prints them. The defaults of
+ * `[node] name` and `[server] base` are in `assemble.ts`.
  */
 export const sections = {
   server: {

@@ -71,6 +71,14 @@ export function readPath(encoded: string): string | Refusal {
     : path;
 }
 
+/**
+ * Whether the path of a page rule is a wildcard: its `*` at the end covers any rest of a path
+ * (docs/design/page-rules.md#matching).
+ */
+export function isWildcardPath(path: string): boolean {
+  return path.startsWith('/') && path.endsWith('*');
+}
+
 /** The part of a path after `{base}/svc1`; undefined for a path of content. */
 export function servicePath(path: string, base: string): string | undefined {
   const prefix = `${base}/svc1`;

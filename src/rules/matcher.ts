@@ -1,6 +1,7 @@
 import { languagePreference, type LanguagePreference } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
 import type { LossReason, RuleLoss } from '../model/explanation.ts';
+import { isWildcardPath } from '../model/path.ts';
 import type { Candidate } from '../model/rule.ts';
 
 /** What the matcher reads from the store. */
@@ -39,7 +40,7 @@ const criteria: readonly Criterion[] = [
   },
   {
     code: 'wildcard',
-    merit: ({ path }) => (isWildcard(path) ? 0 : 1),
+    merit: ({ path }) => (isWildcardPath(path) ? 0 : 1),
     says: (_, winner) => `It is a wildcard; another rule has exactly the path ${winner.path}.`,
   },
   {
@@ -145,9 +146,9 @@ export function varyByLanguage(candidates: readonly Candidate[]): boolean {
   return candidates.some(({ lang }) => lang !== candidates[0]?.lang);
 }
 
-/** The part of a path that a rule's `*` matches; undefined for an exact rule. */
+/** The part of a matching path that a rule's `*` covers; undefined for an exact rule. */
 export function captureOf(rulePath: string, path: string): string | undefined {
-  return isWildcard(rulePath) ? path.slice(rulePath.length - 1) : undefined;
+  return isWildcardPath(rulePath) ? path.slice(rulePath.length - 1) : undefined;
 }
 
 /**
@@ -165,10 +166,6 @@ function precedence(one: Candidate, other: Candidate, preference: LanguagePrefer
     if (oneMerit !== otherMerit) return oneMerit > otherMerit ? -place : place;
   }
   return 0;
-}
-
-function isWildcard(path: string): boolean {
-  return path.startsWith('/') && path.endsWith('*');
 }
 
 function languageOf({ lang }: Candidate): string {

@@ -57,9 +57,8 @@ export interface AttemptEnd {
 }
 
 /**
- * Whether another attempt may begin; `isFirst` marks the first attempt of a message. The retry
- * schedule alone decides when a retry is due, so the pause after a failed probe delays only first
- * attempts.
+ * Whether another attempt may begin; `isFirst` marks the first attempt of a message. A Retry-After
+ * of the receiver delays all attempts, the pause after a failed probe only first ones.
  */
 export function hasRoom(
   { inFlight, width, pausedUntilMs, retryAfterUntilMs }: ConcurrencyWindow,

@@ -76,7 +76,7 @@ export function retryDelayMs({
   const planned = retryMs[Math.min(attempts, retryMs.length) - 1];
   if (attempts >= attemptsMax || planned === undefined) return undefined;
   const spread = Math.round(planned * (1 - jitter + 2 * jitter * random));
-  // The jitter only lengthens Retry-After, and spreads deliveries that got the same one.
+  // Jitter never shortens a Retry-After. It spreads deliveries that got the same one.
   const required = Math.ceil(
     Math.min((retryAfterMs ?? 0) * (1 + jitter * random), retryAfterMsMax),
   );

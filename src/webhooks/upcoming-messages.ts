@@ -13,7 +13,7 @@ export type Next =
       readonly kind: 'message';
       readonly message: HookMessage;
       readonly isFirst: boolean;
-      /** When a retry is due, which may be sent while first attempts pause; Infinity for none. */
+      /** The time of the next retry, which a pause of first attempts does not hold; or Infinity. */
       readonly otherMs: number;
     }
   /** A complete batch, which has to be stored before it is sent. */

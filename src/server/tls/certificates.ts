@@ -87,8 +87,8 @@ export class Certificates {
   }
 
   /**
-   * Returns the TLS context for a host: the certificate of that name, of the wildcard that covers
-   * it, or the default one; undefined without any of them.
+   * Returns the TLS context for a host: that of `[tls.<host>]`, else of the wildcard that covers
+   * the host, else of `[tls]`; undefined without any of them.
    */
   contextFor(host: string): SecureContext | undefined {
     return this.#certificateFor(host.toLowerCase())?.current?.context;

@@ -17,7 +17,7 @@ const protocols = ['h2', 'http/1.1', 'http/1.0'];
 /**
  * Returns the options that choose the protocol (ALPN, RFC 7301) and the certificate (SNI, RFC 6066
  * §3) of a handshake. With ACME, a client that offers `acme-tls/1` gets the answer to a challenge,
- * in TLS 1.3 only: TLS 1.3 chooses the protocol before the certificate.
+ * in TLS 1.3 only, where Node calls ALPNCallback before SNICallback.
  */
 export function handshakeOptions(sources: Sources): TlsOptions {
   const challenged = new WeakSet<TLSSocket>();

@@ -1,3 +1,4 @@
+import { isWildcardPath } from '../../model/path.ts';
 import { matchingOrigin, type StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, seqMax, storedJson } from '../encoding.ts';
@@ -54,8 +55,7 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
 }
 
 function covers(wildcard: string, path: string): boolean {
-  if (!wildcard.startsWith('/') || !wildcard.endsWith('*')) return false;
-  return path.startsWith(wildcard.slice(0, -1));
+  return isWildcardPath(wildcard) && path.startsWith(wildcard.slice(0, -1));
 }
 
 /** Ids of all records that ever existed, in order: one seek each. */

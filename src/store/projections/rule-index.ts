@@ -1,5 +1,6 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
+import { isWildcardPath } from '../../model/path.ts';
 import {
   matchingOrigin,
   type Candidate,
@@ -72,7 +73,10 @@ export function formerEntries(stored: StoredRule): readonly IndexEntry[] {
   return [place, { database, key, value: indexValue(rule.id, stored, traits) }];
 }
 
-/** The part of a indexEntryOf that does not depend on id and log; throws as that does. */
+/**
+ * The place of a rule in the index, which depends on neither its id nor its seq. Throws as
+ * indexEntryOf does.
+ */
 export function rulePlace(
   rule: Omit<Rule, 'id'>,
   origin: string = matchingOrigin(rule),
@@ -80,7 +84,7 @@ export function rulePlace(
   const { path, kind, lang, rve } = rule;
   const members = JSON.stringify([kind, lang ?? null, rve ?? null, designedMs(rule) ?? null]);
   const traits = members.slice(1, -1);
-  if (!path.startsWith('/') || !path.endsWith('*')) {
+  if (!isWildcardPath(path)) {
     return { database: 'exact', key: exactKey(origin, path), traits };
   }
   if (!path.isWellFormed()) {
@@ -91,7 +95,7 @@ export function rulePlace(
   return { database: 'wildcard', key, traits };
 }
 
-/** The value of a indexEntryOf. */
+/** The value of an index entry. */
 export function indexValue(
   id: string,
   { seq, insertedSeq }: Pick<StoredRule, 'seq' | 'insertedSeq'>,
@@ -126,7 +130,7 @@ export function historicalExactIds(
 
 /**
  * The rules of each wildcard of an origin that covers a path, longest first, within the limits of
- * withinLimits; each is read only when the caller iterates to it.
+ * withinLimits. It reads the rules of a wildcard when the caller iterates to it.
  */
 export function findWildcards(
   databases: CandidateDatabases,
@@ -209,9 +213,9 @@ interface CoveringPrefix {
 }
 
 /**
- * The wildcards of an origin that cover a path, longest first: each step seeks the greatest key up
- * to a bound, which is either a prefix of the path or bounds the length of the next one. It never
- * scans.
+ * The wildcards of an origin that cover a path, longest first, without a scan: each step seeks the
+ * greatest key up to a bound. If that key is a prefix of the path, its wildcard covers the path. If
+ * not, the bytes that both share are the next bound.
  */
 function* coveringPrefixes(
   database: Database<string, Uint8Array>,
@@ -227,7 +231,7 @@ function* coveringPrefixes(
     const { key, last } = greatest;
     const shared = sharedBytes(key, sought, boundBytes);
     const prefix = shared === key.length ? key.toString('utf8', originBytes) : undefined;
-    // A path with lone surrogates shares bytes with texts that it does not start with.
+    // UTF-8 encodes all lone surrogates alike, so equal bytes do not prove an equal prefix.
     if (prefix !== undefined && shared > originBytes && path.startsWith(prefix)) {
       yield { key, prefix, last };
     }
