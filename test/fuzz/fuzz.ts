@@ -11,7 +11,7 @@ import { postOperation } from '../harness.ts';
 import { serverFolder, startServed, type Served } from '../process.ts';
 import { input, message, operation } from './messages.ts';
 import { Random } from './random.ts';
-import { identity, requestBytes } from './requests.ts';
+import { identity, requestBytes, visitorNames } from './requests.ts';
 import { startHostileSource } from './source.ts';
 
 const count = Number(process.argv[2] ?? 100_000);
@@ -158,7 +158,7 @@ async function exchangeRaw({ port }: Served, random: Random, number: number): Pr
     socket.write(bytes.subarray(0, cut));
     if (cut < bytes.length) setImmediate(() => socket.write(bytes.subarray(cut)));
   });
-  for (const [name] of received.matchAll(/visitor-\d+-/g)) {
+  for (const name of visitorNames(received)) {
     if (name !== visitor.name)
       found(`${visitor.name} received what was written for ${name}`, received);
   }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Random } from './random.ts';
 import { fieldText, jsonText } from './texts.ts';
 
@@ -86,13 +87,25 @@ export interface Identity {
 
 /** A visitor whose name no other one has, with one credential. */
 export function identity(random: Random, number: number): Identity {
-  const name = `visitor-${number}-`;
+  const name = visitorName(number);
   const field = random.pick([
     `Cookie: session=${name}`,
     `Authorization: Basic ${name}`,
     `X-User: ${name}`,
   ]);
   return { name, fields: [field] };
+}
+
+/** The names of visitors in a text, without those that a mutation has changed. */
+export function visitorNames(text: string): readonly string[] {
+  return [...text.matchAll(/visitor-(\d+)-[0-9a-f]{8}-/g)]
+    .filter(([name, number]) => name === visitorName(Number(number)))
+    .map(([name]) => name);
+}
+
+/** The name of a visitor. Its digest shows whether a name is still as it was made. */
+function visitorName(number: number): string {
+  return `visitor-${number}-${hash('sha256', String(number)).slice(0, 8)}-`;
 }
 
 /** A request as bytes: most can be read, and carry something long or odd somewhere. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Random } from './random.ts';
+import { visitorNames } from './requests.ts';
 import { fieldText } from './texts.ts';
 
 const fields = [
@@ -96,7 +97,7 @@ function answer(random: Random, socket: Socket, asked: string): void {
   const said = lines.join('\r\n');
   // One line more may have been drawn that allows it.
   const isPersonal = !shareable.test(said);
-  const names = [...asked.matchAll(/visitor-\d+-/g)].map(([name]) => name);
+  const names = visitorNames(asked);
   const content = `<p>${isPersonal ? names.join(' ') : ''}</p>${'x'.repeat(random.below(3_000))}`;
   const status = random.pick([
     '200 OK',

@@ -58,7 +58,9 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
         ...filters
       } = v as ListInput & JsonObject;
       const { store } = parts;
-      const seq = asOf === undefined ? undefined : seqOfMoment(store, 'as_of', asOf);
+      // A list that takes no as_of may still get one that is null.
+      const isOfPast = family.afterAt !== undefined && asOf !== undefined;
+      const seq = isOfPast ? seqOfMoment(store, 'as_of', asOf) : undefined;
       const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
       const parsed = list.parse?.(filters) ?? filters;
       const hasText = text === undefined ? () => true : textSearch(text);

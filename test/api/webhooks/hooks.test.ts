@@ -111,6 +111,16 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.ok(!site.logged().includes('whsec_'));
     });
 
+    test('a list of hooks takes an as_of of null, and refuses any other', async (t) => {
+      const call = await open(await startSite(t));
+      assert.deepEqual((await call(`${hook}.list`, { as_of: null })).data, {
+        rows: [],
+        next: null,
+      });
+      const refused = await call(`${hook}.list`, { as_of: '1' });
+      assert.deepEqual([refused.error?.code, refused.error?.field], ['invalid', 'as_of']);
+    });
+
     test('the same request is one hook, and the answer to a repeat has no secret', async (t) => {
       const call = await open(await startSite(t));
       const first = await call(`${hook}.insert`, shop);
