@@ -34,6 +34,8 @@ export class RequestScanner {
    * them. The next few bytes decide the refusal.
    */
   isMethodUnknown = false;
+  /** Whether the bytes that were read last end a head. */
+  endsHead = false;
   /** The reader of the next bytes. */
   #next: (chunk: Buffer, from: number) => number = this.#readStart;
   #emptyLines = 0;
@@ -61,6 +63,7 @@ export class RequestScanner {
   read(chunk: Buffer, from: number): number {
     let at = from;
     this.#isBoundary = false;
+    this.endsHead = false;
     while (at < chunk.length && !this.#pauses()) at = this.#next(chunk, at);
     return at;
   }
@@ -200,6 +203,7 @@ export class RequestScanner {
       return from;
     }
     this.#isBoundary = true;
+    this.endsHead = true;
     this.#contentLeft = body.length;
     if (body.isChunked) this.#next = this.#readChunkLine;
     else this.#next = body.length > 0 ? this.#readContent : this.#readStart;

@@ -5,7 +5,7 @@ import type { Failure } from '../../model/failure.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
 import { pipelinedRequestsMax } from './limits.ts';
 import { isNodeResponse } from './node-http.ts';
-import { tooLate } from './refusal.ts';
+import { malformedRequest, tooLate } from './refusal.ts';
 
 /** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
 type Reader = 'http' | 'other' | 'nobody';
@@ -45,8 +45,8 @@ export class Connection {
   current: ResponseMessage | undefined;
   reader: Reader = 'http';
   readonly #parts: ConnectionParts;
-  /** Whether Node's server has read a request: until then it limits the time for one. */
-  #hasParsed = false;
+  /** Requests that Node's server has read: before the first, it limits the time for one. */
+  #parsedRequests = 0;
   /** Resolvers of requests that wait for the response to the request before them. */
   readonly #waiting = new Set<(isOpen: boolean) => void>();
   #scanner: RequestScanner | undefined;
@@ -100,10 +100,11 @@ export class Connection {
   /** Whether a request that arrives now can be answered at once, and others after it. */
   get isFree(): boolean {
     if (this.reader !== 'http' || !this.#isBetweenMessages) return false;
-    if (this.isParsed && !this.#hasParsed) return false;
+    if (this.isParsed && this.#parsedRequests === 0) return false;
     if (this.newest !== undefined) {
-      const { shouldKeepAlive, writableFinished } = this.newest.response;
-      if (!shouldKeepAlive || !writableFinished) return false;
+      const { request, response } = this.newest;
+      const { shouldKeepAlive, writableFinished } = response;
+      if (!request.complete || !shouldKeepAlive || !writableFinished) return false;
     }
     return this.socket.writable && this.socket.writableLength === 0;
   }
@@ -155,7 +156,7 @@ export class Connection {
   ): boolean | Promise<boolean> | 'too_many' {
     if (this.socket.destroyed) return false;
     if (isNodeResponse(response)) {
-      this.#hasParsed = true;
+      this.#parsedRequests += 1;
       if (this.#parsedAgain !== undefined) {
         this.current = response;
         this.#parsedAgain(response);
@@ -231,8 +232,10 @@ export class Connection {
       const end = scanner.read(chunk, at);
       if (scanner.isMethodUnknown) this.#limitHeadTime(scanner);
       else if (end > at) {
+        const before = this.#parsedRequests;
         const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
         for (const parse of this.#parsers) parse.call(socket, part);
+        if (scanner.endsHead && this.#parsedRequests === before) this.#refuseUnparsed();
       }
       at = end;
       if (scanner.refusal !== undefined && this.#readsHttp()) {
@@ -241,6 +244,19 @@ export class Connection {
     }
     if (this.reader === 'other') socket.off('data', this.#read);
     if (at < chunk.length && this.reader !== 'nobody') socket.unshift(chunk.subarray(at));
+  }
+
+  /**
+   * Refuses a whole head of which Node's parser has made no request. The parser does not report an
+   * error in the message after one whose Upgrade it ignores; the request would get no response, and
+   * the client would take that of the next one for it.
+   */
+  #refuseUnparsed(): void {
+    // Behind the last request, all bytes are ignored (RFC 9112 §9.6).
+    const isLast = this.newest?.response.shouldKeepAlive === false;
+    if (this.#readsHttp() && !isLast && !this.socket.destroyed) {
+      this.#parts.refused(this.socket, malformedRequest());
+    }
   }
 
   #readsHttp(): boolean {

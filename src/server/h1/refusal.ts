@@ -16,6 +16,11 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return tooLate(hasHead ? 'request_time' : 'header_time');
   }
+  return malformedRequest();
+}
+
+/** The failure for a request that Node's parser does not accept. */
+export function malformedRequest(): Failure {
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
 

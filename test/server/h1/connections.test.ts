@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
+import { AnswerReader } from '../answers.ts';
 
 const file = { files: { 'site/big.bin': Buffer.alloc(4 << 20, 'x'), 'site/dir/index.html': 'x' } };
 const ini = '[disk.site]\nroot = site\n';
@@ -66,6 +67,23 @@ suite('a connection', () => {
     await gone(socket);
     assert.equal((await fetch(`${site.url}/dir/`)).status, 200);
   });
+
+  for (const hasFastPath of [true, false]) {
+    const parser = hasFastPath ? 'with the fast path' : "with Node's parser alone";
+    test(`refuses a malformed head after an Upgrade that is ignored, ${parser}`, async (t) => {
+      const site = await startSite(t, { hasFastPath });
+      const socket = await openSocket(t, site);
+      const answers = new AnswerReader(socket);
+      const upgrade = 'Connection: upgrade\r\nUpgrade: h2c\r\n';
+      socket.write(`OPTIONS /a HTTP/1.1\r\n${head}${upgrade}\r\n`);
+      assert.match((await answers.next()).statusLine, / 204 /);
+      // Each request is in a chunk of its own, or the fast path would not see it.
+      socket.write(`GET /b HTTP/1.1\r\n${head}X: \0\r\n\r\n`);
+      assert.match((await answers.next()).statusLine, / 400 /);
+      socket.write(`GET /svc1/health HTTP/1.1\r\n${head}\r\n`);
+      assert.equal(await answers.rest(), '');
+    });
+  }
 
   for (const [title, start, rest] of [
     ['breaks off', 'Content-Length: 100\r\n\r\nabc', undefined],
