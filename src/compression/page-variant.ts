@@ -81,7 +81,7 @@ export function pageByTag(
   const at = ifNoneMatch.indexOf(prefix);
   if (at === -1) return undefined;
   const known = ifNoneMatch.slice(at, at + prefix.length + tagHashCharacters + 1);
-  // The result must become a 304: its bytes are not those of the tag.
+  // The caller sends this page only as a 304, because its bytes do not belong to the tag.
   if (!known.endsWith('"') || !etagListed(ifNoneMatch, known, 'weak')) return undefined;
   return { ...page, representation: { ...representation, etag: known } };
 }

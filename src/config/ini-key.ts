@@ -23,7 +23,7 @@ interface KeyOptions<Item, Field extends string> {
    * Whether it names a file or folder; the folder of the ini file is the base of relative paths.
    */
   readonly isPath?: true;
-  /** The text of a value in the ini file; by default, that of a text, number or yes and no. */
+  /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
   write?(value: Item): string;
 }
 

@@ -13,7 +13,7 @@ import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment, Variables } from './variables.ts';
 
-/** A section with typed values; a key that is absent or invalid has its default. */
+/** A section with typed values. An absent key has its default, and so has an invalid one. */
 export interface ParsedSection<K extends SectionKind> {
   readonly name: string;
   /** Line of the header; 0 if the ini text does not have the section. */

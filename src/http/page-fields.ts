@@ -2,7 +2,8 @@ import type { FieldList } from './reply.ts';
 
 /**
  * The header fields of every answer that Waymark makes itself (stored and generic pages, files,
- * breadcrumbs, operations and failures), and of their 304s. A field for all pages is one line here.
+ * breadcrumbs, operations and failures); a 304 has them, too. A field for all pages is one line
+ * here. Only Strict-Transport-Security is elsewhere (`withHsts`), because it depends on TLS.
  */
 export const pageFields: FieldList = [
   // Browsers follow Content-Type and do not sniff the content (Fetch §2.2.6).

@@ -17,7 +17,7 @@ import type { PageRequest, SourceExplanation } from './source.ts';
 /** The parts of a request that rules are matched with. */
 type RuleLookup = Pick<PageRequest, 'origin' | 'path' | 'fields'>;
 
-/** A source consists of the rules of the kind content.fetch, or of all others. */
+/** `content.fetch` has the rules of that kind, `stored` all other rules. */
 type RuleSource = 'stored' | 'content.fetch';
 
 /** The rules of a source that match an origin and path, by precedence: the first one wins. */

@@ -66,8 +66,8 @@ export interface Reads {
    */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
   /**
-   * Why a page rule more cannot stand at a place, as a Failure `too_large`; undefined where it can.
-   * `planned` is how many others are about to be put there.
+   * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
+   * `planned` counts the rules that are about to be put there.
    */
   roomFailure(place: Pick<RulePlace, 'database' | 'key'>, planned: number): Failure | undefined;
   /**

@@ -63,7 +63,7 @@ export const secretBytes = 32;
 /** The sizes that Standard Webhooks allows for a secret. */
 export const secretBytesMin = 24;
 export const secretBytesMax = 64;
-/** The longest Retry-After of a receiver that is obeyed for one message: a day. */
+/** The longest Retry-After that delays one message: a day. */
 export const retryAfterMsMax = 86_400_000;
 /** The longest time that a Retry-After pauses a whole hook. */
 export const hookRetryAfterMsMax = 3_600_000;
@@ -71,7 +71,7 @@ export const hookRetryAfterMsMax = 3_600_000;
 export const windowSizeFirst = 4;
 /** Refusals without a success between them after which a receiver counts as failing. */
 export const refusalsInARow = 8;
-/** How long a hook pauses after a failed probe at first, and, doubled each time, at most. */
+/** The pause after the first failed probe. Each further failure doubles it, up to the maximum. */
 export const probePauseMs = 1_000;
 export const probePauseMsMax = 60_000;
 /** Hooks whose queues have a label of their own in the metrics. */

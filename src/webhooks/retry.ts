@@ -44,7 +44,7 @@ export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged):
   };
 }
 
-/** The largest deviation of a wait from the configured one, as a fraction. */
+/** Jitter changes a scheduled wait by at most this fraction. */
 const jitter = 0.2;
 
 /** A delivery whose latest attempt failed. */
@@ -64,7 +64,7 @@ export interface FailedDelivery {
 /**
  * How long a failed delivery waits before its next attempt, in milliseconds
  * (docs/design/webhooks.md#deliveries): the scheduled time, 20 % more or less, and at least the
- * Retry-After of the receiver. Undefined after the last attempt.
+ * Retry-After of the receiver. Undefined after the last attempt, or without a schedule.
  */
 export function retryDelayMs({
   attempts,

@@ -56,8 +56,8 @@ function derivedVks({ requestHash, formerHash }: RequestHashes): readonly string
 }
 
 /**
- * The name under which the store remembers a vk: each key has vks of its own, and all keys share a
- * derived one (docs/design/history.md#idempotency-and-concurrency).
+ * The name under which the store remembers a vk: each API key has vks of its own, and all API keys
+ * share a derived one (docs/design/history.md#idempotency-and-concurrency).
  */
 export function claimName(request: KeyedRequest): string {
   const { by, vk } = request;
@@ -112,7 +112,7 @@ export interface RequestIdentity {
   readonly derivedVk: string;
   /** The claim to store with the change. */
   readonly claim: (vk: string) => VkClaim;
-  /** The claim of an earlier, equal request. Throws `conflict` if that was another request. */
+  /** The claim if the same request came before. Throws `conflict` if another one used the vk. */
   readonly earlier: (reads: Pick<Reads, 'vkClaim'>, vk: string) => StoredVkClaim | undefined;
 }
 

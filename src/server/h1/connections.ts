@@ -116,9 +116,9 @@ export class Connections {
   }
 
   /**
-   * Returns whether a request is to be answered now, since all before it on its connection are
-   * answered; a promise of it while they are not. False if it gets no answer. A client that sends
-   * too many requests ahead loses its connection.
+   * Returns true if a request can be answered now, a promise while requests before it on its
+   * connection are open, and false if it gets no answer. A client that sends too many requests
+   * ahead loses its connection.
    */
   turn(request: RequestMessage, response: ResponseMessage): boolean | Promise<boolean> {
     const connection = this.#open.get(request.socket);

@@ -24,9 +24,9 @@ interface Dependencies {
 }
 
 /**
- * The certificates of the ini file and of ACME, chosen by server name (SNI, RFC 6066 §3). They
- * follow their files: the next handshake uses a new pair; an invalid pair leaves the old one in
- * use.
+ * The certificates of the ini file and of ACME, chosen by server name (SNI, RFC 6066 §3). The
+ * server reads changed files again: the next handshake uses the new pair if it is valid, otherwise
+ * the old one.
  */
 export class Certificates {
   readonly #dependencies: Dependencies;
@@ -78,7 +78,7 @@ export class Certificates {
   }
 
   /**
-   * Sets the default certificate of a server, for clients without SNI, now and after each change.
+   * Sets the certificate that clients without SNI get. `#reload` sets it again after each change.
    */
   serve(server: Server): void {
     this.#servers.add(server);

@@ -22,7 +22,7 @@ const protocols = ['h2', 'http/1.1', 'http/1.0'];
 export function handshakeOptions(sources: Sources): TlsOptions {
   const challenged = new WeakSet<TLSSocket>();
   return {
-    // Without a default certificate, Node would use its own defaults for these options.
+    // `Certificates.serve` sets these with the default certificate; without one they are set here.
     ...protocolOptions,
     ALPNCallback(this: TLSSocket, { protocols: offered }) {
       if (sources.acme === undefined || !offered.includes(challengeProtocol)) {

@@ -55,7 +55,7 @@ export function putBatch(
   putFrozen(databases, { queue, batch, attempts: 0, ...made });
 }
 
-/** The key at which the next attempt is stored. */
+/** Stores a batch as a message that is due. */
 function putFrozen(
   { attempt, due }: Databases,
   {

@@ -16,7 +16,7 @@ interface CommitParts {
   readonly newId: () => string;
 }
 
-/** Creates Store.commit: it appends the drafts of a decision to the log. */
+/** Creates `Store.commit`, which queues a decision; the write queue runs it in a transaction. */
 export function createCommit(parts: CommitParts): Store['commit'] {
   const { databases, reads, queue, now, newId } = parts;
   return async (by, decide) => {

@@ -33,7 +33,7 @@ export function unpackClaim(vk: string, value: string): SeqClaim {
   return { vk, seq: Number(value.slice(0, space)), requestHash: value.slice(space + 1) };
 }
 
-/** The hash in a vk made of the fields of an insert, which is that of the request itself. */
+/** Returns the request hash that a vk derived from the fields of an insert contains. */
 function derivedHash(vk: string): string | undefined {
   if (!vk.startsWith(derivedPrefix)) return undefined;
   const hex = vk.slice(derivedPrefix.length);

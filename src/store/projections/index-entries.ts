@@ -13,9 +13,9 @@ export interface IndexEntry {
 }
 
 /**
- * Marks a key that has several candidates. Nearly all keys have one candidate, and with the mark a
- * single seek finds it and knows that it is the only one: the seek reads the first value of an
- * exact key and the last value of a wildcard, where the mark sorts. Candidates begin with `[`.
+ * Marks a key that has several candidates; most keys have one. The mark sorts first in `exact` and
+ * last in `wildcard`, where a seek reads, so one seek shows whether there are several. Candidates
+ * begin with `[`.
  */
 const severalMarks: Readonly<Record<PlaceDatabase, string>> = { exact: '!', wildcard: '~' };
 

@@ -50,9 +50,9 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
 
 /**
  * The place in the index under which matching finds a rule (docs/design/page-rules.md#matching): as
- * a wildcard when its path starts with `/` and ends in `*`, for every kind but a breadcrumb, whose
- * key is always exact. Throws `too_large` for a place that is longer than an LMDB key, and
- * `invalid` for a wildcard that is not Unicode text.
+ * a wildcard when its path starts with `/` and ends in `*`, whatever its kind. Throws `too_large`
+ * for a place that is longer than an LMDB key, and `invalid` for a wildcard that is not Unicode
+ * text.
  */
 export function indexEntryOf(stored: StoredRule): IndexEntry {
   const { database, key, traits } = rulePlace(stored.rule);
