@@ -80,7 +80,7 @@ async function run(): Promise<void> {
 }
 
 function chooseScenarios(only: string): readonly Scenario[] {
-  const chosen = scenarios.filter(({ id }) => id.includes(only));
+  const chosen = scenarios.filter(({ id }) => only.split(',').some((part) => id.includes(part)));
   if (chosen.length > 0) return chosen;
   throw new Error(`--only: no scenario of ${scenarios.map(({ id }) => id).join(', ')}`);
 }
