@@ -13,8 +13,8 @@ export interface Refused {
 export type Parsed<T> = { readonly value: T } | Refused;
 
 /**
- * Parses the text of a value, which is well-formed, is not empty and has no control character
- * except tabs.
+ * Parses the text of a value, which is well-formed and has no control character except tabs. Only
+ * the parser of a whole key may get an empty text.
  */
 export type ValueParser<T> = (text: string) => Parsed<T>;
 

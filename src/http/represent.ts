@@ -52,8 +52,9 @@ const notModifiedNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Selects the answer to a request for a representation: whole, partial, not modified, or a failed
- * precondition, in the order of RFC 9110 §13.2.2. Preconditions and ranges apply only to a
+ * Selects the answer to a request for a representation: whole (200), partial (206), not modified
+ * (304), a failed precondition (412), or ranges outside the content (416), in the order of RFC 9110
+ * §13.2.2. Preconditions and ranges apply only to a
  * representation with status 200 (§13.2.1) and to GET and HEAD, ranges only to GET (§14.2). The
  * fields are complete except for Date and connection fields; Content-Length is present unless the
  * status is 204 or 304 (§8.6). A HEAD gets the fields of its GET without Range, and no parts

@@ -27,7 +27,7 @@ export function createStoredPages(compressor: PageCompressor): StoredPages {
       const pages = variesByLanguage ? pagesByLanguage : sharedPages;
       let page = pages.get(stored);
       if (page === undefined) {
-        page = compressor.prepare(preparePage(stored, variesByLanguage), `rule:${stored.rule.id}`);
+        page = compressor.prepare(pageOf(stored, variesByLanguage), `rule:${stored.rule.id}`);
         pages.set(stored, page);
       }
       return { ...compressor.respond(page, request), isReusable: true };
@@ -40,7 +40,7 @@ export function pageStatus({ httpresponse }: Pick<Rule, 'httpresponse'>): number
   return httpresponse ?? 200;
 }
 
-function preparePage({ rule }: StoredRule, variesByLanguage: boolean): Page {
+function pageOf({ rule }: StoredRule, variesByLanguage: boolean): Page {
   const bytes = unpooled(contentBytes(rule.content));
   const fields: FieldList = [
     ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),

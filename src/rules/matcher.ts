@@ -74,7 +74,7 @@ const criteria: readonly Criterion[] = [
 ];
 
 /** The origin and path that a rule is looked up by. */
-interface RulePlace {
+interface RuleAddress {
   readonly origin: string;
   readonly path: string;
 }
@@ -82,7 +82,7 @@ interface RulePlace {
 /** The rules that match an origin and path (docs/design/page-rules.md#matching), unordered. */
 export function candidatesFor(
   reads: CandidateReads,
-  { origin, path }: RulePlace,
+  { origin, path }: RuleAddress,
 ): readonly Candidate[] {
   return [origin, '*'].flatMap((owner) => [
     ...reads.exactRules(owner, path),
@@ -97,7 +97,7 @@ export function candidatesFor(
  */
 export function possibleWinners(
   reads: CandidateReads,
-  { origin, path }: RulePlace,
+  { origin, path }: RuleAddress,
   counts: (rule: Candidate) => boolean,
 ): readonly Candidate[] {
   let found: readonly Candidate[] = [];

@@ -34,8 +34,9 @@ export interface RuleCache extends RuleReader {
 const ruleBytes = 2_048;
 
 /**
- * Creates a cache of rules. The rule in memory is current if it has the seq of its candidate,
- * which is always read from the store; so the edits of other processes count too.
+ * Creates a cache of rules. A rule in memory is current if it has the seq of its candidate.
+ * Candidates come from the store, or from a look-up since the newest change of any process; so the
+ * edits of other processes count too.
  */
 export function createRuleCache(reads: RuleStore): RuleCache {
   const remembered = new LRUCache<string, StoredRule>({

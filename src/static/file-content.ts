@@ -58,7 +58,8 @@ export function fitsInMemory({ size }: BigIntStats): boolean {
 
 /**
  * Reads a small file below the root, so that bytes and validators belong together; undefined if it
- * is gone, large, or changes faster than it can be read. Fails as undefinedIfMissing does.
+ * is gone, large, or changes faster than it can be read. Throws `forbidden` if the server may not
+ * read it, and `unavailable` if too many files are open.
  */
 export async function readFileContent(
   mount: DiskMount,

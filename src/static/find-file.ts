@@ -43,7 +43,8 @@ type Root = Pick<DiskMount, 'root' | 'symlinks'>;
 
 /**
  * Finds a file or folder below a root; undefined if nothing is there, or if the mount does not
- * follow the symlink that leads there. Fails as undefinedIfMissing does.
+ * follow the symlink that leads there. Throws `forbidden` if the server may not read it, and
+ * `unavailable` if too many files are open.
  */
 export function locate({ root, symlinks }: Root, relativePath: string): LocatedFile | undefined {
   const requested = join(root, relativePath);
@@ -66,8 +67,9 @@ export function locateFile(root: Root, relativePath: string): LocatedFile | unde
 }
 
 /**
- * Opens a located regular file; undefined if another file has replaced it. The checks look at the
- * open file itself, so a symlink that replaces the file between locate and open gains nothing.
+ * Opens a located regular file; undefined if another file has replaced it. It checks the open file
+ * (outside Linux, its path once more), so a symlink that replaces the file after `locate` gains
+ * nothing.
  * O_NONBLOCK keeps a FIFO from blocking the process.
  */
 export function openLocated({ path, stats: seen, boundary }: LocatedFile): OpenFile | undefined {

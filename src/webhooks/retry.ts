@@ -22,7 +22,7 @@ interface Judged {
   readonly clockMs: number;
 }
 
-/** Makes the record of an attempt: its outcome, and the time of the next one. */
+/** Makes the record of an attempt: its outcome, and when the next attempt is due. */
 export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
   const { status, answer, ms, problem, retryAfterMs } = judged.result;
   const { outcome } = judged.verdict;
@@ -64,7 +64,8 @@ export interface FailedDelivery {
 /**
  * How long a failed delivery waits before its next attempt, in milliseconds
  * (docs/design/webhooks.md#deliveries): the scheduled time, 20 % more or less, and at least the
- * Retry-After of the receiver. Undefined after the last attempt, or without a schedule.
+ * Retry-After of the receiver. `hasRoom` (concurrency-window.ts) may delay it further.
+ * Undefined if no attempt follows: `retry_limit` is reached, or `[webhook] retry` is empty.
  */
 export function retryDelayMs({
   attempts,

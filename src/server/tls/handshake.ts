@@ -22,7 +22,7 @@ const protocols = ['h2', 'http/1.1', 'http/1.0'];
 export function handshakeOptions(sources: Sources): TlsOptions {
   const challenged = new WeakSet<TLSSocket>();
   return {
-    // `Certificates.serve` sets these with the default certificate; without one they are set here.
+    // `Certificates.serve` sets these again with the default certificate, if there is one.
     ...protocolOptions,
     ALPNCallback(this: TLSSocket, { protocols: offered }) {
       if (sources.acme === undefined || !offered.includes(challengeProtocol)) {

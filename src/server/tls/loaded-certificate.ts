@@ -60,17 +60,17 @@ export async function loadCertificate(
   isFromAcme: boolean,
 ): Promise<LoadedCertificate> {
   const section = tlsSection(files.host);
-  const now = await readCertificate(files);
-  if (!('refused' in now)) return { files, section, isFromAcme, current: now, problem: null };
+  const loaded = await readCertificate(files);
+  if (!('refused' in loaded)) return { files, section, isFromAcme, current: loaded, problem: null };
   if (isFromAcme) return { files, section, isFromAcme, current: undefined, problem: null };
-  const { refused } = now;
-  const before = files.inUse && toActivePair(parseKeyPair(files.inUse.cert, files.inUse.key));
-  if (before !== undefined && !('refused' in before)) {
-    return { files, section, isFromAcme, current: before, problem: `\`${now.key}\` ${refused}` };
+  const { refused } = loaded;
+  const inUse = files.inUse && toActivePair(parseKeyPair(files.inUse.cert, files.inUse.key));
+  if (inUse !== undefined && !('refused' in inUse)) {
+    return { files, section, isFromAcme, current: inUse, problem: `\`${loaded.key}\` ${refused}` };
   }
   throw new Failure(
     'invalid',
-    `The certificate of ${section}: ${refusedFile(files, now)} ${refused}.`,
+    `The certificate of ${section}: ${refusedFile(files, loaded)} ${refused}.`,
   );
 }
 

@@ -21,7 +21,7 @@ import {
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 
-/** id, seq, insertedSeq, kind, lang, rve, designedAtMs: the fields that its key does not hold. */
+/** A candidate without its key: id, seq, insertedSeq, kind, lang, rve, designedAtMs. */
 type Packed = readonly [
   string,
   number,
@@ -214,8 +214,9 @@ interface CoveringPrefix {
 
 /**
  * The wildcards of an origin that cover a path, longest first, without a scan: each step seeks the
- * greatest key up to a bound. If that key is a prefix of the path, its wildcard covers the path. If
- * not, the bytes that both share are the next bound.
+ * greatest key up to a bound. A key that is a prefix of the path belongs to a wildcard that covers
+ * it; the next bound is one byte shorter. After another key, the next bound is the beginning that
+ * it shares with the path.
  */
 function* coveringPrefixes(
   database: Database<string, Uint8Array>,
