@@ -119,9 +119,15 @@ async function serveAlone(context: ServeContext): Promise<number> {
   const { config, logs } = context;
   const signals = handleSignals(context);
   const waymark = await startWaymark(config, logs);
-  await announceStart(waymark, context);
   const ended = new AbortController();
-  const reloading = reloadOnChange(configChanges(context, ended.signal), waymark, logs);
+  const watch = Promise.withResolvers<undefined>();
+  const changes = configChanges(context, ended.signal, () => {
+    watch.resolve(undefined);
+  });
+  const reloading = reloadOnChange(changes, waymark, logs);
+  // The watch needs file descriptors, which visitors may take as soon as they know of the server.
+  await Promise.race([watch.promise, reloading]);
+  await announceStart(waymark, context);
   await signals.first;
   logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
   ended.abort();
@@ -254,10 +260,12 @@ type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
 function configChanges(
   { file, config, terminal }: ServeContext,
   signal: AbortSignal,
+  watching?: () => void,
 ): ConfigResults {
   if (isFolder(file)) return [];
   const read = () => terminal.readConfig(file, { isReload: true });
-  return watchConfig({ file, current: { ok: true, config }, read, now, signal });
+  const current: ConfigResult = { ok: true, config };
+  return watchConfig({ file, current, read, now, signal, ...(watching && { watching }) });
 }
 
 /** Reloads the server with each result. */

@@ -9,7 +9,7 @@ import { pathsToWatch, FileWatcher } from './file-watcher.ts';
  * twice at the same time. Ends when the signal aborts. Throws if the system cannot watch files.
  *
  * `current` is the result that the caller already has: if the files have changed since, the first
- * result that is yielded is the new one.
+ * result that is yielded is the new one. `watching` is called once the watch is set up.
  */
 export async function* watchConfig({
   file,
@@ -17,16 +17,19 @@ export async function* watchConfig({
   read,
   now,
   signal,
+  watching,
 }: {
   readonly file: string;
   readonly current: ConfigResult;
   readonly read: () => Promise<ConfigResult>;
   readonly now: () => number;
   readonly signal: AbortSignal;
+  readonly watching?: () => void;
 }): AsyncGenerator<ConfigResult, void, undefined> {
   let schemas = schemaFiles(current) ?? [];
   let latest = current;
   for await (const why of fileChanges(() => [file, ...schemas], signal)) {
+    if (why === 'first') watching?.();
     const result = await readWhenStable({ files: [file, ...schemas], read, now, signal });
     // An invalid file names no schemas: those of the last valid file stay watched.
     schemas = schemaFiles(result) ?? schemas;
