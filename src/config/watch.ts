@@ -28,13 +28,18 @@ export async function* watchConfig({
 }): AsyncGenerator<ConfigResult, void, undefined> {
   let schemas = schemaFiles(current) ?? [];
   let latest = current;
+  // A change during the first read of the files is in its result already.
+  let mayRepeat = false;
   for await (const why of fileChanges(() => [file, ...schemas], signal)) {
     if (why === 'first') watching?.();
     const result = await readWhenStable({ files: [file, ...schemas], read, now, signal });
     // An invalid file names no schemas: those of the last valid file stay watched.
     schemas = schemaFiles(result) ?? schemas;
     if (signal.aborted) return;
-    if (why === 'changed' || !isDeepStrictEqual(result, latest)) {
+    const isNew = !isDeepStrictEqual(result, latest);
+    const isRepeat = mayRepeat && !isNew && result.ok;
+    mayRepeat = why !== 'changed' && isNew;
+    if (isNew || (why === 'changed' && !isRepeat)) {
       latest = result;
       yield result;
     }
