@@ -102,7 +102,7 @@ export function guardedConnector({
  * separate streams.
  */
 function tcpConnection(to: TcpNetConnectOpts): Socket {
-  // The end of TCP must not discard data that TLS has decrypted and nobody has read yet.
+  // The end of TCP must not discard data that TLS has decrypted and the client has not read yet.
   const tcp = new Socket({ allowHalfOpen: true });
   tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
   // TLS must be set up first.
