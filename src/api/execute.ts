@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { nearestName } from '../config/nearest.ts';
+import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope, type Caller } from '../model/key.ts';

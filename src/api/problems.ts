@@ -1,4 +1,4 @@
-import { nearestName } from '../config/nearest.ts';
+import { nearestName } from '../model/nearest.ts';
 import type { JsonObject } from '../model/json.ts';
 import { Failure, problemReasons, type Problem, type ProblemReason } from '../model/failure.ts';
 import type { Call } from './operation.ts';

@@ -6,7 +6,7 @@ import {
   type ParsedHeaders,
 } from './entry.ts';
 import { defaultValue, type IniKey, type Keys, type ValuesOf } from './ini-key.ts';
-import { nearestName } from './nearest.ts';
+import { nearestName } from '../model/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';

@@ -1,6 +1,6 @@
 import { isScope, scopes, type Scope } from '../model/key.ts';
 import { durationMs, sizeBytes } from '../model/units.ts';
-import { nearestName } from './nearest.ts';
+import { nearestName } from '../model/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 
 /** Why a value is invalid, as the end of a sentence; `part` is the invalid item of a list. */

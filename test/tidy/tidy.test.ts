@@ -12,6 +12,7 @@ const byPath = new Map(sources.map((source) => [source.path, source]));
 /** Layers of src/, from the ground: a file imports its own folder and lower layers only. */
 const layers: readonly (readonly string[])[] = [
   ['model'],
+  ['tables'],
   ['config', 'http', 'observability'],
   ['store', 'outbound', 'rules', 'compression'],
   ['webhooks', 'acme', 'visitors', 'static', 'proxy'],

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formSchema from '../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../public/engines/template.schema.json' with { type: 'json' };
-import { nearestName } from '../../config/nearest.ts';
+import { nearestName } from '../../model/nearest.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
 import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';

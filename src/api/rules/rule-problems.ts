@@ -1,4 +1,4 @@
-import { nearestName } from '../../config/nearest.ts';
+import { nearestName } from '../../model/nearest.ts';
 import type { Cidr } from '../../model/cidr.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { servicePath } from '../../model/path.ts';

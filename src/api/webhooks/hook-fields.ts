@@ -1,4 +1,4 @@
-import { nearestName } from '../../config/nearest.ts';
+import { nearestName } from '../../model/nearest.ts';
 import { isEventType } from '../../model/event.ts';
 import { hookHeaderMistake } from '../../model/hook.ts';
 import { anyEvent, hookMethods } from '../../model/hook.ts';

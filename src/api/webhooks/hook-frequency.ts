@@ -1,4 +1,4 @@
-import { nearestName } from '../../config/nearest.ts';
+import { nearestName } from '../../model/nearest.ts';
 import type { HookBatch } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { hookBatchBytesMax } from '../../webhooks/limits.ts';
