@@ -31,6 +31,7 @@ export const defineKey: DefineCommand = (command, terminal) => {
       .requiredOption('--name <name>', 'what the key is for')
       .requiredOption('--scope <scopes>', `one or more of ${scopes.join(', ')}`, collectScopes)
       .option('--rate <n>', 'the most operations a second that it may call', requireRate)
+      .option('--node <name>', 'for the scope follow: the node that may use the key')
       .option('--new-data', 'create the data folder if it does not exist', false),
   ).action(async (options: AddOptions & { newData: boolean }) => {
     const config = await requireConfig(options.config, terminal);
@@ -73,11 +74,12 @@ interface AddOptions extends KeyOptions {
   readonly name: string;
   readonly scope: readonly Scope[];
   readonly rate?: number;
+  readonly node?: string;
 }
 
 async function add(
   store: Store,
-  { name, scope, rate, json }: AddOptions,
+  { name, scope, rate, node, json }: AddOptions,
   { out, err }: Terminal,
 ): Promise<void> {
   const parts = { store, newId, randomBytes, now };
@@ -85,6 +87,7 @@ async function add(
     name: requireName(name),
     scopes: scope,
     ...(rate !== undefined && { rate }),
+    ...(node !== undefined && { node }),
     by: author,
   });
   if (json) {

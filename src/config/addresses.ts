@@ -122,6 +122,12 @@ export const httpsUrl: ValueParser<string> = (value) =>
     ? { value }
     : { refused: 'write an https URL' };
 
+/** The http(s) URL of a server, with the path before its `/svc1`; without a final slash. */
+export const serverUrl: ValueParser<string> = (value) =>
+  /^https?:\/\/[^\s@?#]+$/i.test(value) && URL.canParse(value)
+    ? { value: value.replace(/\/$/, '') }
+    : { refused: 'write the URL of a server, such as `https://www.example.com`' };
+
 /** An email address. The check is coarse: only delivery can tell. */
 export const mailAddress: ValueParser<string> = (value) =>
   /^[^\s@:,;<>"()]+@[^\s@:,;<>"()]+$/.test(value)

@@ -28,6 +28,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...headersWithoutMount(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
+    ...incompleteNode(ini),
   ];
 }
 
@@ -146,6 +147,23 @@ function tokensWithoutKeys({ auth }: ParsedIni): readonly LineProblem[] {
     const message = `\`${key}\` needs \`jwt_jwks\`, too`;
     return value === undefined ? [] : [{ line: lineOf(auth, key) ?? auth.line, message }];
   });
+}
+
+function incompleteNode({ node }: ParsedIni): readonly LineProblem[] {
+  const { role, central, key_file: keyFile, name } = node.values;
+  if (!node.isValid) return [];
+  const at = (key: string, message: string): readonly LineProblem[] => [
+    { line: lineOf(node, key) ?? node.line, message },
+  ];
+  if (central === undefined) {
+    if (role === 'replica') return at('role', '`role = replica` needs `central`, too');
+    return keyFile === undefined ? [] : at('key_file', '`key_file` needs `central`, too');
+  }
+  if (role === 'all' || role === 'central') {
+    return at('central', '`central` needs `role = replica` or `role = counter`');
+  }
+  if (keyFile === undefined) return at('central', '`central` needs `key_file`, too');
+  return name === undefined ? at('central', '`central` needs `name`, too: that of the key') : [];
 }
 
 function tablesWithoutSchema({ tables }: ParsedIni): readonly LineProblem[] {

@@ -21,3 +21,5 @@ export const rsaBitsMin = 2_048;
 export const certificateWarnMs = 14 * 86_400_000;
 /** How many periods of `configSettleMs` with changes pass before a change is reported anyway. */
 export const watchRoundsMax = 20;
+/** The name of a node. */
+export const nodeNameCharactersMax = 253;

@@ -24,7 +24,7 @@ export async function checkReferences(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<References> {
-  const { server, tls, hosts, auth, geo, log, disk, tables } = ini;
+  const { server, tls, hosts, auth, geo, log, disk, tables, node } = ini;
   const jwks = auth.values.jwt_jwks;
   const schemas = new Map<string, JsonObject>();
   const found = await Promise.all([
@@ -45,6 +45,7 @@ export async function checkReferences(
     }),
     checkDatabase(geo, folder),
     checkLogFolder(log, folder),
+    checkNodeKey(node, folder),
   ]);
   return { schemas, problems: found.flat() };
 }
@@ -69,6 +70,16 @@ async function checkLogFolder(
   const refused = await checkFolder(dirname(resolve(folder, file)));
   if (refused === undefined) return [];
   return problemAt(log, { key: 'file', file, refused: `is in a folder that ${refused.refused}` });
+}
+
+async function checkNodeKey(
+  node: ParsedSection<'node'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { key_file: file } = node.values;
+  if (file === undefined) return [];
+  const refused = await checkFile(resolve(folder, file));
+  return refused === undefined ? [] : problemAt(node, { key: 'key_file', file, ...refused });
 }
 
 async function checkKeyPair(
@@ -210,10 +221,12 @@ export async function exposureProblems(
 ): Promise<readonly LineProblem[]> {
   const real = (path: string): Promise<string> => realPath(resolve(folder, path));
   const keys = [ini.tls, ...ini.hosts].flatMap(({ values }) => values.key ?? []);
+  const { key_file: nodeKey } = ini.node.values;
   const { file: log } = ini.log.values;
   const secrets = [
     { what: 'the data folder', path: await real(ini.server.values.data) },
     ...(log === undefined ? [] : [{ what: 'the access log', path: await real(log) }]),
+    ...(nodeKey === undefined ? [] : [{ what: 'an API key', path: await real(nodeKey) }]),
     ...(await Promise.all(
       keys.map(async (key) => ({ what: 'a private key', path: await real(key) })),
     )),

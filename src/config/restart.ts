@@ -4,13 +4,19 @@ import { tlsSection } from './section.ts';
 
 /**
  * The settings that differ between two configurations but need a restart
- * (docs/design/configuration.md#reloading), as `[section] key`: listen, data, import, workers and
- * the names of TLS files.
+ * (docs/design/configuration.md#reloading), as `[section] key`: listen, data, import, workers,
+ * the names of TLS files, and the node if it follows a centre.
  */
 export function restartNeeded(before: Config, after: Config): string[] {
   const changed: string[] = [];
   for (const key of ['listen', 'data', 'import', 'workers'] as const) {
     if (!isDeepStrictEqual(before.server[key], after.server[key])) changed.push(`[server] ${key}`);
+  }
+  for (const key of ['role', 'name', 'central', 'keyFile'] as const) {
+    // Without a centre, role and name are only read when a hook is delivered.
+    if (before.node.central === undefined && after.node.central === undefined) break;
+    if (before.node[key] === after.node[key]) continue;
+    changed.push(`[node] ${key === 'keyFile' ? 'key_file' : key}`);
   }
   const [old, recent] = [certificates(before), certificates(after)];
   for (const host of new Set([...old.keys(), ...recent.keys()])) {
@@ -32,7 +38,14 @@ export function configAfterReload(before: Config, after: Config): Config {
     ...after,
     server: { ...after.server, listen, data, workers, import: imported },
     tls: tlsAfterReload(before.tls, after.tls),
+    node: nodeAfterReload(before.node, after.node),
   };
+}
+
+/** Only the place of a node that follows a centre can change while it runs. */
+function nodeAfterReload(before: Config['node'], after: Config['node']): Config['node'] {
+  const follows = before.central !== undefined || after.central !== undefined;
+  return follows ? { ...before, place: after.place } : after;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { connectionsMax, keyRateMax } from './limits.ts';
+import { connectionsMax, keyRateMax, nodeNameCharactersMax } from './limits.ts';
 import { tableCharactersMax } from '../model/limits.ts';
 import { durationText, sizeText } from '../model/units.ts';
 import {
@@ -14,6 +14,7 @@ import {
   mountPath,
   origin,
   serverName,
+  serverUrl,
   sitePath,
   urlOrFile,
 } from './addresses.ts';
@@ -156,8 +157,12 @@ export const sections = {
     local_address: optional(ipAddress),
   },
   node: {
-    role: single(choice('all', 'central', 'counter'), 'all'),
-    name: optional(shortText(253)),
+    role: single(choice('all', 'central', 'replica', 'counter'), 'all'),
+    name: optional(shortText(nodeNameCharactersMax)),
+    /** The URL of the node whose log this node follows (docs/design/nodes.md). */
+    central: optional(serverUrl),
+    /** A file with an API key of the centre, of the scope `follow` and bound to `name`. */
+    key_file: optional(anyText, { isPath: true }),
     /** Where the node is, such as a shop or a branch: the condition `place` of breadcrumbs. */
     place: optional(shortText(253)),
   },

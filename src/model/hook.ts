@@ -109,7 +109,7 @@ export function hookOfSecret(recordId: string): string {
 
 /** The role and name of this node (docs/design/configuration.md#the-ini-file, `[node]`). */
 export interface Node {
-  readonly role: 'all' | 'central' | 'counter';
+  readonly role: 'all' | 'central' | 'replica' | 'counter';
   readonly name: string;
 }
 

@@ -1,7 +1,16 @@
 import { keyNameCharactersMax } from './limits.ts';
 
 /** The scopes of keys (docs/design/failures.md#keys); `admin` includes all others. */
-export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'verify', 'admin'] as const;
+export const scopes = [
+  'render',
+  'read',
+  'design',
+  'webhook',
+  'event',
+  'verify',
+  'follow',
+  'admin',
+] as const;
 
 /** The pattern for the name of a key: one line of text. */
 export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCharactersMax}}$`;
@@ -23,6 +32,8 @@ export interface ApiKey {
   readonly created: string;
   /** The most operations a second; by default, the ini file decides. */
   readonly rate?: number;
+  /** The node that may use the key for the scope `follow`; every such key has one. */
+  readonly node?: string;
 }
 
 /** The sender of a request: its scopes, and the key by which the log records its changes. */
@@ -34,6 +45,8 @@ export interface Caller {
   readonly rate: number | undefined;
   /** The address of the client, for limits and the log. */
   readonly address: string;
+  /** The text of its key, to pass a write on to the centre (docs/design/nodes.md). */
+  readonly apikey?: string;
 }
 
 /** Whether a text can be the name of a key: one line of at most 128 characters. */
@@ -53,7 +66,7 @@ export function hasScope(caller: Caller, scope: Scope): boolean {
 }
 
 /** The scopes whose operations only read. */
-const readingScopes: readonly Scope[] = ['render', 'read', 'verify'];
+const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'follow'];
 
 /** Whether a caller may call any operation that writes. */
 export function canWrite({ scopes: held }: Pick<Caller, 'scopes'>): boolean {

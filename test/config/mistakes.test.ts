@@ -98,7 +98,7 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ['log', 'format', 'xml', 'write `pretty`, `json` or `combined`'],
     ['disk.a', 'dotfiles', 'hide', 'write `deny` or `allow`'],
     ['disk.a', 'symlinks', 'yes', 'write `within`, `deny` or `follow`'],
-    ['node', 'role', 'counters', 'write `all`, `central` or `counter`'],
+    ['node', 'role', 'counters', 'write `all`, `central`, `replica` or `counter`'],
     ['server', 'workers', '0', 'write a whole number from 1 to 256, or `auto`'],
     ['server', 'workers', '-1', 'write a whole number from 1 to 256, or `auto`'],
     ['server', 'workers', '1e2', 'write a whole number from 1 to 256, or `auto`'],
@@ -306,7 +306,7 @@ test('a message names the invalid item of a list, and the line of a repeated key
     '2: `anonymous` cannot be `reed`: did you mean `read`?',
   ]);
   assert.deepEqual(mistakes('[auth]\nanonymous = everything'), [
-    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, webhook, event, verify, admin',
+    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, webhook, event, verify, follow, admin',
   ]);
   assert.deepEqual(mistakes('[disk.a]\nindex = index.html ../x'), [
     '2: `index` cannot be `../x`: write the name of a file, without a folder',
@@ -417,4 +417,19 @@ test('[variables] give values to `${NAME}`, and the environment takes precedence
   );
   const [{ message } = { message: '' }] = parseIni('[variable]\n', { env: {} }).problems;
   assert.match(message, /did you mean `\[variables\]`/);
+});
+
+test('a node that follows a centre has a role, a name and a key file; others have neither', () => {
+  const node = (text: string) => mistakes(`[node]\n${text}`);
+  const central = 'central = https://c.example';
+  assert.deepEqual(node('role = replica'), ['2: `role = replica` needs `central`, too']);
+  assert.deepEqual(node('key_file = a.key'), ['2: `key_file` needs `central`, too']);
+  assert.deepEqual(node(central), ['2: `central` needs `role = replica` or `role = counter`']);
+  assert.deepEqual(node(`${central}\nrole = counter`), ['2: `central` needs `key_file`, too']);
+  assert.deepEqual(node(`${central}\nrole = counter\nkey_file = a.key`), [
+    '2: `central` needs `name`, too: that of the key',
+  ]);
+  assert.deepEqual(node('role = counter\ncentral = wss://c.example\nname = a\nkey_file = b'), [
+    '3: `central` cannot be `wss://c.example`: write the URL of a server, such as `https://www.example.com`',
+  ]);
 });

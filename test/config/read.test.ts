@@ -368,7 +368,13 @@ test('an empty ini file gives the defaults', async (context) => {
       localAddress: undefined,
       retryMs: [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((s) => s * 1_000),
     },
-    node: { role: 'all', name: 'boathouse', place: undefined },
+    node: {
+      role: 'all',
+      name: 'boathouse',
+      central: undefined,
+      keyFile: undefined,
+      place: undefined,
+    },
     geo: {
       database: undefined,
       countryHeader: undefined,
@@ -517,7 +523,13 @@ city_header = CF-IPCity
       schema: { type: 'object', properties: { name: { type: 'string' } } },
     },
   ]);
-  assert.deepEqual(config.node, { role: 'counter', name: 'Harbour 7', place: 'Zürich, Enge' });
+  assert.deepEqual(config.node, {
+    role: 'counter',
+    name: 'Harbour 7',
+    central: undefined,
+    keyFile: undefined,
+    place: 'Zürich, Enge',
+  });
   assert.deepEqual(config.geo, {
     database: join(folder, 'conf/geo.mmdb'),
     countryHeader: 'cf-ipcountry',

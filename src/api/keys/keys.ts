@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
 import { keyNamePattern, keyPrefix, scopes, type ApiKey } from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { keyRateMax } from '../../config/limits.ts';
+import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
 import type { Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';
 import { authorOf, defineOperation } from '../operation.ts';
@@ -17,19 +17,20 @@ interface KeyParts {
 }
 
 /** The properties of a new key. */
-type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate'>;
+type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node'>;
 
 /** A key without its hash. */
 type KeyView = Omit<ApiKey, 'hash'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
- * the key itself, which is not stored.
+ * the key itself, which is not stored. Rejects with `invalid` for the scope `follow` without node.
  */
 export async function addKey(
   { store, newId, randomBytes, now }: KeyParts,
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
+  requireNode(given);
   const id = newId();
   const key = `${keyPrefix}${randomBytes(32).toString('base64url')}`;
   const made = { ...given, created: new Date(now()).toISOString() };
@@ -45,6 +46,16 @@ export async function addKey(
     answer: () => undefined,
   }));
   return { id, ...made, key };
+}
+
+/** A key with which a node follows the log belongs to one node. */
+function requireNode({ scopes: given, node }: Pick<NewKey, 'scopes' | 'node'>): void {
+  if (given.includes('follow') === (node !== undefined)) return;
+  const message =
+    node === undefined
+      ? 'A key of the scope follow needs `node`, the name of the node that may use it.'
+      : 'Only a key of the scope follow has a `node`.';
+  throw new Failure('invalid', message, { field: 'node' });
 }
 
 /** Revokes a key for good. Rejects with `not_found`. */
@@ -97,6 +108,7 @@ const shownProperties = {
   scopes: { type: 'array', items: { type: 'string', enum: scopes } },
   created: { type: 'string', format: 'date-time' },
   rate: { type: 'integer', description: 'Operations a second that it may call.' },
+  node: { type: 'string', description: 'The node that may use it for the scope follow.' },
 } as const;
 
 const keySchema: JsonObject = {
@@ -139,15 +151,23 @@ export const insertKey = defineOperation<KeyParts, NewKey>({
         nullable: true,
         description: 'Operations a second that the key may call.',
       },
+      node: {
+        type: 'string',
+        minLength: 1,
+        maxLength: nodeNameCharactersMax,
+        nullable: true,
+        description: 'For the scope follow: the name of the node that may use the key.',
+      },
     },
   },
   run:
     (parts) =>
-    async ({ name, scopes: given, rate }, call) => ({
+    async ({ name, scopes: given, rate, node }, call) => ({
       kind: 'data',
       data: await addKey(parts, {
         ...{ name, scopes: given, by: authorOf(call) },
         ...(rate && { rate }),
+        ...(node && { node }),
       }),
     }),
 });
