@@ -418,18 +418,3 @@ test('[variables] give values to `${NAME}`, and the environment takes precedence
   const [{ message } = { message: '' }] = parseIni('[variable]\n', { env: {} }).problems;
   assert.match(message, /did you mean `\[variables\]`/);
 });
-
-test('a node that follows a centre has a role, a name and a key file; others have neither', () => {
-  const node = (text: string) => mistakes(`[node]\n${text}`);
-  const central = 'central = https://c.example';
-  assert.deepEqual(node('role = replica'), ['2: `role = replica` needs `central`, too']);
-  assert.deepEqual(node('key_file = a.key'), ['2: `key_file` needs `central`, too']);
-  assert.deepEqual(node(central), ['2: `central` needs `role = replica` or `role = counter`']);
-  assert.deepEqual(node(`${central}\nrole = counter`), ['2: `central` needs `key_file`, too']);
-  assert.deepEqual(node(`${central}\nrole = counter\nkey_file = a.key`), [
-    '2: `central` needs `name`, too: that of the key',
-  ]);
-  assert.deepEqual(node('role = counter\ncentral = wss://c.example\nname = a\nkey_file = b'), [
-    '3: `central` cannot be `wss://c.example`: write the URL of a server, such as `https://www.example.com`',
-  ]);
-});

@@ -171,6 +171,21 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '2: `schema` = `tables/latin.json` is not UTF-8 text',
     ],
     ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs `jwt_jwks`, too'],
+    ['[node]\nrole = replica', '2: `role = replica` needs `central`, too'],
+    ['[node]\nkey_file = cert.pem', '2: `key_file` needs `central`, too'],
+    [
+      '[node]\ncentral = https://c.example',
+      '2: `central` needs `role = replica` or `role = counter`',
+    ],
+    ['[node]\nrole = counter\ncentral = https://c.example', '3: `central` needs `key_file`, too'],
+    [
+      '[node]\nrole = counter\nkey_file = cert.pem\ncentral = https://c.example',
+      '4: `central` needs `name`, too: that of the key',
+    ],
+    [
+      '[node]\ncentral = wss://c.example',
+      '2: `central` cannot be `wss://c.example`: write the URL of a server, such as `https://www.example.com`',
+    ],
     ['[auth]\njwt_audience = lamps', '2: `jwt_audience` needs `jwt_jwks`, too'],
     ['[auth]\njwt_jwks = none.json', '2: `jwt_jwks` = `none.json` does not exist'],
     [
