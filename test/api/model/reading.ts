@@ -50,9 +50,10 @@ function historyRow(rows: readonly Row[], row: Row): JsonObject {
 /** The answer of list: a page of the records that match all filters. */
 export function answerList(world: World, { v }: Request): Answer {
   const { as_of: asOf, after = '', limit = 100, ...filters } = present(v);
-  if (asOf !== undefined && !isWithin(world, asOf)) return refusal('invalid', 'as_of');
   const { kind, origin } = filters;
+  // The schema of the input names the kinds, and is checked before anything is read.
   if (kind !== undefined && !kinds.some((one) => one === kind)) return refusal('invalid', 'kind');
+  if (asOf !== undefined && !isWithin(world, asOf)) return refusal('invalid', 'as_of');
   if (origin !== undefined && !origins.has(asText(origin))) return refusal('invalid', 'origin');
   const found = replayAll(rowsAt(world, asOf))
     .filter((state) => passes(state, filters))
