@@ -1,18 +1,27 @@
+import { Option } from 'commander';
 import type { Config } from '../config/config.ts';
 import { configJson, describeConfig } from '../config/describe.ts';
 import { allCertificateWarnings, ineffectiveSettings } from '../config/warnings.ts';
 import { now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
-import type { Difference } from '../store/store.ts';
-import { writeLine, type DefineCommand, type Terminal } from './command.ts';
+import type { Difference, Store } from '../store/store.ts';
+import { UsageError, writeLine, type DefineCommand, type Terminal } from './command.ts';
 import { openDataToRead } from '../data.ts';
 import { differencesKeptMax } from './limits.ts';
-import { configOption, jsonOption, problemsText, requireConfigFile } from './options.ts';
+import {
+  configOption,
+  jsonOption,
+  problemsText,
+  requireConfigFile,
+  wholeNumber,
+} from './options.ts';
 import { createProgress } from './progress.ts';
 
 interface CheckOptions {
   readonly config?: string;
   readonly data: boolean;
+  /** The seq up to which the digest of the log is computed. */
+  readonly seq?: number;
   readonly json: boolean;
 }
 
@@ -24,6 +33,13 @@ export const defineCheck: DefineCommand = (command, terminal) => {
   command
     .description('Validate the ini file, and print the configuration with all defaults.')
     .option('--data', 'verify the data instead: compare its indexes with its log', false)
+    .addOption(
+      new Option(
+        '--seq <n>',
+        'with --data: print the digest of the changes up to n as well, which ' +
+          'is the same on all nodes',
+      ).argParser(wholeNumber),
+    )
     .addOption(configOption())
     .addOption(jsonOption())
     .action(async (options: CheckOptions) => {
@@ -32,6 +48,7 @@ export const defineCheck: DefineCommand = (command, terminal) => {
 };
 
 async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
+  if (options.seq !== undefined && !options.data) throw new UsageError('--seq needs --data.');
   const file = requireConfigFile(options.config, terminal);
   const result = await terminal.readConfig(file, { folder: {} });
   if (options.data && result.ok) return checkData(result.config, terminal, options);
@@ -63,10 +80,10 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
 async function checkData(
   config: Config,
   terminal: Terminal,
-  { json }: { readonly json: boolean },
+  { json, seq }: Pick<CheckOptions, 'json' | 'seq'>,
 ): Promise<number> {
   try {
-    return await verifyData(config, terminal, json);
+    return await verifyData(config, terminal, { json, seq });
   } catch (error) {
     if (!json || !(error instanceof Failure)) throw error;
     writeLine(terminal.out, JSON.stringify({ ok: false, problem: error.message }, undefined, 2));
@@ -74,13 +91,18 @@ async function checkData(
   }
 }
 
-async function verifyData(config: Config, { out, err }: Terminal, json: boolean): Promise<number> {
+async function verifyData(
+  config: Config,
+  { out, err }: Terminal,
+  { json, seq: digestSeq }: Pick<CheckOptions, 'json'> & { readonly seq: number | undefined },
+): Promise<number> {
   const store = await openDataToRead(config);
   const progress = createProgress(err, Date.now);
   const shown: Difference[] = [];
   let count = 0;
   try {
     const { seq, rules } = store.counts();
+    const digest = digestSeq === undefined ? undefined : await digestOf(store, digestSeq);
     for await (const { checked, of, differences } of store.verify()) {
       count += differences.length;
       shown.push(...differences.slice(0, differencesKeptMax - shown.length));
@@ -89,8 +111,12 @@ async function verifyData(config: Config, { out, err }: Terminal, json: boolean)
     progress.clear();
     const ok = count === 0;
     if (json) {
-      writeLine(out, JSON.stringify({ ok, seq, rules, count, differences: shown }, undefined, 2));
+      const found = { ok, seq, rules, count, differences: shown, ...(digest && { digest }) };
+      writeLine(out, JSON.stringify(found, undefined, 2));
       return ok ? 0 : 1;
+    }
+    if (digest !== undefined) {
+      writeLine(out, `log ${digest.log}, changes 1 to ${digest.seq}, sha256 ${digest.sha256}`);
     }
     for (const { database, what } of shown) writeLine(err, `${database}: ${what}`);
     if (count > shown.length) writeLine(err, `and ${count - shown.length} more`);
@@ -104,4 +130,15 @@ async function verifyData(config: Config, { out, err }: Terminal, json: boolean)
     progress.clear();
     await store.close();
   }
+}
+
+/** The digest of the log up to a seq (docs/design/nodes.md#digest). Rejects with `invalid`. */
+async function digestOf(
+  store: Store,
+  seq: number,
+): Promise<{ readonly log: string; readonly seq: number; readonly sha256: string }> {
+  if (seq <= store.seq()) {
+    return { log: store.rowLog.identity().id, seq, sha256: await store.rowLog.digest(seq) };
+  }
+  throw new Failure('invalid', `--seq ${seq}: the log ends with change ${store.seq()}.`);
 }

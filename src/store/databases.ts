@@ -20,7 +20,8 @@ export const applicationMark = 'waymark';
 export interface Databases {
   readonly environment: RootDatabase;
   /**
-   * `application` and `schema`; for quick reads, the seq of the newest change (`seq`), and seq and
+   * `application` and `schema`; `log` and `follows`, the identity of the log (row-log.ts); for
+   * quick reads, the seq of the newest change (`seq`), and seq and
    * transaction of the newest change of any hook or secret (`hooks`).
    */
   readonly meta: Database<string>;

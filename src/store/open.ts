@@ -29,6 +29,7 @@ import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
 import { createCommit } from './log/commit.ts';
 import { Feed } from './log/feed.ts';
+import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { createReads } from './projections/reads.ts';
@@ -55,16 +56,22 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const { readOnly = false } = given;
   if (!readOnly) {
     await prepareFolder(folder);
-    if (!(await holdsData(folder))) await createDataFile(folder);
+    if (!(await holdsData(folder))) await createDataFile(folder, newId);
   }
   const opened = await inspectDataFile(folder, { readOnly });
   await requireLockFile(folder, { readOnly });
-  const databases = await openMarked(folder, { readOnly });
+  const databases = await openMarked(folder, { readOnly, newId });
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
   const queue = new WriteQueue(databases.environment, condition);
   const commit = createCommit({ databases, reads, queue, now, newId });
   const feed = new Feed(databases, reads);
+  const rowLog = createRowLog(databases, reads, {
+    queue,
+    wake: () => {
+      feed.wake();
+    },
+  });
   const deliveries = createDeliveryLog(databases, reads, { newId, queue });
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
@@ -83,6 +90,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     changesAfter: (seq, signal) => feed.next(seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,
+    rowLog,
     memory: () => feed.memory(),
     counts: () => ({
       seq: reads.seq(),
@@ -156,13 +164,13 @@ interface PageCheckParts {
  * Creates the data file as a draft and renames it. So an empty or incomplete data file is always a
  * damaged one.
  */
-async function createDataFile(folder: string): Promise<void> {
+async function createDataFile(folder: string, newId: () => string): Promise<void> {
   let draft: string | undefined;
   try {
     draft = await mkdtemp(join(folder, '.new-'));
     const environment = openEnvironment(draft);
     try {
-      makeDatabases(environment);
+      makeDatabases(environment, newId);
     } finally {
       await environment.close();
     }
@@ -207,13 +215,13 @@ async function requireLockFile(
 
 async function openMarked(
   folder: string,
-  { readOnly }: { readonly readOnly: boolean },
+  { readOnly, newId }: { readonly readOnly: boolean; readonly newId: () => string },
 ): Promise<Databases> {
   let environment: RootDatabase | undefined;
   try {
     environment = openEnvironment(folder, { readOnly });
     refuseForeign(folder, environment);
-    return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment);
+    return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment, newId);
   } catch (error) {
     await environment?.close();
     if (error instanceof Failure) throw error;
@@ -241,11 +249,12 @@ function refuseForeign(folder: string, environment: RootDatabase): void {
 }
 
 /** All in one transaction, so that no other process finds an incomplete folder. */
-function makeDatabases(environment: RootDatabase): Databases {
+function makeDatabases(environment: RootDatabase, newId: () => string): Databases {
   return environment.transactionSync(() => {
     const databases = openDatabases(environment);
     const { meta } = databases;
     if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
+    putIdentity(databases, newId());
     const schema = Number(meta.get('schema') ?? schemaVersion);
     if (schema < markedVersion) putSeveralMarks(databases);
     if (meta.get('schema') !== String(schemaVersion)) {

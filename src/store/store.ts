@@ -6,6 +6,7 @@ import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
+import type { RowLog } from './row-log.ts';
 import type { RulePlace } from './projections/rule-index.ts';
 
 /**
@@ -127,6 +128,8 @@ export interface Reads {
  */
 export interface LoggedDraft extends Draft {
   readonly vk?: VkClaim;
+  /** The text of the row, if it is a copy of that of another node. */
+  readonly text?: string;
 }
 
 /**
@@ -136,7 +139,10 @@ export interface LoggedDraft extends Draft {
 export interface PreparedInsert {
   readonly id: string;
   readonly prepared: PreparedRule;
-  readonly vk: VkClaim;
+  /** Undefined in a copy of another node's log. */
+  readonly vk?: VkClaim;
+  /** The text of the row, if it is a copy of that of another node. */
+  readonly text?: string;
 }
 
 /** The drafts of a decide function; the store writes all of them or none. */
@@ -147,6 +153,8 @@ export interface Decision<T> {
    * those of prepared drafts.
    */
   readonly answer: (changes: readonly Change[]) => T;
+  /** When another node decided the transaction: ISO 8601 UTC, not in the future. */
+  readonly dtu_txn?: string;
 }
 
 /** A change of a page rule, with the record before and after it. */
@@ -210,7 +218,8 @@ export interface Store extends Reads {
    * Runs `decide` inside the write transaction, where it sees everything committed before it; then
    * appends its drafts, updates the projections and claims its vk in the same transaction. Resolves
    * with the decision's answer once the transaction is durable. Rejects with the error that
-   * `decide` threw (nothing is written), or with the Failure `storage_full` or `unavailable`.
+   * `decide` threw (nothing is written), or with the Failure `storage_full` or `unavailable`; in a
+   * copy of another node's log with `conflict`.
    */
   commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
   /**
@@ -226,6 +235,8 @@ export interface Store extends Reads {
   waitForRows(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
   /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
+  /** The rows of the log for other nodes, and from them. */
+  readonly rowLog: RowLog;
   counts(): StoreCounts;
   /** The size of the cache of changes that followers read last. */
   memory(): CacheUse;

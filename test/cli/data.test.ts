@@ -221,6 +221,11 @@ suite('waymark check --data', () => {
     const sound = await here.waymark(['check', '--data']);
     assert.deepEqual([sound.code, sound.out], [0, '']);
     assert.match(sound.err, /^The data is correct: 2 page rules from a log of 2 changes\.\n$/);
+    const digest = await here.waymark(['check', '--data', '--seq', '1']);
+    assert.match(digest.out, /^log [0-9a-f-]{36}, changes 1 to 1, sha256 [0-9a-f]{64}\n$/);
+    const beyond = await here.waymark(['check', '--data', '--seq', '3']);
+    assert.deepEqual([beyond.code, beyond.out], [1, '']);
+    assert.match(beyond.err, /--seq 3: the log ends with change 2\./);
     const environment = openEnvironment(here.data);
     environment.transactionSync(() => {
       openDatabases(environment).exact.removeSync(Buffer.from('*\0/b'));

@@ -9,6 +9,7 @@ import { hookOfSecret, type HookSecret } from '../../model/hook.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import { copyBatchBytes, copyBatchEntries } from '../limits.ts';
+import { copyFailure } from '../log/create-row-log.ts';
 import { openStore } from '../open.ts';
 import { createReads } from '../projections/reads.ts';
 import type { Reads } from '../store.ts';
@@ -53,7 +54,10 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
   const claim = await claimFolder(folder, { pid: process.pid });
   try {
     // Refuses damaged and foreign data, and upgrades an older layout.
-    await (await openStore({ folder, now, newId })).close();
+    const store = await openStore({ folder, now, newId });
+    const { follows } = store.rowLog.identity();
+    await store.close();
+    if (follows !== undefined) throw copyFailure(follows);
     const environment = openEnvironment(folder);
     let draft: string | undefined;
     try {
@@ -233,6 +237,8 @@ async function recordPurge(
 ): Promise<number> {
   const store = await openStore({ folder: draft, now, newId });
   try {
+    // Copies of the log on other nodes have the purged values, too: they copy it again.
+    await store.rowLog.renew(newId());
     return await store.commit(by, () => ({
       drafts: [{ family: 'purge', id: newId(), action: 'insert', data: { rows } }],
       answer: ([change]) => change?.seq ?? 0,

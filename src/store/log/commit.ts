@@ -5,6 +5,7 @@ import { storedAt } from '../projections/reads.ts';
 import type { Reads, Store } from '../store.ts';
 import { planWrites } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
+import { copyFailure, identityOf } from './create-row-log.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /** The dependencies of a commit; `now` in milliseconds since 1970. */
@@ -31,8 +32,10 @@ export function createCommit(parts: CommitParts): Store['commit'] {
         timeMs = Math.max(timeMs, now());
         return new Date(timeMs).toISOString();
       };
-      const dtu_txn = time();
-      const { drafts, answer } = decide(reads);
+      const decided = time();
+      const { follows } = identityOf(databases);
+      if (follows !== undefined) throw copyFailure(follows);
+      const { drafts, answer, dtu_txn = decided } = decide(reads);
       const stamp = { by, txn: newId(), dtu_txn, dtu_stored: time() };
       const plan = planWrites(reads, drafts, { ...stamp, firstSeq: seq + 1 });
       const result = answer(plan.changes);

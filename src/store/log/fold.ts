@@ -84,9 +84,13 @@ export function foldHook(before: StoredHook | undefined, change: Change): Stored
 
 /**
  * Applies a change of a hook's secret: the previous secret signs too until the given time, unless
- * it was purged.
+ * it was purged. Undefined if this node did not get the secret (docs/design/nodes.md).
  */
-export function foldSecret(before: HookSecret | undefined, { data }: Change): HookSecret {
+export function foldSecret(
+  before: HookSecret | undefined,
+  { data }: Change,
+): HookSecret | undefined {
+  if (data.secret === undefined) return undefined;
   const { secret, until } = data as unknown as HookSecret;
   if (before === undefined || until === undefined || before.secret === purgedValue) {
     return { secret };

@@ -19,7 +19,7 @@ import {
 } from './fold.ts';
 
 /** One change with its effects on the projections. */
-interface PlannedStep {
+export interface PlannedStep {
   readonly change: Change;
   readonly claim: SeqClaim | undefined;
   readonly rule: RuleTransition | undefined;
@@ -27,6 +27,8 @@ interface PlannedStep {
   readonly marks: Marks;
   /** Puts the state of a record that is not a page rule. */
   readonly putRecord: PutRecord | undefined;
+  /** The row as it is stored, if it is a copy. */
+  readonly text?: string | undefined;
 }
 
 /** The source of one row of the log; the texts of a prepared insert are made last. */
@@ -69,11 +71,11 @@ export function planWrites(
     if ('prepared' in draft) return draft;
     const seq = firstSeq + index;
     const { dtu_txn, dtu_stored, by, txn } = stamp;
-    const { family, id, action, data, vk } = draft;
+    const { family, id, action, data, vk, text } = draft;
     const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
     const claim = vk && { ...vk, seq };
     if (family !== 'userinterface') {
-      return { change, claim, rule: undefined, ...records.plan(change) };
+      return { change, claim, text, rule: undefined, ...records.plan(change) };
     }
     const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
     const { stored: after, marks } = afterRow(reads, state, change, foldRule);
@@ -81,7 +83,7 @@ export function planWrites(
     places.move(state.stored && indexEntryOf(state.stored), place);
     rules.set(id, { stored: after, written: [...state.written, change] });
     const rule = { before: state.stored, after, place };
-    return { change, claim, rule, marks, putRecord: undefined };
+    return { change, claim, text, rule, marks, putRecord: undefined };
   });
   const changes = steps.flatMap((step) => ('change' in step ? step.change : []));
   return { stamp, firstSeq, steps, changes };
@@ -166,7 +168,7 @@ class RecordPlanner {
   // Several changes of one decision may concern the same record.
   readonly #keys = new Map<string, ApiKey | undefined>();
   readonly #hooks = new Map<string, WrittenRow<StoredHook>>();
-  readonly #secrets = new Map<string, HookSecret>();
+  readonly #secrets = new Map<string, HookSecret | undefined>();
 
   constructor(reads: Reads) {
     this.#reads = reads;
@@ -187,6 +189,9 @@ class RecordPlanner {
         return { marks: [], putRecord: undefined };
       case 'userinterface':
         throw new TypeError('page rules are planned elsewhere');
+      default:
+        // A row of a newer version, in a copy of its log.
+        return { marks: [], putRecord: undefined };
     }
   }
 
@@ -202,10 +207,13 @@ class RecordPlanner {
 
   #secret(change: Change): PutRecord {
     const hookId = hookOfSecret(change.id);
-    const after = foldSecret(this.#secrets.get(hookId) ?? this.#reads.hookSecret(hookId), change);
+    const known = this.#secrets.has(hookId);
+    const before = known ? this.#secrets.get(hookId) : this.#reads.hookSecret(hookId);
+    const after = foldSecret(before, change);
     this.#secrets.set(hookId, after);
     return ({ hooksecret, meta }) => {
-      hooksecret.putSync(keyOf(hookId), JSON.stringify(after));
+      if (after === undefined) hooksecret.removeSync(keyOf(hookId));
+      else hooksecret.putSync(keyOf(hookId), JSON.stringify(after));
       putHooksStamp(meta, change);
     };
   }
@@ -226,7 +234,10 @@ class RecordPlanner {
 }
 
 /** Includes the transaction, because another change can get the seq of a rolled-back one. */
-function putHooksStamp(meta: Databases['meta'], { seq, txn }: Change): void {
+export function putHooksStamp(
+  meta: Databases['meta'],
+  { seq, txn }: Pick<Change, 'seq' | 'txn'>,
+): void {
   meta.putSync('hooks', `${seq} ${txn}`);
 }
 

@@ -5,7 +5,7 @@ import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
 import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
 import { indexValue, formerEntries } from '../projections/rule-index.ts';
 import type { PreparedInsert } from '../store.ts';
-import type { ChangeStamp, WriteStep, WritePlan } from './write-plan.ts';
+import type { ChangeStamp, PlannedStep, WriteStep, WritePlan } from './write-plan.ts';
 
 /**
  * Puts a plan into the log and the projections. The caller runs it in a write transaction. Returns
@@ -32,12 +32,16 @@ function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): num
   const middle = preparedMiddle(stamp);
   let [seq, bytes] = [firstSeq, 0];
   for (const step of steps) {
-    const row = 'prepared' in step ? preparedRow(step, seq, middle) : JSON.stringify(step.change);
+    const row = 'prepared' in step ? preparedRow(step, seq, middle) : textOf(step);
     putLast(log, seq, row);
     bytes += 'prepared' in step || step.rule !== undefined ? 2 * row.length : row.length;
     seq += 1;
   }
   return bytes;
+}
+
+function textOf({ change, text = JSON.stringify(change) }: PlannedStep): string {
+  return text;
 }
 
 function putHistory({ history }: Databases, { firstSeq, steps }: WritePlan): void {
@@ -117,8 +121,8 @@ function idOf(step: WriteStep): string {
   return 'prepared' in step ? step.id : step.change.id;
 }
 
-function claimOf({ vk: { vk, requestHash } }: PreparedInsert, seq: number): SeqClaim {
-  return { vk, requestHash, seq };
+function claimOf({ vk }: PreparedInsert, seq: number): SeqClaim | undefined {
+  return vk && { vk: vk.vk, requestHash: vk.requestHash, seq };
 }
 
 function placeOf({ id, prepared }: PreparedInsert, seq: number): IndexEntry {
@@ -133,7 +137,8 @@ function preparedMiddle({ dtu_txn, dtu_stored, by, txn }: ChangeStamp): string {
 }
 
 /** The Change of a prepared insert, as JSON with its members in their order. */
-function preparedRow({ id, prepared }: PreparedInsert, seq: number, middle: string): string {
+function preparedRow({ id, prepared, text }: PreparedInsert, seq: number, middle: string): string {
+  if (text !== undefined) return text;
   return `{"seq":${seq},${middle},"id":"${id}","action":"insert","data":${prepared.text}}`;
 }
 

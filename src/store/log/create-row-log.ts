@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Change } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
+import { hookOfSecret, secretRecordId, type HookSecret } from '../../model/hook.ts';
+import type { Rule } from '../../model/rule.ts';
+import { schemaVersion, type Databases } from '../databases.ts';
+import { keyOf, storedJson } from '../encoding.ts';
+import { digestSliceCharactersMax } from '../limits.ts';
+import { rulePlace } from '../projections/rule-index.ts';
+import type { LoggedDraft, PreparedInsert, Reads } from '../store.ts';
+import type { Followed, LogIdentity, RowLog } from '../row-log.ts';
+import { foldSecret } from './fold.ts';
+import { planWrites, putHooksStamp } from './write-plan.ts';
+import { putWrites } from './write-puts.ts';
+import type { WriteQueue } from './write-queue.ts';
+
+const idField = 'log';
+const followsField = 'follows';
+
+/** Makes the RowLog of the databases; `wake` is called after rows were appended. */
+export function createRowLog(
+  databases: Databases,
+  reads: Reads,
+  { queue, wake }: { readonly queue: WriteQueue; readonly wake: () => void },
+): RowLog {
+  const { meta, log } = databases;
+  const identity = (): LogIdentity => identityOf(databases);
+  const txnAt = (seq: number): string => reads.change(seq)?.txn ?? '';
+  const put = (write: () => void): Promise<void> =>
+    queue.write(() => () => {
+      write();
+      return { result: undefined, bytes: 0 };
+    });
+
+  return {
+    identity,
+    end() {
+      const seq = reads.seq();
+      return { log: identity().id, seq, txn: txnAt(seq) };
+    },
+    has: ({ log: id, seq, txn }) =>
+      id === identity().id && seq <= reads.seq() && txnAt(seq) === txn,
+    rows: (after, max) => rowsAfter(databases, reads.seq(), after, max),
+    secretRows: (hookId) =>
+      reads.rows('secret', secretRecordId(hookId)).flatMap(({ seq }) => log.get(seq) ?? []),
+    follow: (id, central) =>
+      queue.write(() => {
+        const { id: own, follows } = identity();
+        const isEmpty = reads.seq() === 0;
+        if (!isEmpty && (follows === undefined || own !== id)) throw ownLog();
+        const schema = isEmpty ? schemaVersion : (follows?.schema ?? schemaVersion);
+        return () => {
+          meta.putSync(idField, id);
+          meta.putSync(followsField, `${schema} ${central}`);
+          return { result: undefined, bytes: 0 };
+        };
+      }),
+    renew: (id) =>
+      put(() => {
+        meta.putSync(idField, id);
+        meta.removeSync(followsField);
+      }),
+    async append(texts) {
+      await queue.write(() => {
+        const rows = texts.map((text) => ({ text, change: storedJson(text) as Change }));
+        requireNext(rows, reads.seq());
+        return () => ({ result: undefined, bytes: putRows(databases, reads, rows) });
+      });
+      wake();
+    },
+    reveal: (texts) =>
+      put(() => {
+        for (const text of texts) putSecretRow(databases, reads, text);
+      }),
+    digest: (upTo) => digestOf(databases, upTo),
+  };
+}
+
+/** The identity that the databases have; the id is '' in a folder of an older version. */
+export function identityOf({ meta }: Pick<Databases, 'meta'>): LogIdentity {
+  const id = meta.get(idField) ?? '';
+  const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
+  return { id, follows: central === '' ? undefined : { central, schema: Number(schema) } };
+}
+
+/** Gives a log that has no id one. The caller runs it in a write transaction. */
+export function putIdentity({ meta }: Pick<Databases, 'meta'>, id: string): void {
+  if (meta.get(idField) === undefined) meta.putSync(idField, id);
+}
+
+/** The failure of a change in a copy. */
+export function copyFailure({ central }: Followed): Failure {
+  return new Failure(
+    'conflict',
+    `The data of this node is a copy of that of ${central}: make the change there.`,
+  );
+}
+
+function ownLog(): Failure {
+  return new Failure(
+    'conflict',
+    'The data folder has a log of its own, which a node that follows a centre would lose: ' +
+      'use an empty folder.',
+  );
+}
+
+interface Row {
+  readonly text: string;
+  readonly change: Change;
+}
+
+function requireNext(rows: readonly Row[], newest: number): void {
+  const wrong = rows.findIndex(({ change }, at) => change.seq !== newest + 1 + at);
+  if (wrong === -1) return;
+  const { seq } = rows[wrong]?.change ?? { seq: 0 };
+  throw new Failure('conflict', `Change ${seq} does not follow change ${newest + wrong}.`);
+}
+
+/** Puts the rows of some transactions, one transaction after the other. Returns their size. */
+function putRows(databases: Databases, reads: Reads, rows: readonly Row[]): number {
+  // The other node has found room for its rules.
+  const unlimited: Reads = { ...reads, roomFailure: () => undefined };
+  let bytes = 0;
+  for (let at = 0; at < rows.length;) {
+    const first = rows[at]?.change;
+    if (first === undefined) return bytes;
+    const { seq: firstSeq, txn, by, dtu_txn, dtu_stored } = first;
+    let end = at + 1;
+    while (rows[end]?.change.txn === txn) end += 1;
+    const drafts = draftsOf(rows.slice(at, end));
+    const plan = planWrites(unlimited, drafts, { firstSeq, txn, by, dtu_txn, dtu_stored });
+    bytes += putWrites(databases, plan);
+    at = end;
+  }
+  return bytes;
+}
+
+/** Inserts of page rules, of which most logs consist, need no look-up of the record before them. */
+function draftsOf(rows: readonly Row[]): readonly (LoggedDraft | PreparedInsert)[] {
+  const isPlain = rows.every(
+    ({ change: { family, action } }) => family === 'userinterface' && action === 'insert',
+  );
+  return rows.map(({ text, change: { family, id, action, data } }) => {
+    if (!isPlain) return { family, id, action, data, text };
+    const rule = { ...(data as unknown as Omit<Rule, 'id'>), id };
+    return { id, text, prepared: { ...rulePlace(rule), text: JSON.stringify(data) } };
+  });
+}
+
+function putSecretRow(databases: Databases, reads: Reads, text: string): void {
+  const { log, hooksecret, meta } = databases;
+  const change = storedJson(text) as Change;
+  const present = reads.change(change.seq);
+  if (present?.txn !== change.txn || present.family !== 'secret') return;
+  log.putSync(change.seq, text);
+  let secret: HookSecret | undefined;
+  for (const row of reads.rows('secret', change.id)) secret = foldSecret(secret, row);
+  const key = keyOf(hookOfSecret(change.id));
+  if (secret === undefined) hooksecret.removeSync(key);
+  else hooksecret.putSync(key, JSON.stringify(secret));
+  // Another text than that of the row itself, so that caches of hooks are read again.
+  putHooksStamp(meta, { seq: change.seq, txn: `${change.txn} revealed` });
+}
+
+function rowsAfter(
+  { log }: Databases,
+  newest: number,
+  after: number,
+  { rows, characters }: { readonly rows: number; readonly characters: number },
+): string[] {
+  const found: string[] = [];
+  const end = Math.min(newest, after + rows);
+  for (let [seq, read] = [after + 1, 0]; seq <= end && read < characters; seq += 1) {
+    const text = withoutSecret(rowText(log, seq));
+    found.push(text);
+    read += text.length;
+  }
+  return found;
+}
+
+function rowText(log: Databases['log'], seq: number): string {
+  const text = log.get(seq);
+  if (text === undefined) throw new Error(`the log has no change ${seq}`);
+  return text;
+}
+
+const secretFamily = '"family":"secret"';
+const dataMember = '"data":';
+/** The length of a row up to `family` and its value: write-plan.ts puts them first. */
+const rowHeadCharacters = 1_000;
+
+/** A row as other nodes get it. Texts within a row are escaped, so only a member can match. */
+function withoutSecret(text: string): string {
+  if (!text.slice(0, rowHeadCharacters).includes(secretFamily)) return text;
+  return `${text.slice(0, text.indexOf(dataMember))}${dataMember}{}}`;
+}
+
+async function digestOf({ log }: Databases, upTo: number): Promise<string> {
+  const hash = createHash('sha256');
+  let read = 0;
+  for (let seq = 1; seq <= upTo; seq += 1) {
+    const text = withoutSecret(rowText(log, seq));
+    hash.update(text).update('\n');
+    read += text.length;
+    if (read < digestSliceCharactersMax) continue;
+    read = 0;
+    await nextTurn();
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,51 @@
+/** The log of a data folder among the logs of all nodes. */
+export interface LogIdentity {
+  /** Equal for a log and its copies; a purge of secrets gives the log another one. */
+  readonly id: string;
+  /** The node whose log it is a copy of; undefined for a log of its own. */
+  readonly follows: Followed | undefined;
+}
+
+/** What a copy of a log is a copy of. */
+export interface Followed {
+  /** The URL of the node. */
+  readonly central: string;
+  /** The version of the layout (databases.ts) in which the copy was begun. */
+  readonly schema: number;
+}
+
+/** A place in a log: the seq of a row, and the id of its transaction; '' for the beginning. */
+interface LogPlace {
+  readonly log: string;
+  readonly seq: number;
+  readonly txn: string;
+}
+
+/** The rows of the log as texts, for copies of it on other nodes (docs/design/nodes.md). */
+export interface RowLog {
+  identity(): LogIdentity;
+  /** The end of the log. */
+  end(): LogPlace;
+  /** Whether a place of another node's log is a place in this log, too. */
+  has(place: LogPlace): boolean;
+  /** Texts of rows after a seq, at most so many and about so many characters, without secrets. */
+  rows(after: number, max: { readonly rows: number; readonly characters: number }): string[];
+  /** The rows of a hook's secret, with their data. */
+  secretRows(hookId: string): readonly string[];
+  /**
+   * Makes an empty log a copy of another one, or renews that. Rejects with `conflict` for a log
+   * with rows of its own.
+   */
+  follow(id: string, central: string): Promise<void>;
+  /** Gives the log a new id, and makes a copy a log of its own. */
+  renew(id: string): Promise<void>;
+  /**
+   * Appends rows of the log that this one copies: whole transactions, in one transaction of LMDB.
+   * Rejects with `conflict` for rows that do not continue this log.
+   */
+  append(rows: readonly string[]): Promise<void>;
+  /** Replaces rows of secrets that came without their data. Ignores rows that it does not have. */
+  reveal(rows: readonly string[]): Promise<void>;
+  /** The digest of the rows up to a seq (docs/design/nodes.md#digest), lower-case hex. */
+  digest(upTo: number): Promise<string>;
+}
