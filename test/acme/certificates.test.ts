@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { connect } from 'node:tls';
 import { AcmeFolder } from '../../src/acme/folder.ts';
 import { createAuthority } from '../certificates.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
+import { readTestConfig } from '../harness.ts';
 import { startServed } from '../process.ts';
 import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
 import { startAcmeServer } from './server.ts';
@@ -144,6 +145,28 @@ suite('certificates from an ACME server', () => {
     assert.match(answer.toString(), /^HTTP\/1\.1 200/);
     const { data } = await site.status();
     assert.equal(data.certificates[0].acme.state, 'valid');
+  });
+
+  test('are renewed with the former settings if a reload cannot apply the new ones', async (t) => {
+    const { site } = await startBoth(t, {}, { tls: 'http_redirect = no' });
+    await site.untilLogged(/\[tls\.shop\.example\] is in use/);
+    const renewals = async () =>
+      (await (await fetch(`${site.url}/svc1/metrics`)).text()).includes(
+        'waymark_acme_failures{host="shop.example"}',
+      );
+    assert.ok(await renewals());
+    const directory = 'https://127.0.0.1:1/other';
+    const digest = createHash('sha256').update(directory).digest('hex').slice(0, 8);
+    // A file stands where the folder of the other ACME server would be.
+    await writeFile(join(site.folder, 'data/acme', `127.0.0.1-${digest}`), '');
+    const ini = await readFile(site.iniFile, 'utf8');
+    await writeFile(
+      site.iniFile,
+      ini.replace(/acme_directory = .*/, `acme_directory = ${directory}`),
+    );
+    site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+    await site.untilLogged(/cannot apply the changed settings of ACME, so the former ones stay/);
+    assert.ok(await renewals());
   });
 
   test('are ordered by one of several workers, and used by all', async (t) => {

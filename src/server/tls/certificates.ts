@@ -67,10 +67,11 @@ export class Certificates {
    * already got are used at once.
    */
   async setAcme(acme: AcmeFolder | undefined): Promise<void> {
-    await this.#endWatch();
-    this.#acmeCertificates = await Promise.all(
+    const loaded = await Promise.all(
       (acme?.certificates ?? []).map((one) => loadCertificate(one, true)),
     );
+    await this.#endWatch();
+    this.#acmeCertificates = loaded;
     this.#acme = acme;
     const end = new AbortController();
     this.#watch = { end, over: this.#follow(end.signal) };

@@ -89,7 +89,8 @@ class OpenTls implements Tls {
       .catch((error: unknown) => {
         this.#log.error(
           { err: error },
-          'The server cannot apply the changed settings of ACME. Restart it to renew certificates.',
+          'The server cannot apply the changed settings of ACME, so the former ones stay. Correct the ' +
+            'cause, then change the settings again or restart.',
         );
       });
   }
@@ -106,11 +107,12 @@ class OpenTls implements Tls {
 
   async #apply(settings: AcmeConfig): Promise<void> {
     if (isDeepStrictEqual(settings, this.#acme.settings)) return;
+    // What can fail comes first, so that a failure leaves the former settings and their renewals.
+    const folder = await folderOf(this.#server, settings, this.#isPrimary);
+    await this.certificates.setAcme(folder);
     await this.#renewals?.stop();
     this.#renewals = undefined;
-    const folder = await folderOf(this.#server, settings, this.#isPrimary);
     this.#acme = { settings, folder };
-    await this.certificates.setAcme(folder);
     this.start();
   }
 }
