@@ -11,6 +11,12 @@ const amount = {
   description: 'A number, or a decimal number as text.',
 } as const;
 
+/** The row whose change raises an event of its table (docs/design/webhooks.md#events-of-tables). */
+const row = {
+  table: { ...text, description: 'If a table of Waymark raises the event: the table …' },
+  id: { ...text, description: '… and the id of the row.' },
+} as const;
+
 /** A row of the table of event types. */
 interface EventTypeRow {
   /** Whether Waymark raises events of the type itself. Applications insert all types. */
@@ -69,23 +75,24 @@ const rows = {
   },
   'record.changed': {
     own: true,
-    summary: 'A record has changed: a product, a customer, or a page rule, webhook or key.',
+    summary: 'A record has changed: a row of a table, a page rule, webhook or key.',
     required: {
       table: {
         ...text,
-        description: 'The table of the record; Waymark’s own are userinterface, webhook and key.',
+        description:
+          'The table of the record; Waymark’s own are userinterface, webhook, key and table.',
       },
       id: { ...text, description: 'The record.' },
     },
     optional: {
-      action: { ...text, description: 'In Waymark’s own tables: insert, edit or invalidate.' },
+      action: { ...text, description: 'In tables of Waymark: insert, edit or invalidate.' },
       fields: { type: 'array', items: text, description: 'The names of the changed fields.' },
       seq: {
         type: 'integer',
-        description: 'In Waymark’s own tables: the position of the change in the log.',
+        description: 'In tables of Waymark: the position of the change in the log.',
       },
-      txn: { ...text, description: 'In Waymark’s own tables: the transaction.' },
-      by: { ...text, description: 'In Waymark’s own tables: the id of the key that wrote it.' },
+      txn: { ...text, description: 'In tables of Waymark: the transaction.' },
+      by: { ...text, description: 'In tables of Waymark: the id of the key that wrote it.' },
     },
     example: { table: 'product', id: 'P-7', action: 'edit', fields: ['price'] },
   },
@@ -104,13 +111,13 @@ const rows = {
   'account.balance_changed': {
     summary: 'The balance of a charge account has changed.',
     required: { account: text, balance: amount },
-    optional: { previous: amount, currency, reason: anyText },
+    optional: { previous: amount, currency, reason: anyText, ...row },
     example: { account: 'A-3', balance: '120.00', previous: '145.90', currency: 'EUR' },
   },
   'stock.level_changed': {
     summary: 'The stock of a product has changed.',
     required: { product: text, level: number },
-    optional: { previous: number, location: text },
+    optional: { previous: number, location: text, ...row },
     example: { product: 'P-7', level: 3, previous: 5, location: 'counter-2' },
   },
   'webhook.test': {

@@ -12,6 +12,8 @@ export interface WaymarkEvent {
   /** The counter where it occurred; null for none. */
   readonly counter: string | null;
   readonly data: JsonObject;
+  /** The table of the record that the event is about; undefined if it is about none. */
+  readonly table: string | undefined;
   /** Position in the log of the change that is or causes the event. */
   readonly logSeq: number;
   /** The time at which that change was stored, ISO 8601, UTC. */
@@ -28,6 +30,8 @@ export interface EventFields {
   readonly occurred_at: string;
   readonly counter?: string;
   readonly data: JsonObject;
+  /** As in WaymarkEvent, for events that a table declares. */
+  readonly table?: string;
   /** The number of hooks for it when it was inserted. */
   readonly hooks?: number;
   /** As in WaymarkEvent. */
@@ -36,6 +40,8 @@ export interface EventFields {
   readonly about?: string;
 }
 
+/** The type of the event that each change of a record causes. */
+const recordChangedType = 'record.changed' satisfies OwnEventType;
 /** The type of the event that tests a hook. */
 export const webhookTest = 'webhook.test' satisfies OwnEventType;
 /** The type of the events that report failures. */
@@ -76,7 +82,7 @@ interface DerivedEvent<Type extends OwnEventType> {
 }
 
 const recordChanged: DerivedEvent<'record.changed'> = {
-  type: 'record.changed',
+  type: recordChangedType,
   data: changedRecord,
 };
 
@@ -102,25 +108,38 @@ export function derivedEventType(family: Family): OwnEventType | undefined {
 export function eventOf(change: Change): WaymarkEvent | undefined {
   const { seq: logSeq, id, family, dtu_stored: stored_at } = change;
   if (family === 'event') {
-    const { type, occurred_at, counter, data, hook, about } = change.data as unknown as EventFields;
+    const fields = change.data as unknown as EventFields;
+    const { type, occurred_at, counter, data, hook, about } = fields;
     return {
-      ...{ id, type, occurred_at, counter: counter ?? null, data },
+      ...{ id, type, occurred_at, counter: counter ?? null, data, table: tableOf(fields) },
       ...{ logSeq, stored_at, hook, about },
     };
   }
   const derived = derivedEvents[family];
   if (derived === undefined) return undefined;
+  const data = derived.data(change);
   return {
     id: `${change.txn}-${logSeq}`,
     type: derived.type,
     occurred_at: change.dtu_txn,
     counter: null,
-    data: derived.data(change),
+    data,
+    table: tableOf({ type: derived.type, data }),
     logSeq,
     stored_at,
     hook: undefined,
     about: undefined,
   };
+}
+
+/** The table of an event: the one that declares it, or the one that a `record.changed` names. */
+export function tableOf({
+  type,
+  data,
+  table,
+}: Pick<EventFields, 'type' | 'data' | 'table'>): string | undefined {
+  if (table !== undefined || type !== recordChangedType) return table;
+  return typeof data.table === 'string' ? data.table : undefined;
 }
 
 /** The id of a batch: the hook's id, and the numbers of its first and last event in its count. */

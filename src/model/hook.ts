@@ -46,6 +46,11 @@ export interface Hook {
   readonly frequency: HookFrequency;
   /** Members that the data of an event must have with equal values. */
   readonly filter: JsonObject;
+  /**
+   * The tables whose events it gets, of the events about records; absent for all tables. It gets
+   * events that are about no table anyway.
+   */
+  readonly table?: readonly string[];
   /** Whether a message waits until the previous one is delivered or given up. */
   readonly order: boolean;
   /** Attempts before a message is given up. */
@@ -76,7 +81,7 @@ export interface HookSecret {
 }
 
 /** Fields that decide which events a hook gets, and when. */
-const decidingFields = ['active', 'where', 'frequency', 'filter'] as const;
+const decidingFields = ['active', 'where', 'frequency', 'filter', 'table'] as const;
 
 /**
  * The fields with an invalid value among those that decide what a hook gets. A hook with such a
@@ -152,13 +157,17 @@ function isExecutedHere(hook: Hook, event: WaymarkEvent, { role, name }: Node): 
 }
 
 function isWanted(
-  { filter, where, _unknowns_: unknowns = {} }: Hook,
+  { filter, where, table, _unknowns_: unknowns = {} }: Hook,
   event: WaymarkEvent,
 ): boolean {
   const hasNoFilter = Object.keys(filter).length === 0;
-  // The intended filter or place is not known while its value is invalid.
+  // The intended filter, tables or place are not known while their values are invalid.
   if (hasNoFilter && Object.hasOwn(unknowns, 'filter')) return false;
   if (where === undefined && Object.hasOwn(unknowns, 'where')) return false;
+  if (table === undefined && Object.hasOwn(unknowns, 'table')) return false;
+  if (table !== undefined && event.table !== undefined && !table.includes(event.table)) {
+    return false;
+  }
   return hasAll(event.data, filter);
 }
 

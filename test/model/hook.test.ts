@@ -24,6 +24,7 @@ const sale: WaymarkEvent = {
   occurred_at: '2026-11-21T12:00:00.000Z',
   stored_at: '2026-11-21T12:00:00.000Z',
   counter: null,
+  table: undefined,
   hook: undefined,
   about: undefined,
   data: { table: 'product', total: 12.5, lines: [{ sku: 'a' }] },
@@ -41,6 +42,10 @@ suite('a hook gets an event', () => {
     ['that is a test of another', { event: ['*'] }, { type: 'webhook.test', hook: 'h-2' }, false],
     ['about itself', { event: ['*'] }, { type: 'error.detected', about: 'h-1' }, false],
     ['about another', { event: ['*'] }, { type: 'error.detected', about: 'h-2' }, true],
+    ['of its table', { table: ['products', 'stock'] }, { table: 'stock' }, true],
+    ['of another table', { table: ['products'] }, { table: 'stock' }, false],
+    ['about no table', { table: ['products'] }, {}, true],
+    ['while its tables are invalid', { _unknowns_: { table: 7 } }, {}, false],
   ];
   for (const [what, fields, event, expected] of cases) {
     test(`${what}: ${expected ? 'yes' : 'no'}`, () => {

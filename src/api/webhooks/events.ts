@@ -4,6 +4,7 @@ import {
   eventDraft,
   isEventType,
   ownEvent,
+  tableOf,
   webhookTest,
   type EventFields,
   type WaymarkEvent,
@@ -256,11 +257,12 @@ interface StoredEvent {
 
 function eventWith(
   reads: Reads,
-  { type, occurred_at, counter, data, hook, about, id }: EventFields & { readonly id: string },
+  { id, ...fields }: EventFields & { readonly id: string },
 ): WaymarkEvent {
+  const { type, occurred_at, counter, data, hook, about } = fields;
   const logSeq = reads.seq() + 1;
   return {
-    ...{ id, type, occurred_at, counter: counter ?? null, data },
+    ...{ id, type, occurred_at, counter: counter ?? null, data, table: tableOf(fields) },
     logSeq,
     stored_at: occurred_at,
     hook,

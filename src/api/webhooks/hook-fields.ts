@@ -9,6 +9,8 @@ import {
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
+  hookTableCharactersMax,
+  hookTablesMax,
   hookUrlCharactersMax,
 } from './limits.ts';
 import { customHeadersMax } from '../../config/limits.ts';
@@ -72,6 +74,7 @@ export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookFi
         }),
     },
   ],
+  ['table', { standard: undefined, read: readTables }],
   ['order', { standard: false, read: (value) => readSwitch('order', value) }],
   ['retry_limit', { standard: 10, read: readRetryLimit }],
   ['active', { standard: true, read: (value) => readSwitch('active', value) }],
@@ -99,6 +102,24 @@ function readTypes(value: Json): Json | undefined {
   );
   if (named.length < types.length) return undefined;
   return named.includes(anyEvent) ? [anyEvent] : [...new Set(named)];
+}
+
+function readTables(value: Json): FieldReading {
+  const names = typeof value === 'string' ? [value] : value;
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) {
+    const message = 'table has to be a list of names of tables.';
+    return reading('table', value, undefined, { reason: 'wrong_type', message });
+  }
+  const isValid =
+    names.length > 0 &&
+    names.length <= hookTablesMax &&
+    names.every((name) => name !== '' && name.length <= hookTableCharactersMax);
+  return reading('table', value, isValid ? [...new Set(names)] : undefined, {
+    reason: 'out_of_range',
+    message:
+      `table has to have 1 to ${hookTablesMax} names ` +
+      `of 1 to ${hookTableCharactersMax} characters.`,
+  });
 }
 
 function readUrl(value: Json): string | undefined {

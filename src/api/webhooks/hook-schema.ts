@@ -9,6 +9,8 @@ import {
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
+  hookTableCharactersMax,
+  hookTablesMax,
   hookUrlCharactersMax,
 } from './limits.ts';
 
@@ -83,6 +85,20 @@ const fields: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_at
   filter: {
     ...anyObject,
     description: 'Members that the data of an event must have, with equal values.',
+  },
+  table: {
+    description:
+      'The tables whose events it gets, of the events about records; userinterface, webhook and ' +
+      'key are Waymark’s own. All tables by default.',
+    oneOf: [
+      {
+        type: 'array',
+        minItems: 1,
+        maxItems: hookTablesMax,
+        items: { ...text, minLength: 1, maxLength: hookTableCharactersMax },
+      },
+      text,
+    ],
   },
   order: {
     type: 'boolean',

@@ -12,6 +12,10 @@ export const hookUrlCharactersMax = 4_096;
 /** Event types that one hook may name. */
 export const hookEventsMax = 64;
 export const hookPlaceCharactersMax = 253;
+/** Tables that one hook may name … */
+export const hookTablesMax = 64;
+/** … and the characters of such a name: applications may raise events about tables of their own. */
+export const hookTableCharactersMax = 128;
 /** Characters of a header field that a hook adds. */
 export const hookFieldCharactersMax = 4_096;
 /** All fields of a hook, including `_unknowns_`. */

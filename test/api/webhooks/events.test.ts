@@ -99,6 +99,20 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.match(time, /Z$/);
     });
 
+    test('a hook with tables gets changes of their records, and events about no table', async (t) => {
+      const call = await open(await startSite(t));
+      const types = ['record.changed', 'sale.completed'];
+      const { data } = await call('svc1.webhook.insert', {
+        ...{ url, event: types, table: ['product', 'stock', 'product'] },
+      });
+      assert.deepEqual([data.table, data.problems], [['product', 'stock'], []]);
+      const hooksOf = async (type: string, fields: object) =>
+        (await call('svc1.event.insert', { type, data: fields })).data.hooks;
+      assert.equal(await hooksOf('record.changed', { table: 'stock', id: 'P-1' }), 1);
+      assert.equal(await hooksOf('record.changed', { table: 'customer', id: 'C-1' }), 0);
+      assert.equal(await hooksOf('sale.completed', { id: 'S-1' }), 1);
+    });
+
     test('a repeat with a vk stores no second event; without a vk and time it does', async (t) => {
       const call = await open(await startSite(t));
       const first = await call('svc1.event.insert', sale, { vk: 'till-1' });

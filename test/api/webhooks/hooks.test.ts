@@ -225,6 +225,10 @@ for (const [transport, open] of Object.entries(transports)) {
         [{ active: 'maybe' }, 'active', 'wrong_type'],
         [{ where: '' }, 'where', 'out_of_range'],
         [{ filter: 'all' }, 'filter', 'wrong_type'],
+        [{ table: 7 }, 'table', 'wrong_type'],
+        [{ table: ['products', 7] }, 'table', 'wrong_type'],
+        [{ table: [] }, 'table', 'out_of_range'],
+        [{ table: ['products', ''] }, 'table', 'out_of_range'],
         [{ frequency: 'each' }, 'frequency', 'wrong_type'],
         [{ frequency: {} }, 'frequency.mode', 'missing'],
         [{ frequency: { mode: 'bacth' } }, 'frequency.mode', 'bad_format', 'batch'],
@@ -251,7 +255,7 @@ for (const [transport, open] of Object.entries(transports)) {
         assert.match(message, /[.?]$/);
         const [name = ''] = Object.keys(sent);
         assert.deepEqual(data.unknowns, reason === 'no_effect' ? [] : [name]);
-        const pausing = ['active', 'where', 'frequency', 'filter'];
+        const pausing = ['active', 'where', 'frequency', 'filter', 'table'];
         const isPaused = pausing.includes(name) && reason !== 'no_effect';
         assert.equal(data.active, !isPaused, JSON.stringify(sent));
         assert.deepEqual(data.waits, isPaused ? [name] : undefined);

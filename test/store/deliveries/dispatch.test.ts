@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dispatchComparedMax } from '../../../src/store/limits.ts';
 import { eventDrafts } from '../../webhooks/deliverer-rig.ts';
-import { commit, scratchStore } from '../scratch.ts';
+import { commit, inserted, scratchStore } from '../scratch.ts';
 
 test('a dispatch compares events with a bounded number of hooks, whether or not their filters match', async (t) => {
   const store = await scratchStore(t);
@@ -19,4 +19,25 @@ test('a dispatch compares events with a bounded number of hooks, whether or not 
   const atOnce = dispatchComparedMax / hooks.length;
   await commit(store, ...eventDrafts(3 * atOnce));
   for (const turn of [1, 2, 3]) assert.equal(await dispatch(), hooks.length + turn * atOnce);
+});
+
+test('a hook with tables gets only the changes of their records', async (t) => {
+  const store = await scratchStore(t);
+  const hookDraft = (id: string, table: readonly string[]) => ({
+    ...({ family: 'webhook', action: 'insert', id } as const),
+    data: {
+      event: ['record.changed'],
+      url: 'http://127.0.0.1/',
+      method: 'POST',
+      filter: {},
+      table,
+    },
+  });
+  const drafts = [hookDraft('rules', ['userinterface']), hookDraft('hooks', ['webhook', 'stock'])];
+  const [rules, hooks] = await commit(store, ...drafts);
+  await store.deliveries.begin();
+  await store.deliveries.dispatch({ role: 'all', name: '' });
+  await commit(store, inserted('page', { path: '/' }), hookDraft('other', ['key']));
+  const { grown } = await store.deliveries.dispatch({ role: 'all', name: '' });
+  assert.deepEqual([...grown], [rules?.seq, hooks?.seq]);
 });
