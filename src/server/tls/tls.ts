@@ -89,8 +89,8 @@ class OpenTls implements Tls {
       .catch((error: unknown) => {
         this.#log.error(
           { err: error },
-          'The server cannot apply the changed settings of ACME, so the former ones stay. Correct the ' +
-            'cause, then change the settings again or restart.',
+          'The server cannot apply the changed settings of ACME, so the former ones stay. ' +
+            'Correct the cause, then change the settings again or restart.',
         );
       });
   }
