@@ -88,7 +88,7 @@ export function engineNames(config: Config): ReadonlySet<string> {
 
 /** Creates the immutable instance that answers requests with a configuration. */
 export function compose(config: Config, context: AppContext): AppInstance {
-  const { store, publicFiles, ownFiles, storedPages, wrongKeys } = context;
+  const { store, publicFiles, ownFiles, storedPages } = context;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now });
   const dialler = createDialler(config.fetch);
@@ -100,12 +100,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const fetch = composeFetch(config, context, dialler);
   const visitors = createVisitors({ config, now, log: context.logs.log });
   const site = createSite({ rules: context.rules, disk, stored: storedPages, generic, fetch });
-  const authenticate = createAuthenticate({
-    keys: store,
-    anonymous: config.auth.anonymous,
-    keyRate: config.auth.keyRate,
-    wrongKeys,
-  });
+  const authenticate = composeAuthenticate(config, context);
   const operations = composeOperations(config, context, {
     site,
     authenticate,
@@ -126,7 +121,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       authenticate,
       visitors,
       requireUnrevoked: (caller) => {
-        requireUnrevoked(store, caller);
+        requireUnrevoked(store, caller, now);
       },
       publicFiles,
       ownFiles,
@@ -156,6 +151,11 @@ export function compose(config: Config, context: AppContext): AppInstance {
       dialler.cut();
     },
   };
+}
+
+function composeAuthenticate({ auth }: Config, { store, wrongKeys }: AppContext): Authenticate {
+  const { anonymous, keyRate } = auth;
+  return createAuthenticate({ keys: store, anonymous, keyRate, wrongKeys, now });
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */

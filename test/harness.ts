@@ -167,8 +167,9 @@ export async function openSocket(
   t: Cleaning,
   url: string,
   apikey: string | undefined,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<TestSocket> {
-  const headers = apikey === undefined ? {} : { apikey };
+  const headers = apikey === undefined ? more : { apikey, ...more };
   const websocket = new WebSocket(url, { headers });
   t.after(() => {
     websocket.terminate();

@@ -56,6 +56,8 @@ export type OperationResult =
       readonly etag?: string;
       /** Fields for caches in the HTTP response, in place of the usual ones. */
       readonly caching?: FieldList;
+      /** Further fields of the HTTP response. */
+      readonly fields?: FieldList;
       /**
        * Set if all callers with this input get the same answer until the log or the configuration
        * changes.

@@ -1,5 +1,6 @@
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
+import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
 import { authenticateSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
@@ -58,6 +59,10 @@ const others = [
   revokeKeyById,
   serverStatus,
   authenticateSession,
+  insertSession,
+  readSession,
+  listSessions,
+  endSession,
 ];
 
 /** The parts that all operations together need. */

@@ -18,6 +18,9 @@ export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCha
 /** The prefix of every API key, which distinguishes it from tokens of other services. */
 export const keyPrefix = 'wmk_';
 
+/** The prefix of the token of every session (docs/design/console.md#sessions). */
+export const sessionPrefix = 'wms_';
+
 /** A permission of a key. */
 export type Scope = (typeof scopes)[number];
 
@@ -34,6 +37,11 @@ export interface ApiKey {
   readonly rate?: number;
   /** The node that may use the key for the scope `follow`; every such key has one. */
   readonly node?: string;
+  /**
+   * Only for a session, which is stored as a key of its own: the id of the key that it was made
+   * with, and its end (ISO 8601, UTC).
+   */
+  readonly session?: { readonly key: string; readonly expires: string };
 }
 
 /** The sender of a request: its scopes, and the key by which the log records its changes. */
@@ -45,6 +53,8 @@ export interface Caller {
   readonly rate: number | undefined;
   /** The address of the client, for limits and the log. */
   readonly address: string;
+  /** The id of its session; undefined for a caller that sends its key. */
+  readonly sessionId?: string;
   /** The text of its key, to pass a write on to the centre (docs/design/nodes.md). */
   readonly apikey?: string;
 }

@@ -90,7 +90,7 @@ export function authenticateRequest(
   serving: Serving,
   { fields, address }: IncomingRequest,
 ): Caller {
-  return serving.authenticate({ apikey: fields.apikey, address });
+  return serving.authenticate({ apikey: fields.apikey, address, cookie: fields.cookie });
 }
 
 /**

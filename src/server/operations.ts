@@ -229,6 +229,7 @@ function envelopeReply(
       String(bytes.length),
       ...validators,
       ...caching,
+      ...(outcome.fields ?? []),
       ...pageFields,
     ],
     body: { kind: 'bytes', bytes },

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
 import type { Caller, ApiKey, Scope } from '../../model/key.ts';
+import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
 import { createLruCache } from '../../model/lru-cache.ts';
 
@@ -9,6 +10,7 @@ const minuteMs = 60_000;
 
 /** The reads that authentication needs. */
 interface KeyReads {
+  key(id: string): ApiKey | undefined;
   keyByHash(hash: string): ApiKey | undefined;
 }
 
@@ -53,10 +55,13 @@ export function createWrongKeys({ now }: { readonly now: () => number }): WrongK
 export type Authenticate = (sent: {
   readonly apikey: string | undefined;
   readonly address: string;
+  /** The request's field `Cookie`: a token of a session is only valid with its cookie. */
+  readonly cookie?: string | undefined;
 }) => Caller;
 
 /**
- * Makes the check of API keys (docs/design/failures.md#keys). It throws `unauthenticated` for an
+ * Makes the check of API keys (docs/design/failures.md#keys), and of sessions, whose tokens are
+ * sent in place of a key (docs/design/console.md#sessions). It throws `unauthenticated` for an
  * unknown or revoked key, and `rate_limited` after too many of those from one address. A right key
  * always passes, because any web page can send wrong ones from the address of its visitor.
  */
@@ -65,38 +70,64 @@ export function createAuthenticate({
   anonymous,
   keyRate,
   wrongKeys,
+  now,
 }: {
   readonly keys: KeyReads;
   readonly anonymous: readonly Scope[];
   /** Operations a second for a key without a rate of its own; undefined for any number. */
   readonly keyRate: number | undefined;
   readonly wrongKeys: WrongKeys;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }): Authenticate {
   const anonymousScopes: ReadonlySet<Scope> = new Set(anonymous);
-  return ({ apikey, address }) => {
+  const find = (text: string): ApiKey | undefined => {
+    const hash = keyHash(text);
+    const key = keys.keyByHash(hash);
+    const isEqual = key && timingSafeEqual(Buffer.from(key.hash), Buffer.from(hash));
+    return isEqual === true ? key : undefined;
+  };
+  return ({ apikey, address, cookie }) => {
     if (apikey === undefined) {
       return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address };
     }
-    const hash = keyHash(apikey);
-    const key = keys.keyByHash(hash);
-    if (key === undefined || !timingSafeEqual(Buffer.from(key.hash), Buffer.from(hash))) {
+    const session = sessionTexts(apikey, cookie)
+      .map(find)
+      .find((one) => one?.session !== undefined && !isExpired(one, now()));
+    const found = session?.session === undefined ? find(apikey) : keys.key(session.session.key);
+    // The texts of a session, joined, are not a key.
+    if (found === undefined || found.session !== undefined) {
       wrongKeys.count(address);
-      throw new Failure('unauthenticated', 'The API key is unknown or has been revoked.');
+      throw new Failure('unauthenticated', refusalOf(apikey));
     }
     // A caller with a key may do all that anonymous callers may do.
-    const scopes = new Set([...anonymous, ...key.scopes]);
-    return { scopes, keyId: key.id, rate: key.rate ?? keyRate, address };
+    const scopes = new Set([...anonymous, ...found.scopes]);
+    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address };
+    return session === undefined ? caller : { ...caller, sessionId: session.id };
   };
+}
+
+function refusalOf(apikey: string): string {
+  return isSessionToken(apikey)
+    ? 'The session has ended, or its cookie is missing. Sign in again.'
+    : 'The API key is unknown or has been revoked.';
 }
 
 /**
  * Checks the caller of a long connection again: throws `unauthenticated` if its key has been
- * revoked since.
+ * revoked, or its session has ended since.
  */
 export function requireUnrevoked(
   keys: { key(id: string): ApiKey | undefined },
   caller: Caller,
+  now: () => number,
 ): void {
-  if (caller.keyId === undefined || keys.key(caller.keyId) !== undefined) return;
-  throw new Failure('unauthenticated', 'The API key has been revoked.');
+  const { keyId, sessionId } = caller;
+  if (keyId !== undefined && keys.key(keyId) === undefined) {
+    throw new Failure('unauthenticated', 'The API key has been revoked.');
+  }
+  if (sessionId === undefined) return;
+  const session = keys.key(sessionId);
+  if (session !== undefined && !isExpired(session, now())) return;
+  throw new Failure('unauthenticated', 'The session has ended. Sign in again.');
 }

@@ -20,7 +20,7 @@ interface KeyParts {
 type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node'>;
 
 /** A key without its hash. */
-type KeyView = Omit<ApiKey, 'hash'>;
+type KeyView = Omit<ApiKey, 'hash' | 'session'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
@@ -61,7 +61,8 @@ function requireNode({ scopes: given, node }: Pick<NewKey, 'scopes' | 'node'>): 
 /** Revokes a key for good. Rejects with `not_found`. */
 export async function revokeKey(store: Store, id: string, by: string): Promise<void> {
   await store.commit(by, (reads) => {
-    if (reads.key(id) === undefined) {
+    const key = reads.key(id);
+    if (key === undefined || key.session !== undefined) {
       throw new Failure('not_found', 'There is no key with this id, or it is revoked already.', {
         field: 'id',
       });
@@ -73,9 +74,10 @@ export async function revokeKey(store: Store, id: string, by: string): Promise<v
   });
 }
 
-/** All valid keys, without their hashes. */
+/** All valid keys, without their hashes; sessions are not keys of their own. */
 export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
-  return store.keys().map(({ hash: _hash, ...shown }) => shown);
+  const keys = store.keys().filter(({ session }) => session === undefined);
+  return keys.map(({ hash: _hash, ...shown }) => shown);
 }
 
 /** A revoked key, with the time (ISO 8601, UTC) and the author of the revocation. */
@@ -92,9 +94,9 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
     const change = reads.change(seq);
     if (change?.family !== 'key') continue;
     const { id, action, data, by, dtu_stored: at } = change;
-    const { hash: _hash, ...key } = { id, ...data } as unknown as ApiKey;
+    const { hash: _hash, session, ...key } = { id, ...data } as unknown as ApiKey;
     const known = shown.get(id);
-    if (action === 'insert') shown.set(id, key);
+    if (action === 'insert' && session === undefined) shown.set(id, key);
     else if (action === 'invalidate' && known !== undefined) {
       revoked.push({ ...known, revoked: at, revoked_by: by });
     }

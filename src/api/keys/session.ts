@@ -26,7 +26,7 @@ export const authenticateSession = defineOperation<
     ({ authenticate }) =>
     ({ apikey }, call) => {
       const { address } = call.caller;
-      const caller = authenticate({ apikey, address });
+      const caller = authenticate({ apikey, address, cookie: call.fields.cookie });
       return { kind: 'data', data: { scopes: [...caller.scopes] }, caller };
     },
 });

@@ -157,6 +157,14 @@ for (const [transport, open] of Object.entries(transports)) {
       const revoked = await admin('svc1.key.revoke', { id: rows.at(-1).id });
       assert.equal(revoked.data.revoked, true);
       seen.add('svc1.key.revoke');
+      // Only an answer over HTTP can set the cookie of a session.
+      const overHttpToo = await overHttp(site, site.adminKey);
+      const { data: made } = await overHttpToo('svc1.session.insert', { apikey: site.adminKey });
+      for (const [verb, v] of [['read'], ['list'], ['end', { id: made.id }]] as const) {
+        const { error } = await admin(`svc1.session.${verb}`, v);
+        assert.equal(error, undefined, verb);
+      }
+      for (const verb of ['insert', 'read', 'list', 'end']) seen.add(`svc1.session.${verb}`);
       const missing = operations
         .filter(({ name, effect }) => !seen.has(name) && effect !== 'streams')
         .map(({ name }) => name);

@@ -1,0 +1,231 @@
+import type { FieldList } from '../../http/reply.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { hasScope, scopes, type ApiKey } from '../../model/key.ts';
+import type { LoggedDraft, Store } from '../../store/store.ts';
+import { defineOperation, type Call } from '../operation.ts';
+import type { ViewConfig } from '../rules/rule-view.ts';
+import { keyHash, type Authenticate } from './authenticate.ts';
+import { sessionMs, sessionsPerKeyMax } from './limits.ts';
+import { isExpired, newSessionSecrets, sessionCookieName } from './session-token.ts';
+
+/** The parts that the operations on sessions need; `now` is in milliseconds since 1970. */
+interface SessionParts {
+  readonly store: Store;
+  readonly authenticate: Authenticate;
+  readonly newId: () => string;
+  readonly randomBytes: (count: number) => Buffer;
+  readonly now: () => number;
+  readonly view: Pick<ViewConfig, 'base'>;
+}
+
+const time = { type: 'string', format: 'date-time' } as const;
+const text = { type: 'string' } as const;
+
+const sessionProperties = {
+  id: { ...text, description: 'Id of the session.' },
+  key: { ...text, description: 'Id of the key that it was made with.' },
+  name: { ...text, description: 'Name of that key.' },
+  created: time,
+  expires: time,
+} as const;
+
+const scopeList = { type: 'array', items: { type: 'string', enum: scopes } } as const;
+
+/**
+ * session.insert: makes a session from an API key. Its token works in place of the key, only
+ * together with the cookie that the answer sets. Refuses with `unauthenticated` or `rate_limited`,
+ * and with `invalid` over the websocket, which cannot set a cookie.
+ */
+export const insertSession = defineOperation<SessionParts, { apikey: string }>({
+  name: 'svc1.session.insert',
+  scope: undefined,
+  effect: 'writes',
+  summary: 'Signs in: makes a session of 12 hours from an API key; the answer sets its cookie.',
+  output: {
+    title: 'NewSession',
+    type: 'object',
+    required: ['id', 'key', 'name', 'created', 'expires', 'scopes', 'token'],
+    properties: {
+      ...sessionProperties,
+      scopes: scopeList,
+      token: { ...text, description: 'Send it as apikey. Only this answer shows it.' },
+    },
+  },
+  input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
+  run:
+    ({ store, authenticate, newId, randomBytes, now, view }) =>
+    async ({ apikey }, call) => {
+      if (call.transport === 'websocket') throw overHttp();
+      const { address } = call.caller;
+      const { keyId, sessionId, scopes: held } = authenticate({ apikey, address });
+      const key = keyId === undefined ? undefined : store.key(keyId);
+      if (key === undefined || sessionId !== undefined) throw noKey();
+      const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
+      const id = newId();
+      const created = new Date(now()).toISOString();
+      const expires = new Date(now() + sessionMs).toISOString();
+      const data = {
+        name: key.name,
+        scopes: [],
+        created,
+        hash: keyHash(stored),
+        session: { key: key.id, expires },
+      };
+      await store.commit(key.id, (reads) => ({
+        drafts: [
+          ...endDrafts(reads.keys(), key.id, now()),
+          { family: 'key', id, action: 'insert', data },
+        ],
+        answer: () => undefined,
+      }));
+      return {
+        kind: 'data',
+        data: { id, key: key.id, name: key.name, created, expires, scopes: [...held], token },
+        fields: setCookie(`${cookieName}=${cookie}`, { base: view.base, call, ms: sessionMs }),
+      };
+    },
+});
+
+/** The drafts that end expired sessions, and the oldest of a key that has too many. */
+function endDrafts(keys: readonly ApiKey[], keyId: string, nowMs: number): readonly LoggedDraft[] {
+  const sessions = keys.filter(({ session }) => session !== undefined);
+  const expired = sessions.filter((one) => isExpired(one, nowMs));
+  const open = sessions.filter((one) => one.session?.key === keyId && !isExpired(one, nowMs));
+  const oldest = open
+    .toSorted((a, b) => (a.created < b.created ? -1 : 1))
+    .slice(0, Math.max(0, open.length + 1 - sessionsPerKeyMax));
+  return [...expired, ...oldest].map(({ id }) => endDraft(id));
+}
+
+function endDraft(id: string): LoggedDraft {
+  return { family: 'key', id, action: 'invalidate', data: {} };
+}
+
+/** The field that sets a cookie that only this service gets, and no script reads. */
+function setCookie(
+  pair: string,
+  { base, call, ms }: { readonly base: string; readonly call: Call; readonly ms: number },
+): FieldList {
+  const secure = call.origin.startsWith('https:') ? '; Secure' : '';
+  const lifetime = `Max-Age=${Math.floor(ms / 1000)}`;
+  return [
+    'Set-Cookie',
+    `${pair}; Path=${base}/svc1; ${lifetime}; HttpOnly; SameSite=Strict${secure}`,
+  ];
+}
+
+/** session.read: the scopes of the caller, with its key and session if it has them. */
+export const readSession = defineOperation<Pick<SessionParts, 'store'>, object>({
+  name: 'svc1.session.read',
+  scope: undefined,
+  effect: 'reads',
+  summary: 'Who the caller is: its scopes, its key and its session.',
+  output: {
+    title: 'CurrentSession',
+    type: 'object',
+    required: ['scopes'],
+    properties: { ...sessionProperties, scopes: scopeList },
+  },
+  input: { type: 'object' },
+  run:
+    ({ store }) =>
+    (_v, { caller }) => {
+      const key = caller.keyId === undefined ? undefined : store.key(caller.keyId);
+      const session = caller.sessionId === undefined ? undefined : store.key(caller.sessionId);
+      const data = {
+        ...(session !== undefined && sessionTimes(session)),
+        ...(key !== undefined && { key: key.id, name: key.name }),
+        scopes: [...caller.scopes],
+      };
+      return { kind: 'data', data };
+    },
+});
+
+function sessionTimes({ id, created, session }: ApiKey): JsonObject {
+  return { id, created, ...(session !== undefined && { expires: session.expires }) };
+}
+
+/** session.list: all open sessions. */
+export const listSessions = defineOperation<Pick<SessionParts, 'store' | 'now'>, object>({
+  name: 'svc1.session.list',
+  scope: 'admin',
+  effect: 'reads',
+  summary: 'Every open session, with the key that it was made with.',
+  output: {
+    title: 'SessionList',
+    type: 'object',
+    required: ['rows'],
+    properties: {
+      rows: { type: 'array', items: { type: 'object', properties: sessionProperties } },
+    },
+  },
+  input: { type: 'object' },
+  run:
+    ({ store, now }) =>
+    () => {
+      const rows = store.keys().flatMap((one) => {
+        const key = one.session && store.key(one.session.key);
+        if (key === undefined || isExpired(one, now())) return [];
+        return [{ ...sessionTimes(one), key: key.id, name: key.name }];
+      });
+      return { kind: 'data', data: { rows } };
+    },
+});
+
+/**
+ * session.end: signs out: ends the session of the caller, or with the scope admin another one.
+ * Refuses with `not_found`, or `forbidden` for the session of somebody else.
+ */
+export const endSession = defineOperation<Pick<SessionParts, 'store' | 'view'>, { id?: string }>({
+  name: 'svc1.session.end',
+  scope: undefined,
+  effect: 'writes',
+  summary: 'Signs out: ends the session of the caller, or, with the scope admin, the one of an id.',
+  failures: ['not_found', 'forbidden'],
+  output: {
+    title: 'EndedSession',
+    type: 'object',
+    required: ['id', 'ended'],
+    properties: { id: { type: 'string' }, ended: { const: true } },
+  },
+  input: { type: 'object', properties: { id: { type: 'string', nullable: true } } },
+  run:
+    ({ store, view }) =>
+    async ({ id: given }, call) => {
+      const { caller } = call;
+      const id = given ?? caller.sessionId;
+      if (id === undefined) {
+        throw new Failure('not_found', 'This request has no session. Name one by its id.');
+      }
+      if (id !== caller.sessionId && !hasScope(caller, 'admin')) {
+        throw new Failure('forbidden', 'Only a key with the scope admin ends another session.');
+      }
+      await store.commit(caller.keyId ?? 'anonymous', (reads) => {
+        if (reads.key(id)?.session === undefined) {
+          throw new Failure('not_found', 'There is no open session with this id.', { field: 'id' });
+        }
+        return { drafts: [endDraft(id)], answer: () => undefined };
+      });
+      const name = sessionCookieName(call.fields.apikey ?? '');
+      const isOwn = id === caller.sessionId && name !== undefined;
+      return {
+        kind: 'data',
+        data: { id, ended: true },
+        ...(isOwn && { fields: setCookie(`${name}=`, { base: view.base, call, ms: 0 }) }),
+      };
+    },
+});
+
+function overHttp(): Failure {
+  return new Failure(
+    'invalid',
+    'A websocket cannot set a cookie: call session.insert over HTTP, then session.authenticate.',
+  );
+}
+
+function noKey(): Failure {
+  return new Failure('unauthenticated', 'Sign in with an API key, not with a session.', {
+    field: 'apikey',
+  });
+}
