@@ -5,7 +5,7 @@ import type { FailureCode } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller, Scope } from '../model/key.ts';
 import type { Visitor } from '../model/visitor.ts';
-import type { RuleChange, Store } from '../store/store.ts';
+import type { FeedSlice, RuleChange } from '../store/store.ts';
 
 /** A call of an operation, without its input fields. */
 export interface Call {
@@ -33,7 +33,7 @@ export interface Call {
 export interface Stream {
   readonly after: number;
   /** Store.changesAfter: the sender of the packets reads the log at the pace of its client. */
-  readonly changesAfter: Store['changesAfter'];
+  readonly changesAfter: (seq: number, signal: AbortSignal) => Promise<FeedSlice<'userinterface'>>;
   /** Whether a packet is sent for a change. */
   readonly matches: (change: RuleChange) => boolean;
 }

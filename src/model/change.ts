@@ -1,9 +1,12 @@
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
+const revertibleFamilies = ['userinterface', 'webhook', 'table', 'record'] as const;
+
 /**
- * The families of records whose changes can be reverted (docs/design/history.md#the-change-log).
+ * The families of records whose changes can be reverted (docs/design/history.md#the-change-log):
+ * page rules, hooks, tables, and the rows of tables.
  */
-export type RevertibleFamily = 'userinterface' | 'webhook';
+export type RevertibleFamily = (typeof revertibleFamilies)[number];
 
 /**
  * The families of records in the log. `secret` is the secret of a hook. The other three have a
@@ -11,6 +14,11 @@ export type RevertibleFamily = 'userinterface' | 'webhook';
  * which records the removal of secrets from the log.
  */
 export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay' | 'purge';
+
+/** Whether the changes of a family can be reverted. */
+export function isRevertible(family: Family): family is RevertibleFamily {
+  return (revertibleFamilies as readonly Family[]).includes(family);
+}
 
 /** The kinds of change. */
 export const actions = ['insert', 'edit', 'invalidate'] as const;
@@ -39,7 +47,7 @@ export interface Change {
   readonly action: Action;
   /**
    * For an insert, the fields of the record. For an edit, the changed fields, with null for a
-   * removed one. For an invalidate of a page rule or a hook, `{rows: [seq, …]}`: the rows of the
+   * removed one. For an invalidate of a revertible record, `{rows: [seq, …]}`: the rows of the
    * record that no longer apply.
    */
   readonly data: JsonObject;

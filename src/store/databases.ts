@@ -2,10 +2,10 @@ import { open, type Database, type RootDatabase } from 'lmdb';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
-export const schemaVersion = 5;
+export const schemaVersion = 6;
 
 /** Older versions that this one can open: opening a folder adds the missing databases. */
-export const extensibleVersions: readonly number[] = [3, 4];
+export const extensibleVersions: readonly number[] = [3, 4, 5];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
@@ -55,6 +55,30 @@ export interface Databases {
   readonly hooktype: Database<string, Uint8Array>;
   /** Id of a hook → HookSecret. */
   readonly hooksecret: Database<string, Uint8Array>;
+  /** Id → StoredTable. */
+  readonly table: Database<string, Uint8Array>;
+  /** Name of a table → id, seq and transaction of its newest change. */
+  readonly tablename: Database<string, Uint8Array>;
+  /** Name → ids of all tables that ever had it, sorted values under one key. */
+  readonly evertablename: Database<string, Uint8Array>;
+  /** Id → StoredRow. */
+  readonly row: Database<string, Uint8Array>;
+  /** Table and id of a row that exists → nothing: see projections/index-key.ts. */
+  readonly tablerow: Database<string, Uint8Array>;
+  /** Table and id of each row that ever existed → nothing. */
+  readonly evertablerow: Database<string, Uint8Array>;
+  /** Table and key, in the order of the keys → id of the row. */
+  readonly rowkey: Database<string, Uint8Array>;
+  /** Table and key → ids of the rows that no longer have it, sorted values under one key. */
+  readonly everrowkey: Database<string, Uint8Array>;
+  /** Table, field, value in the order of the values, and id of a row → nothing. */
+  readonly rowindex: Database<string, Uint8Array>;
+  /** Table, word and id of a row → how often the row has it, and how many words it has. */
+  readonly rowword: Database<string, Uint8Array>;
+  /** Table → TableCounts. */
+  readonly tablecount: Database<string, Uint8Array>;
+  /** Table and index → IndexBuild, while the index is not complete. */
+  readonly indexbuild: Database<string, Uint8Array>;
   /**
    * State of the deliverer: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts).
    */
@@ -86,6 +110,21 @@ export interface ConditionalPut<K> {
 }
 
 /**
+ * Puts an entry that is usually the last of its database: appending fills pages completely and
+ * needs no search.
+ */
+export function putLast<K extends number | Uint8Array>(
+  database: Database<string, K>,
+  key: K,
+  value: string,
+): void {
+  const conditional = database as unknown as ConditionalPut<K>;
+  if (!conditional.putSync(key, value, append)) database.putSync(key, value);
+}
+
+const append = { append: true } as const;
+
+/**
  * How the environment is opened.
  * - `overlappingSync` off: a change is on the disk before anyone sees it, so that an answer drawn
  *   from it (a replay, say) can never be lost; a failing sync fails the commit.
@@ -99,7 +138,7 @@ export interface ConditionalPut<K> {
  */
 export const environmentOptions = {
   noSubdir: false,
-  maxDbs: 32,
+  maxDbs: 64,
   overlappingSync: false,
   eventTurnBatching: false,
   mapSize: 2 ** 30,
@@ -150,6 +189,18 @@ export function openDatabases(environment: RootDatabase): Databases {
     hook: named('hook'),
     hooktype: named('hooktype', true),
     hooksecret: named('hooksecret'),
+    table: named('table'),
+    tablename: named('tablename'),
+    evertablename: named('evertablename', true),
+    row: named('row'),
+    tablerow: named('tablerow'),
+    evertablerow: named('evertablerow'),
+    rowkey: named('rowkey'),
+    everrowkey: named('everrowkey', true),
+    rowindex: named('rowindex'),
+    rowword: named('rowword'),
+    tablecount: named('tablecount'),
+    indexbuild: named('indexbuild'),
     delivery: environment.openDB<string, string>('delivery', { encoding: 'string' }),
     lane: environment.openDB<string, number>('lane', {
       encoding: 'string',

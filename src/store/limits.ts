@@ -64,3 +64,22 @@ export const appliedPollMs = 5;
 export const emittedRememberedMax = 10_000;
 /** Characters of the log that a digest reads in one turn of the event loop. */
 export const digestSliceCharactersMax = 4 * MIB;
+
+/** Bytes of a string that decide its place in an index. */
+export const indexedStringBytesMax = 400;
+/** Tables whose definitions are in the cache. */
+export const tablesRememberedMax = 1_000;
+/** Characters of a field that text search reads … */
+export const searchedCharactersMax = 100_000;
+/** … words of them … */
+export const wordsPerFieldMax = 10_000;
+/** … and characters of each. */
+export const wordCharactersMax = 64;
+/** Words of a search. */
+export const searchWordsMax = 16;
+/** Words that begin with the last word of a search. */
+export const searchPrefixWordsMax = 200;
+/** Rows that a search ranks; further ones with the same words are not found … */
+export const searchRankedRowsMax = 100_000;
+/** … and how many of them are read in one step. */
+export const searchSliceRows = 1_000;

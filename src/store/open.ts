@@ -87,7 +87,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       feed.wake();
       return answer;
     },
-    changesAfter: (seq, signal) => feed.next(seq, signal),
+    changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,
     rowLog,
@@ -97,6 +97,8 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       rules: entryCount(databases.rule),
       keys: entryCount(databases.key),
       hooks: entryCount(databases.hook),
+      tables: entryCount(databases.table),
+      rows: entryCount(databases.row),
       bytes: statSync(join(folder, dataFile)).size,
     }),
     backUp: (target, signal) => backUp(databases, { target, signal }),

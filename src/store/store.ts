@@ -1,10 +1,13 @@
-import type { Change, Draft, Family, HistoryRow } from '../model/change.ts';
+import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { ApiKey } from '../model/key.ts';
+import type { Scalar, StoredRow } from '../model/row.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
+import type { StoredTable } from '../model/table.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
+import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
 import type { RowLog } from './row-log.ts';
 import type { RulePlace } from './projections/rule-index.ts';
@@ -42,6 +45,70 @@ export interface RuleStep {
   readonly stored: StoredRule | undefined;
   /** The amount of stored data that the step read, in characters or bytes. */
   readonly size: number;
+}
+
+/** A step of an iteration over the rows of a table. */
+export interface RowStep {
+  readonly id: string;
+  /** Undefined for a row that did not exist at that time; such steps let the caller pause. */
+  readonly stored: StoredRow | undefined;
+  /** The amount of stored data that the step read, in characters or bytes. */
+  readonly size: number;
+}
+
+/** One end of a range of an index. */
+interface RangeEnd {
+  readonly value: Scalar;
+  readonly inclusive: boolean;
+}
+
+/**
+ * A part of an index of a table. A range with one end has the values of the type of that end: what
+ * is below 5 are numbers. A row without a value, or with one that is no scalar, has null.
+ */
+export interface IndexRange {
+  /** The table's key, or a field of its `index`. */
+  readonly field: string;
+  readonly from?: RangeEnd | undefined;
+  readonly to?: RangeEnd | undefined;
+  /** What the value begins with, if it is a string. */
+  readonly prefix?: string | undefined;
+  readonly descending?: boolean | undefined;
+  /** The cursor of the last row that was read: the range goes on after it. */
+  readonly after?: string | undefined;
+}
+
+/** A row in an index. */
+export interface IndexStep {
+  readonly id: string;
+  /** Its place in the index, as IndexRange.after takes it. */
+  readonly cursor: string;
+}
+
+/** A row that a search has found, or a step without row that lets the caller pause. */
+export type SearchStep =
+  | { readonly id: string; readonly cursor: string }
+  | { readonly id: undefined; readonly cursor: undefined };
+
+/** The size of a table: its rows, and the words of the fields that its search reads. */
+export interface TableCounts {
+  readonly rows: number;
+  readonly words: number;
+}
+
+/**
+ * An index that is being built, and cannot be read yet. It is emptied first, and then filled with
+ * one row after the other; a write maintains the entries of the rows that it already has.
+ */
+export interface IndexBuild {
+  /** The field; an empty text for the words of the table's search. */
+  readonly index: string;
+  readonly phase: 'empty' | 'fill';
+  /** The id of the last row in it. */
+  readonly after: string;
+  /** Rows that were examined, and the number of rows when the build began. */
+  readonly done: number;
+  readonly of: number;
 }
 
 /** The page rules at one position of the log. */
@@ -118,6 +185,45 @@ export interface Reads {
   hooksStamp(): string | undefined;
   /** The secret of a hook, which signs its deliveries; also of a deleted hook. */
   hookSecret(id: string): HookSecret | undefined;
+  /** The table that has a name; undefined when there is none. */
+  table(name: string): StoredTable | undefined;
+  tableById(id: string): StoredTable | undefined;
+  /** A table as it was right after the change `seq` of the log. */
+  tableAt(id: string, seq: number): StoredTable | undefined;
+  /** The table that had a name right after the change `seq` of the log. */
+  tableNamedAt(name: string, seq: number): StoredTable | undefined;
+  /** The current tables in the order of their ids, after `after`. */
+  tablesAfter(after: string): Iterable<StoredTable>;
+  /** The size of a table; zeros if there is none of this name. */
+  tableCounts(name: string): TableCounts;
+  /** The indexes of a table that are not complete. */
+  indexBuilds(name: string): readonly IndexBuild[];
+  /** The current state of a row; undefined when there is none. */
+  row(id: string): StoredRow | undefined;
+  /** A row as it was right after the change `seq` of the log. */
+  rowAt(id: string, seq: number): StoredRow | undefined;
+  /** The row of a table with this key. */
+  rowByKey(table: string, value: Scalar): StoredRow | undefined;
+  rowIdByKey(table: string, value: Scalar): string | undefined;
+  /** The row that had this key right after the change `seq` of the log. */
+  rowByKeyAt(table: string, value: Scalar, seq: number): StoredRow | undefined;
+  /** The current rows of a table in the order of their ids, after `after`. */
+  rowsAfter(table: string, after: string): Iterable<RowStep>;
+  /** All rows that the table ever had, as they were right after the change `seq`. */
+  rowsAt(table: string, after: string, seq: number): Iterable<RowStep>;
+  /**
+   * The rows in a range of an index, in its order: of equal values, in the order of their ids;
+   * none for a field without index. Throws `invalid` for an unusable cursor.
+   */
+  rowsByIndex(table: string, range: IndexRange): Iterable<IndexStep>;
+  /** The number of rows in a range, counted up to a limit: `after` does not matter. */
+  countByIndex(table: string, range: IndexRange, limit: number): number;
+  /**
+   * The rows whose `search` fields have all words of a text, the last of which may be incomplete;
+   * the most relevant first. `after` is the cursor of the last row that was read. Throws `invalid`
+   * for an unusable one.
+   */
+  searchRows(table: string, text: string, after?: string): Iterable<SearchStep>;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
 }
@@ -157,22 +263,30 @@ export interface Decision<T> {
   readonly dtu_txn?: string;
 }
 
-/** A change of a page rule, with the record before and after it. */
-export interface RuleChange {
-  readonly change: Change;
+/** A change of a record, with the record before and after it. */
+export interface RecordChange<F extends RevertibleFamily> {
+  readonly change: Change & { readonly family: F };
   /** Undefined if the record did not exist. */
-  readonly before: StoredRule | undefined;
+  readonly before: StoredOf[F] | undefined;
   /** Undefined if the record no longer exists. */
-  readonly after: StoredRule | undefined;
+  readonly after: StoredOf[F] | undefined;
 }
 
+/** A change of a page rule. */
+export type RuleChange = RecordChange<'userinterface'>;
+
 /** A piece of the log, for its followers. */
-export interface FeedSlice {
-  /** The changes of page rules in it, in the order of seq. */
-  readonly changes: readonly RuleChange[];
+export interface FeedSlice<F extends RevertibleFamily> {
+  /** The changes of the given families in it, in the order of seq. */
+  readonly changes: readonly OfEach<F>[];
   /** The seq up to which the log was read; the next piece starts after it. */
   readonly upTo: number;
 }
+
+/** A change of one of several families: its `change.family` tells which. */
+export type OfEach<F extends RevertibleFamily> = F extends RevertibleFamily
+  ? RecordChange<F>
+  : never;
 
 /** The sizes of the store. */
 export interface StoreCounts {
@@ -180,6 +294,9 @@ export interface StoreCounts {
   readonly rules: number;
   readonly keys: number;
   readonly hooks: number;
+  readonly tables: number;
+  /** Rows of all tables. */
+  readonly rows: number;
   /** Size of the data file in bytes. */
   readonly bytes: number;
 }
@@ -224,10 +341,14 @@ export interface Store extends Reads {
   commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
   /**
    * The next piece of the log after a seq: existing rows at once, otherwise the next rows that this
-   * or another process commits. Empty if the signal aborts; rejects with `unavailable` if the store
-   * is closed.
+   * or another process commits, with the changes of the given families. Empty if the signal aborts;
+   * rejects with `unavailable` if the store is closed.
    */
-  changesAfter(seq: number, signal: AbortSignal): Promise<FeedSlice>;
+  changesAfter<F extends RevertibleFamily>(
+    families: readonly F[],
+    seq: number,
+    signal: AbortSignal,
+  ): Promise<FeedSlice<F>>;
   /**
    * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
    * process, within `pollMs` for rows of others. Rejects as changesAfter does.

@@ -122,7 +122,7 @@ suite('waymark export and import', () => {
     child.stdin?.on('error', () => undefined);
     if (child.stdin !== null) Readable.from(lines).pipe(child.stdin);
     const store = await scratchStore(t, { folder: data });
-    const { upTo } = await store.changesAfter(0, t.signal);
+    const { upTo } = await store.changesAfter([], 0, t.signal);
     child.kill('SIGKILL');
     await ended;
     assert.ok(upTo > 0);

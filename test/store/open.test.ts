@@ -215,16 +215,16 @@ suite('a data folder of Waymark', () => {
     );
   });
 
-  test('counts its changes, rules, keys and hooks', async (t) => {
+  test('counts its changes, rules, keys, hooks, tables and rows', async (t) => {
     const store = await scratchStore(t);
     assert.deepEqual(
       { ...store.counts(), bytes: 0 },
-      { seq: 0, rules: 0, keys: 0, hooks: 0, bytes: 0 },
+      { seq: 0, rules: 0, keys: 0, hooks: 0, tables: 0, rows: 0, bytes: 0 },
     );
     await commit(store, inserted('a', { path: '/a' }), inserted('b', { path: '/b' }));
     await commit(store, edited('a', { lang: 'en' }));
     const { bytes, ...counts } = store.counts();
-    assert.deepEqual(counts, { seq: 3, rules: 2, keys: 0, hooks: 0 });
+    assert.deepEqual(counts, { seq: 3, rules: 2, keys: 0, hooks: 0, tables: 0, rows: 0 });
     assert.ok(bytes > 0);
   });
 

@@ -29,6 +29,7 @@ export function streamFrom(
       field: 'from_seq',
     });
   }
-  const changesAfter: Stream['changesAfter'] = (...given) => store.changesAfter(...given);
+  const changesAfter: Stream['changesAfter'] = (...given) =>
+    store.changesAfter(['userinterface'], ...given);
   return { kind: 'stream', data: { seq }, stream: { after, changesAfter, matches } };
 }

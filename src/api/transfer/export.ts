@@ -1,9 +1,14 @@
-import type { Change, HistoryRow, RevertibleFamily } from '../../model/change.ts';
+import {
+  isRevertible,
+  type Change,
+  type HistoryRow,
+  type RevertibleFamily,
+} from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Rule } from '../../model/rule.ts';
-import { foldRecord } from '../../store/log/fold.ts';
+import { applyOf, foldRows } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 
 /**
@@ -104,8 +109,9 @@ function invalidatedAt(reads: HistoryReads, upTo: number): (row: Change) => stri
       if (action === 'invalidate') others.add(id);
     }
     const { family, id, seq } = row;
-    if (others.has(id) && (family === 'userinterface' || family === 'webhook')) {
-      const then = folded.get(id) ?? foldRecord(family, reads.rows(family, id, upTo)).invalidated;
+    if (others.has(id) && isRevertible(family)) {
+      const rows = reads.rows(family, id, upTo);
+      const then = folded.get(id) ?? foldRows(rows, applyOf(family)).invalidated;
       folded.set(id, then);
       return then.get(seq)?.dtu_stored;
     }
@@ -130,6 +136,8 @@ export function exportedHookFields({ id: _id, rotated_at: _rotated, ...fields }:
 const prefixes: Readonly<Record<RevertibleFamily, string>> = {
   userinterface: 'rule:',
   webhook: 'hook:',
+  table: 'table:',
+  record: 'record:',
 };
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

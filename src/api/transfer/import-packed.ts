@@ -38,11 +38,11 @@ export interface PackedLines {
 /** Its number, its kinds, the starts of its text, key, traits and hashes, and their end. */
 const numbersPerLine = 7;
 
-const families = ['userinterface', 'webhook'] as const;
+const families = ['userinterface', 'webhook', 'table', 'record'] as const;
 const meanings = ['request', 'fields', 'record'] as const;
 const databases = ['exact', 'wildcard'] as const;
-const meaningShift = 1;
-const databaseShift = 3;
+const meaningShift = 2;
+const databaseShift = 4;
 
 /** Length of a SHA-256 in hex. */
 const hashCharacters = 64;
@@ -143,7 +143,7 @@ class PackedLine implements ImportLine, PreparedRule {
   }
 
   get family(): ImportLine['family'] {
-    return (this.#number(1) & 1) === 0 ? 'userinterface' : 'webhook';
+    return families[this.#number(1) & 3] ?? 'userinterface';
   }
 
   get standsFor(): ImportLine['standsFor'] {

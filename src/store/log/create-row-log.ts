@@ -11,7 +11,8 @@ import { rulePlace } from '../projections/rule-index.ts';
 import type { LoggedDraft, PreparedInsert, Reads } from '../store.ts';
 import type { Followed, LogIdentity, RowLog } from '../row-log.ts';
 import { foldSecret } from './fold.ts';
-import { planWrites, putHooksStamp } from './write-plan.ts';
+import { putHooksStamp } from './planned-entries.ts';
+import { planWrites } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 import type { WriteQueue } from './write-queue.ts';
 

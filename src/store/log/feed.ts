@@ -1,8 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { Change } from '../../model/change.ts';
+import {
+  isRevertible,
+  type Change,
+  type Family,
+  type RevertibleFamily,
+} from '../../model/change.ts';
 import { stoppingFailure } from '../../model/failure.ts';
-import type { StoredRule } from '../../model/rule.ts';
 import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, storedJson } from '../encoding.ts';
@@ -12,12 +16,17 @@ import {
   feedSliceCharactersMax,
   feedSliceRowsMax,
 } from '../limits.ts';
-import type { FeedSlice, Reads, RuleChange } from '../store.ts';
-import { foldRule } from './fold.ts';
+import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
+import { applyOf, type StoredOf } from './fold.ts';
 
-/** A cached row of the log; `changed` is undefined if it is not of a page rule. */
+/** A change of any family. */
+type AnyChange = OfEach<RevertibleFamily>;
+
+/** A cached row of the log. */
 interface Remembered {
-  readonly changed: RuleChange | undefined;
+  readonly family: Family;
+  /** Undefined if no follower has wanted changes of its family yet. */
+  readonly changed: AnyChange | undefined;
   readonly characters: number;
 }
 
@@ -56,13 +65,17 @@ export class Feed {
   }
 
   /** Store.changesAfter: see there. */
-  async next(after: number, signal: AbortSignal): Promise<FeedSlice> {
+  async next<F extends RevertibleFamily>(
+    families: readonly F[],
+    after: number,
+    signal: AbortSignal,
+  ): Promise<FeedSlice<F>> {
     await this.#growth(after, signal);
     this.#turn = this.#turn.then(() => nextTurn());
     await this.#turn;
     if (signal.aborted) return { changes: [], upTo: after };
     this.#requireOpen();
-    return this.#slice(after);
+    return this.#slice(new Set<Family>(families), after) as FeedSlice<F>;
   }
 
   /** Store.waitForRows: see there. */
@@ -137,42 +150,48 @@ export class Feed {
     }, ms).unref();
   }
 
-  #slice(after: number): FeedSlice {
-    const changes: RuleChange[] = [];
+  #slice(families: ReadonlySet<Family>, after: number): FeedSlice<RevertibleFamily> {
+    const changes: AnyChange[] = [];
     const end = Math.min(this.#reads.seq(), after + feedSliceRowsMax);
     let upTo = after;
     for (let characters = 0; upTo < end && characters < feedSliceCharactersMax;) {
       upTo += 1;
-      const row = this.#row(upTo);
+      const row = this.#row(upTo, families);
       characters += row.characters;
-      if (row.changed !== undefined) changes.push(row.changed);
+      if (families.has(row.family) && row.changed !== undefined) changes.push(row.changed);
     }
     return { changes, upTo };
   }
 
-  #row(seq: number): Remembered {
+  #row(seq: number, families: ReadonlySet<Family>): Remembered {
     const known = this.#remembered.get(seq);
-    if (known !== undefined) return known;
+    if (known !== undefined && (known.changed !== undefined || !families.has(known.family))) {
+      return known;
+    }
     const text = this.#databases.log.get(seq);
     if (text === undefined) throw new Error(`the log has no change ${seq}`);
     const change = storedJson(text) as Change;
-    const changed = change.family === 'userinterface' ? this.#changed(change) : undefined;
+    const { family } = change;
+    const isWanted = isRevertible(family) && families.has(family);
+    const changed = isWanted ? (this.#changed({ ...change, family }) as AnyChange) : undefined;
     const states = characterCount(changed?.before) + characterCount(changed?.after);
-    const row = { changed, characters: text.length + states };
+    const row = { family, changed, characters: text.length + states };
     this.#remembered.set(seq, row);
     return row;
   }
 
-  #changed(change: Change): RuleChange {
-    const { id, seq, action } = change;
+  #changed<F extends RevertibleFamily>(change: RecordChange<F>['change']): RecordChange<F> {
+    const { family, id, seq, action } = change;
+    const at = (then: number) => storedAt[family](this.#reads, id, then);
     const previous = this.#previousSeq(id, seq);
     // Each record is derived from the previous one: a fold of all rows for each change would take
     // quadratic time.
     const before =
       previous === undefined
         ? undefined
-        : (this.#remembered.get(previous)?.changed?.after ?? this.#reads.ruleAt(id, previous));
-    const after = action === 'invalidate' ? this.#reads.ruleAt(id, seq) : foldRule(before, change);
+        : ((this.#remembered.get(previous)?.changed?.after as StoredOf[F] | undefined) ??
+          at(previous));
+    const after = action === 'invalidate' ? at(seq) : applyOf(family)(before, change);
     return { change, before, after };
   }
 
@@ -187,9 +206,33 @@ export class Feed {
   }
 }
 
-function characterCount(stored: StoredRule | undefined): number {
-  if (stored === undefined) return 0;
-  const { content = '', ...rest } = stored.rule;
-  const text = typeof content === 'string' ? content : content.base64;
-  return text.length + JSON.stringify(rest).length;
+/** The state of a record right after a change. */
+const storedAt: {
+  readonly [F in RevertibleFamily]: (
+    reads: Reads,
+    id: string,
+    seq: number,
+  ) => StoredOf[F] | undefined;
+} = {
+  userinterface: (reads, id, seq) => reads.ruleAt(id, seq),
+  webhook: (reads, id, seq) => reads.hookAt(id, seq),
+  table: (reads, id, seq) => reads.tableAt(id, seq),
+  record: (reads, id, seq) => reads.rowAt(id, seq),
+};
+
+function characterCount(stored: object | undefined): number {
+  return stored === undefined ? 0 : charactersOf(stored);
 }
+
+/** The length of the texts of a value, whose members have names of a few characters. */
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return scalarCharacters;
+  return Object.entries(value).reduce(
+    (sum, [name, member]) => sum + name.length + charactersOf(member),
+    scalarCharacters,
+  );
+}
+
+/** About the length of a number in JSON, and of the marks around a member. */
+const scalarCharacters = 8;

@@ -3,7 +3,9 @@ import { purgedValue } from '../../model/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ApiKey } from '../../model/key.ts';
+import type { Row, StoredRow } from '../../model/row.ts';
 import type { Rule, StoredRule } from '../../model/rule.ts';
+import type { StoredTable, TableDefinition } from '../../model/table.ts';
 
 /** A record with its place in the log. */
 interface Placed {
@@ -45,17 +47,12 @@ export function foldRows<S extends Placed>(
   return { stored: stored && newest && { ...stored, seq: newest.seq }, invalidated };
 }
 
-/** Folds the rows of one family into the fields of the record. */
-export function foldRecord(
-  family: RevertibleFamily,
-  rows: readonly Change[],
-): { readonly record: JsonObject | undefined; readonly invalidated: ReadonlyMap<number, Change> } {
-  if (family === 'webhook') {
-    const { stored, invalidated } = foldRows(rows, foldHook);
-    return { record: stored && asJson(stored.hook), invalidated };
-  }
-  const { stored, invalidated } = foldRows(rows, foldRule);
-  return { record: stored && asJson(stored.rule), invalidated };
+/** The record of each family as it is stored. */
+export interface StoredOf {
+  readonly userinterface: StoredRule;
+  readonly webhook: StoredHook;
+  readonly table: StoredTable;
+  readonly record: StoredRow;
 }
 
 /** The seqs that an invalidate names. */
@@ -81,6 +78,33 @@ export function foldHook(before: StoredHook | undefined, change: Change): Stored
   const { seq } = change;
   return { hook: hook as unknown as Hook, seq, insertedSeq: before?.insertedSeq ?? seq };
 }
+
+/** Applies an insert or edit to a table, as for a page rule. */
+export function foldTable(before: StoredTable | undefined, change: Change): StoredTable {
+  const table = recordAfter(before?.table, change, tableFields);
+  const { seq } = change;
+  const stored = { table: table as unknown as TableDefinition, seq };
+  return { ...stored, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/** Applies an insert or edit to a row of a table, as for a page rule. */
+export function foldRow(before: StoredRow | undefined, change: Change): StoredRow {
+  const row = recordAfter(before?.row, change, rowFields);
+  const { seq } = change;
+  return { row: row as unknown as Row, seq, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/** How an insert or edit of a family changes a record. */
+export function applyOf<F extends RevertibleFamily>(family: F): ApplyChange<StoredOf[F]> {
+  return foldOf[family];
+}
+
+const foldOf: { readonly [F in RevertibleFamily]: ApplyChange<StoredOf[F]> } = {
+  userinterface: foldRule,
+  webhook: foldHook,
+  table: foldTable,
+  record: foldRow,
+};
 
 /**
  * Applies a change of a hook's secret: the previous secret signs too until the given time, unless
@@ -116,6 +140,8 @@ export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | un
 /** The fields that every record must have. */
 const ruleFields = ['origin', 'path', 'kind'] as const;
 const hookFields = ['url', 'method'] as const;
+const tableFields = ['name'] as const;
+const rowFields = ['table'] as const;
 
 function recordAfter(
   before: { readonly id: string } | undefined,

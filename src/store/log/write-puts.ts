@@ -1,9 +1,9 @@
-import type { Database } from 'lmdb';
-import type { ConditionalPut, Databases } from '../databases.ts';
+import { isRevertible } from '../../model/change.ts';
+import { putLast, type Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf } from '../encoding.ts';
 import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
-import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
-import { indexValue, formerEntries } from '../projections/rule-index.ts';
+import { putIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
+import { indexValue } from '../projections/rule-index.ts';
 import type { PreparedInsert } from '../store.ts';
 import type { ChangeStamp, PlannedStep, WriteStep, WritePlan } from './write-plan.ts';
 
@@ -22,9 +22,9 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
   const bytes = putRows(databases, plan);
   putHistory(databases, plan);
   putClaims(databases, plan);
-  putRules(databases, plan);
-  putPlaces(databases, plan);
-  putOthers(databases, plan);
+  putPreparedRules(databases, plan);
+  putPreparedPlaces(databases, plan);
+  plan.entries.write(databases);
   return bytes;
 }
 
@@ -34,7 +34,7 @@ function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): num
   for (const step of steps) {
     const row = 'prepared' in step ? preparedRow(step, seq, middle) : textOf(step);
     putLast(log, seq, row);
-    bytes += 'prepared' in step || step.rule !== undefined ? 2 * row.length : row.length;
+    bytes += 'prepared' in step || isRevertible(step.change.family) ? 2 * row.length : row.length;
     seq += 1;
   }
   return bytes;
@@ -54,21 +54,6 @@ function putHistory({ history }: Databases, { firstSeq, steps }: WritePlan): voi
   }
 }
 
-/**
- * Puts an entry that is usually the last of its database: appending fills pages completely and
- * needs no search.
- */
-function putLast<K extends number | Uint8Array>(
-  database: Database<string, K>,
-  key: K,
-  value: string,
-): void {
-  const conditional = database as unknown as ConditionalPut<K>;
-  if (!conditional.putSync(key, value, append)) database.putSync(key, value);
-}
-
-const append = { append: true } as const;
-
 function putClaims({ vk }: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
@@ -78,42 +63,24 @@ function putClaims({ vk }: Databases, { firstSeq, steps }: WritePlan): void {
   }
 }
 
-function putRules({ rule }: Databases, { firstSeq, steps }: WritePlan): void {
+function putPreparedRules({ rule }: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
     if ('prepared' in step) putLast(rule, keyOf(step.id), preparedText(step, seq));
-    else if (step.rule?.after !== undefined) {
-      rule.putSync(keyOf(step.change.id), JSON.stringify(step.rule.after));
-    } else if (step.rule !== undefined) rule.removeSync(keyOf(step.change.id));
     seq += 1;
   }
 }
 
-/** Puts the places of rules into the current and the historical index. */
-function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
+/** Puts the places of prepared rules into the current and the historical index. */
+function putPreparedPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
-    if ('change' in step && step.rule?.before !== undefined) {
-      for (const place of formerEntries(step.rule.before)) removeIndexEntry(databases, place);
-    }
-    const place = 'prepared' in step ? placeOf(step, seq) : step.rule?.place;
-    if (place !== undefined) {
+    if ('prepared' in step) {
+      const place = placeOf(step, seq);
       putIndexEntry(databases, place);
-      databases[`ever${place.database}`].putSync(place.key, idOf(step));
+      databases[`ever${place.database}`].putSync(place.key, step.id);
     }
     seq += 1;
-  }
-}
-
-/** Puts the marks of rows, and records that are not page rules. */
-function putOthers(databases: Databases, { steps }: WritePlan): void {
-  for (const step of steps) {
-    if ('prepared' in step) continue;
-    for (const [seq, by] of step.marks) {
-      if (by === undefined) databases.mark.removeSync(seq);
-      else databases.mark.putSync(seq, String(by.seq));
-    }
-    step.putRecord?.(databases);
   }
 }
 

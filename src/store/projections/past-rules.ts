@@ -14,7 +14,7 @@ import {
 export interface PastReads {
   ruleAt(id: string, seq: number): StoredRule | undefined;
   /** The bytes of all rows of a record. */
-  historyBytes(id: string): number;
+  readonly historyBytes: (id: string) => number;
 }
 
 /**

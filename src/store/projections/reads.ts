@@ -1,4 +1,4 @@
-import type { Change, HistoryRow } from '../../model/change.ts';
+import type { Change, Family, HistoryRow } from '../../model/change.ts';
 import type { ApiKey } from '../../model/key.ts';
 import type { StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
@@ -8,6 +8,8 @@ import type { Reads, RuleStep } from '../store.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import { createHookReads } from './hook-reads.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
+import { createRowReads } from './row-reads.ts';
+import { createTableReads } from './table-reads.ts';
 import { findExact, findWildcards, roomFailure } from './rule-index.ts';
 
 /**
@@ -38,6 +40,8 @@ export function createReads(databases: Databases): Reads {
     historyBytes: (id) => historyBytes(databases, id),
   };
 
+  const tables = createTableReads(databases, rows);
+
   return {
     rule: ruleById,
     ruleAt: (id, seq) => past.ruleAt(id, seq),
@@ -55,18 +59,7 @@ export function createReads(databases: Databases): Reads {
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
     roomFailure: (place, planned) => roomFailure(databases, place, planned),
-    history(family, id, { before, limit, characters = Infinity }) {
-      const found: HistoryRow[] = [];
-      let read = 0;
-      for (const seq of historySeqs(databases, id, { below: before, newestFirst: limit })) {
-        const text = log.get(seq);
-        const row = parsed(text) as Change | undefined;
-        if (row?.family === family) found.push(historyRow(row, change(Number(mark.get(seq)))));
-        read += text?.length ?? 0;
-        if (read > characters) break;
-      }
-      return found;
-    },
+    history: (family, id, page) => recordHistory(databases, change, { family, id, ...page }),
     vkClaim(name) {
       const value = vk.get(claimKey(name));
       if (value === undefined) return undefined;
@@ -81,8 +74,34 @@ export function createReads(databases: Databases): Reads {
     },
     keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
     ...createHookReads(databases, rows),
+    ...tables,
+    ...createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes }),
     seq: () => Number(meta.get('seq') ?? 0),
   };
+}
+
+function recordHistory(
+  databases: Databases,
+  change: Reads['change'],
+  {
+    family,
+    id,
+    before,
+    limit,
+    characters = Infinity,
+  }: { readonly family: Family; readonly id: string } & Parameters<Reads['history']>[2],
+): readonly HistoryRow[] {
+  const { log, mark } = databases;
+  const found: HistoryRow[] = [];
+  let read = 0;
+  for (const seq of historySeqs(databases, id, { below: before, newestFirst: limit })) {
+    const text = log.get(seq);
+    const row = parsed(text) as Change | undefined;
+    if (row?.family === family) found.push(historyRow(row, change(Number(mark.get(seq)))));
+    read += text?.length ?? 0;
+    if (read > characters) break;
+  }
+  return found;
 }
 
 function parsed(text: string | undefined): unknown {

@@ -9,12 +9,13 @@ import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, scratchStore, startWriter } from '../scratch.ts';
 
 const never = new AbortController().signal;
+const rules = ['userinterface'] as const;
 
 /** Follows a log after a seq until it has read another seq. */
 async function follow(store: Store, after: number, until: number): Promise<readonly RuleChange[]> {
   const changes: RuleChange[] = [];
   for (let upTo = after; upTo < until;) {
-    const slice = await store.changesAfter(upTo, never);
+    const slice = await store.changesAfter(rules, upTo, never);
     assert.ok(slice.upTo > upTo && slice.upTo - upTo <= feedSliceRowsMax);
     upTo = slice.upTo;
     changes.push(...slice.changes);
@@ -48,7 +49,7 @@ suite('a follower of the log', () => {
 
     // Without the poll, which only changes of other processes need.
     t.mock.timers.enable({ apis: ['setInterval'] });
-    const waiting = [store.changesAfter(2, never), store.changesAfter(2, never)];
+    const waiting = [store.changesAfter(rules, 2, never), store.changesAfter(rules, 2, never)];
     await setImmediate();
     await commit(store, edited('a', { lang: 'de' }));
     for (const { changes, upTo } of await Promise.all(waiting)) {
@@ -91,7 +92,7 @@ suite('a follower of the log', () => {
     const key: Draft = { family: 'key', id: 'k', action: 'insert', data: { hash: 'h' } };
     await commit(store, inserted('a', { path: '/' }), key);
     assert.deepEqual(seqsOf(await follow(store, 0, 2)), [1]);
-    assert.deepEqual(await store.changesAfter(1, never), { changes: [], upTo: 2 });
+    assert.deepEqual(await store.changesAfter(rules, 1, never), { changes: [], upTo: 2 });
   });
 
   test('gets the changes of another process, in the order of seq', async (t) => {
@@ -150,7 +151,7 @@ suite('a long log', () => {
     for (const n of range(1, 4)) {
       await commit(store, inserted(`r${n}`, { path: '/', content: 'x'.repeat(1 << 19) }));
     }
-    assert.equal((await store.changesAfter(0, never)).upTo, 1, 'the row and its record');
+    assert.equal((await store.changesAfter(rules, 0, never)).upTo, 1, 'the row and its record');
     assert.deepEqual(seqsOf(await follow(store, 0, 4)), [1, 2, 3, 4]);
   });
 
@@ -189,10 +190,10 @@ suite('a wait for changes', () => {
     await follow(store, 0, 3);
     assert.equal(started.mock.callCount(), 0);
     const ends = range(1, 3).map(() => new AbortController());
-    const waits = ends.map(({ signal }) => store.changesAfter(3, signal));
+    const waits = ends.map(({ signal }) => store.changesAfter(rules, 3, signal));
     await setImmediate();
     assert.equal(started.mock.callCount(), 1);
-    const empty: FeedSlice = { changes: [], upTo: 3 };
+    const empty: FeedSlice<'userinterface'> = { changes: [], upTo: 3 };
     ends[0]?.abort();
     assert.deepEqual(await waits[0], empty);
     assert.equal(cleared.mock.callCount(), 0);
@@ -206,16 +207,16 @@ suite('a wait for changes', () => {
     const store = await scratchStore(t);
     await commitMany(store, 1);
     const over = AbortSignal.abort();
-    assert.deepEqual(await store.changesAfter(0, over), { changes: [], upTo: 0 });
-    assert.deepEqual(await store.changesAfter(1, over), { changes: [], upTo: 1 });
+    assert.deepEqual(await store.changesAfter(rules, 0, over), { changes: [], upTo: 0 });
+    assert.deepEqual(await store.changesAfter(rules, 1, over), { changes: [], upTo: 1 });
   });
 
   test('rejects with unavailable when the store closes', async (t) => {
     const store = await scratchStore(t);
-    const waiting = assert.rejects(store.changesAfter(0, never), { code: 'unavailable' });
-    const before = assert.rejects(store.changesAfter(0, never), { code: 'unavailable' });
+    const waiting = assert.rejects(store.changesAfter(rules, 0, never), { code: 'unavailable' });
+    const before = assert.rejects(store.changesAfter(rules, 0, never), { code: 'unavailable' });
     await store.close();
     await Promise.all([waiting, before]);
-    await assert.rejects(store.changesAfter(0, never), { code: 'unavailable' });
+    await assert.rejects(store.changesAfter(rules, 0, never), { code: 'unavailable' });
   });
 });

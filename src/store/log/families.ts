@@ -1,0 +1,108 @@
+import type { Change, Family } from '../../model/change.ts';
+import { hookOfSecret, type HookSecret, type StoredHook } from '../../model/hook.ts';
+import type { ApiKey } from '../../model/key.ts';
+import type { StoredRow } from '../../model/row.ts';
+import type { StoredRule } from '../../model/rule.ts';
+import type { StoredTable } from '../../model/table.ts';
+import { keyOf } from '../encoding.ts';
+import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
+import type { Reads } from '../store.ts';
+import { foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
+import type { PlannedEntries, Transition } from './planned-entries.ts';
+import type { PlannedPlaces } from './planned-places.ts';
+import type { PlannedRows } from './planned-rows.ts';
+
+/** What the changes of one decision share while they are planned. */
+export interface Planning {
+  readonly entries: PlannedEntries;
+  readonly places: PlannedPlaces;
+  readonly rows: PlannedRows;
+}
+
+/** How the store keeps the records of a family: their state, and what it derives from that. */
+export interface FamilyProjection<S> {
+  /** The current state of the record that a change concerns. */
+  stored(reads: Reads, id: string): S | undefined;
+  /** Applies a change; of a family that can be reverted, only an insert or edit. */
+  fold(before: S | undefined, change: Change): S | undefined;
+  /** Plans the entries of a change. Throws a Failure if the change cannot be made. */
+  plan(planning: Planning, change: Change, transition: Transition<S>): void;
+}
+
+const userinterface: FamilyProjection<StoredRule> = {
+  stored: (reads, id) => reads.rule(id),
+  fold: foldRule,
+  plan({ entries, places }, { id }, { before, after }) {
+    const place = after && indexEntryOf(after);
+    places.move(before && indexEntryOf(before), place);
+    entries.state('rule', keyOf(id), after);
+    for (const { database, key, value } of before === undefined ? [] : formerEntries(before)) {
+      entries.remove(database, key, value);
+    }
+    if (place === undefined) return;
+    entries.put(place.database, place.key, place.value);
+    entries.put(`ever${place.database}`, place.key, id);
+  },
+};
+
+const webhook: FamilyProjection<StoredHook> = {
+  stored: (reads, id) => reads.hook(id),
+  fold: foldHook,
+  plan({ entries }, change, { before, after }) {
+    const { id } = change;
+    for (const type of before?.hook.event ?? []) entries.remove('hooktype', keyOf(type), id);
+    for (const type of after?.hook.event ?? []) entries.put('hooktype', keyOf(type), id);
+    entries.state('hook', keyOf(id), after);
+    entries.stampHooks(change);
+  },
+};
+
+const secret: FamilyProjection<HookSecret> = {
+  stored: (reads, id) => reads.hookSecret(hookOfSecret(id)),
+  fold: foldSecret,
+  plan({ entries }, change, { after }) {
+    entries.state('hooksecret', keyOf(hookOfSecret(change.id)), after);
+    entries.stampHooks(change);
+  },
+};
+
+const key: FamilyProjection<ApiKey> = {
+  stored: (reads, id) => reads.key(id),
+  fold: foldKey,
+  plan({ entries }, { id }, { before, after }) {
+    if (before !== undefined) entries.remove('keyhash', keyOf(before.hash));
+    if (after !== undefined) entries.put('keyhash', keyOf(after.hash), id);
+    entries.state('key', keyOf(id), after);
+  },
+};
+
+const table: FamilyProjection<StoredTable> = {
+  stored: (reads, id) => reads.tableById(id),
+  fold: foldTable,
+  plan({ rows }, change, transition) {
+    rows.changeTable(change, transition);
+  },
+};
+
+const record: FamilyProjection<StoredRow> = {
+  stored: (reads, id) => reads.row(id),
+  fold: foldRow,
+  plan({ rows }, change, transition) {
+    rows.changeRow(change, transition);
+  },
+};
+
+/** The families by name. A projection gets the states that it has returned itself. */
+const families: Readonly<Partial<Record<Family, FamilyProjection<object>>>> = {
+  userinterface,
+  webhook,
+  secret,
+  key,
+  table,
+  record,
+};
+
+/** How the store keeps the records of a family; undefined if only the log has them. */
+export function familyProjection(family: Family): FamilyProjection<object> | undefined {
+  return families[family];
+}

@@ -1,0 +1,120 @@
+import type { Change } from '../../model/change.ts';
+import { putLast, type Databases } from '../databases.ts';
+import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
+
+/** The databases with keys of bytes that a plan writes. */
+type PlannedDatabase = Exclude<
+  keyof Databases,
+  'environment' | 'meta' | 'log' | 'mark' | 'lane' | 'job' | 'delivery'
+>;
+
+interface PlannedEntry {
+  readonly key: Uint8Array;
+  /** A text, a function that makes a long one when it is put, or undefined to remove the entry. */
+  readonly value: string | (() => string) | undefined;
+  /** The value to remove, in a database with several values under a key. */
+  readonly removed?: string;
+}
+
+/** A record before and after a change; undefined if it does not exist. */
+export interface Transition<S> {
+  readonly before: S | undefined;
+  readonly after: S | undefined;
+}
+
+/** Seqs of rows, each with the row that invalidates it, if any. */
+export type Marks = readonly (readonly [number, Change | undefined])[];
+
+/**
+ * The entries of projections that a plan puts and removes, by database: one tree after the other is
+ * written, so that its pages stay in the CPU cache.
+ */
+export class PlannedEntries {
+  readonly #entries = new Map<PlannedDatabase, PlannedEntry[]>();
+  readonly #marks: Marks[number][] = [];
+  #hooksChange: Change | undefined;
+
+  put(database: PlannedDatabase, key: Uint8Array, value: string | (() => string)): void {
+    this.#of(database).push({ key, value });
+  }
+
+  /** Removes an entry; in a database with several values under a key, the given one. */
+  remove(database: PlannedDatabase, key: Uint8Array, removed?: string): void {
+    this.#of(database).push({ key, value: undefined, ...(removed !== undefined && { removed }) });
+  }
+
+  /** Puts the state of a record under its key, or removes it. */
+  state(database: PlannedDatabase, key: Uint8Array, after: object | undefined): void {
+    if (after === undefined) this.remove(database, key);
+    else this.put(database, key, () => JSON.stringify(after));
+  }
+
+  mark(marks: Marks): void {
+    this.#marks.push(...marks);
+  }
+
+  stampHooks(change: Change): void {
+    this.#hooksChange = change;
+  }
+
+  /** Writes the entries. The caller runs it in a write transaction. */
+  write(databases: Databases): void {
+    for (const [name, entries] of this.#entries) {
+      if (name === 'exact' || name === 'wildcard') writeCandidates(databases, name, entries);
+      else writeEntries(databases, name, entries);
+    }
+    for (const [seq, by] of this.#marks) {
+      if (by === undefined) databases.mark.removeSync(seq);
+      else databases.mark.putSync(seq, String(by.seq));
+    }
+    if (this.#hooksChange !== undefined) putHooksStamp(databases.meta, this.#hooksChange);
+  }
+
+  #of(database: PlannedDatabase): PlannedEntry[] {
+    const known = this.#entries.get(database);
+    if (known !== undefined) return known;
+    const entries: PlannedEntry[] = [];
+    this.#entries.set(database, entries);
+    return entries;
+  }
+}
+
+/** Includes the transaction, because another change can get the seq of a rolled-back one. */
+export function putHooksStamp(
+  meta: Databases['meta'],
+  { seq, txn }: Pick<Change, 'seq' | 'txn'>,
+): void {
+  meta.putSync('hooks', `${seq} ${txn}`);
+}
+
+/** The databases whose keys usually grow: the ids of records do. */
+const growing: ReadonlySet<string> = new Set(['row', 'tablerow', 'evertablerow']);
+
+function writeEntries(
+  databases: Databases,
+  name: Exclude<PlannedDatabase, IndexEntry['database']>,
+  entries: readonly PlannedEntry[],
+): void {
+  const database = databases[name];
+  const grows = growing.has(name);
+  for (const { key, value, removed } of entries) {
+    if (value !== undefined) {
+      const text = typeof value === 'string' ? value : value();
+      if (grows) putLast(database, key, text);
+      else database.putSync(key, text);
+    } else if (removed === undefined) database.removeSync(key);
+    else database.removeSync(key, removed);
+  }
+}
+
+function writeCandidates(
+  databases: Databases,
+  database: IndexEntry['database'],
+  entries: readonly PlannedEntry[],
+): void {
+  for (const { key, value, removed = '' } of entries) {
+    const entry = { database, key: Buffer.from(key) };
+    if (typeof value === 'string') putIndexEntry(databases, { ...entry, value });
+    else removeIndexEntry(databases, { ...entry, value: removed });
+  }
+}

@@ -1,0 +1,244 @@
+import type { Change } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
+import { scalarOf, type Row, type StoredRow } from '../../model/row.ts';
+import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/table.ts';
+import { keyOf } from '../encoding.ts';
+import { indexKey, rowInTable, rowKey, wordKey } from '../projections/index-key.ts';
+import { buildKey, packWord, searchIndex, startedBuild } from '../projections/row-entries.ts';
+import { rowWords } from '../projections/words.ts';
+import type { IndexBuild, Reads, TableCounts } from '../store.ts';
+import type { PlannedEntries, Transition } from './planned-entries.ts';
+
+/** A table in the middle of a decision. */
+interface PlannedTable {
+  stored: StoredTable | undefined;
+  indexes: TableIndexes;
+  rows: number;
+  words: number;
+  /** The indexes that are not complete, by name. */
+  readonly builds: Map<string, IndexBuild>;
+  hasNewCounts: boolean;
+}
+
+const noIndexes: TableIndexes = { key: undefined, fields: [], search: [] };
+
+/** Plans the entries of tables and rows, which depend on each other within one decision. */
+export class PlannedRows {
+  readonly #reads: Reads;
+  readonly #entries: PlannedEntries;
+  readonly #tables = new Map<string, PlannedTable>();
+  /** Keys that the decision gives to rows, or takes: the id of the row, if any. */
+  readonly #keys = new Map<string, string | undefined>();
+
+  constructor(reads: Reads, entries: PlannedEntries) {
+    this.#reads = reads;
+    this.#entries = entries;
+  }
+
+  /**
+   * Plans the entries of a table. Throws `conflict` if another table has its name, if rows would be
+   * without their table, or if their key would be another one.
+   */
+  changeTable(change: Change, { before, after }: Transition<StoredTable>): void {
+    const name = after?.table.name ?? before?.table.name;
+    if (name === undefined) return;
+    if (before !== undefined && after !== undefined && before.table.name !== name) {
+      throw new Error(`the table ${before.table.name} cannot be renamed`);
+    }
+    const planned = this.#table(name);
+    const holder = planned.stored?.table.id;
+    if (before === undefined && holder !== undefined && holder !== change.id) {
+      throw tableExists(name, holder);
+    }
+    const indexes = after === undefined ? noIndexes : tableIndexes(after.table);
+    if (planned.rows > 0 && after === undefined) throw tableHasRows(name, planned.rows);
+    if (planned.rows > 0 && before !== undefined && indexes.key !== planned.indexes.key) {
+      throw keyIsFixed(name, planned);
+    }
+    this.#startBuilds(name, planned, indexes);
+    planned.stored = after;
+    planned.indexes = indexes;
+    const entries = this.#entries;
+    entries.state('table', keyOf(change.id), after);
+    if (after === undefined) entries.remove('tablename', keyOf(name));
+    else entries.put('tablename', keyOf(name), `${change.id} ${change.seq} ${change.txn}`);
+    if (before === undefined) entries.put('evertablename', keyOf(name), change.id);
+    planned.hasNewCounts ||= after === undefined || before === undefined;
+  }
+
+  /**
+   * Plans the entries of a row. Throws `conflict` if its table does not exist, or if another row
+   * has its key.
+   */
+  changeRow(change: Change, { before, after }: Transition<StoredRow>): void {
+    const row = after?.row ?? before?.row;
+    if (row === undefined) return;
+    if (before !== undefined && after !== undefined && before.row.table !== row.table) {
+      throw new Error(`${row.id} cannot move to the table ${row.table}`);
+    }
+    const planned = this.#table(row.table);
+    if (planned.stored === undefined) throw noTable(row.table);
+    const entries = this.#entries;
+    entries.state('row', keyOf(row.id), after);
+    const place = rowInTable(row.table, row.id);
+    if (before === undefined) entries.put('tablerow', place, '');
+    if (after === undefined) entries.remove('tablerow', place);
+    if (change.action === 'insert') entries.put('evertablerow', place, '');
+    const rows = { before: before?.row, after: after?.row };
+    this.#moveKey(planned, row, rows);
+    this.#moveFields(planned, row, rows);
+    this.#moveWords(planned, row, rows);
+    planned.rows += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
+    planned.hasNewCounts ||= (before === undefined) !== (after === undefined);
+  }
+
+  /** Plans the entries that all changes have together. */
+  finish(): void {
+    for (const [name, { stored, rows, words, hasNewCounts }] of this.#tables) {
+      if (!hasNewCounts) continue;
+      const counts: TableCounts = { rows, words };
+      this.#entries.state('tablecount', keyOf(name), stored && counts);
+    }
+  }
+
+  #table(name: string): PlannedTable {
+    const known = this.#tables.get(name);
+    if (known !== undefined) return known;
+    const stored = this.#reads.table(name);
+    const planned: PlannedTable = {
+      stored,
+      indexes: stored === undefined ? noIndexes : tableIndexes(stored.table),
+      ...this.#reads.tableCounts(name),
+      builds: new Map(this.#reads.indexBuilds(name).map((build) => [build.index, build])),
+      hasNewCounts: false,
+    };
+    this.#tables.set(name, planned);
+    return planned;
+  }
+
+  /** Starts to build each index that the new definition has and the old one has not, or reverse. */
+  #startBuilds(name: string, planned: PlannedTable, after: TableIndexes): void {
+    const { indexes: before } = planned;
+    const changed = new Set(before.fields).symmetricDifference(new Set(after.fields));
+    const isSameSearch = before.search.join('\0') === after.search.join('\0');
+    for (const index of [...changed, ...(isSameSearch ? [] : [searchIndex])]) {
+      // An index of no rows is complete.
+      if (planned.rows === 0 && !planned.builds.has(index)) continue;
+      const build = startedBuild(index, planned.rows);
+      planned.builds.set(index, build);
+      this.#entries.put('indexbuild', buildKey(name, index), JSON.stringify(build));
+    }
+  }
+
+  #moveKey({ indexes: { key: field } }: PlannedTable, { id, table }: Row, rows: Rows): void {
+    if (field === undefined) return;
+    const [before, after] = [rows.before, rows.after].map(
+      (row) => row && rowKey(table, scalarOf(row[field]), id),
+    );
+    if (before !== undefined && after?.equals(before) === true) return;
+    if (before !== undefined) {
+      this.#keys.set(before.toString('latin1'), undefined);
+      this.#entries.remove('rowkey', before);
+      this.#entries.put('everrowkey', before, id);
+    }
+    if (after === undefined) return;
+    const name = after.toString('latin1');
+    const value = scalarOf(rows.after?.[field]);
+    const holder = this.#keys.has(name)
+      ? this.#keys.get(name)
+      : value === null
+        ? undefined
+        : this.#reads.rowIdByKey(table, value);
+    if (holder !== undefined && holder !== id) throw keyIsTaken({ table, field, value, holder });
+    this.#keys.set(name, id);
+    this.#entries.put('rowkey', after, id);
+  }
+
+  #moveFields({ indexes, builds }: PlannedTable, { id, table }: Row, rows: Rows): void {
+    for (const field of indexes.fields) {
+      if (!isMaintained(builds.get(field), id)) continue;
+      const [before, after] = [rows.before, rows.after].map(
+        (row) => row && indexKey(table, field, scalarOf(row[field]), id),
+      );
+      if (before !== undefined && after?.equals(before) === true) continue;
+      if (before !== undefined) this.#entries.remove('rowindex', before);
+      if (after !== undefined) this.#entries.put('rowindex', after, '');
+    }
+  }
+
+  #moveWords(planned: PlannedTable, { id, table }: Row, { before, after }: Rows): void {
+    const { search } = planned.indexes;
+    if (search.length === 0 || !isMaintained(planned.builds.get(searchIndex), id)) return;
+    if (before !== undefined && after !== undefined) {
+      if (search.every((field) => before[field] === after[field])) return;
+    }
+    const [former, words] = [before, after].map((row) => row && rowWords(row, search));
+    for (const word of former?.counts.keys() ?? []) {
+      if (words?.counts.has(word) !== true)
+        this.#entries.remove('rowword', wordKey(table, word, id));
+    }
+    for (const [word, count] of words?.counts ?? []) {
+      this.#entries.put('rowword', wordKey(table, word, id), packWord(count, words?.length ?? 0));
+    }
+    planned.words += (words?.length ?? 0) - (former?.length ?? 0);
+    planned.hasNewCounts = true;
+  }
+}
+
+interface Rows {
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
+}
+
+/** Whether a write maintains the entries of a row: a build reaches the others later. */
+function isMaintained(build: IndexBuild | undefined, id: string): boolean {
+  return build === undefined || (build.phase === 'fill' && id <= build.after);
+}
+
+function tableExists(name: string, id: string): Failure {
+  return new Failure('conflict', `The table ${name} exists already (${id}). Edit it instead.`, {
+    field: 'name',
+  });
+}
+
+function tableHasRows(name: string, rows: number): Failure {
+  return new Failure(
+    'conflict',
+    `The table ${name} has ${rows} row${rows === 1 ? '' : 's'}. Invalidate them first.`,
+  );
+}
+
+function keyIsFixed(name: string, { indexes, rows }: PlannedTable): Failure {
+  const key = indexes.key === undefined ? 'no key' : `the key ${indexes.key}`;
+  const has = `${rows} row${rows === 1 ? '' : 's'}`;
+  return new Failure(
+    'conflict',
+    `The table ${name} has ${has} and ${key}. The key can change only while it has none.`,
+    { field: 'key' },
+  );
+}
+
+function noTable(name: string): Failure {
+  return new Failure('conflict', `The table ${name} does not exist any more.`, { field: 'table' });
+}
+
+function keyIsTaken({
+  table,
+  field,
+  value,
+  holder,
+}: {
+  readonly table: string;
+  readonly field: string;
+  readonly value: unknown;
+  readonly holder: string;
+}): Failure {
+  const shown = JSON.stringify(value).slice(0, keyShownCharacters).toWellFormed();
+  return new Failure(
+    'conflict',
+    `The table ${table} has a row with ${field} = ${shown} already (${holder}).`,
+    { field },
+  );
+}
+
+const keyShownCharacters = 200;

@@ -1,0 +1,93 @@
+import { scalarOf, type StoredRow } from '../../model/row.ts';
+import type { Databases } from '../databases.ts';
+import { keyOf, storedJson } from '../encoding.ts';
+import { foldRow, foldRows } from '../log/fold.ts';
+import type { Reads, RowStep } from '../store.ts';
+import { keyPrefix, prefixEnd, rowInTable, rowKey } from './index-key.ts';
+import { countByIndex, rowsByIndex } from './row-scan.ts';
+import { searchRows } from './row-search.ts';
+
+type RowReads = Pick<
+  Reads,
+  | 'row'
+  | 'rowAt'
+  | 'rowIdByKey'
+  | 'rowByKey'
+  | 'rowByKeyAt'
+  | 'rowsAfter'
+  | 'rowsAt'
+  | 'rowsByIndex'
+  | 'countByIndex'
+  | 'searchRows'
+>;
+
+/** The reads that those of rows are made of. */
+interface RowParts extends Pick<Reads, 'rows' | 'table' | 'tableNamedAt'> {
+  /** The bytes of all rows of the log of a record. */
+  readonly historyBytes: (id: string) => number;
+}
+
+/** Reads the projections of the rows of tables, and their past states from the log. */
+export function createRowReads(databases: Databases, parts: RowParts): RowReads {
+  const { rows, table, tableNamedAt, historyBytes } = parts;
+  const { rowkey, everrowkey, tablerow, evertablerow } = databases;
+  const row: Reads['row'] = (id) => {
+    const text = databases.row.get(keyOf(id));
+    return text === undefined ? undefined : (storedJson(text) as StoredRow);
+  };
+  const rowAt: Reads['rowAt'] = (id, seq) => {
+    const current = row(id);
+    if (current !== undefined && current.seq <= seq) return current;
+    return foldRows(rows('record', id, seq), foldRow).stored;
+  };
+  const rowIdByKey: Reads['rowIdByKey'] = (name, value) =>
+    value === null ? undefined : rowkey.get(rowKey(name, value, ''));
+
+  return {
+    row,
+    rowAt,
+    rowIdByKey,
+    rowByKey(name, value) {
+      const id = rowIdByKey(name, value);
+      return id === undefined ? undefined : row(id);
+    },
+    rowByKeyAt(name, value, seq) {
+      const field = tableNamedAt(name, seq)?.table.key;
+      if (field === undefined || value === null) return undefined;
+      const key = rowKey(name, value, '');
+      const ids = [rowkey.get(key) ?? [], ...everrowkey.getValues(key)].flat();
+      return ids
+        .map((id) => rowAt(id, seq))
+        .find((stored) => stored !== undefined && scalarOf(stored.row[field]) === value);
+    },
+    *rowsAfter(name, after): Iterable<RowStep> {
+      for (const id of idsAfter(tablerow, name, after)) {
+        const text = databases.row.get(keyOf(id));
+        if (text === undefined) continue;
+        yield { id, stored: storedJson(text) as StoredRow, size: text.length };
+      }
+    },
+    *rowsAt(name, after, seq): Iterable<RowStep> {
+      for (const id of idsAfter(evertablerow, name, after)) {
+        yield { id, stored: rowAt(id, seq), size: historyBytes(id) };
+      }
+    },
+    rowsByIndex: (name, range) => rowsByIndex(databases, table(name), range),
+    countByIndex: (name, range, limit) => countByIndex(databases, table(name), range, limit),
+    searchRows: (name, text, after) => searchRows(databases, table(name), text, after),
+  };
+}
+
+/** The ids of the rows of a table after an id. */
+function* idsAfter(
+  database: Databases['tablerow'],
+  table: string,
+  after: string,
+): Iterable<string> {
+  const prefix = keyPrefix(table);
+  const last = rowInTable(table, after);
+  const start = after === '' ? last : Buffer.concat([last, Buffer.from([0])]);
+  for (const key of database.getKeys({ start, end: prefixEnd(prefix) })) {
+    yield Buffer.from(key.subarray(prefix.length)).toString('latin1');
+  }
+}

@@ -1,0 +1,84 @@
+import { LRUCache } from 'lru-cache';
+import type { StoredTable } from '../../model/table.ts';
+import type { Databases } from '../databases.ts';
+import { keyOf, storedJson } from '../encoding.ts';
+import { tablesRememberedMax } from '../limits.ts';
+import { foldRows, foldTable } from '../log/fold.ts';
+import type { IndexBuild, Reads, TableCounts } from '../store.ts';
+import { keyPrefix, prefixEnd } from './index-key.ts';
+
+type TableReads = Pick<
+  Reads,
+  'table' | 'tableById' | 'tableAt' | 'tableNamedAt' | 'tablesAfter' | 'tableCounts' | 'indexBuilds'
+>;
+
+/** Reads the projections of tables, and their past states from the rows of the log. */
+export function createTableReads(databases: Databases, rows: Reads['rows']): TableReads {
+  const { table, evertablename } = databases;
+  const tableById: Reads['tableById'] = (id) => {
+    const text = table.get(keyOf(id));
+    return text === undefined ? undefined : (storedJson(text) as StoredTable);
+  };
+  const named = createNamedTables(databases, tableById);
+  const tableAt: Reads['tableAt'] = (id, seq) => {
+    const current = tableById(id);
+    if (current !== undefined && current.seq <= seq) return current;
+    return foldRows(rows('table', id, seq), foldTable).stored;
+  };
+  return {
+    table: named,
+    tableById,
+    tableAt,
+    tableNamedAt(name, seq) {
+      const current = named(name);
+      if (current !== undefined && current.seq <= seq) return current;
+      const ids = [...evertablename.getValues(keyOf(name))];
+      return ids.map((id) => tableAt(id, seq)).find((stored) => stored !== undefined);
+    },
+    *tablesAfter(after) {
+      const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
+      for (const { value } of table.getRange(start === undefined ? {} : { start })) {
+        yield storedJson(value) as StoredTable;
+      }
+    },
+    tableCounts: (name) => tableCounts(databases, name),
+    indexBuilds: (name) => indexBuilds(databases, name),
+  };
+}
+
+/**
+ * The current table of a name. Every row that is written or listed needs it, so it is parsed once
+ * for each version.
+ */
+function createNamedTables(
+  { tablename }: Databases,
+  tableById: Reads['tableById'],
+): Reads['table'] {
+  const known = new LRUCache<string, { readonly stamp: string; readonly stored: StoredTable }>({
+    max: tablesRememberedMax,
+  });
+  return (name) => {
+    const stamp = tablename.get(keyOf(name));
+    if (stamp === undefined) return undefined;
+    const former = known.get(name);
+    if (former?.stamp === stamp) return former.stored;
+    const stored = tableById(stamp.slice(0, stamp.indexOf(' ')));
+    if (stored !== undefined) known.set(name, { stamp, stored });
+    return stored;
+  };
+}
+
+/** The size of a table; zeros if there is none of this name. */
+export function tableCounts(
+  { tablecount }: Pick<Databases, 'tablecount'>,
+  name: string,
+): TableCounts {
+  const text = tablecount.get(keyOf(name));
+  return text === undefined ? { rows: 0, words: 0 } : (storedJson(text) as TableCounts);
+}
+
+function indexBuilds({ indexbuild }: Databases, name: string): readonly IndexBuild[] {
+  const prefix = keyPrefix(name);
+  const builds = indexbuild.getRange({ start: prefix, end: prefixEnd(prefix) });
+  return [...builds].map(({ value }) => storedJson(value) as IndexBuild);
+}
