@@ -72,8 +72,11 @@
     pending.catch(() => {}); // handled below, once the page has been parsed
     await parsed();
     const title = document.querySelector('title[data-placeholder]');
-    untitled = title !== null && title.textContent === title.dataset.placeholder;
-    await show(pending, pageOf());
+    const page = pageOf();
+    const isRendered = page.element.hasAttribute('data-waymark-server');
+    page.element.removeAttribute('data-waymark-server');
+    untitled = title !== null && (isRendered || title.textContent === title.dataset.placeholder);
+    await show(pending, { ...page, isRendered });
     // The browser could not scroll to the fragment before the content existed.
     if (location.hash !== '') location.replace(location.href);
   }

@@ -11,13 +11,14 @@ import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
 import type { CacheStore } from './cache/cache-store.ts';
-import { createDisk } from './static/disk.ts';
+import { createDisk, type Disk } from './static/disk.ts';
 import type { ResponseCompressor } from './compression/response-compressor.ts';
 import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic-pages.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
+import type { RenderedPages } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
 import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
@@ -54,6 +55,7 @@ export interface AppContext {
   readonly rules: RuleCache;
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
+  readonly renderedPages: RenderedPages;
   readonly responseCompressor: ResponseCompressor;
   readonly answers: CacheStore;
   readonly sourceHealth: SourceHealth;
@@ -88,18 +90,12 @@ export function engineNames(config: Config): ReadonlySet<string> {
 
 /** Creates the immutable instance that answers requests with a configuration. */
 export function compose(config: Config, context: AppContext): AppInstance {
-  const { store, publicFiles, ownFiles, storedPages } = context;
+  const { store, publicFiles, ownFiles } = context;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now });
   const dialler = createDialler(config.fetch);
-  const generic = createGenericPages({
-    engines: config.engines,
-    builtInPage: publicFiles.page({ base, nonce: '' }),
-    ownFiles,
-  });
-  const fetch = composeFetch(config, context, dialler);
   const visitors = createVisitors({ config, now, log: context.logs.log });
-  const site = createSite({ rules: context.rules, disk, stored: storedPages, generic, fetch });
+  const site = composeSite(config, context, { disk, dialler });
   const authenticate = composeAuthenticate(config, context);
   const operations = composeOperations(config, context, {
     site,
@@ -156,6 +152,21 @@ export function compose(config: Config, context: AppContext): AppInstance {
 function composeAuthenticate({ auth }: Config, { store, wrongKeys }: AppContext): Authenticate {
   const { anonymous, keyRate } = auth;
   return createAuthenticate({ keys: store, anonymous, keyRate, wrongKeys, now });
+}
+
+function composeSite(
+  config: Config,
+  context: AppContext,
+  { disk, dialler }: { readonly disk: Disk; readonly dialler: Dialler },
+): Site {
+  const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
+  const generic = createGenericPages({
+    engines: config.engines,
+    builtInPage: publicFiles.page({ base: config.server.base, nonce: '' }),
+    ownFiles,
+  });
+  const fetch = composeFetch(config, context, dialler);
+  return createSite({ rules, disk, stored, generic, rendered, fetch });
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */

@@ -25,6 +25,9 @@ import {
   loadPublicFiles,
   type PublicFiles,
 } from './pages/public-files.ts';
+import { createRenderedPages } from './rendering/rendered-pages.ts';
+import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
+import { TemplateThread } from './rendering/template-thread.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { createEmit } from './store/emit.ts';
@@ -144,7 +147,8 @@ export async function startServing(
   },
 ): Promise<RunningServer> {
   const publicFiles = await loadPublicFiles(publicFolder);
-  const running = new ServingProcess({ config, logs, publicFiles, ...given });
+  const rendering = await loadRendering(publicFiles);
+  const running = new ServingProcess({ config, logs, publicFiles, rendering, ...given });
   try {
     await running.listen();
     return running;
@@ -159,6 +163,7 @@ class ServingProcess implements RunningServer {
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;
   readonly #pageCompressor: PageCompressor;
+  readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
@@ -177,6 +182,7 @@ class ServingProcess implements RunningServer {
     logs,
     store,
     publicFiles,
+    rendering,
     isPrimary,
     gather,
     hasFastPath = true,
@@ -184,11 +190,13 @@ class ServingProcess implements RunningServer {
     readonly config: Config;
     readonly logs: Logs;
     readonly publicFiles: PublicFiles;
+    readonly rendering: Rendering;
   }) {
     this.#isPrimary = isPrimary;
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.#pageCompressor = createPageCompressor();
+    this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
     const sourceHealth = new SourceHealth({ monotonicMs, log: logs.log });
@@ -200,6 +208,13 @@ class ServingProcess implements RunningServer {
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(this.#pageCompressor),
       storedPages: createStoredPages(this.#pageCompressor),
+      renderedPages: createRenderedPages({
+        thread: this.#templates,
+        shared: rendering.shared,
+        compressor: this.#pageCompressor,
+        now,
+        log: logs.log,
+      }),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,
       sourceHealth: sourceHealth,
@@ -313,6 +328,7 @@ class ServingProcess implements RunningServer {
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
+    await this.#templates.close();
     this.#pageCompressor.close();
     await this.#answers.close();
     this.#context.logs.access.flush();
@@ -320,11 +336,12 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, responseCompressor, store } = this.#context;
+    const { rules, responseCompressor, store, renderedPages } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),
       this.#pageCompressor.memory(),
+      renderedPages.memory(),
       this.#answers.memory(),
       responseCompressor.memory(),
       ...rules.memory(),

@@ -5,17 +5,12 @@
  */
 
 import purify from './purify.js';
-
-const options = {
-  RETURN_DOM_FRAGMENT: true,
-  // Removes names and ids that would shadow members of the document (DOM clobbering).
-  SANITIZE_DOM: true,
-  ADD_ATTR: ['target'],
-};
+import { sanitizing } from './template/render.js';
 
 /** Sanitizes a text of HTML; returns a fragment of this document. */
 export function clean(html, { trusted }) {
-  return document.importNode(purify.sanitize(html, { ...options, ...policyOf(trusted) }), true);
+  const options = { ...sanitizing, RETURN_DOM_FRAGMENT: true, ...policyOf(trusted) };
+  return document.importNode(purify.sanitize(html, options), true);
 }
 
 /** The option with the page's Trusted Types policy, in browsers that have Trusted Types. */

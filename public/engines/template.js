@@ -6,41 +6,23 @@
 
 import { clean } from './clean.js';
 import { Liquid } from './liquid.js';
-
-const limits = {
-  parseLimit: 1024 * 1024, // characters of template
-  renderLimit: 2_000, // milliseconds
-  memoryLimit: 20_000_000, // characters and list items during the rendering
-};
+import { renderTemplate } from './template/render.js';
 
 let hasRun = false;
 
 export async function render(answer, page) {
-  const { template, data = {}, partials = {}, title, css, scripts = [] } = answer.enginedata;
-  if (typeof template !== 'string') throw new Error('enginedata has no template.');
+  const { css, scripts = [] } = answer.enginedata;
   if (hasRun) {
     // Scripts have run in this document: the changed page needs a new one.
     location.reload();
     return new Promise(() => {});
   }
-  const { query, capture, user, origin, path, lang } = answer;
-  const scope = { query, capture, user, data, origin, path, lang };
-  const options = {
-    ...limits,
-    // Includes come from the rule only.
-    templates: Object.assign(Object.create(null), partials),
-    ownPropertyOnly: true,
-    strictFilters: true,
-  };
-  const html = await new Liquid({ ...options, outputEscape: 'escape' }).parseAndRender(
-    template,
-    scope,
-  );
-  if (typeof title === 'string') {
-    page.setTitle(await new Liquid(options).parseAndRender(title, scope));
+  if (!page.isRendered) {
+    const { html, title } = await renderTemplate(Liquid, answer);
+    if (title !== undefined) page.setTitle(title);
+    page.setCss(css);
+    page.element.replaceChildren(clean(html, page));
   }
-  page.setCss(css);
-  page.element.replaceChildren(clean(html, page));
   hasRun = scripts.length > 0;
   return page.runScripts(scripts);
 }

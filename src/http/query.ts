@@ -27,6 +27,21 @@ export function parseQuery(text: string): readonly QueryParameter[] {
 }
 
 /**
+ * Returns the parameters of a query by name, a list for a name that occurs more than once, in one
+ * pass: a client may send thousands of names.
+ */
+export function parametersOf(query: string): Record<string, string | string[]> {
+  const parameters = new Map<string, string | string[]>();
+  for (const { name, value } of parseQuery(query)) {
+    const earlier = parameters.get(name);
+    if (earlier === undefined) parameters.set(name, value);
+    else if (typeof earlier === 'string') parameters.set(name, [earlier, value]);
+    else earlier.push(value);
+  }
+  return Object.fromEntries(parameters);
+}
+
+/**
  * Returns the first value of a parameter, and the query without all parameters of that name;
  * undefined if there is none.
  */

@@ -32,6 +32,7 @@ export const limitMessages = {
   websocket_frames: 'a websocket sent too large, too many or malformed frames',
   websocket_pings: 'a websocket sent too many pings',
   subscriptions: 'a client, or all clients together, had too many subscriptions',
+  renderings: 'too many pages waited for the thread that renders templates: some were refused',
   websocket_unread: 'a websocket did not read its answers',
 } as const;
 

@@ -13,6 +13,7 @@ import type { GenericPages } from '../pages/generic-pages.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
+import { mayRender, type RenderedPages } from '../rendering/rendered-pages.ts';
 import {
   candidatesOf,
   findRule,
@@ -40,20 +41,19 @@ interface Precedence {
   explain(request: PageRequest, depth: number): Explanation;
 }
 
+interface StoredParts {
+  readonly rules: RuleReader;
+  readonly stored: StoredPages;
+  readonly generic: GenericPages;
+  readonly rendered: RenderedPages;
+}
+
 /**
  * All page rules except content.fetch. They answer for every method, so that a POST cannot reach
  * another page than the GET of the same URL.
  */
 export function storedSource(
-  {
-    rules,
-    stored,
-    generic,
-  }: {
-    readonly rules: RuleReader;
-    readonly stored: StoredPages;
-    readonly generic: GenericPages;
-  },
+  { rules, stored, generic, rendered }: StoredParts,
   precedence: Precedence,
 ): ContentSource {
   return {
@@ -74,7 +74,9 @@ export function storedSource(
           }
           case 'generic': {
             const open = (page: ContentRequest) => precedence.respond(page, depth + 1);
-            return withLanguageVary(found, generic.respond(found, request, open));
+            const page = (given: ContentRequest) => generic.respond(found, given, open);
+            if (!mayRender(found.stored.rule)) return withLanguageVary(found, page(request));
+            return withLanguageVary(found, rendered.respond(found, request, page));
           }
           case 'page':
             return stored.respond(found, request);

@@ -8,6 +8,7 @@ import { Failure } from '../model/failure.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
+import type { RenderedPages } from '../rendering/rendered-pages.ts';
 import { findRule } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { type ReplyOrPromise, notFoundReply, type ContentSource } from '../rules/source.ts';
@@ -22,6 +23,7 @@ interface SiteParts {
   readonly disk: Disk;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
+  readonly rendered: RenderedPages;
   readonly fetch: Fetcher;
 }
 

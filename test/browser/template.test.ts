@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 import { assertReadable, oneBrowser, visitGeneric } from './browser.ts';
+import { hostileValues } from './template-corpus.ts';
 
 const openTab = oneBrowser();
-const hit = 'window.hit = true';
-
 interface Template {
   readonly template: string;
   readonly [name: string]: unknown;
@@ -70,81 +69,7 @@ suite('a template', () => {
 });
 
 suite('values that a template shows', () => {
-  const anchor = (attribute: string) => `<a ${attribute}>press</a>`;
-  const cases: readonly {
-    readonly what: string;
-    readonly template: string;
-    readonly value: string;
-  }[] = [
-    { what: 'a script', template: '{{ v }}', value: `<script>${hit}</script>` },
-    { what: 'a handler', template: '{{ v }}', value: `<img src="data:," onerror="${hit}">` },
-    { what: 'a raw script', template: '{{ v | raw }}', value: `<script>${hit}</script>` },
-    { what: 'a raw handler', template: '{{ v | raw }}', value: `<img src=x: onerror="${hit}">` },
-    { what: 'a raw SVG', template: '{{ v | raw }}', value: `<svg onload="${hit}"></svg>` },
-    {
-      what: 'a script in an SVG',
-      template: '{{ v | raw }}',
-      value: `<svg><script>${hit}</script></svg>`,
-    },
-    { what: 'another document', template: '{{ v | raw }}', value: '<iframe srcdoc="x"></iframe>' },
-    {
-      what: 'a document as data',
-      template: '<iframe src="{{ v }}"></iframe>',
-      value: 'data:text/html,x',
-    },
-    { what: 'the end of an attribute', template: anchor('title="{{ v }}"'), value: `" onclick="` },
-    {
-      what: 'an attribute without quotes',
-      template: anchor('title={{ v }}'),
-      value: `x onclick=${hit.replaceAll(' ', '')}`,
-    },
-    {
-      what: 'code as an address',
-      template: anchor('href="{{ v }}"'),
-      value: `javascript:${hit}`,
-    },
-    {
-      what: 'code behind blanks and in capitals',
-      template: anchor('href="{{ v }}"'),
-      value: ` \tJaVa\nScRiPt:${hit}`,
-    },
-    {
-      what: 'code as an address in an SVG',
-      template: '<svg width="90" height="30">{{ v | raw }}</svg>',
-      value: `<a xlink:href="javascript:${hit}"><text y="20">press</text></a>`,
-    },
-    {
-      what: 'an address that is changed later',
-      template: '<svg width="90" height="30">{{ v | raw }}</svg>',
-      value:
-        `<a><animate attributeName="href" values="javascript:${hit}" dur="1s" ` +
-        'repeatCount="indefinite"/><text y="20">press</text></a>',
-    },
-    {
-      what: 'a button that sends elsewhere',
-      template: '<form action="/no"><button formaction="{{ v }}">press</button></form>',
-      value: `javascript:${hit}`,
-    },
-    {
-      what: 'a form whose action is code',
-      template: '<form action="{{ v }}"><button>press</button></form>',
-      value: `javascript:${hit}`,
-    },
-    { what: 'another base', template: '{{ v | raw }}', value: '<base href="https://x.example/">' },
-    {
-      what: 'a way off the page',
-      template: '{{ v | raw }}',
-      value: '<meta http-equiv="refresh" content="0;url=/other">',
-    },
-    { what: 'more Liquid', template: '{{ v }}', value: "{{ 'x' | upcase }}" },
-    {
-      what: 'markup that is something else when it is read again',
-      template: '{{ v | raw }}',
-      value:
-        '<math><mtext><table><mglyph><style><!--</style>' +
-        `<img title="--&gt;&lt;img src=x: onerror=${hit.replaceAll(' ', '')}&gt;">`,
-    },
-  ];
+  const cases = hostileValues;
   const rules = cases.map(({ template }, at) =>
     templated(`/${at}`, {
       template: `<h1>x</h1>{% assign v = query.v %}${template}<footer>end</footer>`,

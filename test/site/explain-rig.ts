@@ -128,6 +128,7 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         disk,
         stored: createStoredPages(compressor),
         generic,
+        rendered: { respond: (_found, given, open) => open(given), memory: () => unusedCache },
         fetch,
       });
     },
@@ -369,3 +370,5 @@ export const askings: fc.Arbitrary<TestRequest> = fc.record({
       .map((tags) => tags.map(([tag, q]) => tag + q).join(', ')),
   ),
 });
+
+const unusedCache = { name: '', entries: 0, bytes: 0, bytes_max: 0 };

@@ -12,6 +12,7 @@ import {
   rangesMax,
   requestLineBytesMax,
 } from '../../src/http/limits.ts';
+import { rendersWaitingMax } from '../../src/rendering/limits.ts';
 import { limitMessages, type LimitName } from '../../src/model/limit.ts';
 import { jsonDepthMax } from '../../src/model/limits.ts';
 import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
@@ -67,6 +68,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   http2_heads: [seconds(h2.http2CheckMs)],
   websocket_frames: [size(socketFrameBytesMax), count(websocket.socketFragmentsMax)],
   websocket_pings: [count(websocket.socketPingsMax)],
+  renderings: [count(rendersWaitingMax)],
   websocket_unread: [size(websocket.socketBufferedBytesMax)],
   subscriptions: [
     count(server.subscriptionsMax),

@@ -17,6 +17,7 @@ const layers: readonly (readonly string[])[] = [
   ['store', 'outbound', 'rules', 'compression'],
   ['webhooks', 'acme', 'visitors', 'static', 'proxy'],
   ['breadcrumbs', 'cache', 'pages'],
+  ['rendering'],
   ['api'],
   ['site'],
   ['server'],

@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv';
-import { parseQuery } from '../../http/query.ts';
+import { parametersOf } from '../../http/query.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { ruleKinds } from '../../model/rule.ts';
 import { needsUser } from '../../model/visitor.ts';
@@ -128,7 +128,7 @@ export const getRender = defineOperation<PageParts, RenderInput>({
         seq,
         origin: where.origin,
         path: where.path,
-        query: queryObject(where.query),
+        query: parametersOf(where.query),
         capture: capture ?? null,
         kind: rule.kind,
         lang: rule.lang ?? null,
@@ -155,16 +155,4 @@ function queryText(query: RenderInput['query']): string {
     for (const value of [values].flat()) parameters.append(name, value);
   }
   return parameters.toString();
-}
-
-/** The parameters of a query by name, in one pass: a caller may send thousands of names. */
-function queryObject(query: string): Record<string, string | string[]> {
-  const parameters = new Map<string, string | string[]>();
-  for (const { name, value } of parseQuery(query)) {
-    const earlier = parameters.get(name);
-    if (earlier === undefined) parameters.set(name, value);
-    else if (typeof earlier === 'string') parameters.set(name, [earlier, value]);
-    else earlier.push(value);
-  }
-  return Object.fromEntries(parameters);
 }

@@ -97,6 +97,10 @@ function composed(
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(coder),
     storedPages: createStoredPages(coder),
+    renderedPages: {
+      respond: (_found, given, open) => open(given),
+      memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),
+    },
     responseCompressor: createResponseCompressor(),
     answers,
     sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
