@@ -9,6 +9,11 @@ export function startedBuild(index: string, rows: number): IndexBuild {
   return { index, phase: 'empty', after: '', done: 0, of: rows };
 }
 
+/** Whether a write maintains the entries of a row: a build reaches the others later. */
+export function isMaintained(build: IndexBuild | undefined, id: string): boolean {
+  return build === undefined || (build.phase === 'fill' && id <= build.after);
+}
+
 /** The key of a build. */
 export function buildKey(table: string, index: string): Buffer {
   return keyPrefix(table, index);
