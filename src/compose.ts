@@ -223,6 +223,7 @@ function composeOperations(
       version: context.version,
       started: context.started,
       counts: () => store.counts(),
+      indexes: () => store.indexBuilds(),
       webhooks: createWebhookState(store, {
         node: config.node,
         localAddress: config.webhook.localAddress,

@@ -32,6 +32,7 @@ import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { createEmit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
+import { IndexBuilder } from './store/index-builder.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -170,6 +171,7 @@ class ServingProcess implements RunningServer {
   readonly #flushing: NodeJS.Timeout;
   readonly #metrics: ServerMetrics;
   readonly #deliverer: Deliverer;
+  readonly #indexBuilder: IndexBuilder;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -230,6 +232,7 @@ class ServingProcess implements RunningServer {
     };
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
+    this.#indexBuilder = new IndexBuilder({ store, log: logs.log });
     this.#metrics.add(() => this.#deliverer.metrics());
     this.#metrics.add(() => this.#answers.metrics());
     this.#metrics.add(() => this.#tls?.metrics() ?? []);
@@ -265,6 +268,8 @@ class ServingProcess implements RunningServer {
     );
     this.#warnOfIneffective(config);
     this.#deliverer.start();
+    // All processes would work on the same index.
+    if (this.#isPrimary) this.#indexBuilder.start();
     tls.start();
     this.#checkPages();
   }
@@ -321,6 +326,7 @@ class ServingProcess implements RunningServer {
 
   async stop(graceMs: number): Promise<number> {
     const delivered = this.#deliverer.stop(graceMs);
+    await this.#indexBuilder.stop();
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
     await this.#tls?.close();
     await delivered;

@@ -101,6 +101,7 @@ export interface TableCounts {
  * one row after the other; a write maintains the entries of the rows that it already has.
  */
 export interface IndexBuild {
+  readonly table: string;
   /** The field; an empty text for the words of the table's search. */
   readonly index: string;
   readonly phase: 'empty' | 'fill';
@@ -196,8 +197,8 @@ export interface Reads {
   tablesAfter(after: string): Iterable<StoredTable>;
   /** The size of a table; zeros if there is none of this name. */
   tableCounts(name: string): TableCounts;
-  /** The indexes of a table that are not complete. */
-  indexBuilds(name: string): readonly IndexBuild[];
+  /** The indexes that are not complete, of one table or of all. */
+  indexBuilds(table?: string): readonly IndexBuild[];
   /** The current state of a row; undefined when there is none. */
   row(id: string): StoredRow | undefined;
   /** A row as it was right after the change `seq` of the log. */
@@ -373,6 +374,14 @@ export interface Store extends Reads {
    * refuses changes.
    */
   checkPages(): Promise<void>;
+  /**
+   * Builds indexes, a piece in each transaction, until all are complete or the signal aborts, and
+   * reports each piece; several processes may do so at once. Rejects as commit does.
+   */
+  buildIndexes(
+    signal: AbortSignal,
+    report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
+  ): Promise<void>;
   /** Compares every projection with the fold of the log, part by part; writes may continue. */
   verify(): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */

@@ -130,7 +130,7 @@ export class PlannedRows {
     for (const index of [...changed, ...(isSameSearch ? [] : [searchIndex])]) {
       // An index of no rows is complete.
       if (planned.rows === 0 && !planned.builds.has(index)) continue;
-      const build = startedBuild(index, planned.rows);
+      const build = startedBuild(name, index, planned.rows);
       planned.builds.set(index, build);
       this.#entries.put('indexbuild', buildKey(name, index), JSON.stringify(build));
     }

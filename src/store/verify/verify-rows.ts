@@ -13,7 +13,7 @@ import {
   rowKey,
   wordKey,
 } from '../projections/index-key.ts';
-import { isMaintained, packWord, searchIndex } from '../projections/row-entries.ts';
+import { buildKey, isMaintained, packWord, searchIndex } from '../projections/row-entries.ts';
 import { rowWords } from '../projections/words.ts';
 import type { Difference, IndexBuild, TableCounts } from '../store.ts';
 import {
@@ -219,10 +219,9 @@ export const rowEntryChecks = {
     return counts.words === words ? undefined : `counts ${counts.words} words, not ${words}`;
   },
   indexbuild(_verified, key, value) {
-    const { index, phase, done } = JSON.parse(value) as IndexBuild;
+    const { table, index, phase, done } = JSON.parse(value) as IndexBuild;
     const isBuild = ['empty', 'fill'].includes(phase) && Number.isSafeInteger(done);
-    const { rest } = parts(key);
-    const isOwn = isBuild && keyPrefix(index).equals(Buffer.from(rest, 'latin1'));
+    const isOwn = isBuild && buildKey(table, index).equals(key);
     return isOwn ? undefined : 'is not the state of an index';
   },
 } as const satisfies Readonly<Record<string, RowEntryCheck>>;
