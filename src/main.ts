@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newId, now, uptimeMs } from './model/clock.ts';
 import { compose, createDeliverer, type AppInstance, type AppContext } from './compose.ts';
@@ -12,6 +13,7 @@ import { Failure } from './model/failure.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
+import { SeriesRecorder } from './observability/series-recorder.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
@@ -20,6 +22,7 @@ import { openCacheStore, prepareCacheStore, settleCacheStore } from './cache/ope
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
 import { SourceHealth } from './proxy/source-health.ts';
+import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
 import {
   createPublicFileReplies,
   loadPublicFiles,
@@ -148,8 +151,10 @@ export async function startServing(
   },
 ): Promise<RunningServer> {
   const publicFiles = await loadPublicFiles(publicFolder);
+  const consoleFiles = await loadConsoleFiles(join(publicFolder, 'console'));
   const rendering = await loadRendering(publicFiles);
-  const running = new ServingProcess({ config, logs, publicFiles, rendering, ...given });
+  const files = { publicFiles, consoleFiles, rendering };
+  const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
     await running.listen();
     return running;
@@ -172,6 +177,7 @@ class ServingProcess implements RunningServer {
   readonly #metrics: ServerMetrics;
   readonly #deliverer: Deliverer;
   readonly #indexBuilder: IndexBuilder;
+  readonly #series: SeriesRecorder | undefined;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -185,6 +191,7 @@ class ServingProcess implements RunningServer {
     store,
     publicFiles,
     rendering,
+    consoleFiles,
     isPrimary,
     gather,
     hasFastPath = true,
@@ -193,6 +200,7 @@ class ServingProcess implements RunningServer {
     readonly logs: Logs;
     readonly publicFiles: PublicFiles;
     readonly rendering: Rendering;
+    readonly consoleFiles: ConsoleFiles;
   }) {
     this.#isPrimary = isPrimary;
     this.#hasFastPath = hasFastPath;
@@ -207,6 +215,7 @@ class ServingProcess implements RunningServer {
       store,
       logs,
       publicFiles,
+      consoleFiles,
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(this.#pageCompressor),
       storedPages: createStoredPages(this.#pageCompressor),
@@ -234,6 +243,7 @@ class ServingProcess implements RunningServer {
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
     this.#indexBuilder = new IndexBuilder({ store, log: logs.log });
     this.#metrics.add(() => this.#deliverer.metrics());
+    this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
     this.#metrics.add(() => this.#answers.metrics());
     this.#metrics.add(() => this.#tls?.metrics() ?? []);
     this.#metrics.add(() => memoryMetrics(this.#memory()));
@@ -271,6 +281,7 @@ class ServingProcess implements RunningServer {
     // All processes would work on the same index.
     if (this.#isPrimary) this.#indexBuilder.start();
     tls.start();
+    this.#series?.start();
     this.#checkPages();
   }
 
@@ -325,6 +336,7 @@ class ServingProcess implements RunningServer {
   }
 
   async stop(graceMs: number): Promise<number> {
+    await this.#series?.stop();
     const delivered = this.#deliverer.stop(graceMs);
     await this.#indexBuilder.stop();
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
@@ -339,6 +351,10 @@ class ServingProcess implements RunningServer {
     await this.#answers.close();
     this.#context.logs.access.flush();
     return cut;
+  }
+
+  #recorder(folder: string, { log }: Logs): SeriesRecorder {
+    return new SeriesRecorder({ folder, gather: () => this.#metrics.gather(), now, log });
   }
 
   #memory(): MemoryUse {

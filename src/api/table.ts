@@ -1,5 +1,8 @@
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
+import { listChanges } from './changes.ts';
+import { metricsSeries } from './metrics-series.ts';
+import { ruleTree } from './rules/tree.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
 import { authenticateSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
@@ -63,6 +66,9 @@ const others = [
   readSession,
   listSessions,
   endSession,
+  metricsSeries,
+  listChanges,
+  ruleTree,
 ];
 
 /** The parts that all operations together need. */

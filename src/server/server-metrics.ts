@@ -4,6 +4,7 @@ import {
   singleMetric,
   type GatherMetrics,
   type Metric,
+  type ProcessMetrics,
 } from '../observability/metrics.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { Store, StoreCounts } from '../store/store.ts';
@@ -50,6 +51,11 @@ export class ServerMetrics {
       ...this.#others.flatMap((collect) => collect()),
       ...processMetrics(),
     ];
+  }
+
+  /** The metrics of all processes. */
+  gather(): Promise<readonly ProcessMetrics[]> {
+    return this.#gather();
   }
 
   /** The metrics of all processes in the text format of Prometheus. */

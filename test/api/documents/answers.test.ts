@@ -89,6 +89,10 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   const { data: made } = await ask('svc1.key.insert', { name: 'ci', scopes: ['read'] });
   await ask('svc1.key.list');
   await ask('svc1.server.status');
+  await ask('svc1.metrics.series', { last: '24h' });
+  await ask('svc1.change.list', { limit: 5 });
+  await ask(`${rule}.tree`);
+  await ask(`${rule}.tree`, { origin: '*', path: '/' });
   await ask('svc1.session.authenticate', { apikey: made.key });
 }
 
