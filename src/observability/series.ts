@@ -2,7 +2,7 @@ import type { ProcessMetrics, Sample } from './metrics.ts';
 import { seriesTiers } from './limits.ts';
 
 /** What a server did in a span of time: numbers that can be added. */
-export interface SeriesCounts {
+interface SeriesCounts {
   /** Responses of the site by status class, 1xx to 5xx; without those of the service. */
   readonly classes: readonly number[];
   /** Responses by source: disk, rule, none, svc1. */

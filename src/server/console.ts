@@ -17,7 +17,7 @@ function isShared({ server }: ConsoleConfig): boolean {
 }
 
 /** Whether an origin has the console. */
-export function hasConsole(config: ConsoleConfig, files: ConsoleFiles, origin: string): boolean {
+function hasConsole(config: ConsoleConfig, files: ConsoleFiles, origin: string): boolean {
   return files.size > 0 && (isShared(config) || isConsoleOrigin(config, origin));
 }
 

@@ -10,7 +10,7 @@ import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
 import type { RowLog } from './row-log.ts';
-import type { PathNode } from './projections/path-tree.ts';
+import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
 
 /**
@@ -120,7 +120,7 @@ export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'r
  * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
  * milliseconds old: see Store.refresh.
  */
-export interface Reads {
+export interface Reads extends TreeReads {
   /** The current state of a page rule; undefined when there is none. */
   rule(id: string): StoredRule | undefined;
   /** A page rule as it was right after the change `seq` of the log. */
@@ -135,13 +135,6 @@ export interface Reads {
    * The caller iterates within one turn of the event loop.
    */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
-  /**
-   * The nodes directly below a prefix of the paths of an origin, after the name of one of them. The
-   * caller iterates within one turn of the event loop.
-   */
-  nodesBelow(origin: string, prefix: string, after: string | undefined): Iterable<PathNode>;
-  /** All origins of page rules after one of them, likewise. */
-  ruleOrigins(after: string): Iterable<string>;
   /**
    * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
    * `planned` counts the rules that are about to be put there.

@@ -1,10 +1,9 @@
 import type { Database } from 'lmdb';
 import { storedJson } from '../encoding.ts';
-import type { Reads } from '../store.ts';
 import type { Databases } from '../databases.ts';
 
 /** A place directly below a prefix of paths. */
-export interface PathNode {
+interface PathNode {
   /** What follows the prefix: a name, or a name with a `/` for all paths that continue so. */
   readonly name: string;
   /** Whether it stands for paths with more segments. */
@@ -16,9 +15,18 @@ export interface PathNode {
 type TreeDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 
 /** The reads of the paths of page rules as a tree. */
-export function createTreeReads(
-  databases: TreeDatabases,
-): Pick<Reads, 'nodesBelow' | 'ruleOrigins'> {
+export interface TreeReads {
+  /**
+   * The nodes directly below a prefix of the paths of an origin, after the name of one of them. The
+   * caller iterates within one turn of the event loop.
+   */
+  nodesBelow(origin: string, prefix: string, after: string | undefined): Iterable<PathNode>;
+  /** All origins of page rules after one of them, likewise. */
+  ruleOrigins(after: string): Iterable<string>;
+}
+
+/** Creates the reads of the tree. */
+export function createTreeReads(databases: TreeDatabases): TreeReads {
   return {
     nodesBelow: (origin, prefix, after) => nodesBelow(databases, { origin, prefix, after }),
     ruleOrigins: (after) => ruleOrigins(databases, after),
