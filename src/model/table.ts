@@ -52,11 +52,7 @@ export interface TableIndexes {
 }
 
 /** The names of the indexes of a table, each once. */
-export function tableIndexes({
-  key,
-  index = [],
-  search = [],
-}: Pick<TableDefinition, 'key' | 'index' | 'search'>): TableIndexes {
+export function tableIndexes({ key, index = [], search = [] }: TableDefinition): TableIndexes {
   return {
     key,
     fields: [...new Set(index)].filter((name) => name !== key),
