@@ -7,7 +7,7 @@ import { createLogs } from '../../src/observability/log.ts';
 import { temporaryFolder } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { readTestConfig } from '../harness.ts';
-import { startDataHost, type DataHost } from '../data-host/data-host.ts';
+import { startDataHost, type DataHost } from './data-host.ts';
 import { project } from '../tidy/sources.ts';
 
 /** The demo of conf/, running from a copy on free ports. */
@@ -35,11 +35,8 @@ export async function startDemo(): Promise<Demo> {
     url: `http://localhost:${shop}`,
     async openPostRoom(t) {
       const schema = await readFile(join(folder, 'conf/tables/letters.json'), 'utf8');
-      const host = await startDataHost({
-        folder: join(folder, 'letters'),
-        port: postRoom,
-        tables: new Map([['letters', JSON.parse(schema) as object]]),
-      });
+      const tables = new Map([['letters', JSON.parse(schema) as object]]);
+      const host = await startDataHost(tables, postRoom);
       t.after(() => host.close());
       return host;
     },

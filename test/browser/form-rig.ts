@@ -1,7 +1,6 @@
 import { before, after } from 'node:test';
-import { temporaryFolder } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { startDataHost, type DataHost } from '../data-host/data-host.ts';
+import { startDataHost, type DataHost } from './data-host.ts';
 
 /** A table of letters with a field of every type that a form has. */
 export const letters = {
@@ -50,12 +49,7 @@ export function letterSite(): LetterSite {
   const cleaning: (() => unknown)[] = [];
   const later = { after: (cleanup: () => unknown) => void cleaning.unshift(cleanup) };
   before(async () => {
-    const folder = await temporaryFolder(later);
-    const started = await startDataHost({
-      folder,
-      port: 0,
-      tables: new Map([['letters', letters]]),
-    });
+    const started = await startDataHost(new Map([['letters', letters]]));
     later.after(() => started.close());
     host = started;
     const sockets = started.url.replace('http', 'ws');

@@ -164,3 +164,65 @@ suite('a form', () => {
     assert.equal(await page.locator('img').count(), 0);
   });
 });
+
+suite('a form that is sent more than once', () => {
+  const rows = async () =>
+    ((await askHost(host(), 'letters.list', {})) as { rows: readonly object[] }).rows.length;
+
+  test('stores one record after a double click', async (t) => {
+    const tab = await openTab(t);
+    const { page } = tab;
+    await visitGeneric(tab, `${site().url}/new`);
+    await fillIn(tab);
+    const before = await rows();
+    await page.getByRole('button', { name: 'Save' }).dblclick();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.equal(await rows(), before + 1);
+  });
+
+  test('stores one record although the answer was lost and the page was loaded again', async (t) => {
+    const tab = await openTab(t);
+    const { page } = tab;
+    await visitGeneric(tab, `${site().url}/new`);
+    await fillIn(tab);
+    const before = await rows();
+    await page.route(`${host().url}/`, async (route) => {
+      await route.fetch();
+      await route.abort('connectionreset');
+    });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('does not answer').waitFor();
+    await page.unroute(`${host().url}/`);
+    await page.reload();
+    await page.getByText('it is stored only once').waitFor();
+    assert.equal(await page.getByLabel('Your name').inputValue(), 'Ada');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.equal(await rows(), before + 1);
+    // A new form is another record.
+    await page.reload();
+    assert.equal(await page.getByLabel('Your name').inputValue(), '');
+  });
+
+  test('says that the first attempt is stored if the values have changed since', async (t) => {
+    const tab = await openTab(t);
+    const { page } = tab;
+    await visitGeneric(tab, `${site().url}/new`);
+    await fillIn(tab);
+    const before = await rows();
+    await page.route(`${host().url}/`, async (route) => {
+      await route.fetch();
+      await route.abort('connectionreset');
+    });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('does not answer').waitFor();
+    await page.unroute(`${host().url}/`);
+    await page.getByLabel('Your name').fill('Grace');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('What you sent first has been stored').waitFor();
+    assert.equal(await rows(), before + 1);
+    await page.getByRole('button', { name: 'Send as another record' }).click();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.equal(await rows(), before + 2);
+  });
+});

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 import { assertReadable, oneBrowser, visitGeneric } from './browser.ts';
+import { assertOpenToAll } from './axe.ts';
 import { askHost, letters, letterSite } from './form-rig.ts';
 
 const openTab = oneBrowser();
@@ -70,17 +71,46 @@ suite('a page that edits a record', () => {
     });
   }
 
-  test('reports a concurrent edit, and overwrites nothing', async (t) => {
+  test('shows field by field what somebody else has changed, and saves what the person chooses', async (t) => {
     const id = await insertLetter();
     const tab = await openTab(t);
     const { page } = tab;
     await visitGeneric(tab, `${site().url}/edit/${id}`);
-    await askHost(host(), 'letters.edit', { id, name: 'Grace' });
+    await askHost(host(), 'letters.edit', { id, name: 'Grace', message: 'Two.', finish: 1 });
     await page.getByLabel('Your name').fill('Ada L.');
+    await page.getByLabel('Message').fill('Three.');
+    await page.getByLabel('Count').fill('4');
     await page.getByRole('button', { name: 'Save changes' }).click();
-    await page.getByRole('alert').getByText('Somebody else has changed this record').waitFor();
-    const { name } = (await askHost(host(), 'letters.read', { id })) as { name: string };
-    assert.equal(name, 'Grace');
+    const box = page.getByRole('alert');
+    await box.getByText('Somebody else has changed this record').waitFor();
+    assert.deepEqual(await box.locator('legend').allInnerTexts(), [
+      'Your name',
+      'Finish',
+      'Message',
+    ]);
+    const name = box.getByRole('group', { name: 'Your name' });
+    assert.deepEqual(await name.locator('label').allInnerTexts(), [
+      'Yours: Ada L.',
+      'Stored now: Grace',
+    ]);
+    const unchanged = (await askHost(host(), 'letters.read', { id })) as { name: string };
+    assert.equal(unchanged.name, 'Grace');
+    await assertOpenToAll(page, 'the choice');
+    // Both have changed the name: it needs a choice, the finish has theirs.
+    await box.getByRole('button', { name: 'Use these values' }).click();
+    await box.getByText('Both of you have changed this field').first().waitFor();
+    await name.getByLabel('Yours').check();
+    await box.getByRole('group', { name: 'Message' }).getByLabel('Stored now').check();
+    await box.getByRole('button', { name: 'Use these values' }).click();
+    await page.getByText('The form has the values that you have chosen').waitFor();
+    assert.equal(await page.getByLabel('Message').inputValue(), 'Two.');
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('Your changes are saved.').waitFor();
+    const after = (await askHost(host(), 'letters.read', { id })) as Record<string, unknown>;
+    assert.deepEqual(
+      [after.name, after.message, after.finish, after.count],
+      ['Ada L.', 'Two.', 1, 4],
+    );
   });
 
   test('says that the record does not exist, or that the address names none', async (t) => {

@@ -4,7 +4,7 @@
  */
 
 import { createRadios, createSelect } from './choices.js';
-import { labelled, surroundings, tag } from './dom.js';
+import { labelled, newId, surroundings, tag } from './dom.js';
 import { choicesOf, typeOf } from './schema.js';
 
 const longCharacters = 160;
@@ -75,14 +75,27 @@ function input(spec) {
     ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
   });
   if (type === 'time' || type === 'datetime-local') control.step = 'any';
+  const suggestions = listOf(schema);
+  if (suggestions !== undefined) control.setAttribute('list', suggestions.id);
   const kind = type === 'time' ? clockTime() : type === 'datetime-local' ? moment : plainText;
-  return labelled(spec, control, {
+  const field = labelled(spec, control, {
     get: () => (control.value === '' ? undefined : kind.read(control.value)),
     set: (value) => {
       control.value = value === undefined ? '' : kind.write(value);
     },
     check: (value) => checkText(value, schema, say),
   });
+  field.element.append(suggestions ?? '');
+  return field;
+}
+
+/** Suggestions of a field that refers to one of many rows (records.js). */
+function listOf({ 'x-choices': choices }) {
+  if (choices === undefined) return undefined;
+  const options = choices.map(({ const: value, title }) =>
+    tag('option', { value: String(value), label: title }),
+  );
+  return tag('datalist', { id: newId() }, ...options);
 }
 
 const plainText = { read: (value) => value, write: String, check: () => undefined };

@@ -1,23 +1,24 @@
 /*
  * Sends envelopes {a, v, vk} to the data host of a form, by HTTP POST or over a websocket. The host
- * answers {r, data} or {r, error: {code, message, field, id}} (docs/design/operations.md#envelope).
+ * answers {r, data} or {r, error: {code, message, field, problems, id}}
+ * (docs/design/operations.md#envelope).
  */
 
 const answerMsMax = 30_000;
 
 /** A failed request: code `down` without an answer, else the `error` of the host. */
 export class HostFailure extends Error {
-  constructor({ code, message = '', field, id }, host) {
+  constructor({ code, message = '', field, id, problems }, host, isOwn = false) {
     super(message);
-    Object.assign(this, { code, field, id, host });
+    Object.assign(this, { code, field, id, problems, host, isOwn });
   }
 }
 
 /** Connects to a data host; throws unless its URL is http, https, ws or wss. */
-export function connectHost({ url, credentials }) {
+export function connectHost({ url, credentials, isOwn }) {
   const address = new URL(url, document.baseURI);
   const host = address.origin === location.origin ? location.host : address.host;
-  const down = () => new HostFailure({ code: 'down' }, host);
+  const down = () => new HostFailure({ code: 'down' }, host, isOwn);
   switch (address.protocol) {
     case 'http:':
     case 'https:':
@@ -88,10 +89,10 @@ export function connectHost({ url, credentials }) {
 
   function dataOf(answer) {
     if (typeof answer?.error === 'object' && answer.error !== null) {
-      throw new HostFailure(answer.error, host);
+      throw new HostFailure(answer.error, host, isOwn);
     }
     if (typeof answer !== 'object' || answer === null || answer.data === undefined) {
-      throw new HostFailure({ code: 'refused' }, host);
+      throw new HostFailure({ code: 'refused' }, host, isOwn);
     }
     return answer.data;
   }

@@ -2,10 +2,13 @@
 
 import { tag } from './dom.js';
 
-/** Shows a list of errors with links to their fields, and focuses it. */
-export function showErrors(top, wrong, say, only) {
+/**
+ * Shows a list of errors with links to their fields, and focuses it; `texts` has the errors that
+ * the host has found, by field.
+ */
+export function showErrors(top, wrong, say, texts = new Map()) {
   const items = wrong.map((field) => {
-    const text = `${field.label}: ${only ?? field.problem()}`;
+    const text = `${field.label}: ${texts.get(field) ?? field.problem()}`;
     const item = tag('a', { href: `#${field.target?.id ?? ''}` }, text);
     item.addEventListener('click', (event) => {
       event.preventDefault();
@@ -42,14 +45,22 @@ export function failureText(failure, say) {
   if (failure.code === undefined) console.error(failure);
   switch (failure.code) {
     case 'down':
-      return say('down', { host: failure.host });
+      return failure.isOwn ? say('offline') : say('down', { host: failure.host });
     case 'not_found':
       return say('missing');
     case 'precondition_failed':
       return say('moved');
+    case 'unauthenticated':
+    case 'forbidden':
+      return failure.isOwn ? say('forbidden') : says(failure, say);
     default:
-      return failure.message ? say('says', { message: failure.message }) : say('refused');
+      return says(failure, say);
   }
+}
+
+function says({ message: text, isOwn }, say) {
+  if (!text) return say('refused');
+  return isOwn ? text : say('says', { message: text });
 }
 
 /** A message, with the id of the failure if the host sent one. */

@@ -6,18 +6,21 @@ import { choicesOf, labelOf, propertiesOf, resolved, sameValue } from './schema.
 /** The fields of a record as a list of terms. */
 export function describeRecord(members, record, { say, lang, root }) {
   const values = new Map(Object.entries(record ?? {}));
+  // Titles of the rows that the record refers to.
+  const titles = Object.assign(Object.create(null), record?._titles_);
   const rows = members.map(({ name, schema }) =>
     tag(
       'div',
       {},
       tag('dt', {}, labelOf(name, schema)),
-      tag('dd', {}, shown(values.get(name), schema, { say, lang, root })),
+      tag('dd', {}, titles[name] ?? shown(values.get(name), schema, { say, lang, root })),
     ),
   );
   return tag('dl', { className: 'waymark-record' }, ...rows);
 }
 
-function shown(value, schema, more) {
+/** A value as a text or elements for people. */
+export function shown(value, schema, more) {
   const { say, lang, root } = more;
   if (value === undefined || value === null || value === '') return say('nothing');
   const choice = choicesOf(schema)?.find((one) => sameValue(one.value, value));

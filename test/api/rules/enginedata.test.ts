@@ -123,8 +123,8 @@ suite('enginedata of the engine form', () => {
       ...urls.map(
         ([url, valid]) => [`a record to ${JSON.stringify(url)}`, to(url), valid] as const,
       ),
-      ['what is shown instead, and no submit', { html: '<p>' }, true],
-      ['neither', { fields: [] }, false],
+      ['what is shown instead', { html: '<p>' }, true],
+      ['no data host: the record is stored here', { fields: [] }, true],
       ['no operation', { submit: { url: '/data' } }, false],
       ['no address', { submit: { a } }, false],
       ['members of its own', { ...to('/data'), ...own }, true],

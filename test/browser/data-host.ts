@@ -1,12 +1,11 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { open, type Database } from 'lmdb';
 import { WebSocketServer } from 'ws';
 
 /**
- * An example of a data host, for the tests and the demo: tables over LMDB behind the envelope
- * `{a, v, vk}`, by HTTP POST and over a websocket. `a` is `<table>.insert`, `.read`, `.edit`,
+ * A data host in memory, as forms may name one: tables behind the envelope `{a, v, vk}`, by HTTP
+ * POST and over a websocket. `a` is `<table>.insert`, `.read`, `.edit`,
  * `.delete` or `.list`. A record that does not fit its table's JSON Schema is refused under the name
  * of the field.
  */
@@ -35,30 +34,22 @@ class Refusal extends Error {
   }
 }
 
-/** Starts a data host on a port of the loopback, 0 for any, over tables by their JSON Schemas. */
-export async function startDataHost({
-  folder,
-  port,
-  tables,
-}: {
-  readonly folder: string;
-  readonly port: number;
-  readonly tables: ReadonlyMap<string, object>;
-}): Promise<DataHost> {
-  const root = open({ path: folder });
-  const records: Database<Fields, string[]> = root.openDB({ name: 'records' });
-  const answers: Database<{ text: string; data: unknown }, string> = root.openDB({ name: 'vk' });
+/** Starts a data host on a port of the loopback, with tables by their JSON Schemas. */
+export async function startDataHost(
+  tables: ReadonlyMap<string, object>,
+  port = 0,
+): Promise<DataHost> {
+  const records = new Map<string, Map<string, Fields>>();
+  const answers = new Map<string, { readonly text: string; readonly data: unknown }>();
   const ajv = new Ajv2020({ strict: false, logger: false });
   const validators = new Map([...tables].map(([name, schema]) => [name, ajv.compile(schema)]));
-  const run = (asked: Envelope): Promise<object> => answer(asked, { records, answers, validators });
+  const run = (asked: Envelope): object => answer(asked, { records, answers, validators });
 
   const server = createServer((request, response) => void serveHttp(request, response, run));
   const sockets = new WebSocketServer({ server, maxPayload: bodyBytesMax });
   sockets.on('connection', (socket) => {
     socket.on('message', (text: Buffer) => {
-      void run(parsed(text.toString())).then((reply) => {
-        socket.send(JSON.stringify(reply));
-      });
+      socket.send(JSON.stringify(run(parsed(text.toString()))));
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -70,31 +61,30 @@ export async function startDataHost({
       for (const socket of sockets.clients) socket.terminate();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await root.close();
     },
   };
 }
 
 interface Parts {
-  readonly records: Database<Fields, string[]>;
-  readonly answers: Database<{ text: string; data: unknown }, string>;
+  /** The records of each table by their ids. */
+  readonly records: Map<string, Map<string, Fields>>;
+  readonly answers: Map<string, { readonly text: string; readonly data: unknown }>;
   readonly validators: ReadonlyMap<string, ValidateFunction>;
 }
 
 /** Does what an envelope asks for, once for each vk, and says what came of it. */
-async function answer(envelope: Envelope, parts: Parts): Promise<object> {
+function answer(envelope: Envelope, parts: Parts): object {
   const { a = '', v = {}, vk, id } = envelope;
   const echo = id === undefined ? { r: a } : { r: a, id };
   try {
-    const data = await parts.records.transaction(() => {
-      const text = JSON.stringify([a, v]);
-      const known = vk === undefined ? undefined : parts.answers.get(vk);
-      if (known?.text === text) return known.data;
-      if (known !== undefined) throw new Refusal('conflict', 'This vk stands for something else.');
-      const done = operate(a, v, parts);
-      if (vk !== undefined) void parts.answers.put(vk, { text, data: done });
-      return done;
-    });
+    const text = JSON.stringify([a, v]);
+    const known = vk === undefined ? undefined : parts.answers.get(vk);
+    if (known?.text === text) return { ...echo, data: known.data };
+    if (known !== undefined) {
+      throw new Refusal('conflict', 'This vk stands for something else.', 'vk');
+    }
+    const data = operate(a, v, parts);
+    if (vk !== undefined) parts.answers.set(vk, { text, data });
     return { ...echo, data };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -103,15 +93,18 @@ async function answer(envelope: Envelope, parts: Parts): Promise<object> {
   }
 }
 
+/** The id of the latest record of this process. */
+let lastId = 0;
+
 function operate(a: string, v: Fields, { records, validators }: Parts): unknown {
   const [table = '', operation = ''] = a.split('.');
   const validate = validators.get(table);
   if (validate === undefined) throw new Refusal('not_found', `There is no table ${table}.`);
   const { id, if_seq: ifSeq, ...fields } = v;
-  const before = typeof id === 'string' ? records.get([table, id]) : undefined;
-  const rows = (): Fields[] =>
-    [...records.getRange({ start: [table], end: [table, '\uffff'] })].map(({ value }) => value);
-  if (operation === 'list') return { rows: rows().toReversed() };
+  const rows = records.get(table) ?? new Map<string, Fields>();
+  records.set(table, rows);
+  const before = typeof id === 'string' ? rows.get(id) : undefined;
+  if (operation === 'list') return { rows: [...rows.values()].toReversed() };
   if (operation !== 'insert' && before === undefined) {
     throw new Refusal('not_found', `There is no record ${JSON.stringify(id)} in ${table}.`);
   }
@@ -123,31 +116,26 @@ function operate(a: string, v: Fields, { records, validators }: Parts): unknown 
     case 'read':
       return before;
     case 'delete':
-      void records.remove([table, String(id)]);
+      rows.delete(String(id));
       return before;
     case 'insert': {
-      const last = rows().at(-1)?.id ?? '0';
-      const own = String(Number(last) + 1).padStart(8, '0');
-      return put(validate, records, table, { ...fields, id: own, seq });
+      lastId += 1;
+      const own = String(lastId).padStart(8, '0');
+      return put(validate, rows, { ...fields, id: own, seq });
     }
     case 'edit': {
       const changed = Object.entries({ ...before, ...fields }).filter(([, one]) => one !== null);
-      return put(validate, records, table, { ...Object.fromEntries(changed), id, seq });
+      return put(validate, rows, { ...Object.fromEntries(changed), id, seq });
     }
     default:
       throw new Refusal('not_found', `There is no operation ${a}.`);
   }
 }
 
-function put(
-  validate: ValidateFunction,
-  records: Parts['records'],
-  table: string,
-  record: Fields,
-): Fields {
+function put(validate: ValidateFunction, rows: Map<string, Fields>, record: Fields): Fields {
   const { id, seq: _seq, ...fields } = record;
   if (!validate(fields)) throw refusalOf(validate.errors?.[0]);
-  void records.put([table, String(id)], record);
+  rows.set(String(id), record);
   return record;
 }
 
@@ -172,7 +160,7 @@ const cors = {
 async function serveHttp(
   request: IncomingMessage,
   response: ServerResponse,
-  run: (asked: Envelope) => Promise<object>,
+  run: (asked: Envelope) => object,
 ): Promise<void> {
   if (request.method !== 'POST') {
     response.writeHead(request.method === 'OPTIONS' ? 204 : 405, { ...cors, allow: 'POST' }).end();
@@ -184,7 +172,7 @@ async function serveHttp(
     bytes += chunk.length;
     if (bytes <= bodyBytesMax) chunks.push(chunk);
   }
-  const reply = await run(bytes > bodyBytesMax ? {} : parsed(Buffer.concat(chunks).toString()));
+  const reply = run(bytes > bodyBytesMax ? {} : parsed(Buffer.concat(chunks).toString()));
   const status = 'error' in reply ? 400 : 200;
   response.writeHead(status, { ...cors, 'content-type': 'application/json' });
   response.end(JSON.stringify(reply));
