@@ -4,12 +4,10 @@ import { namesOrigin, type Config } from './config/config.ts';
 import { builtInEngines } from './model/rule.ts';
 import type { Logs } from './observability/log.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
-import { centralTimeoutMs } from './nodes/limits.ts';
-import { createPassOn, type PassOn } from './nodes/pass-on.ts';
+import { readSeries } from './observability/series-recorder.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';
-import { createWaymarkClient } from './outbound/waymark-client.ts';
 import { createDocuments } from './server/documents.ts';
-import { createIndexPages } from './server/index-pages.ts';
+import { createIndexPages, type IndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
@@ -20,6 +18,7 @@ import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic-pages.ts';
+import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
 import type { RenderedPages } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
@@ -55,6 +54,7 @@ export interface AppContext {
   readonly store: Store;
   readonly logs: Logs;
   readonly publicFiles: PublicFiles;
+  readonly consoleFiles: ConsoleFiles;
   readonly rules: RuleCache;
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
@@ -105,7 +105,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
     authenticate,
     visitors,
   });
-  const execute = createExecute(operations, { ...context, passOn: composePassOn(config, store) });
+  const execute = createExecute(operations, context);
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
@@ -123,10 +123,11 @@ export function compose(config: Config, context: AppContext): AppInstance {
         requireUnrevoked(store, caller, now);
       },
       publicFiles,
+      consoleFiles: context.consoleFiles,
       ownFiles,
       metricsText: context.metricsText,
       publicAnswers,
-      indexPages: createIndexPages({ base, engines: config.engines, publicFiles }),
+      indexPages: composeIndexPages(config, context),
       documents: createDocuments({
         operations,
         version: context.version,
@@ -150,6 +151,18 @@ export function compose(config: Config, context: AppContext): AppInstance {
       dialler.cut();
     },
   };
+}
+
+function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppContext): IndexPages {
+  const { console, base } = config.server;
+  const consoleAt = console === 'yes' ? `${base}/svc1/console/` : `${console}${base}/svc1/console/`;
+  const hasNone = console === 'no' || consoleFiles.size === 0;
+  return createIndexPages({
+    base,
+    engines: config.engines,
+    publicFiles,
+    console: hasNone ? undefined : consoleAt,
+  });
 }
 
 function composeAuthenticate({ auth }: Config, { store, wrongKeys }: AppContext): Authenticate {
@@ -189,13 +202,6 @@ function composeFetch(
   return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
 }
 
-/** Passes writes on to the centre, if there is one. */
-function composePassOn({ node: { central } }: Config, store: Store): PassOn | undefined {
-  if (central === undefined) return undefined;
-  const client = createWaymarkClient(central, { timeoutMs: centralTimeoutMs });
-  return createPassOn({ store, client });
-}
-
 function composeOperations(
   config: Config,
   context: AppContext,
@@ -229,10 +235,12 @@ function composeOperations(
     importInThread: (request) => writeInThread(data, 'import', request),
     cache: context.answers,
     authenticate,
+    series: () => readSeries(data),
     status: {
       version: context.version,
       started: context.started,
       counts: () => store.counts(),
+      indexes: () => store.indexBuilds(),
       webhooks: createWebhookState(store, {
         node: config.node,
         localAddress: config.webhook.localAddress,

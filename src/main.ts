@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newId, now, uptimeMs } from './model/clock.ts';
 import { compose, createDeliverer, type AppInstance, type AppContext } from './compose.ts';
@@ -9,10 +10,10 @@ import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
-import type { NodeService } from './nodes/node-service.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
+import { SeriesRecorder } from './observability/series-recorder.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
@@ -21,6 +22,7 @@ import { openCacheStore, prepareCacheStore, settleCacheStore } from './cache/ope
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
 import { SourceHealth } from './proxy/source-health.ts';
+import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
 import {
   createPublicFileReplies,
   loadPublicFiles,
@@ -33,8 +35,7 @@ import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { createEmit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
-import { replaceWithCopy } from './store/folder/replace.ts';
-import { startNode } from './start-node.ts';
+import { IndexBuilder } from './store/index-builder.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -53,8 +54,6 @@ export interface Waymark {
    * invalid one changes only what server.status reports.
    */
   reload(result: ConfigResult): void;
-  /** Resolves when the server has to be started again to use a new copy of its centre's log. */
-  readonly copied: Promise<void>;
   /** Lets running requests end for `graceMs`, then cuts them off; resolves to how many were cut. */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
 }
@@ -68,18 +67,16 @@ const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
 export async function startWaymark(
   config: Config,
   logs: Logs,
-  given: { readonly hasFastPath?: boolean; readonly signal?: AbortSignal } = {},
+  { hasFastPath = true }: { readonly hasFastPath?: boolean } = {},
 ): Promise<Waymark> {
-  const { hasFastPath = true, signal } = given;
-  const prepared = await prepareData(config, logs, signal);
+  const prepared = await prepareData(config, logs);
   try {
     const { store } = prepared;
     const running = await startServing(config, logs, { store, isPrimary: true, hasFastPath });
     return {
       addresses: running.addresses,
       // Last: a key that is created before a failure of the start would never be shown.
-      firstKey: config.node.central === undefined ? await makeFirstKey(store) : undefined,
-      copied: prepared.copied,
+      firstKey: await makeFirstKey(store),
       reload: (result) => {
         running.reload(result);
       },
@@ -98,38 +95,28 @@ export async function startWaymark(
 /** A data folder that this process has claimed and prepared. */
 interface PreparedData {
   readonly store: Store;
-  /** See Waymark.copied. */
-  readonly copied: Promise<void>;
   /** Closes the store and releases the folder. */
   release(): Promise<void>;
 }
 
 /**
- * Claims a data folder, and imports the first rules into an empty one, or copies the log of the
- * centre into it. Rejects as startWaymark does, and leaves nothing open then.
+ * Claims a data folder, and imports the first rules into an empty one. Rejects as startWaymark
+ * does, and leaves nothing open then.
  */
-export async function prepareData(
-  config: Config,
-  logs: Logs,
-  signal: AbortSignal = new AbortController().signal,
-): Promise<PreparedData> {
+export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
   const claim = await claimFolder(config.server.data, { pid: process.pid });
   const { data } = config.server;
   let store: Store | undefined;
-  let node: NodeService | undefined;
   const release = async (): Promise<void> => {
-    await node?.stop();
     await store?.close();
     if (store !== undefined) await settleCacheStore(data);
     await claim.release();
   };
   try {
     await prepareCacheStore(data);
-    if (config.node.central !== undefined) await replaceWithCopy(data);
     store = await openData(data);
-    node = await startNode(config, logs, { store, signal });
-    if (node === undefined) await importOnce(store, config, logs);
-    return { store, copied: node?.copied ?? new Promise(() => undefined), release };
+    await importOnce(store, config, logs);
+    return { store, release };
   } catch (error) {
     await release();
     throw error;
@@ -164,8 +151,10 @@ export async function startServing(
   },
 ): Promise<RunningServer> {
   const publicFiles = await loadPublicFiles(publicFolder);
+  const consoleFiles = await loadConsoleFiles(join(publicFolder, 'console'));
   const rendering = await loadRendering(publicFiles);
-  const running = new ServingProcess({ config, logs, publicFiles, rendering, ...given });
+  const files = { publicFiles, consoleFiles, rendering };
+  const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
     await running.listen();
     return running;
@@ -187,6 +176,8 @@ class ServingProcess implements RunningServer {
   readonly #flushing: NodeJS.Timeout;
   readonly #metrics: ServerMetrics;
   readonly #deliverer: Deliverer;
+  readonly #indexBuilder: IndexBuilder;
+  readonly #series: SeriesRecorder | undefined;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -200,6 +191,7 @@ class ServingProcess implements RunningServer {
     store,
     publicFiles,
     rendering,
+    consoleFiles,
     isPrimary,
     gather,
     hasFastPath = true,
@@ -208,6 +200,7 @@ class ServingProcess implements RunningServer {
     readonly logs: Logs;
     readonly publicFiles: PublicFiles;
     readonly rendering: Rendering;
+    readonly consoleFiles: ConsoleFiles;
   }) {
     this.#isPrimary = isPrimary;
     this.#hasFastPath = hasFastPath;
@@ -222,6 +215,7 @@ class ServingProcess implements RunningServer {
       store,
       logs,
       publicFiles,
+      consoleFiles,
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(this.#pageCompressor),
       storedPages: createStoredPages(this.#pageCompressor),
@@ -247,7 +241,9 @@ class ServingProcess implements RunningServer {
     };
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
+    this.#indexBuilder = new IndexBuilder({ store, log: logs.log });
     this.#metrics.add(() => this.#deliverer.metrics());
+    this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
     this.#metrics.add(() => this.#answers.metrics());
     this.#metrics.add(() => this.#tls?.metrics() ?? []);
     this.#metrics.add(() => memoryMetrics(this.#memory()));
@@ -282,7 +278,10 @@ class ServingProcess implements RunningServer {
     );
     this.#warnOfIneffective(config);
     this.#deliverer.start();
+    // All processes would work on the same index.
+    if (this.#isPrimary) this.#indexBuilder.start();
     tls.start();
+    this.#series?.start();
     this.#checkPages();
   }
 
@@ -337,7 +336,9 @@ class ServingProcess implements RunningServer {
   }
 
   async stop(graceMs: number): Promise<number> {
+    await this.#series?.stop();
     const delivered = this.#deliverer.stop(graceMs);
+    await this.#indexBuilder.stop();
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
     await this.#tls?.close();
     await delivered;
@@ -350,6 +351,10 @@ class ServingProcess implements RunningServer {
     await this.#answers.close();
     this.#context.logs.access.flush();
     return cut;
+  }
+
+  #recorder(folder: string, { log }: Logs): SeriesRecorder {
+    return new SeriesRecorder({ folder, gather: () => this.#metrics.gather(), now, log });
   }
 
   #memory(): MemoryUse {

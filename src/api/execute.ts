@@ -5,8 +5,6 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
-import type { PassOn } from '../nodes/pass-on.ts';
-import type { ClientRequest } from '../outbound/waymark-client.ts';
 import type { RuleChange } from '../store/store.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import type { Call, Operation, OperationResult, Packet } from './operation.ts';
@@ -35,7 +33,7 @@ export interface Execute {
 /** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
-  { keyRates, passOn }: { readonly keyRates: KeyRates; readonly passOn?: PassOn | undefined },
+  { keyRates }: { readonly keyRates: KeyRates },
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
@@ -86,9 +84,6 @@ export function createExecute(
       }
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
-      if (passOn !== undefined && found.effect === 'writes' && !isLocal.has(name)) {
-        return passedOn(await passOn(name, passedRequest(v, call)));
-      }
       return found.run(parse(found, v), call);
     },
     packet(name, change, call) {
@@ -97,31 +92,6 @@ export function createExecute(
       authorise(found, call.caller);
       return found.packet(change, call);
     },
-  };
-}
-
-/** Operations that write, but concern only the process or the node that they are sent to. */
-const isLocal: ReadonlySet<string> = new Set(['svc1.session.authenticate', 'svc1.cache.purge']);
-
-/** A call as the centre gets it. */
-function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call): ClientRequest {
-  const { 'if-match': ifMatch, cookie } = fields;
-  return {
-    ...{ v, vk, qk, apikey: caller.apikey },
-    fields: {
-      ...(isStrict === true && { prefer: 'handling=strict' }),
-      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-      // A session's token counts only with its cookie.
-      ...(caller.sessionId !== undefined && cookie !== undefined && { cookie }),
-    },
-  };
-}
-
-function passedOn({ data, vk, replayed }: JsonObject): OperationResult {
-  return {
-    ...{ kind: 'data', data },
-    ...(typeof vk === 'string' && { vk }),
-    ...(replayed === true && { replayed }),
   };
 }
 

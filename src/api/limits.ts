@@ -23,3 +23,9 @@ export const listCharactersMax = 8 * MIB;
 export const ruleCharacters = 4 * KIB;
 /** Large invalidates and imports that wait at the same time; they run one after the other. */
 export const largeWritesWaitingMax = 4;
+/** Rows of a page of change.list. */
+export const changesRowsMax = 200;
+/** Rows of the log that one page of change.list examines. */
+export const changesExaminedMax = 20_000;
+/** Rows of the log that it examines in one turn of the event loop. */
+export const listSliceChanges = 500;

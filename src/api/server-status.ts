@@ -2,7 +2,7 @@ import type { HostState } from '../acme/folder.ts';
 import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
-import type { Reads, StoreCounts } from '../store/store.ts';
+import type { IndexBuild, Reads, StoreCounts } from '../store/store.ts';
 import { defineOperation } from './operation.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
@@ -50,6 +50,7 @@ interface StatusParts {
   /** ISO 8601, UTC. */
   readonly started: string;
   readonly counts: () => StoreCounts;
+  readonly indexes: () => readonly IndexBuild[];
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
   readonly certificates: () => Promise<readonly CertificateState[]>;
@@ -130,6 +131,7 @@ const statusSchema: JsonObject = {
     'configuration',
     'certificates',
     'counts',
+    'indexes',
     'webhooks',
     'memory',
   ],
@@ -205,13 +207,29 @@ const statusSchema: JsonObject = {
         },
       },
     },
+    indexes: {
+      type: 'array',
+      description: 'Indexes of tables that the server builds; lists cannot use them yet.',
+      items: {
+        type: 'object',
+        required: ['table', 'field', 'done', 'of'],
+        properties: {
+          table: { type: 'string' },
+          field: { type: ['string', 'null'], description: 'null for the text search.' },
+          done: { ...integer, description: 'Rows that are in it.' },
+          of: { ...integer, description: 'Rows when the build began.' },
+        },
+      },
+    },
     counts: {
       type: 'object',
-      required: ['rules', 'keys', 'hooks', 'bytes'],
+      required: ['rules', 'keys', 'hooks', 'tables', 'rows', 'bytes'],
       properties: {
         rules: integer,
         keys: integer,
         hooks: integer,
+        tables: integer,
+        rows: { ...integer, description: 'Rows of all tables.' },
         bytes: { ...integer, description: 'Size of the data file.' },
       },
     },
@@ -239,6 +257,9 @@ export const serverStatus = defineOperation<{ readonly status: StatusParts }, ob
           configuration: status.configuration(),
           certificates: await status.certificates(),
           counts,
+          indexes: status
+            .indexes()
+            .map(({ table, index, done, of }) => ({ table, field: index || null, done, of })),
           webhooks: status.webhooks(),
           memory: status.memory(),
         },

@@ -1,13 +1,13 @@
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
+import { listChanges } from './changes.ts';
+import { metricsSeries } from './metrics-series.ts';
+import { ruleTree } from './rules/tree.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
 import { authenticateSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
-import { followLog, readLogEnd, readLogRows } from './nodes/log.ts';
-import { listNodes, reportNode } from './nodes/reports.ts';
-import { readNodeSecrets } from './nodes/secrets.ts';
 import { explainRequest } from './rules/explain.ts';
 import { followPlace } from './rules/follow.ts';
 import { getContent } from './rules/get-content.ts';
@@ -66,12 +66,9 @@ const others = [
   readSession,
   listSessions,
   endSession,
-  readLogEnd,
-  readLogRows,
-  followLog,
-  reportNode,
-  listNodes,
-  readNodeSecrets,
+  metricsSeries,
+  listChanges,
+  ruleTree,
 ];
 
 /** The parts that all operations together need. */

@@ -84,6 +84,8 @@ export const sections = {
     /** A canonical path without a final slash. */
     base: optional(basePath, { write: escapedPath }),
     public_url: optional(origin),
+    /** Where the console is: at every origin, nowhere, or at an origin of its own. */
+    console: single(wordOr('yes', wordOr('no', origin)), 'yes'),
     trust_proxy: list(cidr, ''),
     connections_per_address: single(wholeNumber(1, connectionsMax), '2000'),
     workers: single(wordOr('auto', wholeNumber(1, 256)), '1'),

@@ -94,6 +94,8 @@ const derivedEvents: Readonly<Partial<Record<Family, DerivedEvent<OwnEventType>>
   userinterface: recordChanged,
   webhook: recordChanged,
   key: recordChanged,
+  table: recordChanged,
+  record: recordChanged,
 };
 
 /** The type of the event that each change of a family causes; undefined for none. */
@@ -152,8 +154,13 @@ const hiddenFields: ReadonlySet<string> = new Set(['hash']);
 
 /** Names the record and its changed fields. Receivers read the values with their own keys. */
 function changedRecord(change: Change): EventData<'record.changed'> {
-  const { family: table, id, action, seq, txn, by, data } = change;
-  const record = { table, id, action, seq, txn, by };
+  const { family, id, action, seq, txn, by, data } = change;
+  const isRow = family === 'record';
+  const record = { table: isRow ? (data.table as string) : family, id, action, seq, txn, by };
   if (action === 'invalidate') return record;
-  return { ...record, fields: Object.keys(data).filter((name) => !hiddenFields.has(name)) };
+  // In the data of a row, `table` is no field, but the table of the row.
+  const fields = Object.keys(data).filter(
+    (name) => !hiddenFields.has(name) && !(isRow && name === 'table'),
+  );
+  return { ...record, fields };
 }

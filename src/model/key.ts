@@ -76,7 +76,7 @@ export function hasScope(caller: Caller, scope: Scope): boolean {
 }
 
 /** The scopes whose operations only read. */
-const readingScopes: readonly Scope[] = ['render', 'read', 'verify'];
+const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'follow'];
 
 /** Whether a caller may call any operation that writes. */
 export function canWrite({ scopes: held }: Pick<Caller, 'scopes'>): boolean {

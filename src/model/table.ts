@@ -52,7 +52,11 @@ export interface TableIndexes {
 }
 
 /** The names of the indexes of a table, each once. */
-export function tableIndexes({ key, index = [], search = [] }: TableDefinition): TableIndexes {
+export function tableIndexes({
+  key,
+  index = [],
+  search = [],
+}: Pick<TableDefinition, 'key' | 'index' | 'search'>): TableIndexes {
   return {
     key,
     fields: [...new Set(index)].filter((name) => name !== key),

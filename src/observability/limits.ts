@@ -14,3 +14,11 @@ export const limitLogMs = 60_000;
 export const accessBufferCharactersMax = 16 * KIB;
 /** The longest time that a line of the access log is buffered. */
 export const accessFlushMs = 200;
+/** How often the time series gets the counts of the time since. */
+export const seriesSampleMs = 60_000;
+/** The distances of points of the time series, and how many of each it keeps. */
+export const seriesTiers = [
+  { stepMs: 60_000, pointsMax: 180 },
+  { stepMs: 900_000, pointsMax: 288 },
+  { stepMs: 3_600_000, pointsMax: 744 },
+] as const;

@@ -1,4 +1,4 @@
-import { Histogram, type Metric } from './metrics.ts';
+import { Histogram, singleMetric, type Metric } from './metrics.ts';
 
 /** In seconds, from responses out of memory to those of slow sources. */
 const bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -23,13 +23,15 @@ export class RequestMetrics {
 
   /** The responses that went through the cache, by cache status. */
   readonly #cache = new Map<string, number>();
+  #bytes = 0;
 
-  /** Counts a response; `source` is that of the access log. */
-  add(status: number, source: string, durationMs: number, cache?: string): void {
+  /** Counts a response and the bytes of its content; `source` is that of the access log. */
+  add(status: number, source: string, durationMs: number, cache?: string, bytes = 0): void {
     const { classes, durations } = this.#counts[kindOf(source)];
     const at = Math.floor(status / 100);
     classes[at] = (classes[at] ?? 0) + 1;
     durations.observe(durationMs / 1000);
+    this.#bytes += bytes;
     if (cache !== undefined) this.#cache.set(cache, (this.#cache.get(cache) ?? 0) + 1);
   }
 
@@ -59,6 +61,10 @@ export class RequestMetrics {
         help: 'Requests for fetched content, by cache status.',
         samples: [...this.#cache].map(([outcome, value]) => ({ labels: { outcome }, value })),
       },
+      singleMetric('counter', 'waymark_response_bytes_total', {
+        help: 'Bytes of the content of all responses.',
+        value: this.#bytes,
+      }),
     ];
   }
 }

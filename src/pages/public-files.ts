@@ -64,6 +64,8 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   }
   const references = new Map<string, EngineReference>();
   for (const path of await readdir(folder, { recursive: true })) {
+    // These have header fields of their own: see console-files.ts.
+    if (/^console[/\\]/.test(path)) continue;
     const contentType = contentTypes.get(extname(path));
     if (contentType !== undefined) {
       files.set(`/${path.replaceAll('\\', '/')}`, publicFile(contentType, await read(path)));

@@ -12,6 +12,7 @@ import {
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
+import { consoleOriginReply, serviceWorkerFailure } from './console.ts';
 import { canDiscardBody, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
@@ -81,7 +82,11 @@ export class Exchange {
       }
       const path = servicePath(incoming.target.path, serving.config.server.base);
       if (path !== undefined) return await this.#service(path, incoming);
+      const toConsole = consoleOriginReply(serving.config, incoming.target, message.method);
+      if (toConsole !== undefined) return toConsole;
       const reply = await this.#content(incoming);
+      const isWorker = incoming.fields['service-worker'] !== undefined;
+      if (isWorker) await this.#checkServiceWorker(incoming, reply);
       if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
       const timed = this.#withServerTiming(reply, incoming);
       this.#hold(timed, this.caller);
@@ -135,6 +140,15 @@ export class Exchange {
         this.#parts.limits.passed('unread_content', this.address);
       });
     };
+  }
+
+  /** Rejects for a service worker that could control the console. */
+  async #checkServiceWorker({ fields, target }: IncomingRequest, reply: Reply): Promise<void> {
+    const { config } = this.#moment.serving;
+    const refused = serviceWorkerFailure(config, { path: target.path, fields }, reply);
+    if (refused === undefined) return;
+    await discard(reply);
+    throw refused;
   }
 
   /** Makes the reply of the site. */

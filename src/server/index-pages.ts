@@ -34,13 +34,17 @@ export function createIndexPages({
   base,
   engines,
   publicFiles,
+  console,
 }: {
   readonly base: string;
   readonly engines: readonly EngineConfig[];
   readonly publicFiles: Pick<PublicFiles, 'file'>;
+  /** The address of the console; undefined without one. */
+  readonly console: string | undefined;
 }): IndexPages {
   const below = (path: string): string => `${base}/svc1${path}`;
   const service = indexPage('Waymark', 'What this server has to offer besides its site.', 'links', [
+    ...(console === undefined ? [] : [{ href: console, title: 'Console' }]),
     ...optionalPages
       .filter(({ path }) => publicFiles.file(path) !== undefined)
       .map(({ path, title }) => ({ href: below(path), title })),
@@ -78,7 +82,6 @@ const json = 'application/json';
 
 /** Pages that exist in some installations only. */
 const optionalPages = [
-  { path: '/console/', title: 'Console' },
   { path: '/docs/', title: 'Documentation' },
   { path: '/webhooks', title: 'Webhooks: what a server that receives them has to know' },
 ];

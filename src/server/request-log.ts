@@ -47,7 +47,7 @@ export class RequestLog {
     { status, source, cache, failureId }: RecordedAnswer,
     { address, bytes, keyId, cut = false, fields }: Recorded,
   ): void {
-    const durationMs = this.#count({ status, source, cache }, startedMs);
+    const durationMs = this.#count({ status, source, cache, bytes }, startedMs);
     if (!moment.serving.config.log.access) return;
     const { host, userAgent, referer } = fields ?? loggedFields(message.rawHeaders);
     this.#parts.access.add({
@@ -76,7 +76,7 @@ export class RequestLog {
     { status, failureId }: Pick<Reply, 'status' | 'failureId'>,
     { address, bytes }: Recorded,
   ): void {
-    const durationMs = this.#count({ status, source: 'none' }, startedMs);
+    const durationMs = this.#count({ status, source: 'none', bytes }, startedMs);
     if (!moment.serving.config.log.access) return;
     this.#parts.access.add({
       ...refusedHead(head),
@@ -93,11 +93,11 @@ export class RequestLog {
 
   /** Counts an answer; returns how long it took, in milliseconds. */
   #count(
-    { status, source, cache }: Pick<AccessEntry, 'status' | 'source' | 'cache'>,
+    { status, source, cache, bytes }: Pick<AccessEntry, 'status' | 'source' | 'cache' | 'bytes'>,
     startedMs: number,
   ): number {
     const durationMs = this.#parts.monotonicMs() - startedMs;
-    this.#parts.metrics.add(status, source, durationMs, cache);
+    this.#parts.metrics.add(status, source, durationMs, cache, bytes);
     return durationMs;
   }
 }

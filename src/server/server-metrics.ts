@@ -4,6 +4,7 @@ import {
   singleMetric,
   type GatherMetrics,
   type Metric,
+  type ProcessMetrics,
 } from '../observability/metrics.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { Store, StoreCounts } from '../store/store.ts';
@@ -52,6 +53,11 @@ export class ServerMetrics {
     ];
   }
 
+  /** The metrics of all processes. */
+  gather(): Promise<readonly ProcessMetrics[]> {
+    return this.#gather();
+  }
+
   /** The metrics of all processes in the text format of Prometheus. */
   async text(): Promise<string> {
     return metricsText(await this.#gather());
@@ -59,7 +65,7 @@ export class ServerMetrics {
 }
 
 /** The metrics of a store. */
-function storeMetrics({ seq, rules, keys, bytes }: StoreCounts): readonly Metric[] {
+function storeMetrics({ seq, rules, keys, rows, bytes }: StoreCounts): readonly Metric[] {
   return [
     singleMetric('gauge', 'waymark_store_seq', {
       help: 'Position of the newest change in the log.',
@@ -67,6 +73,7 @@ function storeMetrics({ seq, rules, keys, bytes }: StoreCounts): readonly Metric
     }),
     singleMetric('gauge', 'waymark_store_rules', { help: 'Page rules.', value: rules }),
     singleMetric('gauge', 'waymark_store_keys', { help: 'API keys.', value: keys }),
+    singleMetric('gauge', 'waymark_store_rows', { help: 'Rows of tables.', value: rows }),
     singleMetric('gauge', 'waymark_store_bytes', { help: 'Size of the data file.', value: bytes }),
   ];
 }

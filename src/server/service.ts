@@ -10,6 +10,7 @@ import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
+import { consoleFile, isConsoleOrigin, redirectToConsole } from './console.ts';
 import { corsFields } from './cors.ts';
 import type { RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
@@ -70,7 +71,8 @@ export async function answerService(
       requests: request.requests,
     });
     if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
-    const whole = withFields(reply, cors);
+    const shown = isConsoleOrigin(serving.config, target.origin) ? withoutScripts(reply) : reply;
+    const whole = withFields(shown, cors);
     request.hold(whole, caller);
     return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
   } catch (thrown) {
@@ -89,18 +91,27 @@ function tellsVisitorsApart({ config }: Serving): boolean {
   return config.auth.jwtJwks !== undefined;
 }
 
+/** A page that an operation answers with, which must not run as a page of the console's origin. */
+function withoutScripts(reply: Reply): Reply {
+  if (replyField(reply, 'content-type') === 'application/json') return reply;
+  return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
+}
+
 function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
   return reply;
 }
 
 /** Returns one of Waymark's own files; undefined for any other path. */
-function ownFile(serving: Serving, { path, message, incoming }: ServiceRequest): Reply | undefined {
+function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
+  const { path, message, incoming } = request;
   if (path === '/health') return unread(message) ?? healthReply;
   if (path === '/ws') {
     const told = unread(message);
     if (told !== undefined) return told;
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
+  const console = consoleReply(serving, request);
+  if (console !== undefined) return console;
   const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
@@ -121,6 +132,21 @@ function ownFile(serving: Serving, { path, message, incoming }: ServiceRequest):
     unread(message) ??
     serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: incoming.fields })
   );
+}
+
+/** Returns a file of the console; undefined for any other path. */
+function consoleReply(
+  { config, consoleFiles, ownFiles }: Serving,
+  { path, message, incoming }: ServiceRequest,
+): Reply | undefined {
+  if (path === '/console') return unread(message) ?? redirectToConsole(config);
+  const { origin } = incoming.target;
+  const found = consoleFile(config, consoleFiles, { path, origin });
+  if (found === undefined) return undefined;
+  const { file, fields } = found;
+  const { method = 'GET' } = message;
+  const asked = { method, fields: incoming.fields };
+  return unread(message) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
 }
 
 const ownFields: FieldList = [

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { Caller } from '../model/key.ts';
+import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
@@ -27,6 +28,7 @@ export interface Serving {
   /** Throws `unauthenticated` if the caller's key is revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
+  readonly consoleFiles: ConsoleFiles;
   readonly ownFiles: PublicFileReplies;
   readonly documents: Documents;
   readonly indexPages: IndexPages;

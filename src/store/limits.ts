@@ -75,6 +75,10 @@ export const searchedCharactersMax = 100_000;
 export const wordsPerFieldMax = 10_000;
 /** … and characters of each. */
 export const wordCharactersMax = 64;
+/** Rows that one transaction adds to an index that is being built: a request waits for it. */
+export const indexBuildRowsMax = 2_000;
+/** How often a server looks for indexes to build. */
+export const indexBuildPollMs = 250;
 /** Words of a search. */
 export const searchWordsMax = 16;
 /** Words that begin with the last word of a search. */

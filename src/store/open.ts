@@ -31,8 +31,8 @@ import { createCommit } from './log/commit.ts';
 import { Feed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
-import { createNodes } from './nodes.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
+import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
 import type { Store } from './store.ts';
 import { verifyData } from './verify/verify.ts';
@@ -92,7 +92,6 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,
     rowLog,
-    nodes: createNodes(databases, { queue }),
     memory: () => feed.memory(),
     counts: () => ({
       seq: reads.seq(),
@@ -104,6 +103,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       bytes: statSync(join(folder, dataFile)).size,
     }),
     backUp: (target, signal) => backUp(databases, { target, signal }),
+    buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
     async *verify() {
       await pages.check();
@@ -261,6 +261,7 @@ function makeDatabases(environment: RootDatabase, newId: () => string): Database
     putIdentity(databases, newId());
     const schema = Number(meta.get('schema') ?? schemaVersion);
     if (schema < markedVersion) putSeveralMarks(databases);
+    refreshWords(databases);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));
     }

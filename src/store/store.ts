@@ -9,8 +9,8 @@ import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
-import type { Nodes } from './nodes.ts';
 import type { RowLog } from './row-log.ts';
+import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
 
 /**
@@ -102,6 +102,7 @@ export interface TableCounts {
  * one row after the other; a write maintains the entries of the rows that it already has.
  */
 export interface IndexBuild {
+  readonly table: string;
   /** The field; an empty text for the words of the table's search. */
   readonly index: string;
   readonly phase: 'empty' | 'fill';
@@ -119,7 +120,7 @@ export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'r
  * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
  * milliseconds old: see Store.refresh.
  */
-export interface Reads {
+export interface Reads extends TreeReads {
   /** The current state of a page rule; undefined when there is none. */
   rule(id: string): StoredRule | undefined;
   /** A page rule as it was right after the change `seq` of the log. */
@@ -197,8 +198,8 @@ export interface Reads {
   tablesAfter(after: string): Iterable<StoredTable>;
   /** The size of a table; zeros if there is none of this name. */
   tableCounts(name: string): TableCounts;
-  /** The indexes of a table that are not complete. */
-  indexBuilds(name: string): readonly IndexBuild[];
+  /** The indexes that are not complete, of one table or of all. */
+  indexBuilds(table?: string): readonly IndexBuild[];
   /** The current state of a row; undefined when there is none. */
   row(id: string): StoredRow | undefined;
   /** A row as it was right after the change `seq` of the log. */
@@ -352,16 +353,13 @@ export interface Store extends Reads {
   ): Promise<FeedSlice<F>>;
   /**
    * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
-   * process, within `pollMs` for rows of others, by default those of the poll that all followers
-   * share. Rejects as changesAfter does.
+   * process, within `pollMs` for rows of others. Rejects as changesAfter does.
    */
-  waitForRows(seq: number, signal: AbortSignal, pollMs?: number): Promise<void>;
+  waitForRows(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
   /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
   /** The rows of the log for other nodes, and from them. */
   readonly rowLog: RowLog;
-  /** The nodes that follow this one. */
-  readonly nodes: Nodes;
   counts(): StoreCounts;
   /** The size of the cache of changes that followers read last. */
   memory(): CacheUse;
@@ -377,6 +375,14 @@ export interface Store extends Reads {
    * refuses changes.
    */
   checkPages(): Promise<void>;
+  /**
+   * Builds indexes, a piece in each transaction, until all are complete or the signal aborts, and
+   * reports each piece; several processes may do so at once. Rejects as commit does.
+   */
+  buildIndexes(
+    signal: AbortSignal,
+    report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
+  ): Promise<void>;
   /** Compares every projection with the fold of the log, part by part; writes may continue. */
   verify(): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */

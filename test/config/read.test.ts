@@ -332,6 +332,7 @@ test('an empty ini file gives the defaults', async (context) => {
       import: undefined,
       base: '',
       publicUrl: undefined,
+      console: 'yes',
       trustProxy: [],
       connectionsPerAddress: 2_000,
       workers: 1,

@@ -6,7 +6,10 @@ import { project, readSources, type Source } from './sources.ts';
 
 const sources = readSources('src/**/*.ts');
 const tests = readSources('test/**/*.ts');
-const modules = readSources('public/**/*.js');
+const modules = readSources('public/**/*.js').filter(
+  // Built from the sources below, which are in console/.
+  ({ path }) => !path.startsWith('public/console/'),
+);
 const byPath = new Map(sources.map((source) => [source.path, source]));
 
 /** Layers of src/, from the ground: a file imports its own folder and lower layers only. */
@@ -15,14 +18,14 @@ const layers: readonly (readonly string[])[] = [
   ['tables'],
   ['config', 'http', 'observability'],
   ['store', 'outbound', 'rules', 'compression'],
-  ['webhooks', 'acme', 'nodes', 'visitors', 'static', 'proxy'],
+  ['webhooks', 'acme', 'visitors', 'static', 'proxy'],
   ['breadcrumbs', 'cache', 'pages'],
   ['rendering'],
   ['api'],
   ['site'],
   ['server'],
   ['compose.ts', 'data.ts', 'version.ts'],
-  ['first-start.ts', 'start-node.ts'],
+  ['first-start.ts'],
   ['main.ts', 'cli'],
 ];
 

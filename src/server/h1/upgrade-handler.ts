@@ -9,6 +9,7 @@ import { servicePath } from '../../model/path.ts';
 import type { RequestLog, RequestStart } from '../request-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
 import { acceptRequest, type IncomingRequest } from '../incoming-request.ts';
+import { consoleOriginReply } from '../console.ts';
 import type { ExchangeParts } from '../exchange.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
 import { isNodeResponse } from './node-http.ts';
@@ -100,9 +101,14 @@ export class UpgradeHandler {
       const incoming = acceptRequest(serving, message);
       address = incoming.address;
       const elsewhere = await exchangeParts.earlyReply(serving, incoming, message);
-      if (elsewhere !== undefined) {
-        refuse(elsewhere);
-      } else if (servicePath(incoming.target.path, serving.config.server.base) === undefined) {
+      const { base } = serving.config.server;
+      const isService = servicePath(incoming.target.path, base) !== undefined;
+      const { config } = serving;
+      const away =
+        elsewhere ?? (isService ? undefined : consoleOriginReply(config, incoming.target, 'GET'));
+      if (away !== undefined) {
+        refuse(away);
+      } else if (!isService) {
         const refusal = await this.#passOn(upgrade, incoming);
         if (refusal !== undefined) refuse(await readContent(refusal, socket));
       } else {

@@ -37,7 +37,7 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       if (follows !== undefined) throw copyFailure(follows);
       const { drafts, answer, dtu_txn = decided } = decide(reads);
       const stamp = { by, txn: newId(), dtu_txn, dtu_stored: time() };
-      const plan = planWrites(reads, drafts, { ...stamp, firstSeq: seq + 1 });
+      const plan = planWrites(reads, drafts, { ...stamp, firstSeq: seq + 1, newEventId: newId });
       const result = answer(plan.changes);
       return () => ({ result, bytes: putWrites(databases, plan) });
     });

@@ -4,7 +4,13 @@ import { scalarOf, type Row, type StoredRow } from '../../model/row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { indexKey, rowInTable, rowKey, wordKey } from '../projections/index-key.ts';
-import { buildKey, packWord, searchIndex, startedBuild } from '../projections/row-entries.ts';
+import {
+  buildKey,
+  isMaintained,
+  packWord,
+  searchIndex,
+  startedBuild,
+} from '../projections/row-entries.ts';
 import { rowWords } from '../projections/words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
 import type { PlannedEntries, Transition } from './planned-entries.ts';
@@ -124,7 +130,7 @@ export class PlannedRows {
     for (const index of [...changed, ...(isSameSearch ? [] : [searchIndex])]) {
       // An index of no rows is complete.
       if (planned.rows === 0 && !planned.builds.has(index)) continue;
-      const build = startedBuild(index, planned.rows);
+      const build = startedBuild(name, index, planned.rows);
       planned.builds.set(index, build);
       this.#entries.put('indexbuild', buildKey(name, index), JSON.stringify(build));
     }
@@ -188,11 +194,6 @@ export class PlannedRows {
 interface Rows {
   readonly before: Row | undefined;
   readonly after: Row | undefined;
-}
-
-/** Whether a write maintains the entries of a row: a build reaches the others later. */
-function isMaintained(build: IndexBuild | undefined, id: string): boolean {
-  return build === undefined || (build.phase === 'fill' && id <= build.after);
 }
 
 function tableExists(name: string, id: string): Failure {

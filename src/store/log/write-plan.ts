@@ -1,4 +1,14 @@
-import { isRevertible, type Change } from '../../model/change.ts';
+import { isRevertible, type Change, type Draft, type Family } from '../../model/change.ts';
+import { eventDraft, type EventFields } from '../../model/event.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { StoredRow } from '../../model/row.ts';
+import type { StoredTable, TableDefinition } from '../../model/table.ts';
+import {
+  raisesEvent,
+  tableEventData,
+  tableEvents,
+  type TableEvent,
+} from '../../model/table-events.ts';
 import type { SeqClaim } from '../projections/claims.ts';
 import type { LoggedDraft, Reads, PreparedInsert } from '../store.ts';
 import { familyProjection, type FamilyProjection, type Planning } from './families.ts';
@@ -34,27 +44,37 @@ export interface WritePlan {
 
 /**
  * Plans the writes of a decision without writing. All checks happen here, so that a decision is
- * written as a whole or not at all; a caller with prepared drafts calls roomFailure first. Throws
- * the Failures of the projections (families.ts), and an Error for a change that cannot follow,
- * which is a bug of the caller.
+ * written as a whole or not at all; a caller with prepared drafts calls roomFailure first. With
+ * `newEventId`, the events that tables declare follow the drafts; a copy of a log has them already.
+ * Throws the Failures of the projections (families.ts), and an Error for a change that cannot
+ * follow, which is a bug of the caller.
  */
 export function planWrites(
   reads: Reads,
   drafts: readonly (LoggedDraft | PreparedInsert)[],
-  { firstSeq, ...stamp }: ChangeStamp & { readonly firstSeq: number },
+  {
+    firstSeq,
+    newEventId,
+    ...stamp
+  }: ChangeStamp & { readonly firstSeq: number; readonly newEventId?: () => string },
 ): WritePlan {
   const planner = new Planner(reads);
-  const steps = drafts.map((draft, index): WriteStep => {
-    if ('prepared' in draft) return draft;
-    const seq = firstSeq + index;
+  const planned = (draft: LoggedDraft, seq: number): PlannedStep => {
     const { dtu_txn, dtu_stored, by, txn } = stamp;
-    const { family, id, action, data, vk, text } = draft;
+    const { family, id, action, vk, text } = draft;
+    const data = planner.loggedData(draft);
     const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
     planner.plan(change);
     return { change, claim: vk && { ...vk, seq }, text };
+  };
+  const steps = drafts.map((draft, index): WriteStep => {
+    return 'prepared' in draft ? draft : planned(draft, firstSeq + index);
   });
   const changes = steps.flatMap((step) => ('change' in step ? step.change : []));
-  return { stamp, firstSeq, steps, changes, entries: planner.finish() };
+  const events =
+    newEventId === undefined ? [] : planner.raised.map((data) => eventDraft(newEventId(), data));
+  const raised = events.map((draft, index) => planned(draft, firstSeq + steps.length + index));
+  return { stamp, firstSeq, steps: [...steps, ...raised], changes, entries: planner.finish() };
 }
 
 /** A record in the middle of a decision, with the rows that the decision has added to it. */
@@ -69,6 +89,9 @@ class Planner {
   readonly #planning: Planning;
   // Several changes of one decision may concern the same record.
   readonly #records = new Map<string, WrittenRecord>();
+  readonly #tables = new Map<string, DeclaredEvents>();
+  /** The events that the tables of changed rows declare. */
+  readonly raised: EventFields[] = [];
 
   constructor(reads: Reads) {
     this.#reads = reads;
@@ -77,18 +100,32 @@ class Planner {
     this.#planning = { entries, places, rows };
   }
 
+  /** The data of a change. Each change of a row names the table, so that it says what changed. */
+  loggedData({ family, id, action, data }: Draft): JsonObject {
+    if (family !== 'record' || action === 'insert' || data.table !== undefined) return data;
+    const { stored, written } = this.#record('record', id);
+    const table = (stored as StoredRow | undefined)?.row.table;
+    const [first] = table === undefined ? this.#reads.rows('record', id) : [];
+    const name = table ?? (first ?? written[0])?.data.table;
+    return name === undefined ? data : { table: name, ...data };
+  }
+
   /** Plans the next change. */
   plan(change: Change): void {
     const projection = familyProjection(change.family);
     if (projection === undefined) return;
     const name = `${change.family} ${change.id}`;
-    const { stored: before, written } = this.#records.get(name) ?? {
-      stored: projection.stored(this.#reads, change.id),
-      written: [],
-    };
+    const { stored: before, written } = this.#record(change.family, change.id);
     const after = this.#after({ stored: before, written }, change, projection);
     this.#records.set(name, { stored: after, written: [...written, change] });
     projection.plan(this.#planning, change, { before, after });
+    if (change.family === 'record') {
+      this.#raise(change, before as StoredRow | undefined, after as StoredRow | undefined);
+    }
+    if (change.family === 'table' && after !== undefined) {
+      const { table } = after as StoredTable;
+      this.#tables.set(table.name, declaredEvents(table));
+    }
   }
 
   /** Returns the entries of all changes. */
@@ -96,6 +133,33 @@ class Planner {
     const { entries, rows } = this.#planning;
     rows.finish();
     return entries;
+  }
+
+  /** The state of a record, and what this decision has added to it. */
+  #record(family: Family, id: string): WrittenRecord {
+    const written = this.#records.get(`${family} ${id}`);
+    if (written !== undefined) return written;
+    return { stored: familyProjection(family)?.stored(this.#reads, id), written: [] };
+  }
+
+  /** Adds the events that a change of a row raises (docs/design/webhooks.md#events-of-tables). */
+  #raise({ dtu_txn }: Change, before: StoredRow | undefined, after: StoredRow | undefined): void {
+    if (after === undefined) return;
+    const { table } = after.row;
+    const { key, events } = this.#declared(table);
+    for (const event of events) {
+      if (!raisesEvent(event, before?.row, after.row)) continue;
+      const data = tableEventData(event, { before: before?.row, after: after.row, key });
+      this.raised.push({ type: event.type, occurred_at: dtu_txn, data, table });
+    }
+  }
+
+  #declared(name: string): DeclaredEvents {
+    const known = this.#tables.get(name);
+    if (known !== undefined) return known;
+    const declared = declaredEvents(this.#reads.table(name)?.table ?? {});
+    this.#tables.set(name, declared);
+    return declared;
   }
 
   /** Most rows follow from the state before them; an invalidate needs all rows of its record. */
@@ -114,6 +178,16 @@ class Planner {
     this.#planning.entries.mark(marksBetween(before, after));
     return after.stored;
   }
+}
+
+/** The events that a table declares, and the property that identifies its rows. */
+interface DeclaredEvents {
+  readonly key: string | undefined;
+  readonly events: readonly TableEvent[];
+}
+
+function declaredEvents({ key, schema, events }: Partial<TableDefinition>): DeclaredEvents {
+  return { key, events: tableEvents(events, schema) };
 }
 
 interface FoldedState {

@@ -7,6 +7,7 @@ import { foldRows, foldRule } from '../log/fold.ts';
 import type { Reads, RuleStep } from '../store.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import { createHookReads } from './hook-reads.ts';
+import { createTreeReads } from './path-tree.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
 import { createRowReads } from './row-reads.ts';
 import { createTableReads } from './table-reads.ts';
@@ -56,9 +57,7 @@ export function createReads(databases: Databases): Reads {
     seqAt: (timeMs) => seqAt(databases, timeMs),
     recordsAfter: (after) => recordsAfter(databases, after),
     at: (seq) => createPastRules(databases, past, seq),
-    exactRules: (origin, path) => findExact(databases, origin, path),
-    wildcardRules: (origin, path) => findWildcards(databases, origin, path),
-    roomFailure: (place, planned) => roomFailure(databases, place, planned),
+    ...createPlaceReads(databases),
     history: (family, id, page) => recordHistory(databases, change, { family, id, ...page }),
     vkClaim(name) {
       const value = vk.get(claimKey(name));
@@ -102,6 +101,18 @@ function recordHistory(
     if (read > characters) break;
   }
   return found;
+}
+
+/** The reads of the rules of a place, and of the tree of all places. */
+function createPlaceReads(
+  databases: Databases,
+): Pick<Reads, 'exactRules' | 'wildcardRules' | 'nodesBelow' | 'ruleOrigins' | 'roomFailure'> {
+  return {
+    exactRules: (origin, path) => findExact(databases, origin, path),
+    wildcardRules: (origin, path) => findWildcards(databases, origin, path),
+    ...createTreeReads(databases),
+    roomFailure: (place, planned) => roomFailure(databases, place, planned),
+  };
 }
 
 function parsed(text: string | undefined): unknown {

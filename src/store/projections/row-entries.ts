@@ -5,8 +5,13 @@ import { keyPrefix } from './index-key.ts';
 export const searchIndex = '';
 
 /** A build that has not begun. */
-export function startedBuild(index: string, rows: number): IndexBuild {
-  return { index, phase: 'empty', after: '', done: 0, of: rows };
+export function startedBuild(table: string, index: string, rows: number): IndexBuild {
+  return { table, index, phase: 'empty', after: '', done: 0, of: rows };
+}
+
+/** Whether a write maintains the entries of a row: a build reaches the others later. */
+export function isMaintained(build: IndexBuild | undefined, id: string): boolean {
+  return build === undefined || (build.phase === 'fill' && id <= build.after);
 }
 
 /** The key of a build. */

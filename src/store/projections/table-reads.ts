@@ -77,8 +77,9 @@ export function tableCounts(
   return text === undefined ? { rows: 0, words: 0 } : (storedJson(text) as TableCounts);
 }
 
-function indexBuilds({ indexbuild }: Databases, name: string): readonly IndexBuild[] {
-  const prefix = keyPrefix(name);
-  const builds = indexbuild.getRange({ start: prefix, end: prefixEnd(prefix) });
+function indexBuilds({ indexbuild }: Databases, name?: string): readonly IndexBuild[] {
+  const prefix = name === undefined ? undefined : keyPrefix(name);
+  const range = prefix === undefined ? {} : { start: prefix, end: prefixEnd(prefix) };
+  const builds = indexbuild.getRange(range);
   return [...builds].map(({ value }) => storedJson(value) as IndexBuild);
 }

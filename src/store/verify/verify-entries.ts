@@ -1,3 +1,4 @@
+import { isRevertible, type Family } from '../../model/change.ts';
 import { eventOf } from '../../model/event.ts';
 import { secretRecordId, type StoredHook } from '../../model/hook.ts';
 import type { ApiKey } from '../../model/key.ts';
@@ -6,11 +7,11 @@ import type { Databases } from '../databases.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';
 import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';
 import { dueKey, dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
-import { historyPrefix, keyOf } from '../encoding.ts';
+import { keyOf } from '../encoding.ts';
 import { unpackClaim } from '../projections/claims.ts';
 import { isSeveralMark, indexEntryProblem } from '../projections/index-entries.ts';
 import { indexEntryOf } from '../projections/rule-index.ts';
-import { foldWithPlaces, placeName, recordSeqs, rowOf } from './verify-records.ts';
+import { foldWithPlaces, placeName, recordRows, rowOf } from './verify-records.ts';
 
 /** Checks that an entry belongs in its projection; returns a description of the problem if not. */
 export type EntryCheck = (
@@ -76,8 +77,8 @@ export const entryChecks = {
 /** Checks that a mark belongs to a row. verifyRecord checks its value. */
 export function checkMark(databases: Databases, seq: number): string | undefined {
   const row = rowOf(databases, seq);
-  const isRevertible = row?.family === 'userinterface' || row?.family === 'webhook';
-  return isRevertible ? undefined : 'does not refer to a change of a page rule or a hook';
+  const isOfRecord = row !== undefined && isRevertible(row.family);
+  return isOfRecord ? undefined : 'does not refer to a change that can be reverted';
 }
 
 function checkIndexEntry(
@@ -106,11 +107,7 @@ function checkFormerEntry(
   const stored = storedRule(databases, id);
   // Most records never had another place, which needs no fold.
   if (stored !== undefined && placeName(indexEntryOf(stored)) === name) return undefined;
-  const rows = recordSeqs(databases, historyPrefix(id)).flatMap(
-    (seq) => rowOf(databases, seq) ?? [],
-  );
-  const rules = rows.filter((row) => row.family === 'userinterface' && row.id === id);
-  return foldWithPlaces(rules).places.has(name)
+  return foldWithPlaces(recordRows(databases, id, 'userinterface')).places.has(name)
     ? undefined
     : `refers to ${id}, which never had this place`;
 }
@@ -120,10 +117,8 @@ function storedRule({ rule }: Databases, id: string): StoredRule | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as StoredRule);
 }
 
-function hasRows(databases: Databases, id: string, family: string): boolean {
-  return recordSeqs(databases, historyPrefix(id)).some(
-    (seq) => rowOf(databases, seq)?.family === family,
-  );
+function hasRows(databases: Databases, id: string, family: Family): boolean {
+  return recordRows(databases, id, family).length > 0;
 }
 
 function isKey(key: Uint8Array, text: string): boolean {

@@ -7,13 +7,22 @@ import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from '../encoding.ts';
 import { foldHook, foldKey, foldRows, foldRule, foldSecret, type Folded } from '../log/fold.ts';
 import { indexEntryOf } from '../projections/rule-index.ts';
-import type { Difference } from '../store.ts';
+import { createReads } from '../projections/reads.ts';
+import type { Difference, Reads } from '../store.ts';
 
-type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard' | 'hooktype';
+type Sorted =
+  | 'exact'
+  | 'wildcard'
+  | 'everexact'
+  | 'everwildcard'
+  | 'hooktype'
+  | 'evertablename'
+  | 'everrowkey';
 
 /** The databases that are verified. */
 export interface VerifiedDatabases {
   readonly databases: Databases;
+  readonly reads: Reads;
   /** Whether a key has a value, in a database with several values under a key. */
   readonly holds: (name: Sorted, key: Uint8Array, value: string) => boolean;
 }
@@ -32,9 +41,12 @@ export function openVerified(databases: Databases): VerifiedDatabases {
   const [exact, wildcard] = [opened('exact'), opened('wildcard')];
   const [everexact, everwildcard] = [opened('everexact'), opened('everwildcard')];
   const hooktype = opened('hooktype');
-  const sorted = { exact, wildcard, everexact, everwildcard, hooktype };
+  const [evertablename, everrowkey] = [opened('evertablename'), opened('everrowkey')];
+  const rules = { exact, wildcard, everexact, everwildcard };
+  const sorted = { ...rules, hooktype, evertablename, everrowkey };
   return {
     databases,
+    reads: createReads(databases),
     holds: (name, key, value) => sorted[name].doesExist(key, value),
   };
 }
@@ -79,36 +91,21 @@ export function rowOf({ log }: Databases, seq: number): Change | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as Change);
 }
 
+/** The rows of a record in the log, oldest first. */
+export function recordRows(databases: Databases, id: string, family: Family): readonly Change[] {
+  const rows = recordSeqs(databases, historyPrefix(id)).flatMap(
+    (seq) => rowOf(databases, seq) ?? [],
+  );
+  return rows.filter((row) => row.family === family && row.id === id);
+}
+
 /** The seq at the end of a key of `history`. */
 function seqOfKey(key: Uint8Array): number {
   return new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
 }
 
-/**
- * Compares every projection of one record, with the seqs of its history, with the fold of its rows.
- */
-export function* verifyRecord(
-  verified: VerifiedDatabases,
-  { prefix, seqs }: { readonly prefix: Buffer; readonly seqs: readonly number[] },
-): Iterable<Difference> {
-  const rows: Change[] = [];
-  for (const seq of seqs) {
-    const row = rowOf(verified.databases, seq);
-    if (row !== undefined && historyPrefix(row.id).equals(prefix)) rows.push(row);
-    else yield { database: 'history', what: `change ${seq} is in the history of another record` };
-  }
-  const id = rows[0]?.id;
-  if (id === undefined) return;
-  const ofFamily = (sought: Family) => rows.filter(({ family }) => family === sought);
-  const [rules, keys] = [ofFamily('userinterface'), ofFamily('key')];
-  const [hooks, secrets] = [ofFamily('webhook'), ofFamily('secret')];
-  if (rules.length > 0) yield* verifyRule(verified, id, rules);
-  if (keys.length > 0) yield* verifyKey(verified.databases, id, keys);
-  if (hooks.length > 0) yield* verifyHook(verified, id, hooks);
-  if (secrets.length > 0) yield* verifySecret(verified.databases, id, secrets);
-}
-
-function* verifyRule(
+/** Compares the projections of a page rule with the fold of its rows. */
+export function* verifyRule(
   { databases, holds }: VerifiedDatabases,
   id: string,
   rows: readonly Change[],
@@ -141,7 +138,7 @@ function* verifyRule(
 }
 
 /** Seqs of the rows that do not count → seq of the row that invalidated each. */
-function marksOf({
+export function marksOf({
   invalidated,
 }: {
   readonly invalidated: ReadonlyMap<number, Change>;
@@ -149,7 +146,8 @@ function marksOf({
   return new Map([...invalidated].map(([seq, by]) => [seq, by.seq] as const));
 }
 
-function* verifyMarks(
+/** Checks the marks of the rows of a record. */
+export function* verifyMarks(
   { mark }: Databases,
   rows: readonly Change[],
   marks: ReadonlyMap<number, number>,
@@ -162,7 +160,8 @@ function* verifyMarks(
   }
 }
 
-function* verifyHook(
+/** Compares the projections of a hook with the fold of its rows. */
+export function* verifyHook(
   { databases, holds }: VerifiedDatabases,
   id: string,
   rows: readonly Change[],
@@ -186,8 +185,9 @@ function* verifyHook(
   }
 }
 
-function* verifySecret(
-  { hooksecret }: Databases,
+/** Compares the secret of a hook with the fold of its rows. */
+export function* verifySecret(
+  { databases: { hooksecret } }: VerifiedDatabases,
   id: string,
   rows: readonly Change[],
 ): Iterable<Difference> {
@@ -198,12 +198,14 @@ function* verifySecret(
   }
 }
 
-function cannotFold(id: string, error: unknown): Difference {
+/** The finding that the rows of a record do not follow each other. */
+export function cannotFold(id: string, error: unknown): Difference {
   return { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
 }
 
-function* verifyKey(
-  { key, keyhash }: Databases,
+/** Compares the projections of a key with the fold of its rows. */
+export function* verifyKey(
+  { databases: { key, keyhash } }: VerifiedDatabases,
   id: string,
   rows: readonly Change[],
 ): Iterable<Difference> {
@@ -223,7 +225,7 @@ function* verifyKey(
 }
 
 /** Whether a JSON text is that of a value, whatever the order of its members. */
-function isText(text: string | undefined, value: unknown): boolean {
+export function isText(text: string | undefined, value: unknown): boolean {
   if (text === undefined || value === undefined) return text === value;
   const expected = JSON.stringify(value);
   if (text === expected) return true;

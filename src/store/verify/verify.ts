@@ -13,12 +13,9 @@ import {
   entryChecks,
   type EntryCheck,
 } from './verify-entries.ts';
-import {
-  openVerified,
-  recordSeqs,
-  verifyRecord,
-  type VerifiedDatabases,
-} from './verify-records.ts';
+import { verifyRecord } from './verify-record.ts';
+import { openVerified, recordSeqs, type VerifiedDatabases } from './verify-records.ts';
+import { rowEntryChecks } from './verify-rows.ts';
 
 /** The findings in the entries that were checked in one turn of the event loop. */
 interface Slice {
@@ -55,6 +52,10 @@ function* passes(verified: VerifiedDatabases): Iterable<readonly [string, Iterab
     const checkEntry = (key: Uint8Array, value: string) => check(databases, key, value);
     yield [name, verifyEntries(name, databases[name], checkEntry)];
   }
+  for (const [name, check] of ofRows) {
+    const checkEntry = (key: Uint8Array, value: string) => check(verified, key, value);
+    yield [name, verifyEntries(name, databases[name], checkEntry)];
+  }
 }
 
 type Checks<T> = readonly (readonly [keyof T, T[keyof T]])[];
@@ -62,6 +63,7 @@ type Checks<T> = readonly (readonly [keyof T, T[keyof T]])[];
 const strays = [...Object.entries(entryChecks), ...Object.entries(deliveryChecks)] as Checks<
   Record<keyof typeof entryChecks | keyof typeof deliveryChecks, EntryCheck>
 >;
+const ofRows = Object.entries(rowEntryChecks) as Checks<typeof rowEntryChecks>;
 const numbered = Object.entries(numberedChecks) as Checks<typeof numberedChecks>;
 
 /** The databases with several values under a key. */
@@ -71,11 +73,13 @@ const sorted: ReadonlySet<string> = new Set([
   'everexact',
   'everwildcard',
   'hooktype',
+  'evertablename',
+  'everrowkey',
 ]);
 
 function entryCount(databases: Databases): number {
   const { log, history, mark } = databases;
-  const others = [...numbered, ...strays].map(([name]) => databases[name]);
+  const others = [...numbered, ...strays, ...ofRows].map(([name]) => databases[name]);
   return [log, history, mark, ...others].reduce(
     (sum, database) => sum + (database.getStats() as { entryCount: number }).entryCount,
     0,

@@ -93,6 +93,7 @@ function composed(
   return compose(config, {
     store,
     publicFiles,
+    consoleFiles: new Map(),
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(coder),

@@ -1,0 +1,159 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { actions, type Change, type Family } from '../model/change.ts';
+import { hasScope, type Scope } from '../model/key.ts';
+import type { Reads, Store } from '../store/store.ts';
+import { changesExaminedMax, changesRowsMax, listRowsDefault, listSliceChanges } from './limits.ts';
+import { defineOperation, type Call } from './operation.ts';
+
+/** The families in the list of changes, each with the scope that reads it. */
+const families = {
+  userinterface: 'read',
+  webhook: 'webhook',
+  key: 'admin',
+} as const satisfies Partial<Record<Family, Scope>>;
+type ListedFamily = keyof typeof families;
+const familyNames = Object.keys(families) as ListedFamily[];
+
+interface ChangeFilters {
+  by?: string;
+  txn?: string;
+  family?: ListedFamily;
+  action?: Change['action'];
+}
+
+interface ListInput extends ChangeFilters {
+  before?: number;
+  limit?: number;
+}
+
+const text = { type: 'string', nullable: true } as const;
+
+/**
+ * change.list: the rows of the log, newest first, without the values that they wrote: who changed
+ * which record, when, and in which transaction. A page may have fewer rows than `limit` and still
+ * have a next one, because the work for one page is limited.
+ */
+export const listChanges = defineOperation<{ readonly store: Store }, ListInput>({
+  name: 'svc1.change.list',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'The changes of page rules, and of hooks and keys for their scopes, newest first.',
+  output: {
+    title: 'ChangeList',
+    type: 'object',
+    required: ['rows', 'next'],
+    properties: {
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: [
+            'seq',
+            'txn',
+            'by',
+            'action',
+            'family',
+            'id',
+            'dtu_stored',
+            'fields',
+            'applies',
+          ],
+          properties: {
+            seq: { type: 'integer', description: 'Position in the log.' },
+            txn: { type: 'string', description: 'Id of the transaction.' },
+            by: { type: 'string', description: 'Id of the key, or name of the command.' },
+            by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
+            action: { type: 'string', enum: actions },
+            family: { type: 'string', enum: familyNames },
+            id: { type: 'string', description: 'Id of the record.' },
+            title: { type: 'string', description: 'The path of the rule, or the name.' },
+            dtu_stored: { type: 'string', format: 'date-time' },
+            fields: { type: 'array', items: { type: 'string' }, description: 'What it wrote.' },
+            applies: { type: 'boolean', description: 'False for a row that was invalidated.' },
+          },
+        },
+      },
+      next: { type: ['integer', 'null'], description: 'The before of the next page.' },
+    },
+  },
+  input: {
+    type: 'object',
+    properties: {
+      before: { type: 'integer', minimum: 1, nullable: true, description: 'Rows before this seq.' },
+      limit: { type: 'integer', minimum: 1, maximum: changesRowsMax, nullable: true },
+      by: { ...text, description: 'Id of the key, or name of the command.' },
+      txn: { ...text, description: 'Id of the transaction.' },
+      family: { ...text, enum: [...familyNames, null] },
+      action: { ...text, enum: [...actions, null] },
+    },
+  } as never,
+  run:
+    ({ store }) =>
+    async ({ before, limit = listRowsDefault, ...filters }, call) => {
+      const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
+      const matches = (change: Change): boolean =>
+        visible.some((name) => name === change.family) &&
+        (filters.family === undefined || change.family === filters.family) &&
+        (filters.by === undefined || change.by === filters.by) &&
+        (filters.action === undefined || change.action === filters.action) &&
+        !('session' in change.data);
+      return {
+        kind: 'data',
+        data: await readPage(store, { before, limit, matches, filters }, call),
+      };
+    },
+});
+
+async function readPage(
+  store: Store,
+  {
+    before,
+    limit,
+    matches,
+    filters: { txn },
+  }: {
+    readonly before: number | undefined;
+    readonly limit: number;
+    readonly matches: (change: Change) => boolean;
+    readonly filters: ChangeFilters;
+  },
+  call: Call,
+): Promise<object> {
+  const range = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
+  if (range === undefined) return { rows: [], next: null };
+  const signal = call.signal();
+  const rows: object[] = [];
+  let seq = Math.min(range.last, (before ?? Infinity) - 1);
+  for (let examined = 1; seq >= range.first; seq -= 1, examined += 1) {
+    const change = store.change(seq);
+    if (change !== undefined && matches(change)) rows.push(rowView(store, change, call));
+    if (rows.length === limit || examined === changesExaminedMax) {
+      return { rows, next: seq > range.first ? seq : null };
+    }
+    if (examined % listSliceChanges === 0) await nextTurn(undefined, { signal });
+  }
+  return { rows, next: null };
+}
+
+function rowView(reads: Reads, change: Change, { caller }: Call): object {
+  const { seq, txn, by, action, family, id, dtu_stored, data } = change;
+  const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
+  const title = titleOf(reads, change);
+  return {
+    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }), action, family, id },
+    ...(title !== undefined && { title }),
+    dtu_stored,
+    fields: action === 'invalidate' ? [] : Object.keys(data).filter((field) => field !== 'hash'),
+    applies: reads.inForce(seq),
+  };
+}
+
+/** What a person calls the record: the path of a rule, right before or after the change. */
+function titleOf(reads: Reads, { family, id, seq, data }: Change): string | undefined {
+  if (typeof data.path === 'string') return data.path;
+  if (family === 'userinterface') {
+    return (reads.rule(id) ?? reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1))?.rule.path;
+  }
+  if (typeof data.name === 'string') return data.name;
+  return family === 'webhook' ? reads.hook(id)?.hook.name : reads.key(id)?.name;
+}
