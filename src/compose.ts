@@ -35,6 +35,7 @@ import {
 } from './api/keys/authenticate.ts';
 import { createExecute } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
+import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';
 import {
@@ -64,6 +65,7 @@ export interface AppContext {
   readonly sourceHealth: SourceHealth;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
+  readonly anonymousWrites: AnonymousWrites;
   readonly emit: Emit;
   readonly version: string;
   readonly status: () => ConfigurationState;
@@ -231,6 +233,9 @@ function composeOperations(
     site,
     locationOf: (address) => visitors.locationOf(address),
     namesOrigin: (origin) => namesOrigin(config, origin),
+    anonymousWrites: context.anonymousWrites,
+    isOwnOrigin: (origin) => origin === publicUrl,
+    configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(data, 'revert', request),
     importInThread: (request) => writeInThread(data, 'import', request),
     cache: context.answers,

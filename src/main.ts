@@ -39,6 +39,8 @@ import { IndexBuilder } from './store/index-builder.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
+import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
+import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { ConfigurationState } from './api/server-status.ts';
 import { version } from './version.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
@@ -178,6 +180,7 @@ class ServingProcess implements RunningServer {
   readonly #deliverer: Deliverer;
   readonly #indexBuilder: IndexBuilder;
   readonly #series: SeriesRecorder | undefined;
+  readonly #rowChecks: RowChecks;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -232,6 +235,7 @@ class ServingProcess implements RunningServer {
       wrongKeys: createWrongKeys({ now }),
       emit: createEmit({ store, newId, now, by: 'serve', log: logs.log }),
       keyRates: createKeyRates({ monotonicMs }),
+      anonymousWrites: createAnonymousWrites({ monotonicMs }),
       version,
       status: () => this.#configurationState(),
       metricsText: () => this.#metrics.text(),
@@ -242,9 +246,11 @@ class ServingProcess implements RunningServer {
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
     this.#indexBuilder = new IndexBuilder({ store, log: logs.log });
+    this.#rowChecks = createRowChecks({ store, log: logs.log });
     this.#metrics.add(() => this.#deliverer.metrics());
     this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
     this.#metrics.add(() => this.#answers.metrics());
+    this.#metrics.add(() => this.#context.anonymousWrites.metrics());
     this.#metrics.add(() => this.#tls?.metrics() ?? []);
     this.#metrics.add(() => memoryMetrics(this.#memory()));
     this.#flushing = setInterval(() => {
@@ -280,6 +286,7 @@ class ServingProcess implements RunningServer {
     this.#deliverer.start();
     // All processes would work on the same index.
     if (this.#isPrimary) this.#indexBuilder.start();
+    if (this.#isPrimary) this.#rowChecks.start();
     tls.start();
     this.#series?.start();
     this.#checkPages();
@@ -341,7 +348,7 @@ class ServingProcess implements RunningServer {
     await this.#indexBuilder.stop();
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
     await this.#tls?.close();
-    await delivered;
+    await Promise.all([delivered, this.#rowChecks.stop()]);
     clearInterval(this.#flushing);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();

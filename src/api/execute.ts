@@ -5,9 +5,8 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
-import type { RuleChange } from '../store/store.ts';
 import type { KeyRates } from './keys/key-rates.ts';
-import type { Call, Operation, OperationResult, Packet } from './operation.ts';
+import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { ajvOptions } from './ajv-options.ts';
 
 /** Runs operations by name. */
@@ -27,7 +26,7 @@ export interface Execute {
    * Authorises the caller of an operation that streams again, and makes the packet of a change.
    * Throws `unauthenticated` or `forbidden`.
    */
-  packet(name: string, change: RuleChange, call: Call): Packet;
+  packet(name: string, change: AnyChange, call: Call): Packet;
 }
 
 /** Makes the function by which every transport runs operations. */
@@ -108,10 +107,10 @@ function nearestOperation(name: string, names: readonly string[]): string | unde
 
 /** Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation. */
 export function authorise(
-  { scope, name }: Pick<Operation, 'scope' | 'name'>,
+  { scope, name, tableDecides }: Pick<Operation, 'scope' | 'name' | 'tableDecides'>,
   caller: Caller,
 ): void {
-  if (scope === undefined || hasScope(caller, scope)) return;
+  if (scope === undefined || tableDecides === true || hasScope(caller, scope)) return;
   if (caller.keyId === undefined) {
     throw new Failure(
       'unauthenticated',

@@ -5,7 +5,8 @@ import type { FailureCode } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller, Scope } from '../model/key.ts';
 import type { Visitor } from '../model/visitor.ts';
-import type { FeedSlice, RuleChange } from '../store/store.ts';
+import type { RevertibleFamily } from '../model/change.ts';
+import type { FeedSlice, OfEach } from '../store/store.ts';
 
 /** A call of an operation, without its input fields. */
 export interface Call {
@@ -33,10 +34,19 @@ export interface Call {
 export interface Stream {
   readonly after: number;
   /** Store.changesAfter: the sender of the packets reads the log at the pace of its client. */
-  readonly changesAfter: (seq: number, signal: AbortSignal) => Promise<FeedSlice<'userinterface'>>;
-  /** Whether a packet is sent for a change. */
-  readonly matches: (change: RuleChange) => boolean;
+  readonly changesAfter: (
+    families: readonly RevertibleFamily[],
+    seq: number,
+    signal: AbortSignal,
+  ) => Promise<FeedSlice<RevertibleFamily>>;
+  /** The family of its changes. */
+  readonly family: RevertibleFamily;
+  /** Whether a packet is sent for a change of its family. */
+  readonly matches: (change: AnyChange) => boolean;
 }
+
+/** A change of a record of any family. */
+export type AnyChange = OfEach<RevertibleFamily>;
 
 /** An envelope that follows the answer. */
 export interface Packet {
@@ -73,7 +83,7 @@ export type OperationResult =
 type Run<Input> = (v: Input, call: Call) => Promise<OperationResult> | OperationResult;
 
 /** Makes the packet of a change that the stream of an operation matches. */
-type MakePacket = (change: RuleChange, call: Call) => Packet;
+type MakePacket = (change: AnyChange, call: Call) => Packet;
 
 /**
  * Reading operations answer to GET and POST, writing ones to POST only, streaming ones over the
@@ -87,6 +97,8 @@ export interface OperationDescription {
   readonly name: string;
   /** The scope that a caller needs; undefined if everyone may call it. */
   readonly scope: Scope | undefined;
+  /** Whether the table that the input names decides who may call it; `scope` is its default. */
+  readonly tableDecides?: true;
   readonly effect: Effect;
   /** One sentence. */
   readonly summary: string;

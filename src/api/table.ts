@@ -14,9 +14,13 @@ import { getContent } from './rules/get-content.ts';
 import { getRender } from './rules/get-render.ts';
 import { getResolve, linkHtm } from './rules/get-resolve.ts';
 import { getRule } from './rules/get.ts';
+import { rowFamily, type RowParts } from './rows/row-family.ts';
+import { getRow, getTableSchema } from './rows/row-reads.ts';
+import { subscribeToRows } from './rows/subscribe.ts';
 import { ruleFamily, type RuleParts } from './rules/rule-family.ts';
 import { subscribeToRules } from './rules/subscribe.ts';
 import { serverStatus } from './server-status.ts';
+import { tableFamily, type TableParts } from './tables/table-family.ts';
 import { importLines } from './transfer/import-operation.ts';
 import { listDeliveries } from './webhooks/deliveries.ts';
 import { listEvents, readEvent } from './webhooks/event-reads.ts';
@@ -27,16 +31,24 @@ import { pauseHook, resumeHook } from './webhooks/pause.ts';
 import { replayDeliveries } from './webhooks/replay.ts';
 import { rotateSecret } from './webhooks/rotate.ts';
 
+/** The parts that all record families together need. */
+type FamilyParts = RuleParts & HookParts & TableParts & RowParts;
+
 /** The record families; each has the operations of `recordOperations`. */
-export const recordFamilies: readonly RecordFamily<RuleParts & HookParts, RecordFields>[] = [
+export const recordFamilies: readonly RecordFamily<FamilyParts, RecordFields>[] = [
   ruleFamily,
   hookFamily,
+  tableFamily,
+  rowFamily,
 ];
 
 /** All other operations. */
 const others = [
   importLines,
   subscribeToRules,
+  getRow,
+  getTableSchema,
+  subscribeToRows,
   explainRequest,
   getRule,
   getRender,
@@ -72,7 +84,7 @@ const others = [
 ];
 
 /** The parts that all operations together need. */
-type OperationParts = RuleParts & HookParts & PartsOf<(typeof others)[number]>;
+type OperationParts = FamilyParts & PartsOf<(typeof others)[number]>;
 
 type PartsOf<Definition> = (
   Definition extends OperationDefinition<infer Parts> ? (parts: Parts) => void : never

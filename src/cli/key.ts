@@ -29,7 +29,11 @@ export const defineKey: DefineCommand = (command, terminal) => {
       .command('add')
       .description('Create a key, and print it on standard output. It is not shown again.')
       .requiredOption('--name <name>', 'what the key is for')
-      .requiredOption('--scope <scopes>', `one or more of ${scopes.join(', ')}`, collectScopes)
+      .requiredOption(
+        '--scope <scopes>',
+        `one or more of ${scopes.join(', ')}, record.read:TABLE`,
+        collectScopes,
+      )
       .option('--rate <n>', 'the most operations a second that it may call', requireRate)
       .option('--node <name>', 'for the scope follow: the node that may use the key')
       .option('--new-data', 'create the data folder if it does not exist', false),
@@ -154,6 +158,9 @@ function requireRate(text: string): number {
 
 /** Scopes separated by commas; the option may be repeated. */
 function collectScopes(text: string, before: readonly Scope[] = []): readonly Scope[] {
-  const named = text.split(',').map((one) => requireChoice(one.trim(), scopes));
+  const named = text.split(',').map((part) => {
+    const one = part.trim();
+    return isScope(one) ? one : requireChoice(one, scopes);
+  });
   return [...new Set([...before, ...named.filter(isScope)])];
 }

@@ -119,7 +119,7 @@ export function lacksDescriptors(error: unknown): boolean {
 
 /**
  * Why a field of a write is invalid or has no effect (docs/design/page-rules.md#fields). The first
- * seven are mistakes: `Prefer: handling=strict` refuses a write with one of them.
+ * eight are mistakes: `Prefer: handling=strict` refuses a write with one of them.
  */
 export const problemReasons = [
   'unknown_field',
@@ -129,6 +129,7 @@ export const problemReasons = [
   'out_of_range',
   'unknown_engine',
   'missing',
+  'no_row',
   'unreachable_private',
   'no_effect',
   'shadowed',

@@ -8,9 +8,17 @@ export const scopes = [
   'webhook',
   'event',
   'verify',
+  'record.read',
+  'record.write',
   'follow',
   'admin',
 ] as const;
+
+/** `record.read` or `record.write` for one table: `record.read:products`. */
+type TableScope = `record.${'read' | 'write'}:${string}`;
+
+/** The pattern of a TableScope. */
+export const tableScopePattern = '^record\\.(?:read|write):[a-z][a-z0-9_-]{0,62}$';
 
 /** The pattern for the name of a key: one line of text. */
 export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCharactersMax}}$`;
@@ -22,7 +30,7 @@ export const keyPrefix = 'wmk_';
 export const sessionPrefix = 'wms_';
 
 /** A permission of a key. */
-export type Scope = (typeof scopes)[number];
+export type Scope = (typeof scopes)[number] | TableScope;
 
 /** An API key as it is stored: with its SHA-256 instead of its text. */
 export interface ApiKey {
@@ -66,19 +74,26 @@ export function isKeyName(text: string): boolean {
 
 /** Whether a text is the name of a scope. */
 export function isScope(text: string): text is Scope {
-  return (scopes as readonly string[]).includes(text);
+  return (scopes as readonly string[]).includes(text) || new RegExp(tableScopePattern).test(text);
 }
 
-/** Whether a caller has a scope, directly or by `admin`; `event` includes `verify`. */
-export function hasScope(caller: Caller, scope: Scope): boolean {
-  const isImplied = scope === 'verify' && caller.scopes.has('event');
-  return isImplied || caller.scopes.has(scope) || caller.scopes.has('admin');
+/**
+ * Whether a caller has a scope, directly or by another: `admin` includes all, `event` includes
+ * `verify`, `verify` includes `record.read`, and `record.read` that of each table.
+ */
+export function hasScope({ scopes: held }: Pick<Caller, 'scopes'>, scope: Scope): boolean {
+  if (held.has(scope) || held.has('admin')) return true;
+  if (scope === 'verify') return held.has('event');
+  if (scope.startsWith('record.read')) return held.has('record.read') || held.has('verify');
+  return scope.startsWith('record.write:') && held.has('record.write');
 }
 
 /** The scopes whose operations only read. */
-const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'follow'];
+const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'record.read', 'follow'];
 
 /** Whether a caller may call any operation that writes. */
 export function canWrite({ scopes: held }: Pick<Caller, 'scopes'>): boolean {
-  return scopes.some((scope) => held.has(scope) && !readingScopes.includes(scope));
+  return [...held].some(
+    (scope) => !readingScopes.includes(scope) && !scope.startsWith('record.read:'),
+  );
 }

@@ -30,6 +30,8 @@ export interface TableDefinition {
   readonly events?: JsonObject;
   /** The URL of the remote data host that has the rows. */
   readonly host?: string;
+  /** Whether rows may have values that a former schema permitted: the server checks them now. */
+  readonly rows_pending?: boolean;
   readonly _unknowns_?: JsonObject;
 }
 

@@ -6,7 +6,7 @@ import { isStrictPreferred } from '../http/prefer.ts';
 import { takeParameter } from '../http/query.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Caller } from '../model/key.ts';
+import { canWrite, type Caller } from '../model/key.ts';
 import { jsonBytes, jsonDigest } from '../model/prepared-json.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { readBodyBytesMax } from '../api/limits.ts';
@@ -85,7 +85,7 @@ async function answerHeld(
   requireMethod(operation, message.method ?? '');
   // A caller without the scope gets an answer before its body is read.
   authorise(operation, caller);
-  const read = readEnvelope(operation, message, target.query, held);
+  const read = readEnvelope(operation, message, target.query, { held, caller });
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
   const { v, vk, qk, prefer, isText } = sent;
   const outcome = await execute.run(name, v, {
@@ -151,19 +151,23 @@ function requireMethod(operation: Operation, method: string): void {
  * Returns the longest request for an operation, in bytes. An anonymous request to write may be no
  * longer than one that only reads.
  */
-export function operationBytesMax({ effect, scope }: Pick<Operation, 'effect' | 'scope'>): number {
-  return effect === 'writes' && scope !== undefined ? operationBodyBytesMax : readBodyBytesMax;
+export function operationBytesMax(
+  { effect, scope }: Pick<Operation, 'effect' | 'scope'>,
+  caller: Caller,
+): number {
+  const isLarge = effect === 'writes' && scope !== undefined && canWrite(caller);
+  return isLarge ? operationBodyBytesMax : readBodyBytesMax;
 }
 
 function readEnvelope(
   operation: Operation,
   message: RequestMessage,
   query: string,
-  held: Allocation,
+  { held, caller }: { readonly held: Allocation; readonly caller: Caller },
 ): Envelope | Promise<Envelope> {
   // A POST is always readable: only Node's parser reads it.
   if (message.method === 'POST' && isReadable(message)) {
-    return readPosted(operation, message, query, held);
+    return readPosted(operation, message, query, { held, caller });
   }
   const { name } = operation;
   return name === linkName ? linkEnvelope(query) : envelopeFromQuery(name, query);
@@ -173,11 +177,11 @@ async function readPosted(
   operation: Operation,
   message: IncomingMessage,
   query: string,
-  held: Allocation,
+  { held, caller }: { readonly held: Allocation; readonly caller: Caller },
 ): Promise<Envelope> {
   const { name, effect } = operation;
   requirePlain(message);
-  const body = await readBody(message, operationBytesMax(operation), held);
+  const body = await readBody(message, operationBytesMax(operation, caller), held);
   const contentType = message.headers['content-type'];
   if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, body, query);
   const envelope = envelopeFromBody({ name, effect }, body, contentType);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { wrongKeysPerMinuteMax } from '../../src/api/keys/limits.ts';
+import { anonymousWritesPerMinuteMax } from '../../src/api/rows/limits.ts';
 import { readBodyBytesMax, requestTimeoutMs, socketFrameBytesMax } from '../../src/api/limits.ts';
 import { connectionsMax } from '../../src/config/limits.ts';
 import { sections } from '../../src/config/schema.ts';
@@ -78,6 +79,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   ],
   tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
   wrong_keys: [count(wrongKeysPerMinuteMax)],
+  anonymous_writes: [count(anonymousWritesPerMinuteMax)],
 };
 
 test('README has a row for every limit that clients run into, with the figures of the code', () => {

@@ -110,11 +110,22 @@ export function familyOf({ name }: OperationDescription): string {
 }
 
 /** Whether a caller without a key may call an operation. */
-export function isOpen({ scope }: OperationDescription, anonymous: readonly Scope[]): boolean {
-  return scope === undefined || anonymous.includes(scope) || anonymous.includes('admin');
+export function isOpen(
+  { scope, tableDecides }: OperationDescription,
+  anonymous: readonly Scope[],
+): boolean {
+  return (
+    scope === undefined ||
+    tableDecides === true ||
+    anonymous.includes(scope) ||
+    anonymous.includes('admin')
+  );
 }
 
 /** The scope that an operation needs, in a sentence. */
-export function scopeSentence({ scope }: OperationDescription): string {
+export function scopeSentence({ scope, tableDecides }: OperationDescription): string {
+  if (tableDecides === true) {
+    return `The table decides who may call it; by default it needs the scope \`${scope}\`.`;
+  }
   return scope === undefined ? 'Every caller may call it.' : `Needs the scope \`${scope}\`.`;
 }

@@ -1,5 +1,11 @@
 import { Failure } from '../../model/failure.ts';
-import { keyNamePattern, keyPrefix, scopes, type ApiKey } from '../../model/key.ts';
+import {
+  keyNamePattern,
+  keyPrefix,
+  scopes,
+  tableScopePattern,
+  type ApiKey,
+} from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
 import type { Store } from '../../store/store.ts';
@@ -104,10 +110,19 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
   return revoked;
 }
 
+const scopeSchema = {
+  type: 'string',
+  anyOf: [{ enum: scopes }, { pattern: tableScopePattern }],
+  description: 'A scope; record.read and record.write also for one table: record.read:products.',
+} as const;
+
+/** JSON Schema of a list of scopes. */
+export const scopesSchema = { type: 'array', items: scopeSchema } as const;
+
 const shownProperties = {
   id: { type: 'string' },
   name: { type: 'string' },
-  scopes: { type: 'array', items: { type: 'string', enum: scopes } },
+  scopes: scopesSchema,
   created: { type: 'string', format: 'date-time' },
   rate: { type: 'integer', description: 'Operations a second that it may call.' },
   node: { type: 'string', description: 'The node that may use it for the scope follow.' },
@@ -144,7 +159,7 @@ export const insertKey = defineOperation<KeyParts, NewKey>({
         type: 'array',
         minItems: 1,
         uniqueItems: true,
-        items: { type: 'string', enum: scopes },
+        items: scopeSchema,
       },
       rate: {
         type: 'integer',

@@ -1,4 +1,4 @@
-import { scopes } from '../../model/key.ts';
+import { scopesSchema } from './keys.ts';
 import { defineOperation } from '../operation.ts';
 import type { Authenticate } from './authenticate.ts';
 
@@ -19,7 +19,7 @@ export const authenticateSession = defineOperation<
     title: 'Session',
     type: 'object',
     required: ['scopes'],
-    properties: { scopes: { type: 'array', items: { type: 'string', enum: scopes } } },
+    properties: { scopes: scopesSchema },
   },
   input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
   run:

@@ -1,7 +1,8 @@
+import { scopesSchema } from './keys.ts';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { hasScope, scopes, type ApiKey } from '../../model/key.ts';
+import { hasScope, type ApiKey } from '../../model/key.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import type { ViewConfig } from '../rules/rule-view.ts';
@@ -30,8 +31,6 @@ const sessionProperties = {
   expires: time,
 } as const;
 
-const scopeList = { type: 'array', items: { type: 'string', enum: scopes } } as const;
-
 /**
  * session.insert: makes a session from an API key. Its token works in place of the key, only
  * together with the cookie that the answer sets. Refuses with `unauthenticated` or `rate_limited`,
@@ -48,7 +47,7 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
     required: ['id', 'key', 'name', 'created', 'expires', 'scopes', 'token'],
     properties: {
       ...sessionProperties,
-      scopes: scopeList,
+      scopes: scopesSchema,
       token: { ...text, description: 'Send it as apikey. Only this answer shows it.' },
     },
   },
@@ -125,7 +124,7 @@ export const readSession = defineOperation<Pick<SessionParts, 'store'>, object>(
     title: 'CurrentSession',
     type: 'object',
     required: ['scopes'],
-    properties: { ...sessionProperties, scopes: scopeList },
+    properties: { ...sessionProperties, scopes: scopesSchema },
   },
   input: { type: 'object' },
   run:

@@ -5,8 +5,8 @@ import type { Problem } from '../../model/failure.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { FieldWrite } from './placement.ts';
-import type { RevertRequest, RevertResult } from './revert.ts';
-import type { RecordSchema } from './schema.ts';
+import type { RecordRevert, RevertRequest, RevertResult } from './revert.ts';
+import type { RecordPart, RecordSchema } from './schema.ts';
 
 /** The fields of a record: its id, its `_unknowns_`, and those of its family. */
 export interface RecordFields {
@@ -29,6 +29,8 @@ export interface RecordStep<R> {
   readonly stored: StoredRecord<R> | undefined;
   /** The amount of stored data that the step read, in characters or bytes. */
   readonly size: number;
+  /** The position after the step, if it is not the id. */
+  readonly cursor?: string;
 }
 
 /** The parts that the operations of every record family need. */
@@ -41,6 +43,14 @@ export interface RecordParts {
 
 /** Replaces what a caller may not see in fields that a record had, or that a row wrote. */
 export type MaskFields = (id: string, fields: JsonObject) => JsonObject;
+
+/** A call of an operation on the records of a family. */
+export interface FamilyCall {
+  readonly operation: RecordOperation;
+  /** Its input. */
+  readonly v: JsonObject;
+  readonly call: Call;
+}
 
 /** A write that is done. */
 interface DoneWrite<R> {
@@ -63,9 +73,38 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** The command of the command line for its records. */
   readonly command: string;
   readonly scopes: { readonly read: Scope; readonly write: Scope };
+  /** Whether the part that the input names decides who may call the operations. */
+  readonly tableDecides?: true;
   readonly schema: RecordSchema;
+  /** Set if every call is about one part of the records. */
+  readonly part?: RecordPart;
   /** Sentences for the documents, where the general ones do not say all. */
   readonly summaries?: Readonly<Partial<Record<RecordOperation, string>>>;
+
+  /** Loads what forCall reads about the visitor; undefined if there is nothing to wait for. */
+  prepare?(call: Call): Promise<void> | undefined;
+  /**
+   * The family as a call sees it: only with records that the caller may see, and with the
+   * definition that they have now. A write calls it before its transaction and in it. Throws
+   * `unauthenticated` or `forbidden` for an operation that the caller may not call.
+   */
+  forCall?(given: FamilyCall, reads: Reads, parts: Parts): RecordFamily<Parts, R>;
+  /**
+   * The id of the record that an input without `id` names; undefined if there is no such record.
+   * Throws `invalid` for an input that names none.
+   */
+  idOf?(v: JsonObject, reads: Reads): string | undefined;
+  /** Whether a record with this id, which may be gone, is or was one that the caller may see. */
+  hadRecord?(reads: Reads, id: string): boolean;
+  /** The name of the caller in the log, if it is not that of its key. */
+  readonly author?: string;
+  /** What distinguishes the requests of this caller from equal ones of others without a key. */
+  readonly identity?: JsonObject;
+  /**
+   * Runs once before a write, outside of its transaction. Throws `rate_limited`, or `forbidden` for
+   * a request that another site has caused. Returns whether the write is only to look done.
+   */
+  beforeWrite?(sent: JsonObject, parts: Parts): { readonly isDiscarded: boolean };
 
   /** The current record; undefined if there is none. */
   find(reads: Reads, id: string): StoredRecord<R> | undefined;
@@ -99,23 +138,71 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** Resolves when a change of a record is in effect; the answer to an edit waits for that. */
   applied?(seq: number, parts: Parts): Promise<void>;
 
-  /** The record as a reader sees it; by default as it is stored. */
-  view?(record: R): JsonObject;
+  /**
+   * The record as a reader sees it; by default as it is stored. `written` are the names of the
+   * fields that the caller has sent now, for the answer to a write.
+   */
+  view?(record: R, written?: readonly string[]): JsonObject;
   /** Fields that the configuration adds to a record. */
   serverFields?(record: R, parts: Parts, origin: string): JsonObject;
+  /**
+   * Examines an edit before its transaction. Returns a report that is the answer, or undefined to
+   * carry the edit out. Throws `precondition_failed` if `confirm` is not the digest of the report.
+   */
+  review?(edit: ReviewedEdit<R>, parts: Parts): Promise<JsonObject | undefined>;
+  /** JSON Schema of the report of a review. */
+  readonly reviewSchema?: JsonObject;
+  /** Throws `conflict` if records cannot be reverted as planned. Runs in the transaction, too. */
+  requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
+  /** Further drafts of a revert. */
+  afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
+  /** Throws `forbidden` for a revert that the caller may not ask for. */
+  requireRevertAccess?(reads: Reads, v: JsonObject): void;
+  /** Selects the records of the part that a call is about, in data that a thread can get. */
+  readonly within?: JsonObject;
+  /** Whether a record is or was within a part of the family. */
+  isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
+
   /** Makes the mask of the past for a caller; by default a reader sees all of it. */
   mask?(reads: Reads, call: Pick<Call, 'caller'>): MaskFields;
 
   readonly list: RecordList<R>;
 }
 
-/** The operations that every record family has. */
-type RecordOperation = 'insert' | 'edit' | 'read' | 'list' | 'invalidate';
+/** The operations that every record family has; some have further ones. */
+export type RecordOperation =
+  | 'insert'
+  | 'edit'
+  | 'read'
+  | 'list'
+  | 'invalidate'
+  | 'get'
+  | 'schema'
+  | 'subscribe';
+
+/** An edit that a family examines before it is carried out. */
+export interface ReviewedEdit<R> {
+  readonly current: StoredRecord<R>;
+  /** The data of the change. */
+  readonly data: JsonObject;
+  /** The digest of an earlier report. */
+  readonly confirm: string | undefined;
+  readonly call: Call;
+}
 
 /** What distinguishes the list operation of a family. */
 interface RecordList<R> {
   /** JSON Schemas of the filters, besides `text`. */
   readonly filters: Readonly<Record<string, JsonObject>>;
+  /** JSON Schemas of further members of its answer. */
+  readonly members?: Readonly<Record<string, JsonObject>>;
+  /** What the filter `text` means, if it is not that of all families. */
+  readonly textMeans?: string;
+  /**
+   * The records that match all filters, in the order of the list, after a position; in place of
+   * `matches`. The caller iterates within one turn of the event loop.
+   */
+  select?(given: ListSelection, reads: Reads): ListSteps<R>;
   /** The filters in the form that `matches` takes. Throws `invalid` for an unusable one. */
   parse?(filters: JsonObject): JsonObject;
   matches(record: R, filters: JsonObject): boolean;
@@ -123,6 +210,53 @@ interface RecordList<R> {
   row?(record: JsonObject): JsonObject;
   /** The columns of the list on the command line, by heading: a field, or the cell of a row. */
   readonly columns: Readonly<Record<string, string | ((row: JsonObject) => string)>>;
+}
+
+/** What a list selects. */
+export interface ListSelection {
+  /** The filters, with `text`. */
+  readonly filters: JsonObject;
+  /** A moment of the past; undefined for the present. */
+  readonly seq: number | undefined;
+}
+
+/** A list that a family has selected itself. */
+export interface ListSteps<R> {
+  /** The steps after the position of a step, `cursor`; '' is the start. */
+  stepsAfter(cursor: string): Iterable<RecordStep<R>>;
+  /** Further members of the answer. */
+  members?(): JsonObject;
+}
+
+/** The family as a call sees it. */
+export function familyFor<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  given: FamilyCall,
+  reads: Reads,
+  parts: Parts,
+): RecordFamily<Parts, R> {
+  return family.forCall?.(given, reads, parts) ?? family;
+}
+
+/** The id of the record that an input names. Throws `invalid` if it names none. */
+export function namedId<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  v: JsonObject,
+  reads: Reads,
+): string {
+  if (typeof v.id === 'string' && v.id !== '') return v.id;
+  return family.idOf?.(v, reads) ?? '';
+}
+
+/** The fields of an input, without the members that name a part of the family. */
+export function fieldsSent(
+  { part }: Pick<RecordFamily<RecordParts, RecordFields>, 'part'>,
+  v: JsonObject,
+): JsonObject {
+  if (part === undefined) return v;
+  return Object.fromEntries(
+    Object.entries(v).filter(([name]) => !Object.hasOwn(part.members, name)),
+  );
 }
 
 /** The record of an id; undefined if there is none. `seq` selects a moment of the past. */

@@ -116,11 +116,23 @@ export interface RequestIdentity {
   readonly earlier: (reads: Pick<Reads, 'vkClaim'>, vk: string) => StoredVkClaim | undefined;
 }
 
+/** Who sends a request, if its key does not say that. */
+interface Identity {
+  readonly by?: string;
+  /** What distinguishes the requests of this caller from equal ones of others. */
+  readonly identity?: JsonObject | undefined;
+}
+
 /** The identity of a call of an operation (`<family>.<operation>`) with an input. */
-export function identifyRequest(name: string, v: JsonObject, call: Call): RequestIdentity {
-  const by = authorOf(call);
+export function identifyRequest(
+  name: string,
+  v: JsonObject,
+  call: Call,
+  { by = authorOf(call), identity }: Identity = {},
+): RequestIdentity {
   const ifMatch = call.fields['if-match'];
-  const hashes = hashRequest(name, v, ...(ifMatch === undefined ? [] : [ifMatch]));
+  const more = [ifMatch, identity].filter((one) => one !== undefined);
+  const hashes = hashRequest(name, v, ...more);
   return {
     derivedVk: derivedVk(hashes),
     claim: (vk) => ({ vk: claimName({ ...hashes, by, vk }), requestHash: hashes.requestHash }),

@@ -1,7 +1,7 @@
 import type { JSONSchemaType } from 'ajv';
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { Json, JsonObject } from '../../model/json.ts';
 import { rowsNamed } from '../../store/log/fold.ts';
 import type { Decision, Reads, SeqRange, Store } from '../../store/store.ts';
 import {
@@ -11,7 +11,15 @@ import {
   type OperationDefinition,
   type OperationResult,
 } from '../operation.ts';
-import type { RecordFamily, RecordFields, RecordParts } from './family.ts';
+import {
+  familyFor,
+  namedId,
+  type FamilyCall,
+  type MaskFields,
+  type RecordFamily,
+  type RecordFields,
+  type RecordParts,
+} from './family.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from './idempotency.ts';
 import { historyCharactersMax, invalidateInlineRowsMax, invalidateListedMax } from './limits.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
@@ -46,16 +54,20 @@ interface InvalidateInput {
 export function invalidateOperation<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
 ): OperationDefinition<Parts> {
-  const { name, noun, scopes, summaries } = family;
+  const { name, noun, scopes, summaries, part } = family;
   const text = { type: 'string', nullable: true } as const;
   return defineOperation<Parts, InvalidateInput>({
     name: `svc1.${name}.invalidate`,
     scope: scopes.write,
+    ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
     summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
     input: {
       type: 'object',
+      required: Object.keys(part?.members ?? {}),
+      ...(part !== undefined && { additionalProperties: true }),
       properties: {
+        ...part?.members,
         id: { ...text, description: `Rows of one ${noun}; alone, all of it.` },
         txn: { ...text, description: 'Rows of one transaction.' },
         by: { ...text, description: 'Rows that one key, or one command, wrote.' },
@@ -63,7 +75,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         until: { ...text, description: 'Rows up to a seq or a date-time.' },
         confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
       },
-    } satisfies JSONSchemaType<InvalidateInput>,
+    } as unknown as JSONSchemaType<InvalidateInput>,
     envelope: { vk: vkMember },
     output: { oneOf: [dryRunSchema, doneSchema] },
     failures: ['not_found', 'conflict', 'precondition_failed'],
@@ -71,12 +83,19 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
       (parts) =>
       async (v, call): Promise<OperationResult> => {
         const { store } = parts;
-        const selection = parseSelection(store, family, v);
+        await family.prepare?.(call);
+        const input = v as InvalidateInput & JsonObject;
+        const given: FamilyCall = { operation: 'invalidate', v: input, call };
+        const bound = familyFor(family, given, store, parts);
+        const by = bound.author ?? authorOf(call);
+        const selection = parseSelection(store, bound, v);
+        bound.requireRevertAccess?.(store, input);
+        if (v.confirm !== undefined) bound.beforeWrite?.({}, parts);
         const request: RevertRequest = {
           selection,
           confirm: v.confirm,
-          by: authorOf(call),
-          request: v.confirm === undefined ? undefined : keyedRequest(name, v, call),
+          by,
+          request: v.confirm === undefined ? undefined : keyedRequest(name, v, call, by),
         };
         const isInline = isSmall(store, selection);
         const reverted = await (isInline
@@ -84,9 +103,10 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
           : parts.revertInThread(request));
         const { report, replayed } = reverted;
         if (report.done === true) await family.applied?.(Number(report.seq), parts);
+        const mask = bound.mask?.(store, call);
         return {
           kind: 'data',
-          data: report,
+          data: mask === undefined ? report : maskedReport(report, mask),
           ...(request.request && { vk: request.request.vk }),
           ...(replayed && { replayed }),
         };
@@ -104,15 +124,19 @@ export async function runRevert(
   { selection, confirm, by, request }: RevertRequest,
 ): Promise<RevertResult> {
   if (confirm === undefined) {
-    return { report: revertReport(planRevert(store, selection, folding)), replayed: false };
+    const plan = planRevert(store, selection, folding);
+    folding.requireRevertible?.(store, plan.records);
+    return { report: revertReport(plan), replayed: false };
   }
   return store.commit(by, (reads): Decision<RevertResult> => {
     const earlier = request && earlierClaim(reads, request);
     if (earlier !== undefined) {
-      const report = doneReport(changesWith(reads, earlier.seq));
+      const written = changesWith(reads, earlier.seq);
+      const report = doneReport(written.filter(({ action }) => action === 'invalidate'));
       return { drafts: [], answer: () => ({ report, replayed: true }) };
     }
     const { records, digest } = planRevert(reads, selection, folding);
+    folding.requireRevertible?.(reads, records);
     if (digest !== confirm) {
       throw new Failure(
         'precondition_failed',
@@ -121,30 +145,68 @@ export async function runRevert(
       );
     }
     const claim = request && { vk: claimName(request), requestHash: request.requestHash };
+    const reverts = records.map(({ id, rows }, at) => ({
+      family: selection.family,
+      id,
+      action: 'invalidate' as const,
+      data: { rows: [...rows] },
+      ...(at === 0 && claim && { vk: claim }),
+    }));
     return {
-      drafts: records.map(({ id, rows }, at) => ({
-        family: selection.family,
-        id,
-        action: 'invalidate',
-        data: { rows: [...rows] },
-        ...(at === 0 && claim && { vk: claim }),
-      })),
-      answer: (changes) => ({ report: doneReport(changes), replayed: false }),
+      drafts: [...reverts, ...(folding.afterRevert?.(reads, records) ?? [])],
+      answer: (changes) => ({
+        report: doneReport(changes.slice(0, reverts.length)),
+        replayed: false,
+      }),
     };
   });
 }
 
-function parseSelection(
+/** A report without the values that the caller may not see. */
+function maskedReport(report: JsonObject, mask: MaskFields): JsonObject {
+  const { changes } = report;
+  if (!Array.isArray(changes)) return report;
+  const masked = (changes as readonly ReportedChange[]).map(({ fields, ...change }) => {
+    const side = (name: 'now' | 'then'): JsonObject =>
+      mask(
+        change.id,
+        Object.fromEntries(Object.entries(fields).map(([field, both]) => [field, both[name]])),
+      );
+    const [now, then] = [side('now'), side('then')];
+    const seen = Object.keys(fields).filter((field) => Object.hasOwn(now, field));
+    const shown = seen.map((field) => {
+      return [field, { now: now[field] ?? null, then: then[field] ?? null }] as const;
+    });
+    return { ...change, fields: Object.fromEntries(shown) };
+  });
+  return { ...report, changes: masked };
+}
+
+/** A change in the report of a dry run. */
+interface ReportedChange {
+  readonly id: string;
+  readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
+}
+
+function parseSelection<Parts extends RecordParts, R extends RecordFields>(
   store: Store,
-  { name, noun }: Pick<RecordFamily<RecordParts, RecordFields>, 'name' | 'noun'>,
-  { id, txn, by, from, until }: InvalidateInput,
+  family: RecordFamily<Parts, R>,
+  v: InvalidateInput,
 ): RevertSelection {
+  const { name, noun, within } = family;
+  const { txn, by, from, until } = v;
+  const id =
+    v.id === undefined && [txn, by, from, until].every((given) => given === undefined)
+      ? namedId(family, v as JsonObject, store) || undefined
+      : v.id;
   if ([id, txn, by, from, until].every((given) => given === undefined)) {
     throw new Failure('invalid', 'Say what to invalidate: id, txn, by, from or until.', {
       field: 'id',
     });
   }
-  if (id !== undefined && store.history(name, id, newestRow).length === 0) {
+  const isKnown = (one: string): boolean =>
+    store.history(name, one, newestRow).length > 0 && (family.hadRecord?.(store, one) ?? true);
+  if (id !== undefined && !isKnown(id)) {
     throw new Failure('not_found', `There is no ${noun} with this id, and never was.`, {
       field: 'id',
     });
@@ -163,7 +225,7 @@ function parseSelection(
     first: Math.max(whole.first, window.first),
     last: Math.min(whole.last, window.last),
   };
-  return { family: name, id, txn, by, seqs };
+  return { family: name, id, txn, by, seqs, ...(within !== undefined && { within }) };
 }
 
 /** Authors of changes that are no keys: callers without one, and commands. */
@@ -172,11 +234,17 @@ const commandAuthors: ReadonlySet<string> = new Set([
   'import',
   'serve',
   'deliverer',
+  'server.ini',
+  'server',
   'waymark key',
 ]);
 
 function isAuthor(by: string): boolean {
-  return commandAuthors.has(by) || /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(by);
+  return (
+    commandAuthors.has(by) ||
+    by.startsWith('user:') ||
+    /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(by)
+  );
 }
 
 /** Whether the rows to examine are few and short. */
@@ -202,10 +270,14 @@ function windowOf(store: Store, from: string | undefined, until: string | undefi
   };
 }
 
-function keyedRequest(family: string, v: InvalidateInput, call: Call): KeyedRequest | undefined {
-  const { vk } = call;
+function keyedRequest(
+  family: string,
+  v: InvalidateInput,
+  { vk }: Pick<Call, 'vk'>,
+  by: string,
+): KeyedRequest | undefined {
   if (vk === undefined) return undefined;
-  return { vk, by: authorOf(call), ...hashRequest(`${family}.invalidate`, v as JsonObject) };
+  return { vk, by, ...hashRequest(`${family}.invalidate`, v as JsonObject) };
 }
 
 /** All changes of the transaction of a change. */

@@ -2,13 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JSONSchemaType } from 'ajv';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
-import { defineOperation, type OperationDefinition } from '../operation.ts';
-import type {
-  RecordFamily,
-  RecordFields,
-  RecordParts,
-  RecordStep,
-  StoredRecord,
+import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';
+import {
+  familyFor,
+  fieldsSent,
+  type RecordFamily,
+  type RecordFields,
+  type RecordParts,
+  type RecordStep,
+  type StoredRecord,
 } from './family.ts';
 import { listExaminedMax, listSliceRecords } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
@@ -22,6 +24,7 @@ interface ListInput {
   as_of?: string;
 }
 
+const anyText = 'A text in any field, in upper or lower case.';
 const optionalText = { type: 'string', nullable: true } as const;
 
 /**
@@ -32,58 +35,89 @@ const optionalText = { type: 'string', nullable: true } as const;
 export function listOperation<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
 ): OperationDefinition<Parts> {
-  const { name, noun, scopes, schema, list, summaries } = family;
+  const { name, noun, scopes, schema, list, summaries, part } = family;
   return defineOperation<Parts, ListInput>({
     name: `svc1.${name}.list`,
     scope: scopes.read,
+    ...(family.tableDecides && { tableDecides: true }),
     effect: 'reads',
     summary: summaries?.list ?? `Lists the ${noun}s that match all filters, oldest first.`,
-    output: recordSchemas(schema).list,
+    output: listSchema(recordSchemas(schema).list, list.members),
     input: {
       type: 'object',
+      required: Object.keys(part?.members ?? {}),
       properties: {
+        ...part?.members,
         ...list.filters,
-        text: { ...optionalText, description: 'A text in any field, in upper or lower case.' },
+        text: { ...optionalText, description: list.textMeans ?? anyText },
         after: { ...optionalText, description: 'The next of the page before.' },
         limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
         ...(family.afterAt !== undefined && { as_of: asOfProperty }),
       },
     } as unknown as JSONSchemaType<ListInput>,
     run: (parts) => async (v, call) => {
-      const {
-        text,
-        after = '',
-        limit = listRowsDefault,
-        as_of: asOf,
-        ...filters
-      } = v as ListInput & JsonObject;
+      await family.prepare?.(call);
       const { store } = parts;
-      // A list that takes no as_of may still get one that is null.
-      const isOfPast = family.afterAt !== undefined && asOf !== undefined;
-      const seq = isOfPast ? seqOfMoment(store, 'as_of', asOf) : undefined;
-      const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
-      const parsed = list.parse?.(filters) ?? filters;
-      const hasText = text === undefined ? () => true : textSearch(text);
-      const page = await readPage(
-        (id) => (seq === undefined ? family.after(store, id) : family.afterAt?.(store, id, seq)),
-        {
-          after,
-          limit,
-          rowOf: (stored) => {
-            // The filters see only what the caller may see.
-            const seen = mask === unmasked ? stored : maskedRecord(stored, mask);
-            if (!list.matches(seen.record, parsed) || !hasText(seen.record)) return undefined;
-            const view = recordView(family, parts, seen, call.origin);
-            return list.row?.(view) ?? view;
-          },
-        },
-        call.signal(),
-      );
-      return { kind: 'data', data: page };
+      const input = v as ListInput & JsonObject;
+      const bound = familyFor(family, { operation: 'list', v: input, call }, store, parts);
+      return { kind: 'data', data: await listPage(bound, parts, input, call) };
     },
   });
 }
 
+/** The schema of a list with further members. */
+function listSchema(list: JsonObject, members: JsonObject = {}): JsonObject {
+  return { ...list, properties: { ...(list.properties as JsonObject), ...members } };
+}
+
+/** A page of the list of a family as a call sees it. */
+export async function listPage<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  parts: Parts,
+  input: ListInput & JsonObject,
+  call: Call,
+): Promise<JsonObject> {
+  const { list } = family;
+  const {
+    text,
+    after = '',
+    limit = listRowsDefault,
+    as_of: asOf,
+    ...filters
+  } = fieldsSent(family, input) as ListInput & JsonObject;
+  const { store } = parts;
+
+  // A list that takes no as_of may still get one that is null.
+  const isOfPast = family.afterAt !== undefined && asOf !== undefined;
+  const seq = isOfPast ? seqOfMoment(store, 'as_of', asOf) : undefined;
+  const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
+  const selected = list.select?.({ filters: { ...filters, ...(text && { text }) }, seq }, store);
+  const parsed = selected === undefined ? (list.parse?.(filters) ?? filters) : {};
+  const isFound = (record: R): boolean => selected !== undefined || list.matches(record, parsed);
+  const hasText = text === undefined || selected !== undefined ? () => true : textSearch(text);
+  const stepsAfter = (cursor: string): Iterable<RecordStep<R>> | undefined => {
+    if (selected !== undefined) return selected.stepsAfter(cursor);
+    return seq === undefined ? family.after(store, cursor) : family.afterAt?.(store, cursor, seq);
+  };
+  const page = await readPage(
+    stepsAfter,
+    {
+      after,
+      limit,
+      rowOf: (stored) => {
+        // The filters see only what the caller may see.
+        const seen = mask === unmasked ? stored : maskedRecord(stored, mask);
+        if (!isFound(seen.record) || !hasText(seen.record)) return undefined;
+        const view = recordView(family, parts, seen, call.origin);
+        return list.row?.(view) ?? view;
+      },
+    },
+    call.signal(),
+  );
+  return { ...page, ...selected?.members?.() };
+}
+
+/** A page of a list; `next` is null at its end. */
 interface Page {
   readonly rows: readonly JsonObject[];
   readonly next: string | null;
@@ -109,8 +143,8 @@ async function readPage<R>(
   for (;;) {
     let inSlice = 0;
     let isEnd = true;
-    for (const { id, stored, size } of stepsAfter(last) ?? []) {
-      last = id;
+    for (const { id, stored, size, cursor = id } of stepsAfter(last) ?? []) {
+      last = cursor;
       const row = stored && rowOf(stored);
       if (row !== undefined) {
         rows.push(row);

@@ -3,9 +3,18 @@ import type { HistoryRow, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Reads } from '../../store/store.ts';
-import { defineOperation, type OperationDefinition } from '../operation.ts';
+import type { JSONSchemaType } from 'ajv';
 import {
+  defineOperation,
+  type Call,
+  type OperationDefinition,
+  type OperationResult,
+} from '../operation.ts';
+import {
+  familyFor,
   findRecord,
+  namedId,
+  type FamilyCall,
   type MaskFields,
   type RecordFamily,
   type RecordFields,
@@ -19,10 +28,10 @@ import {
   shownIdCharactersMax,
 } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
-import { historyQuery, historyRows, recordSchemas } from './schema.ts';
+import { historyQuery, historyRows, namingMembers, recordSchemas } from './schema.ts';
 
 interface ReadInput {
-  id: string;
+  id?: string;
   limit?: number;
   before?: number;
   as_of?: string;
@@ -35,17 +44,21 @@ interface ReadInput {
 export function readOperation<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
 ): OperationDefinition<Parts> {
-  const { name, noun, scopes, schema, summaries } = family;
+  const { name, noun, scopes, schema, summaries, part } = family;
+  const naming = namingMembers(part);
   return defineOperation<Parts, ReadInput>({
     name: `svc1.${name}.read`,
     scope: scopes.read,
+    ...(family.tableDecides && { tableDecides: true }),
     effect: 'reads',
     summary: summaries?.read ?? `Reads a ${noun}, or its history (qk=history), newest row first.`,
     input: {
       type: 'object',
-      required: ['id'],
+      required: naming.required,
+      // A key names a row by the field that its table decides.
+      ...(part !== undefined && { additionalProperties: true }),
       properties: {
-        id: { type: 'string' },
+        ...naming.properties,
         limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
         before: {
           type: 'integer',
@@ -55,28 +68,38 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
         },
         as_of: asOfProperty,
       },
-    },
+    } as unknown as JSONSchemaType<ReadInput>,
     envelope: { qk: historyQuery },
     output: { oneOf: [recordSchemas(schema).record, historyRows] },
     etag: true,
     failures: ['not_found'],
-    run: (parts) => (v, call) => {
-      const { store } = parts;
-      const { id, as_of: asOf } = v;
-      const mask = family.mask?.(store, call) ?? unmasked;
-      if (isHistoryRead(call.qk, v)) {
-        const history = historyView(store, name, v, mask);
-        if (history === undefined) throw noSuchRecord(family, id);
-        return { kind: 'data', data: history };
-      }
-      const seq = asOf === undefined ? undefined : seqOfMoment(store, 'as_of', asOf);
-      const found = findRecord(family, store, { id, seq });
-      if (found === undefined) throw noSuchRecord(family, id);
-      const stored = seq === undefined ? found : maskedRecord(found, mask);
-      return {
-        kind: 'data',
-        data: recordView(family, parts, stored, call.origin),
-        etag: recordEtag(family, parts, stored, call.origin),
+    run: (parts) => {
+      const read = (v: ReadInput, call: Call): OperationResult => {
+        const { store } = parts;
+        const { as_of: asOf } = v;
+        const given: FamilyCall = { operation: 'read', v: v as JsonObject, call };
+        const bound = familyFor(family, given, store, parts);
+        const id = namedId(bound, v as JsonObject, store);
+        const mask = bound.mask?.(store, call) ?? unmasked;
+        if (isHistoryRead(call.qk, v)) {
+          const isKnown = bound.hadRecord?.(store, id) ?? true;
+          const history = isKnown ? historyView(store, name, { ...v, id }, mask) : undefined;
+          if (history === undefined) throw noSuchRecord(family, id);
+          return { kind: 'data', data: history };
+        }
+        const seq = asOf === undefined ? undefined : seqOfMoment(store, 'as_of', asOf);
+        const found = findRecord(bound, store, { id, seq });
+        if (found === undefined) throw noSuchRecord(family, id);
+        const stored = seq === undefined ? found : maskedRecord(found, mask);
+        return {
+          kind: 'data',
+          data: recordView(bound, parts, stored, call.origin),
+          etag: recordEtag(bound, parts, stored, call.origin),
+        };
+      };
+      return (v, call) => {
+        const waiting = family.prepare?.(call);
+        return waiting === undefined ? read(v, call) : waiting.then(() => read(v, call));
       };
     },
   });
@@ -107,9 +130,10 @@ export function recordView<Parts extends RecordParts, R extends RecordFields>(
   parts: Parts,
   stored: StoredRecord<R>,
   origin: string,
+  written?: readonly string[],
 ): JsonObject {
   const { record } = stored;
-  const view = family.view?.(record) ?? (record as unknown as JsonObject);
+  const view = family.view?.(record, written) ?? (record as unknown as JsonObject);
   return { ...view, ...shownMembers(family, parts, stored, origin) };
 }
 
@@ -162,7 +186,7 @@ function isHistoryRead(qk: string | undefined, { as_of: asOf }: ReadInput): bool
 function historyView(
   store: Pick<Reads, 'history'>,
   name: RevertibleFamily,
-  { id, limit, before }: ReadInput,
+  { id, limit, before }: ReadInput & { readonly id: string },
   mask: MaskFields,
 ): { readonly rows: readonly object[]; readonly next: number | null } | undefined {
   const rows = store.history(name, id, {

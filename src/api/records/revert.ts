@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Change, RevertibleFamily } from '../../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { foldRows, type Folded } from '../../store/log/fold.ts';
-import type { Reads, SeqRange } from '../../store/store.ts';
+import type { LoggedDraft, Reads, SeqRange } from '../../store/store.ts';
 import type { KeyedRequest } from './idempotency.ts';
 import { invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
 
@@ -14,6 +14,8 @@ export interface RevertSelection {
   /** Id of the key, or name of the command, that wrote the row. */
   readonly by: string | undefined;
   readonly seqs: SeqRange;
+  /** The part of the family that the rows have to be in; by default, all of it. */
+  readonly within?: JsonObject;
 }
 
 /** An invalidate as data, which another thread can run. */
@@ -43,6 +45,10 @@ interface FoldedRecord {
 /** How rows of a family make a record. */
 export interface Folding {
   fold(before: FoldedRecord | undefined, change: Change): FoldedRecord;
+  /** See RecordFamily. */
+  isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
+  requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
+  afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
 }
 
 /** The effect of an invalidate on one record. */
@@ -113,7 +119,7 @@ export function revertReport({ records, digest }: Revert): JsonObject {
  */
 function selectRows(
   reads: Reads,
-  { family, id, txn, by, seqs }: RevertSelection,
+  { family, id, txn, by, seqs, within }: RevertSelection,
   folding: Folding,
 ): ReadonlyMap<string, readonly number[]> {
   const selected = new Map<string, SelectedRows>();
@@ -135,6 +141,7 @@ function selectRows(
   }
   const reverted = [...selected]
     .filter(([, { inForce }]) => inForce.length > 0)
+    .filter(([one]) => within === undefined || folding.isWithin?.(reads, one, within) !== false)
     .map(([record, rows]) => {
       const all = () => withReturning(reads.rows(family, record), rows, folding);
       return [record, rows.hasInvalidate && rows.others.length > 0 ? all() : rows.inForce] as const;

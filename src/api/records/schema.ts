@@ -17,6 +17,8 @@ export interface RecordSchema {
   readonly lasting: readonly string[];
   /** Fields that every record has. */
   readonly always: readonly string[];
+  /** Whether records have fields besides these. */
+  readonly isOpen?: true;
   /** Members of a record that the server sets. */
   readonly server: Properties;
   /** Members that only the answer to an insert has. */
@@ -40,6 +42,14 @@ export const ifSeqProperty = {
   description: 'The write fails unless the record has this seq.',
 } as const;
 
+/** How the input of an operation names a part of a family, such as the table of a row. */
+export interface RecordPart {
+  /** JSON Schemas of the members that name it; every input needs them. */
+  readonly members: Readonly<Record<string, JsonObject>>;
+  /** Sentence for the documents: how an input names one record. */
+  readonly naming: string;
+}
+
 /** The JSON Schemas of the inputs and answers of a record family. */
 interface RecordSchemas {
   /** Input of an insert, and of an edit. */
@@ -52,8 +62,21 @@ interface RecordSchemas {
   readonly list: JsonObject;
 }
 
+/** The members of an input that name one record: its id, and the part of the family it is in. */
+export function namingMembers(part: RecordPart | undefined): {
+  readonly required: readonly string[];
+  readonly properties: Properties;
+} {
+  if (part === undefined) return { required: ['id'], properties: { id: text } };
+  const { members, naming } = part;
+  return {
+    required: Object.keys(members),
+    properties: { ...members, id: { ...text, nullable: true, description: naming } },
+  };
+}
+
 /** Makes the schemas of a record family. */
-export function recordSchemas(schema: RecordSchema): RecordSchemas {
+export function recordSchemas(schema: RecordSchema, part?: RecordPart): RecordSchemas {
   const { title, required, lasting, inserted, listed = { omitted: [], added: {} } } = schema;
   const fields = { ...schema.fields, _unknowns_: unknowns };
   const removable = Object.entries(fields).map(([name, one]) => {
@@ -65,12 +88,23 @@ export function recordSchemas(schema: RecordSchema): RecordSchemas {
     ...listed.added,
   });
   return {
-    insert: { title: `New${title}`, type: 'object', required, properties: fields },
+    insert: {
+      title: `New${title}`,
+      type: 'object',
+      required: [...Object.keys(part?.members ?? {}), ...required],
+      properties: { ...part?.members, ...fields },
+      ...(part !== undefined && { additionalProperties: true }),
+    },
     edit: {
       title: `${title}Edit`,
       type: 'object',
-      required: ['id'],
-      properties: { id: text, if_seq: ifSeqProperty, ...Object.fromEntries(removable) },
+      required: namingMembers(part).required,
+      properties: {
+        ...namingMembers(part).properties,
+        if_seq: ifSeqProperty,
+        ...Object.fromEntries(removable),
+      },
+      ...(part !== undefined && { additionalProperties: true }),
     },
     record: answerSchema(schema, title),
     inserted:
@@ -102,7 +136,7 @@ const notes = {
 
 /** A record as the server answers it, with further members. */
 function answerSchema(
-  { always, fields, server }: RecordSchema,
+  { always, fields, server, isOpen }: RecordSchema,
   title: string,
   more: Properties = {},
 ): JsonObject {
@@ -111,6 +145,7 @@ function answerSchema(
     title,
     type: 'object',
     required: ['id', 'seq', ...always, ...(isNoted ? Object.keys(notes) : [])],
+    ...(isOpen && { additionalProperties: true }),
     properties: {
       id: { ...text, description: 'A UUIDv7 that the server sets.' },
       ...fields,

@@ -1,3 +1,4 @@
+import type { JSONSchemaType } from 'ajv';
 import { mergeFields, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -10,11 +11,20 @@ import {
   type OperationResult,
 } from '../operation.ts';
 import { requireNoMistakes } from '../problems.ts';
-import type { RecordFamily, RecordFields, RecordParts, StoredRecord } from './family.ts';
+import {
+  familyFor,
+  fieldsSent,
+  namedId,
+  type FamilyCall,
+  type RecordFamily,
+  type RecordFields,
+  type RecordParts,
+  type StoredRecord,
+} from './family.ts';
 import { identifyRequest, type RequestIdentity } from './idempotency.ts';
 import { sentNames } from './placement.ts';
 import { recordEtag, noSuchRecord, recordView, shownMembers } from './read.ts';
-import { ifSeqProperty, preferMember, recordSchemas, vkMember } from './schema.ts';
+import { ifSeqProperty, namingMembers, preferMember, recordSchemas, vkMember } from './schema.ts';
 
 /**
  * insert of a family: adds a record. Refuses with `invalid` or `too_large` (the fields make no
@@ -23,58 +33,125 @@ import { ifSeqProperty, preferMember, recordSchemas, vkMember } from './schema.t
 export function insertOperation<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
 ): OperationDefinition<Parts> {
-  const { name, noun, scopes, schema, summaries } = family;
-  const schemas = recordSchemas(schema);
+  const { name, noun, scopes, schema, summaries, part } = family;
+  const schemas = recordSchemas(schema, part);
   return defineOperation<Parts, JsonObject>({
     name: `svc1.${name}.insert`,
     scope: scopes.write,
+    ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
     summary: summaries?.insert ?? `Adds a ${noun}.`,
-    input: { type: 'object', required: [], additionalProperties: true },
+    input: {
+      type: 'object',
+      required: Object.keys(part?.members ?? {}),
+      properties: { ...part?.members },
+      additionalProperties: true,
+    } as unknown as JSONSchemaType<JsonObject>,
     fields: schemas.insert,
     envelope: { vk: vkMember, prefer: preferMember },
     output: schemas.inserted,
     etag: true,
-    failures: ['conflict'],
-    run: (parts) => async (sent, call) => {
-      const request = identifyRequest(`${name}.insert`, sent, call);
+    failures: ['conflict', ...(part === undefined ? [] : (['not_found'] as const))],
+    run: (parts) => async (v, call) => {
+      await family.prepare?.(call);
+      const given: FamilyCall = { operation: 'insert', v, call };
+      const now = familyFor(family, given, parts.store, parts);
+      const sent = fieldsSent(family, v);
+      const request = requestOf(now, `${name}.insert`, v, call);
       const vk = call.vk ?? request.derivedVk;
-      const written = await parts.store.commit(authorOf(call), (reads): Decision<Written<R>> => {
-        const claim = request.earlier(reads, vk);
-        // A derived vk stands for the record, not for the request: it ends with the record.
-        if (claim !== undefined && (call.vk !== undefined || family.find(reads, claim.id))) {
-          return repeated(recordThen(family, reads, claim));
-        }
-        const isText = call.isText === true;
-        const data = family.place({ current: undefined, sent, isText }, parts);
-        requireValid(family, parts, call, { current: undefined, data, sent });
-        const id = parts.newId();
-        const more = family.onInsert?.(id, parts) ?? { drafts: [], members: {} };
-        return {
-          drafts: [
-            { family: name, id, action: 'insert', data, vk: request.claim(vk) },
-            ...more.drafts,
-          ],
-          answer: ([change]) => ({
-            stored: folded(family, undefined, change),
-            replayed: false,
-            members: more.members,
-          }),
-        };
+      if (now.beforeWrite?.(sent, parts).isDiscarded === true) {
+        return writeAnswer(now, parts, call, { ...pretended(now, parts, sent, call), sent, vk });
+      }
+      const written = await parts.store.commit(authorFor(now, call), (reads) => {
+        const bound = familyFor(family, given, reads, parts);
+        return insertDecision(bound, parts, call, { reads, sent, request, vk });
       });
-      return writeAnswer(family, parts, call, { ...written, sent, vk });
+      return writeAnswer(now, parts, call, { ...written, sent, vk });
     },
   });
 }
 
-/** The input of an edit, besides any fields. */
-interface EditInput {
-  id: string;
-  if_seq?: number;
+function insertDecision<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  parts: Parts,
+  call: Call,
+  insert: {
+    readonly reads: Reads;
+    readonly sent: JsonObject;
+    readonly request: RequestIdentity;
+    readonly vk: string;
+  },
+): Decision<Written<R>> {
+  const { reads, sent, request, vk } = insert;
+  const claim = request.earlier(reads, vk);
+  // A derived vk stands for the record, not for the request: it ends with the record.
+  if (claim !== undefined && (call.vk !== undefined || family.find(reads, claim.id))) {
+    return repeated(recordThen(family, reads, claim));
+  }
+  const isText = call.isText === true;
+  const data = family.place({ current: undefined, sent, isText }, parts);
+  requireValid(family, parts, call, { current: undefined, data, sent });
+  const id = parts.newId();
+  const more = family.onInsert?.(id, parts) ?? { drafts: [], members: {} };
+  return {
+    drafts: [
+      { family: family.name, id, action: 'insert', data, vk: request.claim(vk) },
+      ...more.drafts,
+    ],
+    answer: ([change]) => ({
+      stored: folded(family, undefined, change),
+      replayed: false,
+      members: more.members,
+    }),
+  };
 }
 
-const id = { type: 'string' } as const;
+/** The result of an insert that is only to look done. */
+function pretended<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  parts: Parts,
+  sent: JsonObject,
+  call: Call,
+): Written<R> {
+  const isText = call.isText === true;
+  const data = family.place({ current: undefined, sent, isText }, parts);
+  requireValid(family, parts, call, { current: undefined, data, sent });
+  const change = { seq: parts.store.seq() + 1, id: parts.newId(), action: 'insert', data };
+  return { stored: family.fold(undefined, change as unknown as Change), replayed: false };
+}
+
+/** The author of a write: the one that the family names, else the key of the caller. */
+function authorFor<Parts extends RecordParts, R extends RecordFields>(
+  { author }: RecordFamily<Parts, R>,
+  call: Call,
+): string {
+  return author ?? authorOf(call);
+}
+
+function requestOf<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  name: string,
+  v: JsonObject,
+  call: Call,
+): RequestIdentity {
+  // A vk that the caller has chosen distinguishes its request already.
+  const identity = call.vk === undefined ? family.identity : undefined;
+  return identifyRequest(name, v, call, { by: authorFor(family, call), identity });
+}
+
+/** The input of an edit, besides any fields. */
+interface EditInput {
+  id?: string;
+  if_seq?: number;
+  confirm?: string;
+}
+
 const ifSeq = { ...ifSeqProperty, nullable: true } as const;
+const confirmProperty = {
+  type: 'string',
+  nullable: true,
+  description: 'The digest of a report, to carry the edit out.',
+} as const;
 
 /**
  * edit of a family: changes the sent fields, null removes one. Refuses with `not_found`,
@@ -84,83 +161,141 @@ const ifSeq = { ...ifSeqProperty, nullable: true } as const;
 export function editOperation<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
 ): OperationDefinition<Parts> {
-  const { name, noun, scopes, schema, summaries, ignored = [] } = family;
-  const schemas = recordSchemas(schema);
+  const { name, noun, scopes, schema, summaries, ignored = [], part } = family;
+  const schemas = recordSchemas(schema, part);
+  const isReviewed = family.review !== undefined;
   // A caller may send a whole answer back.
   const ignoredNames = ['unknowns', 'problems', ...ignored];
   return defineOperation<Parts, EditInput>({
     name: `svc1.${name}.edit`,
     scope: scopes.write,
+    ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
     summary: summaries?.edit ?? `Changes the sent fields of a ${noun}; null removes one.`,
     input: {
       type: 'object',
-      required: ['id'],
-      properties: { id, if_seq: ifSeq },
+      ...namingMembers(part),
+      properties: {
+        ...namingMembers(part).properties,
+        if_seq: ifSeq,
+        ...(isReviewed && { confirm: confirmProperty }),
+      },
       additionalProperties: true,
-    },
-    fields: schemas.edit,
+    } as unknown as JSONSchemaType<EditInput>,
+    fields: isReviewed ? withProperty(schemas.edit, { confirm: confirmProperty }) : schemas.edit,
     envelope: { vk: vkMember, prefer: preferMember },
-    output: schemas.written,
+    output: isReviewed ? { oneOf: [schemas.written, family.reviewSchema ?? {}] } : schemas.written,
     etag: true,
     failures: ['not_found', 'conflict', 'precondition_failed'],
-    run: (parts) => (v, call) => {
-      const { id: recordId, if_seq: expected, ...members } = v as EditInput & JsonObject;
+    run: (parts) => async (v, call) => {
+      await family.prepare?.(call);
+      const {
+        id: _id,
+        if_seq: expected,
+        ...members
+      } = fieldsSent(family, v as JsonObject) as EditInput & JsonObject;
+      const { confirm, ...unconfirmed } = members;
       const sent = Object.fromEntries(
-        Object.entries(members).filter(([one]) => !ignoredNames.includes(one)),
+        Object.entries(isReviewed ? unconfirmed : members).filter(
+          ([one]) => !ignoredNames.includes(one),
+        ),
       );
-      const request = identifyRequest(`${name}.edit`, { ...v }, call);
-      const edit = { id: recordId, ifSeq: expected, sent, request };
-      return changeRecord(family, parts, call, edit, (stored) => {
-        const shown = shownMembers(family, parts, stored, call.origin);
-        const isText = call.isText === true;
-        return family.place({ current: stored.record, sent, shown, isText }, parts);
+      const given: FamilyCall = { operation: 'edit', v: v as JsonObject, call };
+      const now = familyFor(family, given, parts.store, parts);
+      now.beforeWrite?.(sent, parts);
+      const request = requestOf(now, `${name}.edit`, { ...(v as JsonObject) }, call);
+      const edit: RecordEdit<Parts, R> = {
+        idIn: (bound, reads) => namedId(bound, v as JsonObject, reads),
+        given,
+        ifSeq: expected,
+        sent,
+        request,
+      };
+      return changeRecord(family, parts, call, edit, {
+        dataOf(stored, bound) {
+          const shown = shownMembers(bound, parts, stored, call.origin);
+          const isText = call.isText === true;
+          return bound.place({ current: stored.record, sent, shown, isText }, parts);
+        },
+        ...(isReviewed && { confirm: typeof confirm === 'string' ? confirm : '' }),
       });
     },
   });
 }
 
 /** A change of one record. */
-interface RecordEdit {
-  readonly id: string;
+interface RecordEdit<Parts extends RecordParts, R extends RecordFields> {
+  /** The id of the record. */
+  readonly idIn: (family: RecordFamily<Parts, R>, reads: Reads) => string;
+  readonly given: FamilyCall;
   readonly ifSeq: number | undefined;
   /** The fields that `unknowns` and `problems` of the answer are about. */
   readonly sent: JsonObject;
   readonly request: RequestIdentity;
 }
 
+/** How a change of a record is made. */
+interface RecordChange<Parts extends RecordParts, R extends RecordFields> {
+  /** The data of the change. */
+  readonly dataOf: (current: StoredRecord<R>, family: RecordFamily<Parts, R>) => JsonObject;
+  /** The digest of a review; '' for none. Undefined if the change needs no review. */
+  readonly confirm?: string;
+}
+
 /**
- * Changes a record in one transaction, and resolves when the change is in effect. `dataOf` returns
- * the data of the change. Rejects as an edit does.
+ * Changes a record in one transaction, and resolves when the change is in effect. Rejects as an
+ * edit does.
  */
 export async function changeRecord<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
   parts: Parts,
   call: Call,
-  edit: RecordEdit,
-  dataOf: (current: StoredRecord<R>) => JsonObject,
+  edit: RecordEdit<Parts, R>,
+  { dataOf, confirm }: RecordChange<Parts, R>,
 ): Promise<OperationResult> {
-  const { id: recordId, ifSeq: expected, sent, request } = edit;
+  const { given, ifSeq: expected, sent, request, idIn } = edit;
   const { vk } = call;
-  const written = await parts.store.commit(authorOf(call), (reads): Decision<Written<R>> => {
-    const claim = vk === undefined ? undefined : request.earlier(reads, vk);
-    if (claim !== undefined) return repeated(recordThen(family, reads, claim));
-    const current = family.find(reads, recordId);
-    if (current === undefined) throw noSuchRecord(family, recordId);
+  const now = familyFor(family, given, parts.store, parts);
+  const currentOf = (bound: RecordFamily<Parts, R>, reads: Reads): StoredRecord<R> => {
+    const id = idIn(bound, reads);
+    const current = bound.find(reads, id);
+    if (current === undefined) throw noSuchRecord(family, id);
     requireSeq(current.seq, expected, call.fields['if-match']);
-    const data = dataOf(current);
-    requireValid(family, parts, call, { current: current.record, data, sent });
+    return current;
+  };
+  const isRepeated = vk !== undefined && request.earlier(parts.store, vk) !== undefined;
+  let reviewedSeq: number | undefined;
+  if (confirm !== undefined && !isRepeated && now.review !== undefined) {
+    const current = currentOf(now, parts.store);
+    const review = { current, data: dataOf(current, now), confirm: confirm || undefined, call };
+    const report = await now.review(review, parts);
+    if (report !== undefined) return { kind: 'data', data: report };
+    reviewedSeq = current.seq;
+  }
+  const written = await parts.store.commit(authorFor(now, call), (reads): Decision<Written<R>> => {
+    const bound = familyFor(family, given, reads, parts);
+    const claim = vk === undefined ? undefined : request.earlier(reads, vk);
+    if (claim !== undefined) return repeated(recordThen(bound, reads, claim));
+    const current = currentOf(bound, reads);
+    requireSeq(current.seq, reviewedSeq, undefined);
+    const data = dataOf(current, bound);
+    requireValid(bound, parts, call, { current: current.record, data, sent });
     if (Object.keys(data).length === 0 && vk === undefined) {
       return { drafts: [], answer: () => ({ stored: current, replayed: false }) };
     }
     const claimed = vk === undefined ? {} : { vk: request.claim(vk) };
+    const { id } = current.record;
     return {
-      drafts: [{ family: family.name, id: recordId, action: 'edit', data, ...claimed }],
-      answer: ([change]) => ({ stored: folded(family, current, change), replayed: false }),
+      drafts: [{ family: family.name, id, action: 'edit', data, ...claimed }],
+      answer: ([change]) => ({ stored: folded(bound, current, change), replayed: false }),
     };
   });
   await family.applied?.(written.stored.seq, parts);
-  return writeAnswer(family, parts, call, { ...written, sent, vk });
+  return writeAnswer(now, parts, call, { ...written, sent, vk });
+}
+
+function withProperty(schema: JsonObject, more: JsonObject): JsonObject {
+  return { ...schema, properties: { ...(schema.properties as JsonObject), ...more } };
 }
 
 /** The result of a write. */
@@ -176,15 +311,18 @@ function repeated<R>(stored: StoredRecord<R>): Decision<Written<R>> {
   return { drafts: [], answer: () => ({ stored, replayed: true }) };
 }
 
-/** The record as an earlier request left it. */
+/** The record as an earlier request left it. Throws `conflict` if the caller may not see it. */
 function recordThen<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
   reads: Reads,
   { id: recordId, seq }: StoredVkClaim,
 ): StoredRecord<R> {
   const stored = family.findAt(reads, recordId, seq);
-  if (stored === undefined) throw new TypeError(`${recordId} was never inserted`);
-  return stored;
+  if (stored !== undefined) return stored;
+  if (family.hadRecord === undefined) throw new TypeError(`${recordId} was never inserted`);
+  throw new Failure('conflict', 'This vk was used before. Send each request with its own.', {
+    field: 'vk',
+  });
 }
 
 function folded<Parts extends RecordParts, R extends RecordFields>(
@@ -229,7 +367,12 @@ function writeAnswer<Parts extends RecordParts, R extends RecordFields>(
   ];
   return {
     kind: 'data',
-    data: { ...recordView(family, parts, stored, call.origin), ...members, unknowns, problems },
+    data: {
+      ...recordView(family, parts, stored, call.origin, names),
+      ...members,
+      unknowns,
+      problems,
+    },
     etag: recordEtag(family, parts, stored, call.origin),
     ...(vk !== undefined && { vk }),
     ...(replayed && { replayed }),

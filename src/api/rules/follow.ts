@@ -47,11 +47,10 @@ export const followPlace = defineOperation<{ readonly store: StreamedLog }, Foll
     ({ store }) =>
     ({ from_seq: from, ...where }) => {
       const place = parsePlace(where);
-      return streamFrom(
-        store,
-        from,
-        ({ before, after }) => covers(before, place) || covers(after, place),
-      );
+      return streamFrom(store, from, {
+        family: 'userinterface',
+        matches: ({ before, after }) => covers(before, place) || covers(after, place),
+      });
     },
   packet:
     () =>

@@ -1,5 +1,6 @@
 import { Failure } from '../../model/failure.ts';
-import type { Store } from '../../store/store.ts';
+import type { RevertibleFamily } from '../../model/change.ts';
+import type { RecordChange, Store } from '../../store/store.ts';
 import type { OperationResult, Stream } from '../operation.ts';
 
 /** The reads of the log that operations need to stream it. */
@@ -14,13 +15,16 @@ export const fromSeqProperty = {
 } as const;
 
 /**
- * The current seq, and then the changes after `from`, by default after the current seq. Throws
- * `invalid` for a seq that the log has not reached.
+ * The current seq, and then the changes of a family after `from`, by default after the current seq.
+ * Throws `invalid` for a seq that the log has not reached.
  */
-export function streamFrom(
+export function streamFrom<F extends RevertibleFamily>(
   store: StreamedLog,
   from: number | undefined,
-  matches: Stream['matches'],
+  {
+    family,
+    matches,
+  }: { readonly family: F; readonly matches: (change: RecordChange<F>) => boolean },
 ): OperationResult {
   const seq = store.seq();
   const after = from ?? seq;
@@ -29,7 +33,10 @@ export function streamFrom(
       field: 'from_seq',
     });
   }
-  const changesAfter: Stream['changesAfter'] = (...given) =>
-    store.changesAfter(['userinterface'], ...given);
-  return { kind: 'stream', data: { seq }, stream: { after, changesAfter, matches } };
+  const changesAfter: Stream['changesAfter'] = (...given) => store.changesAfter(...given);
+  const isOfFamily: Stream['matches'] = (change) => {
+    return change.change.family === family && matches(change as RecordChange<F>);
+  };
+  const stream = { after, changesAfter, family, matches: isOfFamily };
+  return { kind: 'stream', data: { seq }, stream };
 }

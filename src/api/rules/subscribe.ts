@@ -77,10 +77,11 @@ export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'
   run:
     ({ store }) =>
     ({ from_seq: from, ...filters }) =>
-      streamFrom(store, from, filterOf(filters)),
+      streamFrom(store, from, { family: 'userinterface', matches: filterOf(filters) }),
   packet:
     ({ store, view }) =>
-    ({ change, after }, call) => {
+    (given, call) => {
+      const { change, after } = given as RuleChange;
       const { seq, txn, action, id, data } = change;
       const mask = maskFormerHeaders(store, call);
       const record = after && {

@@ -1,4 +1,5 @@
 import { defineOperation, type OperationDefinition } from '../operation.ts';
+import type { FamilyCall } from '../records/family.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { ifSeqProperty, recordSchemas, vkMember } from '../records/schema.ts';
 import { changeRecord } from '../records/write.ts';
@@ -57,16 +58,14 @@ function switchOperation({
       (parts) =>
       ({ id, if_seq: ifSeq }, call) => {
         const request = identifyRequest(name, { id }, call);
-        return changeRecord(
-          hookFamily,
-          parts,
-          call,
-          { id, ifSeq, sent: {}, request },
-          ({ record }) => {
+        const given: FamilyCall = { operation: 'edit', v: { id }, call };
+        const edit = { idIn: () => id, given, ifSeq, sent: {}, request };
+        return changeRecord(hookFamily, parts, call, edit, {
+          dataOf({ record }) {
             if (active) requireNothingWaiting(record);
             return placeHookFields({ current: record, sent: { active } });
           },
-        );
+        });
       },
   });
 }

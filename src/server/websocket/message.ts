@@ -50,7 +50,8 @@ export class WebSocketMessage {
   parse({ find }: Pick<Execute, 'find'>, caller: Caller): Envelope {
     const operation = find(this.operation);
     if (operation !== undefined) authorise(operation, caller);
-    const bytesMax = operation === undefined ? readBodyBytesMax : operationBytesMax(operation);
+    const bytesMax =
+      operation === undefined ? readBodyBytesMax : operationBytesMax(operation, caller);
     if (this.#bytes.length > bytesMax) {
       throw new Failure(
         'too_large',

@@ -4,8 +4,7 @@ import type { Caller } from '../../model/key.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
 import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import type { RuleChange } from '../../store/store.ts';
-import type { Call, Stream } from '../../api/operation.ts';
+import type { AnyChange, Call, Stream } from '../../api/operation.ts';
 import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
@@ -137,7 +136,8 @@ export class Subscriptions {
     const [first] = active;
     if (first === undefined) return;
     const after = Math.min(...active.map((one) => one.after));
-    const batch = await first.stream.changesAfter(after, this.#interrupt.signal);
+    const families = [...new Set(active.map(({ stream }) => stream.family))];
+    const batch = await first.stream.changesAfter(families, after, this.#interrupt.signal);
     if (this.#isStopped()) return;
     // Revoking a key is a change too: its holder is notified now, not with the next packet.
     this.#parts.serving().requireUnrevoked(this.#parts.caller());
@@ -151,7 +151,7 @@ export class Subscriptions {
     for (const one of active) one.after = Math.max(one.after, batch.upTo);
   }
 
-  async #deliver({ name, call, echo }: ActiveSubscription, change: RuleChange): Promise<void> {
+  async #deliver({ name, call, echo }: ActiveSubscription, change: AnyChange): Promise<void> {
     const { websocket, serving } = this.#parts;
     const caller = this.#parts.caller();
     const { execute, requireUnrevoked } = serving();

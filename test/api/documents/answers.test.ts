@@ -83,6 +83,7 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask(`${rule}.read`, { id }, { qk: 'history' });
 
   await callHooks(ask);
+  await callTables(ask);
   await ask('svc1.cache.list', { prefix: '/far/', limit: 1 });
   await ask('svc1.cache.purge', { rule: id });
   await ask('svc1.cache.status');
@@ -109,6 +110,48 @@ const everyHookField = {
   retry_limit: 3,
   active: true,
 };
+
+/** The operations on tables and their rows. */
+async function callTables(ask: Call): Promise<void> {
+  const properties = {
+    sku: { type: 'string' },
+    price: { type: 'number' },
+    like: { type: 'string', 'x-table': 'finishes' },
+  };
+  const schema = { type: 'object', required: ['sku'], properties };
+  const definition = { name: 'finishes', schema, key: 'sku', index: ['price'], search: ['sku'] };
+  const { data: made } = await ask('svc1.table.insert', definition);
+  const table = 'finishes';
+  const v = { table, sku: 'brass', price: 1.5, like: 'slate', weight: 2 };
+  const { data: row } = await ask('svc1.record.insert', v, { vk: 'row' });
+  await ask('svc1.record.insert', v, { vk: 'row' });
+  await ask('svc1.record.insert', { table, sku: 'slate' });
+  await ask('svc1.record.edit', { table, id: row.id, if_seq: row.seq, price: 'dear' });
+  await ask('svc1.record.read', { table, id: row.id });
+  await ask('svc1.record.read', { table, id: row.id, limit: 1 }, { qk: 'history' });
+  await ask('svc1.record.list', {
+    table,
+    where: { price: { '>': 1 } },
+    sort: '-price',
+    count: true,
+  });
+  await ask('svc1.record.get', { table, id: row.id });
+  await ask('svc1.record.get', { table, text: 'bra', limit: 1 });
+  await ask('svc1.record.schema', { table });
+
+  const narrower = { ...properties, price: { type: 'integer' } };
+  const narrow = { id: made.id, schema: { ...schema, properties: narrower } };
+  const { data: report } = await ask('svc1.table.edit', narrow);
+  await ask('svc1.table.edit', { ...narrow, confirm: report.digest });
+  await ask('svc1.table.read', { id: made.id });
+  await ask('svc1.table.list', { name: table });
+  for (const { id } of (await ask('svc1.record.list', { table })).data.rows) {
+    const { data: dry } = await ask('svc1.record.invalidate', { table, id });
+    await ask('svc1.record.invalidate', { table, id, confirm: dry.digest });
+  }
+  const { data: dry } = await ask('svc1.table.invalidate', { id: made.id });
+  await ask('svc1.table.invalidate', { id: made.id, confirm: dry.digest });
+}
 
 /** The operations on hooks and events. */
 async function callHooks(ask: Call): Promise<void> {

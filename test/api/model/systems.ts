@@ -20,6 +20,7 @@ import { createStoredPages } from '../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createKeyRates } from '../../../src/api/keys/key-rates.ts';
+import { createAnonymousWrites } from '../../../src/api/rows/anonymous-writes.ts';
 import { createWrongKeys } from '../../../src/api/keys/authenticate.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
@@ -107,6 +108,7 @@ function composed(
     sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+    anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
     emit: () => Promise.resolve(),
     version: 'test',
     metricsText: () => Promise.resolve(''),

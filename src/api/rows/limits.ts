@@ -1,0 +1,18 @@
+const MIB = 1024 * 1024;
+
+/** JSON bytes of a row. */
+export const rowBytesMax = 4 * MIB;
+/** Writes without a key or user that one address may send in a minute. */
+export const anonymousWritesPerMinuteMax = 30;
+/** Addresses whose anonymous writes are counted at the same time. */
+export const anonymousAddressesMax = 10_000;
+/** Values of one `in`. */
+export const inValuesMax = 100;
+/** Fields of one `where`. */
+export const whereFieldsMax = 16;
+/** Rows that `count` counts one by one; a larger number is reported as a minimum. */
+export const countedRowsMax = 100_000;
+/** Rows that a reference lists as choices for a form. */
+export const referenceChoicesMax = 200;
+/** Characters of a value that a failure repeats. */
+export const shownValueCharactersMax = 80;

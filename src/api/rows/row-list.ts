@@ -1,0 +1,224 @@
+import { Failure } from '../../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Row } from '../../model/row.ts';
+import type { IndexRange, Reads, SearchStep } from '../../store/store.ts';
+import { ruleCharacters } from '../limits.ts';
+import type { ListSelection, ListSteps, RecordStep } from '../records/family.ts';
+import { listSliceRecords } from '../records/limits.ts';
+import type { RowTable } from './compiled-tables.ts';
+import { countedRowsMax } from './limits.ts';
+import { rowSteps, storedRow } from './row-steps.ts';
+import { indexedField, parseWhere, type RowCondition } from './row-conditions.ts';
+
+/** JSON Schemas of the filters of a list of rows. */
+export const rowFilters: Readonly<Record<string, JsonObject>> = {
+  where: {
+    type: 'object',
+    nullable: true,
+    additionalProperties: true,
+    description:
+      'Conditions on indexed fields: a value, or =, <, <=, >, >=, in, prefix with values.',
+  },
+  sort: {
+    type: 'string',
+    nullable: true,
+    description: 'An indexed field, with - before it for descending; by default, oldest first.',
+  },
+  count: { type: 'boolean', nullable: true, description: 'Whether to count the rows.' },
+};
+
+/** JSON Schemas of the members of a list besides its rows. */
+export const countMembers = {
+  count: { type: 'integer', description: 'The number of rows, if the input has count.' },
+  count_is_minimum: { type: 'boolean', description: 'Whether there may be more rows.' },
+} as const;
+
+/** Steps after a cursor; their rows may not meet all conditions. */
+type Source = (cursor: string) => Iterable<RecordStep<Row>>;
+
+/**
+ * The rows of a table that a list selects: by the index of one field, by the search, or by all
+ * rows; the other conditions are checked on each row. `isVisible` is the access of the caller.
+ */
+export function selectRows(
+  { filters, seq }: ListSelection,
+  table: RowTable,
+  reads: Reads,
+  { isVisible, seesAll }: { readonly isVisible: (row: Row) => boolean; readonly seesAll: boolean },
+): ListSteps<Row> {
+  const { where, sort, text, count } = filters;
+  const conditions = parseWhere(isJsonObject(where) ? where : {}, table);
+  const order = typeof sort === 'string' ? sortOrder(sort, table) : undefined;
+  const search = typeof text === 'string' ? text : undefined;
+  if (seq !== undefined && (order !== undefined || search !== undefined)) {
+    const field = order === undefined ? 'text' : 'sort';
+    throw new Failure('invalid', `A list with as_of takes no ${field}: it is oldest first.`, {
+      field,
+    });
+  }
+  const { name } = table.definition;
+  const source: Source =
+    seq === undefined
+      ? sourceNow({ table, reads, conditions, order, search })
+      : (cursor) => rowSteps(reads.rowsAt(name, cursor, seq));
+  const isListed = (row: Row): boolean =>
+    row.table === name && isVisible(row) && conditions.every((one) => one.matches(row));
+  const steps: ListSteps<Row> = {
+    *stepsAfter(cursor) {
+      for (const step of source(cursor)) {
+        const isShown = step.stored !== undefined && isListed(step.stored.record);
+        yield isShown ? step : { ...step, stored: undefined };
+      }
+    },
+  };
+  if (count !== true) return steps;
+  const isWhole = seesAll && conditions.length === 0 && search === undefined && seq === undefined;
+  return {
+    ...steps,
+    members: () => (isWhole ? { count: reads.tableCounts(name).rows } : counted(steps)),
+  };
+}
+
+/** Counts the rows one by one, up to a limit. */
+function counted(steps: ListSteps<Row>): JsonObject {
+  let [count, examined] = [0, 0];
+  for (const { stored } of steps.stepsAfter('')) {
+    if (stored !== undefined) count += 1;
+    examined += 1;
+    if (examined >= countedRowsMax) return { count, count_is_minimum: true };
+  }
+  return { count };
+}
+
+interface SortOrder {
+  readonly field: string;
+  readonly descending: boolean;
+}
+
+function sortOrder(sort: string, table: RowTable): SortOrder {
+  const descending = sort.startsWith('-');
+  const { name } = indexedField(descending ? sort.slice(1) : sort, table, 'sort');
+  return { field: name, descending };
+}
+
+function sourceNow(selection: {
+  readonly table: RowTable;
+  readonly reads: Reads;
+  readonly conditions: readonly RowCondition[];
+  readonly order: SortOrder | undefined;
+  readonly search: string | undefined;
+}): Source {
+  const { table, reads, conditions, order, search } = selection;
+  const { name, search: searched = [] } = table.definition;
+  if (search !== undefined) {
+    if (order !== undefined) {
+      const message = 'A list with text is sorted by relevance: leave out sort.';
+      throw new Failure('invalid', message, { field: 'sort' });
+    }
+    if (searched.length === 0) {
+      const line = `search = ${[...table.fields.keys()][0] ?? 'name'}`;
+      const where = `to [table.${name}]`;
+      const message = `${name} has no search: add a line such as \`${line}\` ${where}.`;
+      throw new Failure('invalid', message, { field: 'text' });
+    }
+    requireBuilt(reads, name, '');
+    return foundSteps(reads, name, search);
+  }
+  const [best] = conditions
+    .filter(({ field }) => order === undefined || field === order.field)
+    .toSorted((one, other) => one.rank - other.rank);
+  const field = order?.field ?? best?.field;
+  if (field === undefined) {
+    return (cursor) => rowSteps(reads.rowsAfter(name, cursor));
+  }
+  for (const one of [field, ...conditions.map((condition) => condition.field)]) {
+    requireBuilt(reads, name, one);
+  }
+  const ranges: readonly IndexRange[] = best?.ranges ?? [{ field }];
+  const descending = order?.descending === true;
+  return (cursor) => indexSteps(reads, name, inOrder(ranges, descending), cursor);
+}
+
+/** Ranges of single values in the order of the list. */
+function inOrder(ranges: readonly IndexRange[], descending: boolean): readonly IndexRange[] {
+  const sorted = ranges.toSorted((one, other) => {
+    return compareScalars(one.from?.value ?? null, other.from?.value ?? null);
+  });
+  return (descending ? sorted.toReversed() : sorted).map((range) => ({ ...range, descending }));
+}
+
+const typeOrder = ['object', 'boolean', 'number', 'string'];
+
+function compareScalars(one: unknown, other: unknown): number {
+  const types = typeOrder.indexOf(typeof one) - typeOrder.indexOf(typeof other);
+  if (types !== 0) return types;
+  if (typeof one === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
+  return Number(one) - Number(other);
+}
+
+/** The rows of several ranges in turn; a cursor begins with the number of its range. */
+function* indexSteps(
+  reads: Reads,
+  table: string,
+  ranges: readonly IndexRange[],
+  cursor: string,
+): Iterable<RecordStep<Row>> {
+  const colon = cursor.indexOf(':');
+  const start = cursor === '' ? 0 : Number(cursor.slice(0, colon));
+  if (!Number.isInteger(start) || start < 0 || (cursor !== '' && colon < 1)) throw unusableCursor();
+  for (const [at, range] of ranges.entries()) {
+    if (at < start) continue;
+    const after = at === start && cursor !== '' ? cursor.slice(colon + 1) : undefined;
+    for (const step of reads.rowsByIndex(table, { ...range, after })) {
+      yield { ...storedRow(reads, step.id), cursor: `${at}:${step.cursor}` };
+    }
+  }
+}
+
+/**
+ * The rows that a search finds. The search goes on where an earlier iteration ended: it ranks all
+ * rows before it returns the first one, and lets other requests run meanwhile.
+ */
+function foundSteps(
+  reads: Reads,
+  table: string,
+  text: string,
+): (cursor: string) => Iterable<RecordStep<Row>> {
+  let running: { readonly steps: Iterator<SearchStep>; at: string } | undefined;
+  return function* steps(cursor) {
+    if (running?.at !== cursor) {
+      const found = reads.searchRows(table, text, cursor === '' ? undefined : cursor);
+      running = { steps: found[Symbol.iterator](), at: cursor };
+    }
+    for (;;) {
+      const next = running.steps.next();
+      if (next.done === true) return;
+      const step: SearchStep = next.value;
+      if (step.id === undefined) {
+        yield { id: '', stored: undefined, size: pauseSize, cursor: running.at };
+        continue;
+      }
+      running.at = step.cursor;
+      yield { ...storedRow(reads, step.id), cursor: step.cursor };
+    }
+  };
+}
+
+/** The size of a step after which a list lets other requests run. */
+const pauseSize = listSliceRecords * ruleCharacters;
+
+function unusableCursor(): Failure {
+  return new Failure('invalid', 'after has to be the next of the page before.', { field: 'after' });
+}
+
+/** Throws `unavailable` for an index that is being built; '' is that of the search. */
+function requireBuilt(reads: Reads, table: string, index: string): void {
+  const build = reads.indexBuilds(table).find((one) => one.index === index);
+  if (build === undefined) return;
+  const what = index === '' ? 'search' : `index on ${index}`;
+  throw new Failure(
+    'unavailable',
+    `The ${what} of ${table} is being built: ${build.done} of ${build.of} rows are in it.`,
+    { retryAfterSeconds: 2, field: index === '' ? 'text' : index },
+  );
+}

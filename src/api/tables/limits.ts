@@ -1,0 +1,12 @@
+/** Bytes of the JSON of a definition. */
+export const tableBytesMax = 1_200_000;
+/** Rows that one transaction moves after a change of the schema. */
+export const rowsMovedAtOnce = 1_000;
+/** Rows that are checked in one turn of the event loop. */
+export const rowsCheckedAtOnce = 500;
+/** How often a process looks for tables whose rows it has to check. */
+export const rowCheckPollMs = 500;
+/** How long a process waits after a failure to move rows. */
+export const rowCheckRetryMs = 5_000;
+/** Rows that the report of a schema change lists; it counts the others. */
+export const reportedRowsMax = 20;

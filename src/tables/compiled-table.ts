@@ -1,0 +1,178 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { ProblemReason } from '../model/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { TableDefinition } from '../model/table.ts';
+import { formats } from './formats.ts';
+import { linearPattern } from './linear-pattern.ts';
+import { hasKeyword, pointerPart, typesOf } from './schema-check.ts';
+
+/** Why a value is not valid for its field. */
+interface ValueMistake {
+  /** The path of the mistake: `address.city`. */
+  readonly field: string;
+  readonly reason: ProblemReason;
+  /** A sentence, without the value itself: the field may be one that nobody may read. */
+  readonly message: string;
+}
+
+/** A field of a table's rows. */
+export interface TableField {
+  readonly name: string;
+  readonly schema: JsonObject;
+  /** The types of its values; undefined if the schema permits any. */
+  readonly types: ReadonlySet<string> | undefined;
+  /** Whether the field, or a part of it, is `writeOnly`: no operation shows it. */
+  readonly isWriteOnly: boolean;
+  /** The table that its values refer to (`x-table`). */
+  readonly refersTo: string | undefined;
+  /** The name that the field had before (`x-renamed-from`). */
+  readonly formerName: string | undefined;
+  /** The first mistake of a value; undefined for a valid one. */
+  mistake(value: Json): ValueMistake | undefined;
+}
+
+/** A table's definition, ready to check rows. */
+export interface CompiledTable {
+  readonly definition: TableDefinition;
+  /** The fields of its rows, in the order of the schema. */
+  readonly fields: ReadonlyMap<string, TableField>;
+  /** Fields that every row has: those of `required`, and the key. */
+  readonly required: readonly string[];
+  /** The field that stands for a row where another table refers to it. */
+  readonly title: string | undefined;
+  /** The first mistake of a row whose fields are valid one by one. */
+  rowMistake(row: JsonObject): ValueMistake | undefined;
+}
+
+const rootName = 'table';
+
+/**
+ * Compiles the schema of a definition that parseDefinition has accepted. Throws an Error if ajv
+ * cannot compile it; its message begins with the JSON pointer of the part.
+ */
+export function compileTable(definition: TableDefinition): CompiledTable {
+  const { schema = {}, key, title } = definition;
+  const properties = isJsonObject(schema.properties) ? schema.properties : {};
+  const ajv = createAjv();
+  ajv.addSchema(schema, rootName);
+  const fields = new Map<string, TableField>();
+  for (const [name, property] of Object.entries(properties)) {
+    const part = isJsonObject(property) ? property : {};
+    const at = `/properties/${pointerPart(name)}`;
+    const validate = compiled(ajv, at, part);
+    const { 'x-table': refersTo, 'x-renamed-from': formerName } = part;
+    fields.set(name, {
+      name,
+      schema: part,
+      types: typesOf(schema, part),
+      isWriteOnly: hasKeyword(schema, part, 'writeOnly'),
+      refersTo: typeof refersTo === 'string' ? refersTo : undefined,
+      formerName: typeof formerName === 'string' ? formerName : undefined,
+      mistake: (value) => firstMistake(validate, value, name),
+    });
+  }
+  const whole = compiled(ajv, '', schema);
+  const stated = Array.isArray(schema.required) ? (schema.required as readonly string[]) : [];
+  const isText = ({ types, isWriteOnly }: TableField): boolean =>
+    types?.has('string') === true && !isWriteOnly;
+  return {
+    definition,
+    fields,
+    required: [...new Set([...stated, ...(key === undefined ? [] : [key])])],
+    title: title ?? [...fields.values()].find(isText)?.name,
+    rowMistake: (row) => firstMistake(whole, row, undefined),
+  };
+}
+
+/** The names of the properties of a schema that are writeOnly, or have a part that is. */
+export function writeOnlyFields(schema: JsonObject): readonly string[] {
+  const { properties } = schema;
+  if (!isJsonObject(properties)) return [];
+  return Object.keys(properties).filter((name) => {
+    return hasKeyword(schema, properties[name], 'writeOnly');
+  });
+}
+
+/** Validates a schema by the meta-schema; returns the mistakes as pointers and sentences. */
+export function metaSchemaMistakes(
+  schema: JsonObject,
+): readonly { readonly at: string; readonly message: string }[] {
+  const ajv = createAjv();
+  if (ajv.validateSchema(schema) === true) return [];
+  // Of the errors at one place, the first says what is wrong.
+  const [first] = ajv.errors ?? [];
+  return [{ at: first?.instancePath ?? '', message: `It ${first?.message ?? 'is not valid'}.` }];
+}
+
+/** As ajv calls it; `code` is only for code that it writes to files. */
+const linearRegExp = Object.assign(linearPattern, { code: 'linearPattern' });
+
+function createAjv(): Ajv2020 {
+  return new Ajv2020({
+    strict: false,
+    allErrors: false,
+    // A definition is checked before it is stored, not each time it is compiled.
+    validateSchema: false,
+    logger: false,
+    formats: { ...formats },
+    code: { regExp: linearRegExp },
+  });
+}
+
+function compiled(ajv: Ajv2020, at: string, part: JsonObject): ValidateFunction {
+  try {
+    const pointer = at.split('/').map(encodeURIComponent).join('/');
+    return ajv.compile({ $ref: `${rootName}#${pointer}` });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${at === '' ? '/' : at}: ${why} ${JSON.stringify(part).slice(0, 80)}`, {
+      cause: error,
+    });
+  }
+}
+
+function firstMistake(
+  validate: ValidateFunction,
+  value: Json,
+  name: string | undefined,
+): ValueMistake | undefined {
+  if (validate(value)) return undefined;
+  const [error] = validate.errors ?? [];
+  if (error === undefined) return undefined;
+  const { missingProperty: missing, additionalProperty: added } = error.params as {
+    readonly missingProperty?: unknown;
+    readonly additionalProperty?: unknown;
+  };
+  const inner = error.instancePath.split('/').slice(1).map(unescaped);
+  const last = [missing, added].filter((one) => typeof one === 'string');
+  const field = [...(name === undefined ? [] : [name]), ...inner, ...last].join('.');
+  return { field, reason: reasonOf(error), message: `${field} ${sentenceOf(error)}.` };
+}
+
+function unescaped(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+const ranges = ['maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum', 'multipleOf'];
+const lengths = [
+  ...['maxLength', 'minLength', 'maxItems', 'minItems', 'maxProperties', 'minProperties'],
+];
+
+function reasonOf({ keyword }: ErrorObject): ProblemReason {
+  if (keyword === 'type') return 'wrong_type';
+  if (keyword === 'required' || keyword === 'dependentRequired') return 'missing';
+  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') {
+    return 'unknown_field';
+  }
+  return [...ranges, ...lengths].includes(keyword) ? 'out_of_range' : 'bad_format';
+}
+
+/** The rest of a sentence that begins with the path of the value. */
+function sentenceOf({ keyword, params, message }: ErrorObject): string {
+  const { allowedValues, allowedValue } = params as Readonly<Record<string, unknown>>;
+  if (keyword === 'required' || keyword === 'dependentRequired') return 'is missing';
+  if (Array.isArray(allowedValues)) return `has to be one of ${allowedValues.join(', ')}`;
+  if (allowedValue !== undefined) return `has to be ${JSON.stringify(allowedValue)}`;
+  if (keyword === 'additionalProperties') return 'is not a field that the schema knows';
+  return message ?? 'is not valid';
+}

@@ -1,0 +1,16 @@
+const KIB = 1024;
+
+/** Characters of the JSON text of a table's schema. */
+export const schemaCharactersMax = 1024 * KIB;
+/** Objects and lists in a schema; compiling takes time in proportion. */
+export const schemaNodesMax = 5_000;
+export const tableFieldsMax = 500;
+export const fieldNameCharactersMax = 128;
+/** Fields that `index` may name; each costs an entry for each row. */
+export const indexFieldsMax = 32;
+export const searchFieldsMax = 16;
+/** Entries of `read`, `insert` or `edit`. */
+export const accessEntriesMax = 32;
+export const patternCharactersMax = 1_000;
+/** Characters of a text that a `format` is checked in; a longer one is not valid. */
+export const formatCharactersMax = 8 * KIB;

@@ -1,0 +1,30 @@
+import { setFlagsFromString } from 'node:v8';
+import { patternCharactersMax } from './limits.ts';
+
+let isEnabled = false;
+
+/**
+ * Compiles a `pattern` of a schema with V8's engine that matches in linear time: a schema comes
+ * from outside, and with the usual engine a pattern such as `(a+)+$` could block the server. Throws
+ * a SyntaxError for a pattern that has no such form.
+ */
+export function linearPattern(pattern: string): { test(text: string): boolean } {
+  if (pattern.length > patternCharactersMax) {
+    throw new SyntaxError(`a pattern has at most ${patternCharactersMax} characters`);
+  }
+  if (!isEnabled) setFlagsFromString('--enable-experimental-regexp-engine');
+  isEnabled = true;
+  try {
+    // oxlint-disable-next-line eslint/no-invalid-regexp -- V8 has the flag, ECMAScript does not
+    return new RegExp(pattern, 'l');
+  } catch (error) {
+    if (!(error instanceof SyntaxError) || !error.message.includes('linear time')) throw error;
+    throw new SyntaxError(
+      `${pattern.slice(0, shownCharacters)} cannot be matched in linear time: leave out ` +
+        'lookaround, back-references, \\p{…} and large repetitions',
+      { cause: error },
+    );
+  }
+}
+
+const shownCharacters = 80;
