@@ -65,7 +65,7 @@ export interface Databases {
   readonly row: Database<string, Uint8Array>;
   /** Table and id of a row that exists → nothing: see projections/index-key.ts. */
   readonly tablerow: Database<string, Uint8Array>;
-  /** Table and id of each row that ever existed → nothing. */
+  /** Table and id of each row that was invalidated, also if it exists again → nothing. */
   readonly evertablerow: Database<string, Uint8Array>;
   /** Table and key, in the order of the keys → id of the row. */
   readonly rowkey: Database<string, Uint8Array>;

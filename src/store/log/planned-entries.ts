@@ -88,7 +88,7 @@ export function putHooksStamp(
 }
 
 /** The databases whose keys usually grow: the ids of records do. */
-const growing: ReadonlySet<string> = new Set(['row', 'tablerow', 'evertablerow']);
+const growing: ReadonlySet<string> = new Set(['row', 'tablerow']);
 
 function writeEntries(
   databases: Databases,

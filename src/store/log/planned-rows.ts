@@ -76,7 +76,7 @@ export class PlannedRows {
    * Plans the entries of a row. Throws `conflict` if its table does not exist, or if another row
    * has its key.
    */
-  changeRow(change: Change, { before, after }: Transition<StoredRow>): void {
+  changeRow({ before, after }: Transition<StoredRow>): void {
     const row = after?.row ?? before?.row;
     if (row === undefined) return;
     if (before !== undefined && after !== undefined && before.row.table !== row.table) {
@@ -88,8 +88,10 @@ export class PlannedRows {
     entries.state('row', keyOf(row.id), after);
     const place = rowInTable(row.table, row.id);
     if (before === undefined) entries.put('tablerow', place, '');
-    if (after === undefined) entries.remove('tablerow', place);
-    if (change.action === 'insert') entries.put('evertablerow', place, '');
+    if (after === undefined) {
+      entries.remove('tablerow', place);
+      entries.put('evertablerow', place, '');
+    }
     const rows = { before: before?.row, after: after?.row };
     this.#moveKey(planned, row, rows);
     this.#moveFields(planned, row, rows);

@@ -7,7 +7,10 @@ import { indexedStringBytesMax } from '../limits.ts';
  * by. Each part is delimited, so that the keys of one part never mix with those of another.
  */
 
-const nul = Buffer.from([0]);
+/** Marks a hash, which stands for a name. */
+const hashMark = '\x01';
+/** Bytes of UTF-8 for one unit of UTF-16, at most. */
+const bytesPerUnitMax = 3;
 /** The first byte of a value: values of different types sort in this order. */
 const tags = { null: 1, false: 2, true: 3, number: 4, string: 5 } as const;
 /** Follow the NUL that ends a string. A NUL within a string is followed by `escaped`. */
@@ -17,29 +20,42 @@ const hashBytes = 32;
 const partBytesMax = 200;
 
 /** The start of all keys of a table, or of a part of them, such as a field or a word. */
-export function keyPrefix(...parts: readonly string[]): Buffer {
-  return Buffer.concat(parts.flatMap((part) => [partBytes(part), nul]));
+export function keyPrefix(table: string, part?: string): Buffer {
+  return Buffer.from(prefixText(table, part));
 }
 
 /** The key of a row of a table. */
 export function rowInTable(table: string, id: string): Buffer {
-  return Buffer.concat([keyPrefix(table), Buffer.from(id)]);
+  return Buffer.from(prefixText(table) + id);
 }
 
 /** The key of a value in `rowkey`: unique, but for rows without a key. */
 export function rowKey(table: string, value: Scalar, id: string): Buffer {
-  const key = Buffer.concat([keyPrefix(table), orderedValue(value)]);
-  return value === null ? Buffer.concat([key, Buffer.from(id)]) : key;
+  return valueKey(prefixText(table), value, value === null ? id : '');
 }
 
 /** The key of a value and a row in `rowindex`. */
 export function indexKey(table: string, field: string, value: Scalar, id: string): Buffer {
-  return Buffer.concat([keyPrefix(table, field), orderedValue(value), Buffer.from(id)]);
+  return valueKey(prefixText(table, field), value, id);
 }
 
 /** The key of a word and a row in `rowword`. */
 export function wordKey(table: string, word: string, id: string): Buffer {
-  return Buffer.concat([keyPrefix(table, word), Buffer.from(id)]);
+  return Buffer.from(prefixText(table, word) + id);
+}
+
+function valueKey(prefix: string, value: Scalar, id: string): Buffer {
+  const bytes = orderedValue(value);
+  const prefixBytes = Buffer.byteLength(prefix);
+  const key = Buffer.allocUnsafe(prefixBytes + bytes.length + id.length);
+  key.write(prefix);
+  key.set(bytes, prefixBytes);
+  key.write(id, prefixBytes + bytes.length, 'latin1');
+  return key;
+}
+
+function prefixText(table: string, part?: string): string {
+  return part === undefined ? `${table}\0` : `${table}\0${delimited(part)}\0`;
 }
 
 /** The end of all keys with a prefix, which is greater than each of them. */
@@ -47,12 +63,15 @@ export function prefixEnd(prefix: Buffer): Buffer {
   return Buffer.concat([prefix, Buffer.from([0xff])]);
 }
 
-/** The bytes of a name; of a long one, or one with a control character, a hash. */
-function partBytes(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  // oxlint-disable-next-line no-control-regex -- NUL delimits parts, and \x01 marks a hash
-  const isPlain = bytes.length <= partBytesMax && !/[\0\x01]/.test(text) && text.isWellFormed();
-  return isPlain ? bytes : Buffer.from(`\x01${hash('sha256', JSON.stringify(text))}`);
+/** A name as it is in a key: of a long one, or one with a control character, a hash. */
+function delimited(part: string): string {
+  const isShort = part.length * bytesPerUnitMax <= partBytesMax;
+  const isPlain =
+    (isShort || Buffer.byteLength(part) <= partBytesMax) &&
+    !part.includes('\0') &&
+    !part.includes(hashMark) &&
+    part.isWellFormed();
+  return isPlain ? part : hashMark + hash('sha256', JSON.stringify(part));
 }
 
 /**
@@ -113,6 +132,10 @@ function orderedNumber(value: number): Buffer {
 }
 
 function orderedString(text: string): Buffer {
+  // Most strings are short and have no NUL.
+  if (text.length * bytesPerUnitMax <= indexedStringBytesMax && !text.includes('\0')) {
+    if (text.isWellFormed()) return Buffer.from(`\x05${text}\0\x01`);
+  }
   const { bytes, isWhole } = contentOf(text);
   const end = isWhole
     ? [Buffer.from([0, complete])]

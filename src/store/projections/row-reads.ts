@@ -68,7 +68,8 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
       }
     },
     *rowsAt(name, after, seq): Iterable<RowStep> {
-      for (const id of idsAfter(evertablerow, name, after)) {
+      const [now, former] = [tablerow, evertablerow].map((ids) => idsAfter(ids, name, after));
+      for (const id of mergeSorted(now ?? [], former ?? [])) {
         yield { id, stored: rowAt(id, seq), size: historyBytes(id) };
       }
     },
@@ -76,6 +77,18 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
     countByIndex: (name, range, limit) => countByIndex(databases, table(name), range, limit),
     searchRows: (name, text, after) => searchRows(databases, table(name), text, after),
   };
+}
+
+/** The texts of two sorted sequences in their order, each once. */
+function* mergeSorted(one: Iterable<string>, other: Iterable<string>): Iterable<string> {
+  const others = other[Symbol.iterator]();
+  let next = others.next();
+  for (const text of one) {
+    for (; next.done !== true && next.value < text; next = others.next()) yield next.value;
+    if (next.done !== true && next.value === text) next = others.next();
+    yield text;
+  }
+  for (; next.done !== true; next = others.next()) yield next.value;
 }
 
 /** The ids of the rows of a table after an id. */

@@ -75,7 +75,7 @@ export function* verifyTableRow(
   yield* verifyMarks(databases, rows, marksOf(folded));
   const table = textOf(rows[0]?.data.table);
   const place = rowInTable(table, id);
-  if (!databases.evertablerow.doesExist(place)) {
+  if (rows.length > 1 && wasInvalidated(rows) && !databases.evertablerow.doesExist(place)) {
     yield { database: 'evertablerow', what: `${id} is missing in ${table}` };
   }
   const current = stored && keyEntry(verified, stored);
@@ -155,8 +155,9 @@ export const rowEntryChecks = {
   },
   evertablerow({ databases }, key) {
     const { table, rest: id } = parts(key);
-    const had = recordRows(databases, id, 'record').some(({ data }) => data.table === table);
-    return had ? undefined : 'never was a row of this table';
+    const rows = recordRows(databases, id, 'record');
+    const isFormer = rows[0]?.data.table === table && wasInvalidated(rows);
+    return isFormer ? undefined : 'never was an invalidated row of this table';
   },
   rowkey(verified, key, id) {
     const stored = verified.reads.row(id);
@@ -225,6 +226,16 @@ export const rowEntryChecks = {
     return isOwn ? undefined : 'is not the state of an index';
   },
 } as const satisfies Readonly<Record<string, RowEntryCheck>>;
+
+/** Whether a row has not existed after one of its changes. */
+function wasInvalidated(rows: readonly Change[]): boolean {
+  return rows.some(
+    ({ action }, index) =>
+      action === 'invalidate' &&
+      foldRows(rows.slice(0, index), foldRow).stored !== undefined &&
+      foldRows(rows.slice(0, index + 1), foldRow).stored === undefined,
+  );
+}
 
 /** The key of a row in `rowkey`; undefined if its table has no key. */
 function keyEntry({ reads }: VerifiedDatabases, { row }: StoredRow): Buffer | undefined {

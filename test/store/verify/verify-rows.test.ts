@@ -138,7 +138,7 @@ const damages: readonly (readonly [
     ({ evertablerow }) => {
       evertablerow.putSync(rowInTable('former', 'b'), '');
     },
-    /^evertablerow: former b never was a row of this table/,
+    /^evertablerow: former b never was an invalidated row/,
   ],
   [
     'a missing key',
