@@ -5,7 +5,10 @@ import { builtInEngines } from './model/rule.ts';
 import type { Logs } from './observability/log.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
+import { centralTimeoutMs } from './nodes/limits.ts';
+import { createPassOn, type PassOn } from './nodes/pass-on.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';
+import { createWaymarkClient } from './outbound/waymark-client.ts';
 import { createDocuments } from './server/documents.ts';
 import { createIndexPages, type IndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
@@ -107,7 +110,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
     authenticate,
     visitors,
   });
-  const execute = createExecute(operations, context);
+  const execute = createExecute(operations, { ...context, passOn: composePassOn(config, store) });
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
@@ -202,6 +205,13 @@ function composeFetch(
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
   return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
+}
+
+/** Passes writes on to the centre, if there is one. */
+function composePassOn({ node: { central } }: Config, store: Store): PassOn | undefined {
+  if (central === undefined) return undefined;
+  const client = createWaymarkClient(central, { timeoutMs: centralTimeoutMs });
+  return createPassOn({ store, client });
 }
 
 function composeOperations(

@@ -10,6 +10,7 @@ import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
+import type { NodeService } from './nodes/node-service.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
@@ -36,6 +37,8 @@ import { createStoredPages } from './pages/stored-pages.ts';
 import { createEmit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
 import { IndexBuilder } from './store/index-builder.ts';
+import { replaceWithCopy } from './store/folder/replace.ts';
+import { startNode } from './start-node.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -56,6 +59,8 @@ export interface Waymark {
    * invalid one changes only what server.status reports.
    */
   reload(result: ConfigResult): void;
+  /** Resolves when the server has to be started again to use a new copy of its centre's log. */
+  readonly copied: Promise<void>;
   /** Lets running requests end for `graceMs`, then cuts them off; resolves to how many were cut. */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
 }
@@ -69,16 +74,18 @@ const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
 export async function startWaymark(
   config: Config,
   logs: Logs,
-  { hasFastPath = true }: { readonly hasFastPath?: boolean } = {},
+  given: { readonly hasFastPath?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<Waymark> {
-  const prepared = await prepareData(config, logs);
+  const { hasFastPath = true, signal } = given;
+  const prepared = await prepareData(config, logs, signal);
   try {
     const { store } = prepared;
     const running = await startServing(config, logs, { store, isPrimary: true, hasFastPath });
     return {
       addresses: running.addresses,
       // Last: a key that is created before a failure of the start would never be shown.
-      firstKey: await makeFirstKey(store),
+      firstKey: config.node.central === undefined ? await makeFirstKey(store) : undefined,
+      copied: prepared.copied,
       reload: (result) => {
         running.reload(result);
       },
@@ -97,28 +104,38 @@ export async function startWaymark(
 /** A data folder that this process has claimed and prepared. */
 interface PreparedData {
   readonly store: Store;
+  /** See Waymark.copied. */
+  readonly copied: Promise<void>;
   /** Closes the store and releases the folder. */
   release(): Promise<void>;
 }
 
 /**
- * Claims a data folder, and imports the first rules into an empty one. Rejects as startWaymark
- * does, and leaves nothing open then.
+ * Claims a data folder, and imports the first rules into an empty one, or copies the log of the
+ * centre into it. Rejects as startWaymark does, and leaves nothing open then.
  */
-export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
+export async function prepareData(
+  config: Config,
+  logs: Logs,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<PreparedData> {
   const claim = await claimFolder(config.server.data, { pid: process.pid });
   const { data } = config.server;
   let store: Store | undefined;
+  let node: NodeService | undefined;
   const release = async (): Promise<void> => {
+    await node?.stop();
     await store?.close();
     if (store !== undefined) await settleCacheStore(data);
     await claim.release();
   };
   try {
     await prepareCacheStore(data);
+    if (config.node.central !== undefined) await replaceWithCopy(data);
     store = await openData(data);
-    await importOnce(store, config, logs);
-    return { store, release };
+    node = await startNode(config, logs, { store, signal });
+    if (node === undefined) await importOnce(store, config, logs);
+    return { store, copied: node?.copied ?? new Promise(() => undefined), release };
   } catch (error) {
     await release();
     throw error;

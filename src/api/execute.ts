@@ -5,6 +5,8 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
+import type { PassOn } from '../nodes/pass-on.ts';
+import type { ClientRequest } from '../outbound/waymark-client.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { ajvOptions } from './ajv-options.ts';
@@ -32,7 +34,7 @@ export interface Execute {
 /** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
-  { keyRates }: { readonly keyRates: KeyRates },
+  { keyRates, passOn }: { readonly keyRates: KeyRates; readonly passOn?: PassOn | undefined },
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
@@ -83,6 +85,9 @@ export function createExecute(
       }
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
+      if (passOn !== undefined && found.effect === 'writes' && !isLocal.has(name)) {
+        return passedOn(await passOn(name, passedRequest(v, call)));
+      }
       return found.run(parse(found, v), call);
     },
     packet(name, change, call) {
@@ -91,6 +96,31 @@ export function createExecute(
       authorise(found, call.caller);
       return found.packet(change, call);
     },
+  };
+}
+
+/** Operations that write, but concern only the process or the node that they are sent to. */
+const isLocal: ReadonlySet<string> = new Set(['svc1.session.authenticate', 'svc1.cache.purge']);
+
+/** A call as the centre gets it. */
+function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call): ClientRequest {
+  const { 'if-match': ifMatch, cookie } = fields;
+  return {
+    ...{ v, vk, qk, apikey: caller.apikey },
+    fields: {
+      ...(isStrict === true && { prefer: 'handling=strict' }),
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+      // A session's token counts only with its cookie.
+      ...(caller.sessionId !== undefined && cookie !== undefined && { cookie }),
+    },
+  };
+}
+
+function passedOn({ data, vk, replayed }: JsonObject): OperationResult {
+  return {
+    ...{ kind: 'data', data },
+    ...(typeof vk === 'string' && { vk }),
+    ...(replayed === true && { replayed }),
   };
 }
 

@@ -54,7 +54,7 @@ export interface Packet {
   readonly data: unknown;
 }
 
-/** The answer of an operation: data, an HTTP reply of its own, or data that a stream follows. */
+/** The answer of an operation: data, an HTTP reply of its own, or data that packets follow. */
 export type OperationResult =
   | {
       readonly kind: 'data';
@@ -77,7 +77,14 @@ export type OperationResult =
       readonly caller?: Caller;
     }
   | { readonly kind: 'reply'; readonly reply: Reply }
-  | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream };
+  | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream }
+  | { readonly kind: 'feed'; readonly data: unknown; readonly feed: Feed };
+
+/**
+ * The packets that an operation sends after its answer, until the signal aborts. The sender takes
+ * the next one when the client has taken the one before.
+ */
+export type Feed = (signal: AbortSignal) => AsyncIterable<Packet>;
 
 /** Runs an operation; `v` is valid for the input schema. Rejects or throws a Failure. */
 type Run<Input> = (v: Input, call: Call) => Promise<OperationResult> | OperationResult;

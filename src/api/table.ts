@@ -8,6 +8,9 @@ import { authenticateSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
+import { followLog, readLogEnd, readLogRows } from './nodes/log.ts';
+import { listNodes, reportNode } from './nodes/reports.ts';
+import { readNodeSecrets } from './nodes/secrets.ts';
 import { explainRequest } from './rules/explain.ts';
 import { followPlace } from './rules/follow.ts';
 import { getContent } from './rules/get-content.ts';
@@ -81,6 +84,12 @@ const others = [
   metricsSeries,
   listChanges,
   ruleTree,
+  readLogEnd,
+  readLogRows,
+  followLog,
+  reportNode,
+  listNodes,
+  readNodeSecrets,
 ];
 
 /** The parts that all operations together need. */

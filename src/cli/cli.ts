@@ -58,6 +58,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./cache.ts')).defineCache,
   },
   {
+    name: 'node',
+    summary: 'show the replicas and counters that follow a server',
+    load: async () => (await import('./node.ts')).defineNode,
+  },
+  {
     name: 'export',
     summary: 'write page rules and hooks as NDJSON',
     load: async () => (await import('./export.ts')).defineExport,

@@ -104,7 +104,16 @@ async function serve(
     const { data } = config.server;
     logs.log.info({}, `Serving the files of ${resolve(file)}. Page rules and keys are in ${data}.`);
   }
-  return config.server.workers > 1 ? leadWorkers(context) : serveAlone(context);
+  return serveUntilStopped(context);
+}
+
+/** Serves; starts again with the new data if the log of the centre had to be copied again. */
+async function serveUntilStopped(context: ServeContext): Promise<number> {
+  const { file, terminal, config } = context;
+  const lead = config.server.workers > 1 ? leadWorkers : serveAlone;
+  const code = await lead(context);
+  if (code !== 'copied') return code;
+  return serveUntilStopped({ ...context, config: await readWholeConfig(file, terminal, {}) });
 }
 
 interface ServeContext {
@@ -115,10 +124,10 @@ interface ServeContext {
   readonly logs: Logs;
 }
 
-async function serveAlone(context: ServeContext): Promise<number> {
+async function serveAlone(context: ServeContext): Promise<number | 'copied'> {
   const { config, logs } = context;
   const signals = handleSignals(context);
-  const waymark = await startWaymark(config, logs);
+  const waymark = await startWaymark(config, logs, { signal: signals.stopping });
   const ended = new AbortController();
   const watch = Promise.withResolvers<undefined>();
   const changes = configChanges(context, ended.signal, () => {
@@ -128,18 +137,18 @@ async function serveAlone(context: ServeContext): Promise<number> {
   // The watch needs file descriptors, which visitors may take as soon as they know of the server.
   await Promise.race([watch.promise, reloading]);
   await announceStart(waymark, context);
-  await signals.first;
+  const isCopied = await Promise.race([signals.first, waymark.copied.then(() => true)]);
   logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
   ended.abort();
   const { cut } = await waymark.stop(stopGraceMs);
   await reloading;
   signals.ignore();
   logStopped(logs, cut);
-  return 0;
+  return isCopied === true ? 'copied' : 0;
 }
 
 /** The process that leads workers: it holds the data folder, and serves nothing itself. */
-async function leadWorkers(context: ServeContext): Promise<number> {
+async function leadWorkers(context: ServeContext): Promise<number | 'copied'> {
   const { config, logs, file } = context;
   let current = config;
   let pending: readonly ConfigResult[] = [];
@@ -161,14 +170,18 @@ async function leadWorkers(context: ServeContext): Promise<number> {
       workers.reopenLogs();
     },
   });
-  const prepared = await prepareData(config, logs).catch(async (error: unknown) => {
-    await certificates.close();
-    throw error;
-  });
+  const prepared = await prepareData(config, logs, signals.stopping).catch(
+    async (error: unknown) => {
+      await certificates.close();
+      throw error;
+    },
+  );
   try {
     const addresses = await workers.start(config.server.workers);
     if (addresses === undefined) return 1;
-    await announceStart({ addresses, firstKey: await makeFirstKey(prepared.store) }, context);
+    const isOwn = config.node.central === undefined;
+    const firstKey = isOwn ? await makeFirstKey(prepared.store) : undefined;
+    await announceStart({ addresses, firstKey }, context);
     const ended = new AbortController();
     const reload = (result: ConfigResult): void => {
       if (result.ok) {
@@ -181,13 +194,13 @@ async function leadWorkers(context: ServeContext): Promise<number> {
       workers.reload(result);
     };
     const reloading = reloadOnChange(configChanges(context, ended.signal), { reload }, logs);
-    await signals.first;
+    const isCopied = await Promise.race([signals.first, prepared.copied.then(() => true)]);
     ended.abort();
     await reloading;
     logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
     logStopped(logs, await workers.stop());
     signals.ignore();
-    return 0;
+    return isCopied === true ? 'copied' : 0;
   } finally {
     await certificates.close();
     await prepared.release();
@@ -292,17 +305,23 @@ async function reloadOnChange(
 function handleSignals(
   { logs, terminal }: ServeContext,
   workers?: { readonly kill: () => void; readonly reopenLogs: () => void },
-): { readonly first: Promise<unknown>; ignore(): void } {
+): {
+  readonly first: Promise<void>;
+  /** Aborts at the first signal. */
+  readonly stopping: AbortSignal;
+  ignore(): void;
+} {
   const logsToTerminal = terminal.out.isTTY === true;
   const names = ['SIGTERM', 'SIGINT', ...(logsToTerminal ? ['SIGHUP'] : [])];
-  for (const name of ['SIGUSR1', ...(logsToTerminal ? [] : ['SIGHUP'])]) {
-    process.on(name, () => {
-      const file = logs.reopen();
-      workers?.reopenLogs();
-      const what = file === undefined ? 'there is no [log] file to reopen' : `reopened ${file}`;
-      logs.log.info({}, `${name}: ${what}. Changes of the ini file need no signal.`);
-    });
-  }
+  const reopening = ['SIGUSR1', ...(logsToTerminal ? [] : ['SIGHUP'])];
+  const reopen = (name: string): void => {
+    const file = logs.reopen();
+    workers?.reopenLogs();
+    const what = file === undefined ? 'there is no [log] file to reopen' : `reopened ${file}`;
+    logs.log.info({}, `${name}: ${what}. Changes of the ini file need no signal.`);
+  };
+  for (const name of reopening) process.on(name, reopen);
+  const stopping = new AbortController();
   const stopAtOnce = (): never => {
     logs.access.flush();
     workers?.kill();
@@ -311,12 +330,15 @@ function handleSignals(
   const first = new Promise<void>((resolve) => {
     for (const name of names) process.once(name, resolve);
   }).then(() => {
+    stopping.abort();
     for (const name of names) process.removeAllListeners(name).on(name, stopAtOnce);
   });
   return {
     first,
+    stopping: stopping.signal,
     ignore() {
       for (const name of names) process.off(name, stopAtOnce);
+      for (const name of reopening) process.off(name, reopen);
     },
   };
 }

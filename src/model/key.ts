@@ -89,7 +89,7 @@ export function hasScope({ scopes: held }: Pick<Caller, 'scopes'>, scope: Scope)
 }
 
 /** The scopes whose operations only read. */
-const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'record.read', 'follow'];
+const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'record.read'];
 
 /** Whether a caller may call any operation that writes. */
 export function canWrite({ scopes: held }: Pick<Caller, 'scopes'>): boolean {

@@ -31,3 +31,10 @@ export const hostsTrustMs = 2_000;
 export const systemLookupsMax = 2;
 /** Bytes that are read of a response of which only the beginning matters. */
 export const oneShotContentBytesMax = 16 * KIB;
+/** The largest message of a feed: a row may have content of many MiB. */
+export const feedMessageBytesMax = 512 * 2 ** 20;
+/** Bytes of messages that wait for their reader, before the connection is not read any more. */
+export const feedBufferedBytesMax = 8 * 2 ** 20;
+/** How often the reader of a feed sends a ping, and after which silence the connection is lost. */
+export const feedPingMs = 5_000;
+export const feedSilentMs = 15_000;

@@ -100,7 +100,7 @@ async function answerHeld(
     isStrict: isStrictPreferred(prefer, fields.prefer),
     signal,
   });
-  if (outcome.kind === 'stream') throw websocketOnly(name);
+  if (outcome.kind === 'stream' || outcome.kind === 'feed') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
   const envelope = { r: name, ...outcomeMembers(outcome) };
   const bytes = (): Buffer => jsonBytes(envelope);

@@ -95,6 +95,8 @@ export interface Databases {
   readonly exhausted: Database<string, Uint8Array>;
   /** Seq of a replay → the rest of its range. */
   readonly job: Database<string, number>;
+  /** Name of a node that follows this one → NodeState. */
+  readonly node: Database<string, Uint8Array>;
 }
 
 /**
@@ -211,5 +213,6 @@ export function openDatabases(environment: RootDatabase): Databases {
     due: named('due'),
     exhausted: named('exhausted'),
     job: environment.openDB<string, number>('job', { encoding: 'string', keyEncoding: 'uint32' }),
+    node: named('node'),
   };
 }

@@ -31,6 +31,7 @@ import { createCommit } from './log/commit.ts';
 import { Feed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
+import { createNodes } from './nodes.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
@@ -92,6 +93,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,
     rowLog,
+    nodes: createNodes(databases, { queue }),
     memory: () => feed.memory(),
     counts: () => ({
       seq: reads.seq(),

@@ -10,8 +10,10 @@ export interface LogIdentity {
 export interface Followed {
   /** The URL of the node. */
   readonly central: string;
-  /** The version of the layout (databases.ts) in which the copy was begun. */
-  readonly schema: number;
+  /** Whether the copy was begun by a version that may have ignored some of its rows. */
+  readonly isOlder: boolean;
+  /** Whether the first copy is not complete, so that nobody may be served from it. */
+  readonly isPartial: boolean;
 }
 
 /** A place in a log: the seq of a row, and the id of its transaction; '' for the beginning. */
@@ -37,6 +39,8 @@ export interface RowLog {
    * with rows of its own.
    */
   follow(id: string, central: string): Promise<void>;
+  /** Records that the first copy is complete. */
+  complete(): Promise<void>;
   /** Gives the log a new id, and makes a copy a log of its own. */
   renew(id: string): Promise<void>;
   /**

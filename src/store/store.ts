@@ -9,6 +9,7 @@ import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
+import type { Nodes } from './nodes.ts';
 import type { RowLog } from './row-log.ts';
 import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
@@ -353,13 +354,16 @@ export interface Store extends Reads {
   ): Promise<FeedSlice<F>>;
   /**
    * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
-   * process, within `pollMs` for rows of others. Rejects as changesAfter does.
+   * process, within `pollMs` for rows of others, by default those of the poll that all followers
+   * share. Rejects as changesAfter does.
    */
-  waitForRows(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
+  waitForRows(seq: number, signal: AbortSignal, pollMs?: number): Promise<void>;
   /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
   /** The rows of the log for other nodes, and from them. */
   readonly rowLog: RowLog;
+  /** The nodes that follow this one. */
+  readonly nodes: Nodes;
   counts(): StoreCounts;
   /** The size of the cache of changes that followers read last. */
   memory(): CacheUse;

@@ -18,14 +18,14 @@ const layers: readonly (readonly string[])[] = [
   ['tables'],
   ['config', 'http', 'observability'],
   ['store', 'outbound', 'rules', 'compression'],
-  ['webhooks', 'acme', 'visitors', 'static', 'proxy'],
+  ['webhooks', 'acme', 'nodes', 'visitors', 'static', 'proxy'],
   ['breadcrumbs', 'cache', 'pages'],
   ['rendering'],
   ['api'],
   ['site'],
   ['server'],
   ['compose.ts', 'data.ts', 'version.ts'],
-  ['first-start.ts'],
+  ['first-start.ts', 'start-node.ts'],
   ['main.ts', 'cli'],
 ];
 

@@ -102,7 +102,7 @@ export function createAuthenticate({
     }
     // A caller with a key may do all that anonymous callers may do.
     const scopes = new Set([...anonymous, ...found.scopes]);
-    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address };
+    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address, apikey };
     return session === undefined ? caller : { ...caller, sessionId: session.id };
   };
 }

@@ -18,7 +18,7 @@ import {
 const text = { type: 'string' } as const;
 
 /** An HTTP response over the websocket; server/websocket/packet.ts makes it. */
-const contentPacket: JsonObject = {
+export const contentPacket: JsonObject = {
   title: 'ContentPacket',
   type: 'object',
   required: ['status', 'headers', 'contenttype', 'source'],

@@ -6,6 +6,7 @@ import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { canWrite, type Caller } from '../../model/key.ts';
 import { readBodyBytesMax, socketRequestsInFlightMax } from '../../api/limits.ts';
+import type { Feed } from '../../api/operation.ts';
 import { operationBodyBytesMax } from '../limits.ts';
 import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
 import type { ProxyClaims } from '../../visitors/visitor.ts';
@@ -18,6 +19,7 @@ import type { Serving } from '../serving.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
+import { sendFeed } from './send-feed.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { UnfinishedMessage } from './unfinished.ts';
 
@@ -263,8 +265,38 @@ export class WebSocketSession {
       this.subscriptions.add({ name: a, stream: outcome.stream, call, echo });
       return { data: outcome.data };
     }
+    if (outcome.kind === 'feed') {
+      this.#feed({ name: a, feed: outcome.feed, echo });
+      return { data: outcome.data };
+    }
     if (outcome.caller !== undefined) this.#caller = outcome.caller;
     return outcomeMembers(outcome);
+  }
+
+  /** Sends the packets of a feed in later turns of the event loop, after the answer. */
+  #feed({
+    name,
+    feed,
+    echo,
+  }: {
+    readonly name: string;
+    readonly feed: Feed;
+    readonly echo: object;
+  }) {
+    void sendFeed({
+      packets: feed(this.#abort.signal),
+      echo,
+      websocket: this.#websocket,
+      // Revoking a key is a change of the log, too.
+      requireAllowed: () => {
+        this.#parts.serving().requireUnrevoked(this.#caller);
+      },
+    }).catch((thrown: unknown) => {
+      if (this.#abort.signal.aborted) return;
+      const { code } = this.#sendFailure(name, thrown, echo);
+      const isRefused = code === 'unauthenticated' || code === 'forbidden';
+      this.#websocket.close(isRefused ? 1008 : 1011, 'The server ends the feed.');
+    });
   }
 
   /** Collects one content at a time, so that one client has at most one content in memory. */

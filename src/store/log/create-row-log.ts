@@ -18,6 +18,7 @@ import type { WriteQueue } from './write-queue.ts';
 
 const idField = 'log';
 const followsField = 'follows';
+const partialField = 'partial';
 
 /** Makes the RowLog of the databases; `wake` is called after rows were appended. */
 export function createRowLog(
@@ -50,12 +51,17 @@ export function createRowLog(
         const { id: own, follows } = identity();
         const isEmpty = reads.seq() === 0;
         if (!isEmpty && (follows === undefined || own !== id)) throw ownLog();
-        const schema = isEmpty ? schemaVersion : (follows?.schema ?? schemaVersion);
+        const schema = isEmpty ? schemaVersion : Number.parseInt(meta.get(followsField) ?? '');
         return () => {
           meta.putSync(idField, id);
           meta.putSync(followsField, `${schema} ${central}`);
+          if (isEmpty) meta.putSync(partialField, '1');
           return { result: undefined, bytes: 0 };
         };
+      }),
+    complete: () =>
+      put(() => {
+        meta.removeSync(partialField);
       }),
     renew: (id) =>
       put(() => {
@@ -82,7 +88,9 @@ export function createRowLog(
 export function identityOf({ meta }: Pick<Databases, 'meta'>): LogIdentity {
   const id = meta.get(idField) ?? '';
   const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
-  return { id, follows: central === '' ? undefined : { central, schema: Number(schema) } };
+  const isOlder = Number(schema) < schemaVersion;
+  const isPartial = meta.get(partialField) !== undefined;
+  return { id, follows: central === '' ? undefined : { central, isOlder, isPartial } };
 }
 
 /** Gives a log that has no id one. The caller runs it in a write transaction. */

@@ -79,7 +79,12 @@ export class Feed {
   }
 
   /** Store.waitForRows: see there. */
-  async waitForRows(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
+  async waitForRows(after: number, signal: AbortSignal, pollMs?: number): Promise<void> {
+    if (pollMs === undefined) {
+      await this.#growth(after, signal);
+      this.#requireOpen();
+      return;
+    }
     this.#requireOpen();
     if (signal.aborted || after < this.#reads.seq()) return;
     const poll = this.#pollEvery(pollMs);

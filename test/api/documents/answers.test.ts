@@ -25,7 +25,10 @@ const everyField = {
 };
 
 /** A value for a required field that is no text. */
-const samples: Readonly<Record<string, unknown>> = { scopes: ['read'] };
+const samples: Readonly<Record<string, unknown>> = {
+  ...{ scopes: ['read'], role: 'replica' },
+  ...{ seq: 0, now: 0, waiting: 0, refused: 0 },
+};
 
 /** Calls every operation at least once, with most forms of its answer. */
 async function callAll(call: Call, seen: Set<string>): Promise<void> {
@@ -187,6 +190,22 @@ async function callHooks(ask: Call): Promise<void> {
   await ask('svc1.event.types');
 }
 
+/** The operations that nodes call, with the key of a node. */
+async function callNode(call: Call, seen: Set<string>): Promise<void> {
+  const node = { node: 'n1', protocol: 1 };
+  const ask = async (name: string, v: object) => {
+    const answer = await call(name, { ...node, ...v });
+    assert.equal(answer.error, undefined, name);
+    seen.add(name);
+    return answer;
+  };
+  const { log } = (await ask('svc1.log.end', {})).data;
+  await ask('svc1.log.rows', { log, seq: 0, txn: '' });
+  const state = { role: 'counter', place: 'zurich', version: '1', seq: 0, now: 0 };
+  await ask('svc1.node.report', { ...state, waiting: 1, refused: 0, deliveries: {} });
+  await ask('svc1.node.secrets', { role: 'counter' });
+}
+
 const lamps = '[table.lamps]\nschema = lamps.json\n[engine.globe]\nscript = /globe.js\n';
 const files = { 'lamps.json': '{"type":"object"}' };
 
@@ -212,6 +231,12 @@ for (const [transport, open] of Object.entries(transports)) {
         assert.equal(error, undefined, verb);
       }
       for (const verb of ['insert', 'read', 'list', 'end']) seen.add(`svc1.session.${verb}`);
+      const nodeKey = { name: 'n', scopes: ['follow'], node: 'n1' };
+      const { data: ofNode } = await overHttpToo('svc1.key.insert', nodeKey);
+      await callNode(await open(site, ofNode.key), seen);
+      const { data: nodes } = await admin('svc1.node.list');
+      assert.equal(nodes.rows.length, 1);
+      seen.add('svc1.node.list');
       const missing = operations
         .filter(({ name, effect }) => !seen.has(name) && effect !== 'streams')
         .map(({ name }) => name);

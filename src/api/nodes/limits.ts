@@ -1,0 +1,4 @@
+/** Rows of the log, and about how many characters of them, in one packet to a node … */
+export const feedRowsAtOnce = { rows: 500, characters: 2 ** 20 };
+/** … and in one piece of a copy. */
+export const copyRowsAtOnce = { rows: 2_000, characters: 2 ** 20 };

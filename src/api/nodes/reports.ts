@@ -1,0 +1,129 @@
+import type { JsonObject } from '../../model/json.ts';
+import type { NodeState } from '../../store/nodes.ts';
+import type { Store } from '../../store/store.ts';
+import { defineOperation } from '../operation.ts';
+import { nodeProperties, nodeProtocol, requireNode, type NodeInput } from './access.ts';
+
+interface ReportParts {
+  readonly store: Store;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+interface ReportInput extends NodeInput {
+  role: string;
+  place?: string;
+  version: string;
+  seq: number;
+  now: number;
+  waiting: number;
+  refused: number;
+  deliveries?: JsonObject;
+}
+
+const text = { type: 'string' } as const;
+const count = { type: 'integer', minimum: 0 } as const;
+
+/** node.report: what a node says about itself; stored for node.list. */
+export const reportNode = defineOperation<ReportParts, ReportInput>({
+  name: 'svc1.node.report',
+  scope: 'follow',
+  effect: 'writes',
+  summary: 'The state of a node that follows the log, which node.list shows.',
+  input: {
+    type: 'object',
+    required: ['node', 'role', 'version', 'seq', 'now', 'waiting', 'refused'],
+    properties: {
+      ...nodeProperties,
+      role: { ...text, maxLength: 32 },
+      place: { ...text, maxLength: 253, nullable: true },
+      version: { ...text, maxLength: 64 },
+      seq: { ...count, description: 'The newest change that the node has.' },
+      now: { ...count, description: 'Its clock, in milliseconds since 1970.' },
+      waiting: { ...count, description: 'Entries of its outbox that wait.' },
+      refused: { ...count, description: 'Entries of its outbox that were refused.' },
+      deliveries: {
+        type: 'object',
+        nullable: true,
+        required: [],
+        additionalProperties: true,
+        description: 'What it has delivered, by the id of the hook.',
+      },
+    },
+  },
+  output: {
+    title: 'NodeReported',
+    type: 'object',
+    required: ['seq'],
+    properties: { seq: { ...count, description: 'The newest change of the centre.' } },
+  },
+  run:
+    ({ store, now }) =>
+    async (v, call) => {
+      requireNode(store, v, call);
+      const { node: name, role, place, version, seq, waiting, refused, deliveries } = v;
+      await store.nodes.put({
+        ...{ name, role, version, seq, outbox: { waiting, refused } },
+        ...(place !== undefined && { place }),
+        ...(deliveries !== undefined && { deliveries }),
+        protocol: v.protocol ?? nodeProtocol,
+        clock_offset_ms: v.now - now(),
+        last_contact: new Date(now()).toISOString(),
+        silent: false,
+      });
+      return { kind: 'data', data: { seq: store.seq() } };
+    },
+});
+
+const nodeSchema: JsonObject = {
+  title: 'Node',
+  type: 'object',
+  required: ['name', 'role', 'version', 'seq', 'lag', 'outbox', 'clock_offset_ms', 'last_contact'],
+  properties: {
+    name: text,
+    role: text,
+    place: text,
+    version: text,
+    protocol: count,
+    seq: { ...count, description: 'The newest change that it had.' },
+    lag: { ...count, description: 'Changes that it lacked at its last report.' },
+    outbox: {
+      type: 'object',
+      required: ['waiting', 'refused'],
+      properties: { waiting: count, refused: count },
+    },
+    clock_offset_ms: { type: 'integer', description: 'Its clock less that of the centre.' },
+    last_contact: { ...text, format: 'date-time' },
+    silent: { type: 'boolean', description: 'Whether an event has reported its silence.' },
+    deliveries: { type: 'object', description: 'What it has delivered, by the id of the hook.' },
+  },
+};
+
+/** node.list: the last report of each node that follows this one. */
+export const listNodes = defineOperation<ReportParts, object>({
+  name: 'svc1.node.list',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'The replicas and counters that follow this server, with their last reports.',
+  input: { type: 'object' },
+  output: {
+    title: 'NodeList',
+    type: 'object',
+    required: ['rows', 'seq'],
+    properties: {
+      rows: { type: 'array', items: nodeSchema },
+      seq: { ...count, description: 'The newest change of the log.' },
+    },
+  },
+  run:
+    ({ store }) =>
+    () => {
+      const seq = store.seq();
+      const rows = store.nodes.all().map((node) => ({ ...node, lag: lagOf(node, seq) }));
+      return { kind: 'data', data: { rows, seq } };
+    },
+});
+
+function lagOf({ seq: has }: NodeState, seq: number): number {
+  return Math.max(0, seq - has);
+}

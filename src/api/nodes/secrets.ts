@@ -1,0 +1,50 @@
+import type { Hook, Node } from '../../model/hook.ts';
+import type { Store } from '../../store/store.ts';
+import { defineOperation } from '../operation.ts';
+import { nodeProperties, requireNode, type NodeInput } from './access.ts';
+
+interface SecretsInput extends NodeInput {
+  role: string;
+}
+
+/**
+ * node.secrets: the rows with the secrets of the hooks that a node delivers
+ * (docs/design/nodes.md#what-a-follower-gets).
+ */
+export const readNodeSecrets = defineOperation<{ readonly store: Store }, SecretsInput>({
+  name: 'svc1.node.secrets',
+  scope: 'follow',
+  // Only the centre has them, so that a node passes this on to its own centre.
+  effect: 'writes',
+  summary: 'The secrets of the webhooks that a node delivers.',
+  input: {
+    type: 'object',
+    required: ['node', 'role'],
+    properties: { ...nodeProperties, role: { type: 'string', enum: ['replica', 'counter'] } },
+  },
+  output: {
+    title: 'NodeSecrets',
+    type: 'object',
+    required: ['rows'],
+    properties: {
+      rows: { type: 'array', items: { type: 'string' }, description: 'Rows of the log, as JSON.' },
+    },
+  },
+  run:
+    ({ store }) =>
+    (v, call) => {
+      requireNode(store, v, call);
+      const node: Node = { name: v.node, role: v.role === 'counter' ? 'counter' : 'replica' };
+      const rows: string[] = [];
+      for (const { hook } of store.hooksAfter('')) {
+        if (mayDeliver(hook, node)) rows.push(...store.rowLog.secretRows(hook.id));
+      }
+      return { kind: 'data', data: { rows } };
+    },
+});
+
+/** Whether any event can make a node deliver a hook; without `where`, each event decides. */
+function mayDeliver({ where }: Hook, { role, name }: Node): boolean {
+  if (where === name) return true;
+  return role === 'counter' && (where === undefined || where === 'counters');
+}

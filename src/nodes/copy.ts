@@ -1,0 +1,92 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure, stoppingFailure } from '../model/failure.ts';
+import type { Log } from '../observability/log.ts';
+import { completeMark, copyFolder } from '../store/folder/replace.ts';
+import type { Store } from '../store/store.ts';
+import { Follower, readCentralEnd, type FollowerParts } from './follower.ts';
+import { reconnectMs, reconnectMsMax } from './limits.ts';
+
+/** The dependencies of a copy into a folder. */
+interface CopyParts extends Omit<FollowerParts, 'store'> {
+  readonly openStore: (folder: string) => Promise<Store>;
+}
+
+/**
+ * Copies the log of the centre into the empty store of a new node; waits until the centre can be
+ * reached. Rejects with the Failure of the centre if that refuses the node, with `conflict` for a
+ * store with a log of its own, and with `unavailable` if the signal aborts.
+ */
+export async function copyFirst(parts: FollowerParts, signal: AbortSignal): Promise<void> {
+  const follower = new Follower(parts);
+  await untilReached(parts.log, signal, async () => {
+    const { log } = await readCentralEnd(parts);
+    await parts.store.rowLog.follow(log, parts.central.client.url);
+    await follower.catchUp(signal, 1);
+    if (!signal.aborted) await parts.store.rowLog.complete();
+  });
+}
+
+/**
+ * Copies the log of the centre into a folder inside the data folder, which replaces the data at
+ * the next start (replaceWithCopy). Continues a copy that was interrupted. Rejects as copyFirst.
+ */
+export async function copyAgain(
+  data: string,
+  { openStore, ...parts }: CopyParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const folder = join(data, copyFolder);
+  await untilReached(parts.log, signal, async () => {
+    let store = await openStore(folder);
+    try {
+      const { log } = await readCentralEnd(parts);
+      if (store.rowLog.identity().id !== log && store.seq() > 0) {
+        await store.close();
+        await rm(folder, { recursive: true, force: true });
+        store = await openStore(folder);
+      }
+      await store.rowLog.follow(log, parts.central.client.url);
+      await new Follower({ ...parts, store }).catchUp(signal, 1);
+      if (!signal.aborted) await store.rowLog.complete();
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'conflict') {
+        await store.close();
+        await rm(folder, { recursive: true, force: true });
+      }
+      throw error;
+    } finally {
+      await store.close();
+    }
+  });
+  await writeFile(join(folder, completeMark), '');
+}
+
+/** Repeats an action until it succeeds or fails for another reason than a lost connection. */
+async function untilReached(
+  log: Log,
+  signal: AbortSignal,
+  act: () => Promise<void>,
+): Promise<void> {
+  let said: string | undefined;
+  for (let waitMs = reconnectMs; ; waitMs = Math.min(2 * waitMs, reconnectMsMax)) {
+    if (isAborted(signal)) throw stoppingFailure();
+    try {
+      await act();
+      if (!isAborted(signal)) return;
+    } catch (error) {
+      const isLost = error instanceof Failure && passing.has(error.code);
+      if (!isLost || isAborted(signal)) throw error;
+      if (error.message !== said) log.warn({}, `Waiting for the centre: ${error.message}`);
+      said = error.message;
+    }
+    await delay(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+const passing: ReadonlySet<string> = new Set(['unavailable', 'bad_gateway', 'rate_limited']);

@@ -1,0 +1,12 @@
+/** Rows that one transaction applies, and about how many characters of them. */
+export const appliedRowsMax = 2_000;
+export const appliedCharactersMax = 4 * 2 ** 20;
+/** How long a follower waits before it connects again, at first and at most. */
+export const reconnectMs = 100;
+export const reconnectMsMax = 2_000;
+/** How often a node reports to its centre. */
+export const reportMs = 10_000;
+/** How long a node waits for an answer of its centre. */
+export const centralTimeoutMs = 30_000;
+/** How long a write that was passed on waits until this node has its change. */
+export const appliedWaitMs = 5_000;

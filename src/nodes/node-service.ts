@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../model/failure.ts';
+import { isJsonObject } from '../model/json.ts';
+import type { Store } from '../store/store.ts';
+import { copyAgain } from './copy.ts';
+import { Follower, followProtocol, type FollowerParts } from './follower.ts';
+import { reportMs } from './limits.ts';
+
+/** The dependencies of a NodeService. */
+interface NodeServiceParts extends FollowerParts {
+  /** The data folder. */
+  readonly folder: string;
+  readonly openStore: (folder: string) => Promise<Store>;
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * What a node that follows a centre does in the background: it follows the log, gets the secrets of
+ * its hooks, and reports to the centre (docs/design/nodes.md).
+ */
+export class NodeService {
+  readonly #parts: NodeServiceParts;
+  readonly #follower: Follower;
+  readonly #stopped = new AbortController();
+  readonly #copied = Promise.withResolvers<undefined>();
+  #running: readonly Promise<void>[] = [];
+  #needsSecrets = false;
+  /** Interrupts the wait for the next report. */
+  #hurry = new AbortController();
+
+  constructor(parts: NodeServiceParts) {
+    this.#parts = parts;
+    this.#follower = new Follower({
+      ...parts,
+      changed: () => {
+        this.#needsSecrets = true;
+        this.#hurry.abort();
+      },
+    });
+  }
+
+  /** Resolves when a new copy of the log waits for a restart, because the old one cannot go on. */
+  get copied(): Promise<void> {
+    return this.#copied.promise;
+  }
+
+  start(): void {
+    this.#running = [this.#follow(), this.#report()];
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#follower.stop();
+    await Promise.all(this.#running);
+  }
+
+  async #follow(): Promise<void> {
+    const { log, folder, store } = this.#parts;
+    const { signal } = this.#stopped;
+    const isOlder = store.rowLog.identity().follows?.isOlder === true;
+    if (!isOlder && (await this.#follower.run()) === 'stopped') return;
+    const reason = isOlder
+      ? 'This version may know changes that the one before did not'
+      : 'The log of the centre is not the one that this node has copied';
+    log.warn(
+      { seq: store.seq() },
+      `${reason}: the node copies it again, and serves what it has until then.`,
+    );
+    try {
+      await copyAgain(folder, this.#parts, signal);
+      log.info({}, 'The new copy is complete. The server restarts with it.');
+      this.#copied.resolve(undefined);
+    } catch (error) {
+      if (!signal.aborted) log.error({ err: error }, 'Cannot copy the log of the centre again.');
+    }
+  }
+
+  async #report(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      this.#hurry = new AbortController();
+      if (this.#follower.state.isConnected) {
+        try {
+          if (this.#needsSecrets) await this.#getSecrets();
+          await this.#sendReport();
+        } catch (error) {
+          // The follower logs that the centre cannot be reached.
+          const isLost = error instanceof Failure && error.code !== 'internal';
+          const { log } = this.#parts;
+          log[isLost ? 'debug' : 'error']({ err: error }, 'Cannot report to the centre.');
+        }
+      }
+      const wake = AbortSignal.any([signal, this.#hurry.signal]);
+      await delay(reportMs, undefined, { signal: wake }).catch(() => undefined);
+    }
+  }
+
+  async #getSecrets(): Promise<void> {
+    const { central, node, store } = this.#parts;
+    this.#needsSecrets = false;
+    try {
+      const v = { node: node.name, role: node.role, protocol: followProtocol };
+      const { apikey, client } = central;
+      const { data } = await client.call('svc1.node.secrets', { v, apikey });
+      const rows = isJsonObject(data) && Array.isArray(data.rows) ? data.rows : [];
+      await store.rowLog.reveal(rows as readonly string[]);
+    } catch (error) {
+      this.#needsSecrets = true;
+      throw error;
+    }
+  }
+
+  async #sendReport(): Promise<void> {
+    const { central, node, store, version, now } = this.#parts;
+    const { name, role, place } = node;
+    const v = {
+      ...{ node: name, role, version, protocol: followProtocol },
+      ...(place !== undefined && { place }),
+      ...{ seq: store.seq(), now: now(), waiting: 0, refused: 0 },
+    };
+    await central.client.call('svc1.node.report', { v, apikey: central.apikey });
+  }
+}

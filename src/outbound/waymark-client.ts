@@ -1,0 +1,231 @@
+import { StringDecoder } from 'node:string_decoder';
+import { WebSocket } from 'ws';
+import { Failure, isFailureCode, type Problem } from '../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { feedBufferedBytesMax, feedMessageBytesMax, feedSilentMs, feedPingMs } from './limits.ts';
+
+/** The input of an operation, and the fields of the request that it depends on. */
+export interface ClientRequest {
+  readonly v: unknown;
+  readonly vk?: string | undefined;
+  readonly qk?: string | undefined;
+  /** The API key; none for an anonymous caller. */
+  readonly apikey: string | undefined;
+  /** Further header fields, by their lower-case names. */
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** A client of the operations of another Waymark. Each rejection is a Failure. */
+export interface WaymarkClient {
+  readonly url: string;
+  /**
+   * Calls an operation, and resolves to the envelope of its answer. Rejects with the failure of
+   * the operation, or with `unavailable` if the server does not answer.
+   */
+  call(name: string, request: ClientRequest): Promise<JsonObject>;
+  /** The lines of an answer of NDJSON, some at a time. Rejects as `call` does. */
+  lines(name: string, request: ClientRequest, signal: AbortSignal): AsyncIterable<string[]>;
+  /**
+   * Calls an operation over a websocket: yields the data of its answer, and then those of the
+   * packets. Ends when the signal aborts; rejects as `call` does, also if the server is silent.
+   */
+  packets(name: string, request: ClientRequest, signal: AbortSignal): AsyncIterable<JsonObject>;
+}
+
+/** Makes a client of the server at a URL, which may have a path before its `/svc1`. */
+export function createWaymarkClient(
+  url: string,
+  { timeoutMs }: { readonly timeoutMs: number },
+): WaymarkClient {
+  const post = async (name: string, request: ClientRequest, signal: AbortSignal) => {
+    const { v, vk, qk, apikey, fields = {} } = request;
+    try {
+      return await fetch(`${url}/svc1/${name.replace(/^svc1\./, '').replace('.', '/')}`, {
+        method: 'POST',
+        headers: {
+          ...fields,
+          'content-type': 'application/json',
+          ...(apikey !== undefined && { apikey }),
+        },
+        body: JSON.stringify({ v, vk, qk }),
+        // A redirect must not carry the key to another server.
+        redirect: 'error',
+        signal,
+      });
+    } catch (error) {
+      throw unreachable(url, error);
+    }
+  };
+
+  return {
+    url,
+    async call(name, request) {
+      const reply = await post(name, request, AbortSignal.timeout(timeoutMs));
+      const envelope: unknown = await reply.json().catch((error: unknown) => {
+        throw unreachable(url, error);
+      });
+      return checked(url, envelope);
+    },
+    async *lines(name, request, signal) {
+      const reply = await post(name, request, signal);
+      const type = reply.headers.get('content-type') ?? '';
+      if (!reply.ok || !type.includes('ndjson')) {
+        checked(url, await reply.json().catch(() => undefined));
+        throw new Failure('bad_gateway', `${url} did not answer with rows.`);
+      }
+      try {
+        yield* linesOf(reply.body ?? []);
+      } catch (error) {
+        if (error instanceof Failure) throw error;
+        throw unreachable(url, error);
+      }
+    },
+    packets: (name, request, signal) => packetsOf(url, name, request, signal),
+  };
+}
+
+/** The envelope of an answer. Throws its failure. */
+function checked(url: string, envelope: unknown): JsonObject {
+  if (!isJsonObject(envelope) || typeof envelope.r !== 'string') {
+    throw new Failure('bad_gateway', `${url} answers, but it is not a Waymark server.`);
+  }
+  const { error } = envelope;
+  if (!isJsonObject(error)) return envelope;
+  const { code, message, field, problems } = error;
+  const text = typeof message === 'string' ? message : 'The server gave no reason.';
+  throw new Failure(isFailureCode(code) ? code : 'unavailable', text, {
+    ...(typeof field === 'string' && { field }),
+    ...(Array.isArray(problems) && { problems: problems as unknown as readonly Problem[] }),
+    ...((code === 'unavailable' || code === 'rate_limited') && { retryAfterSeconds: 5 }),
+  });
+}
+
+function unreachable(url: string, error: unknown): Failure {
+  const { cause = error } = (error ?? {}) as { cause?: unknown };
+  const { code = '', message = '' } = (cause ?? {}) as { code?: string; message?: string };
+  const reason = typeof code === 'string' && code !== '' ? code : message;
+  return new Failure('unavailable', `${url} cannot be reached (${reason}).`, {
+    retryAfterSeconds: 5,
+    cause: error,
+  });
+}
+
+async function* linesOf(chunks: AsyncIterable<Uint8Array> | []): AsyncGenerator<string[]> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.write(Buffer.from(chunk))).split('\n');
+    rest = lines.pop() ?? '';
+    if (lines.length > 0) yield lines;
+  }
+  // A line without its end is a part of one.
+}
+
+/** One open websocket with one operation that sends packets. */
+async function* packetsOf(
+  url: string,
+  name: string,
+  { v, apikey }: ClientRequest,
+  signal: AbortSignal,
+): AsyncGenerator<JsonObject> {
+  const websocket = new WebSocket(`${url.replace(/^http/i, 'ws')}/svc1/ws`, {
+    headers: apikey === undefined ? {} : { apikey },
+    perMessageDeflate: false,
+    maxPayload: feedMessageBytesMax,
+    handshakeTimeout: feedSilentMs,
+  });
+  const inbox = new Inbox(websocket);
+  const stop = (): void => {
+    inbox.end(undefined);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  websocket.once('open', () => {
+    websocket.send(JSON.stringify({ a: name, v }));
+  });
+  websocket.on('error', (error) => {
+    inbox.end(unreachable(url, error));
+  });
+  websocket.once('close', (code, reason) => {
+    const message = `closed with ${code}${reason.length > 0 ? `: ${reason.toString()}` : ''}`;
+    inbox.end(unreachable(url, { message }));
+  });
+  const silence = watchSilence(websocket, () => {
+    inbox.end(unreachable(url, { message: `silent for ${feedSilentMs / 1000} s` }));
+  });
+  try {
+    for (;;) {
+      const text = await inbox.next();
+      if (text === undefined) return;
+      const { data } = checked(url, JSON.parse(text));
+      if (isJsonObject(data)) yield data;
+    }
+  } finally {
+    silence.stop();
+    signal.removeEventListener('abort', stop);
+    websocket.on('error', () => undefined);
+    websocket.terminate();
+  }
+}
+
+/** Sends pings, and calls `silent` when nothing has come for a while. */
+function watchSilence(websocket: WebSocket, silent: () => void): { stop(): void } {
+  let heardMs = performance.now();
+  const heard = (): void => {
+    heardMs = performance.now();
+  };
+  for (const event of ['open', 'message', 'ping', 'pong']) websocket.on(event, heard);
+  const timer = setInterval(() => {
+    // While the reader is behind, nothing is read.
+    if (websocket.isPaused) heard();
+    if (performance.now() - heardMs > feedSilentMs) silent();
+    else if (websocket.readyState === websocket.OPEN) websocket.ping();
+  }, feedPingMs);
+  return {
+    stop() {
+      clearInterval(timer);
+    },
+  };
+}
+
+/** The messages that wait for their reader; it pauses the websocket while they are too many. */
+class Inbox {
+  readonly #websocket: WebSocket;
+  #texts: string[] = [];
+  #bytes = 0;
+  #ended: { readonly failure: Failure | undefined } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(websocket: WebSocket) {
+    this.#websocket = websocket;
+    websocket.on('message', (data: Buffer) => {
+      this.#texts.push(data.toString());
+      this.#bytes += data.length;
+      if (this.#bytes > feedBufferedBytesMax) websocket.pause();
+      this.#wake?.();
+    });
+  }
+
+  /** Ends the messages after those that have come; only the first call counts. */
+  end(failure: Failure | undefined): void {
+    this.#ended ??= { failure };
+    this.#wake?.();
+  }
+
+  /** The next message; undefined at the end. Rejects with the failure that ended them. */
+  async next(): Promise<string | undefined> {
+    while (this.#texts.length === 0) {
+      if (this.#ended !== undefined) {
+        if (this.#ended.failure === undefined) return undefined;
+        throw this.#ended.failure;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const text = this.#texts.shift() ?? '';
+    this.#bytes -= Buffer.byteLength(text);
+    if (this.#bytes <= feedBufferedBytesMax && this.#websocket.isPaused) this.#websocket.resume();
+    return text;
+  }
+}

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import type { Config } from './config/config.ts';
+import { openData } from './data.ts';
+import { now } from './model/clock.ts';
+import { Failure } from './model/failure.ts';
+import { copyFirst } from './nodes/copy.ts';
+import type { FollowerParts } from './nodes/follower.ts';
+import { centralTimeoutMs } from './nodes/limits.ts';
+import { NodeService } from './nodes/node-service.ts';
+import type { Logs } from './observability/log.ts';
+import { createWaymarkClient } from './outbound/waymark-client.ts';
+import type { Store } from './store/store.ts';
+import { version } from './version.ts';
+
+/**
+ * Starts to follow the centre of a configuration; a new node copies its log first. Resolves to
+ * undefined if there is no centre. Rejects with `conflict` if the data folder does not fit the role
+ * of the node, and as copyFirst does.
+ */
+export async function startNode(
+  { node, server: { data } }: Config,
+  { log }: Logs,
+  { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
+): Promise<NodeService | undefined> {
+  const { follows } = store.rowLog.identity();
+  const { central, keyFile, role, name, place } = node;
+  if (central === undefined || keyFile === undefined) {
+    if (follows === undefined) return undefined;
+    throw new Failure(
+      'conflict',
+      `the data folder ${data} is a copy of that of ${follows.central}: set \`central\` of ` +
+        '[node] again, or give this server a folder of its own',
+    );
+  }
+  const client = createWaymarkClient(central, { timeoutMs: centralTimeoutMs });
+  const parts: FollowerParts = {
+    store,
+    central: { client, apikey: (await readFile(keyFile, 'utf8')).trim() },
+    node: { name, place, role: role === 'counter' ? 'counter' : 'replica' },
+    log,
+  };
+  if (follows?.isPartial !== false) await copyFirst(parts, signal);
+  else await store.rowLog.follow(store.rowLog.identity().id, central);
+  const service = new NodeService({ ...parts, folder: data, openStore: openData, version, now });
+  service.start();
+  return service;
+}

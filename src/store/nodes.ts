@@ -1,0 +1,53 @@
+import type { JsonObject } from '../model/json.ts';
+import type { Databases } from './databases.ts';
+import { keyOf, storedJson } from './encoding.ts';
+import type { WriteQueue } from './log/write-queue.ts';
+
+/** The last report of a node that follows this one, and when it came. */
+export interface NodeState {
+  readonly name: string;
+  readonly role: string;
+  readonly place?: string;
+  readonly version: string;
+  readonly protocol: number;
+  /** The newest change that it has. */
+  readonly seq: number;
+  /** Entries of its outbox that wait, and that the centre has refused. */
+  readonly outbox: { readonly waiting: number; readonly refused: number };
+  /** What it has delivered to its hooks, by hook: the counts of outcomes. */
+  readonly deliveries?: JsonObject;
+  /** Its clock less that of this node, in milliseconds. */
+  readonly clock_offset_ms: number;
+  /** When the report came: ISO 8601, UTC. */
+  readonly last_contact: string;
+  /** Whether its silence has been reported since. */
+  readonly silent: boolean;
+}
+
+/** The nodes that follow this one. Their reports add no rows to the log. */
+export interface Nodes {
+  all(): readonly NodeState[];
+  get(name: string): NodeState | undefined;
+  /** Stores the state of a node; resolves when that is durable. */
+  put(state: NodeState): Promise<void>;
+}
+
+/** Makes the Nodes of the databases. */
+export function createNodes(
+  { node }: Pick<Databases, 'node'>,
+  { queue }: { readonly queue: WriteQueue },
+): Nodes {
+  return {
+    all: () => [...node.getRange()].map(({ value }) => storedJson(value) as NodeState),
+    get(name) {
+      const text = node.get(keyOf(name));
+      return text === undefined ? undefined : (storedJson(text) as NodeState);
+    },
+    put: (state) =>
+      queue.write(() => () => {
+        const text = JSON.stringify(state);
+        node.putSync(keyOf(state.name), text);
+        return { result: undefined, bytes: text.length };
+      }),
+  };
+}

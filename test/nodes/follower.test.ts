@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startSite } from '../harness.ts';
+import { eventually, nodeKey, startFollower, stateOf, untilEqual } from './rig.ts';
+
+const page = (path: string, content: string) => ({
+  ...{ origin: '*', path, kind: 'content', content, contenttype: 'text/html' },
+});
+
+const textOf = async (url: string): Promise<string> => (await fetch(url)).text();
+
+test('a replica copies the log, serves its pages, and follows every change', async (t) => {
+  const centre = await startSite(t, { rules: [page('/a', 'one'), page('/b', 'two')] });
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  assert.equal(await textOf(`${replica.url}/a`), 'one');
+  const { data } = await centre.call('svc1.userinterface.insert', page('/c', 'three'));
+  await untilEqual(centre, replica);
+  assert.equal(await textOf(`${replica.url}/c`), 'three');
+  const { id } = data as { id: string };
+  await centre.call('svc1.userinterface.edit', { id, content: 'changed' });
+  const seq = await untilEqual(centre, replica);
+  assert.equal(await textOf(`${replica.url}/c`), 'changed');
+  const past = await replica.call(
+    'svc1.userinterface.get',
+    { origin: 'http://x.example', path: '/c', as_of: seq - 1 },
+    { apikey: centre.adminKey },
+  );
+  assert.equal((past.data as { content: string }).content, 'three');
+  assert.equal(await stateOf(replica, seq), await stateOf(centre, seq));
+});
+
+test('a write at a replica is made by the centre with the key of the caller', async (t) => {
+  const centre = await startSite(t);
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  const more = { apikey: centre.adminKey, vk: 'mine' };
+  const made = await replica.call('svc1.userinterface.insert', page('/new', 'hello'), more);
+  assert.equal(made.error, undefined);
+  // The answer comes once the replica has the change.
+  assert.equal(await textOf(`${replica.url}/new`), 'hello');
+  assert.equal(await textOf(`${centre.url}/new`), 'hello');
+  const again = await replica.call('svc1.userinterface.insert', page('/new', 'hello'), more);
+  assert.deepEqual([again.replayed, again.data.id], [true, made.data.id]);
+  const { data: keys } = await centre.call('svc1.key.list', {});
+  const admin = (keys as { rows: { id: string; name: string }[] }).rows.find(
+    ({ name }) => name === 'admin',
+  );
+  const history = await centre.call(
+    'svc1.userinterface.read',
+    { id: made.data.id },
+    { qk: 'history' },
+  );
+  assert.equal((history.data as { rows: { by: string }[] }).rows[0]?.by, admin?.id);
+  const refused = await replica.call(
+    'svc1.userinterface.insert',
+    { path: '/x' },
+    {
+      apikey: centre.adminKey,
+    },
+  );
+  assert.equal(refused.error?.code, 'invalid');
+  const stranger = await replica.call('svc1.userinterface.insert', page('/y', ''), {
+    apikey: undefined,
+  });
+  assert.equal(stranger.error?.code, 'unauthenticated');
+});
+
+test('a replica serves on without its centre, and refuses writes with Retry-After', async (t) => {
+  const centre = await startSite(t, { rules: [page('/a', 'one')] });
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  await replica.untilLogged(/Connected to/);
+  await centre.waymark.stop(0);
+  await replica.untilLogged(/Not connected to the centre/);
+  assert.equal(await textOf(`${replica.url}/a`), 'one');
+  const reply = await fetch(`${replica.url}/svc1/userinterface/insert`, {
+    method: 'POST',
+    headers: { apikey: centre.adminKey, 'content-type': 'application/json' },
+    body: JSON.stringify({ v: page('/new', 'hello') }),
+  });
+  assert.equal(reply.status, 503);
+  assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/);
+});
+
+test('a key of the scope follow belongs to one node', async (t) => {
+  const centre = await startSite(t);
+  const apikey = await nodeKey(centre, 'shop-1');
+  const end = await centre.call('svc1.log.end', { node: 'shop-1' }, { apikey });
+  assert.equal(end.error, undefined);
+  const other = await centre.call('svc1.log.end', { node: 'shop-2' }, { apikey });
+  assert.equal(other.error?.code, 'forbidden');
+  assert.match(other.error.message, /belongs to the node shop-1, not to shop-2/);
+  const admin = await centre.call('svc1.log.end', { node: 'shop-1' });
+  assert.equal(admin.error?.code, 'forbidden');
+  const keyless = await centre.call('svc1.key.insert', { name: 'n', scopes: ['follow'] });
+  assert.deepEqual([keyless.error?.code, keyless.error?.field], ['invalid', 'node']);
+});
+
+test('revoking the key of a node ends its feed', async (t) => {
+  const centre = await startSite(t);
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  await replica.untilLogged(/Connected to/);
+  const { data } = await centre.call('svc1.key.list', {});
+  const { rows } = data as { rows: { id: string; node?: string }[] };
+  const id = rows.find(({ node }) => node === 'copy-1')?.id;
+  await centre.call('svc1.key.revoke', { id });
+  await replica.untilLogged(/Not connected to the centre: .*revoked/);
+});
+
+test('only a node that delivers a hook gets its secret', async (t) => {
+  const centre = await startSite(t);
+  const [one, two] = [
+    await startFollower(t, centre, { name: 'copy-1' }),
+    await startFollower(t, centre, { name: 'copy-2' }),
+  ];
+  const v = { event: ['a.b'], url: 'https://receiver.example/', where: 'copy-1' };
+  const { data } = await centre.call('svc1.webhook.insert', v);
+  const { secret } = data as { id: string; secret: string };
+  const seq = await untilEqual(centre, one);
+  await untilEqual(centre, two);
+  const hasSecret = async (site: typeof one): Promise<boolean> => {
+    const { openStore } = await import('../../src/store/open.ts');
+    const store = await openStore({ folder: `${site.folder}/data`, now: Date.now, newId: String });
+    const texts = Array.from({ length: seq }, (_, at) => JSON.stringify(store.change(at + 1)));
+    await store.close();
+    return texts.join('').includes(secret);
+  };
+  await eventually(async () => {
+    assert.equal(await hasSecret(one), true);
+  });
+  assert.equal(await hasSecret(two), false);
+  assert.equal(await stateOf(one, seq), await stateOf(two, seq));
+});
+
+test('the centre lists its nodes; a replica of a replica reports, writes and follows', async (t) => {
+  const centre = await startSite(t);
+  const middle = await startFollower(t, centre, { name: 'copy-1', ini: 'place = zurich' });
+  const last = await startFollower(t, centre, { name: 'copy-2', central: middle });
+  await last.call('svc1.userinterface.insert', page('/far', 'far'), { apikey: centre.adminKey });
+  assert.equal(await textOf(`${last.url}/far`), 'far');
+  await eventually(async () => {
+    const { data } = await centre.call('svc1.node.list', {});
+    const { rows } = data as { rows: Record<string, unknown>[] };
+    assert.deepEqual(
+      rows.map(({ name, role, place }) => [name, role, place]),
+      [
+        ['copy-1', 'replica', 'zurich'],
+        ['copy-2', 'replica', undefined],
+      ],
+    );
+    assert.ok(rows.every((row) => Math.abs(Number(row.clock_offset_ms)) < 10_000));
+  });
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openStore } from '../../src/store/open.ts';
+import { uuidv7 } from 'uuidv7';
+import { join } from 'node:path';
+import { startSite, type TestSite } from '../harness.ts';
+import type { Cleaning } from '../folder.ts';
+
+/** The options of a node that follows another one. */
+interface NodeOptions {
+  readonly name: string;
+  readonly role?: 'replica' | 'counter';
+  readonly ini?: string;
+  /** The site to follow; by default the centre. */
+  readonly central?: TestSite;
+}
+
+/** Makes a key on a centre with which a node may follow it. */
+export async function nodeKey(centre: TestSite, node: string): Promise<string> {
+  const v = { name: node, scopes: ['follow', 'event'], node };
+  const { data, error } = await centre.call('svc1.key.insert', v);
+  assert.equal(error, undefined);
+  return (data as { key: string }).key;
+}
+
+/** Starts a node that follows a centre. */
+export async function startFollower(
+  t: Cleaning,
+  centre: TestSite,
+  { name, role = 'replica', ini = '', central = centre }: NodeOptions,
+): Promise<TestSite> {
+  const key = await nodeKey(centre, name);
+  if (central !== centre) await untilEqual(centre, central);
+  return startSite(t, {
+    ini: `[node]\nrole = ${role}\nname = ${name}\ncentral = ${central.url}\nkey_file = central.key\n${ini}`,
+    files: { 'central.key': `${key}\n` },
+  });
+}
+
+/** Resolves to the newest seq of a site. */
+export async function seqOf(site: TestSite, apikey: string): Promise<number> {
+  const { data } = await site.call('svc1.server.status', {}, { apikey });
+  return (data as { seq: number }).seq;
+}
+
+/** Resolves once a node has all changes of its centre. */
+export async function untilEqual(centre: TestSite, node: TestSite): Promise<number> {
+  for (;;) {
+    const [wanted, has] = [
+      await seqOf(centre, centre.adminKey),
+      await seqOf(node, centre.adminKey),
+    ];
+    if (has === wanted) return has;
+    await delay(10);
+  }
+}
+
+/** Resolves once a check no longer throws; rejects with its error after 20 s. */
+export async function eventually(check: () => Promise<void> | void): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      await check();
+      return;
+    } catch (error) {
+      if (tries > 400) throw error;
+      await delay(50);
+    }
+  }
+}
+
+/** The digest of a site's log up to a seq, and the number of differences in its projections. */
+export async function stateOf(site: TestSite, seq: number): Promise<string> {
+  const store = await openStore({
+    folder: join(site.folder, 'data'),
+    now: Date.now,
+    newId: uuidv7,
+  });
+  try {
+    const differences = [];
+    for await (const { differences: some } of store.verify()) differences.push(...some);
+    assert.deepEqual(differences, []);
+    return await store.rowLog.digest(seq);
+  } finally {
+    await store.close();
+  }
+}
