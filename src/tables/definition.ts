@@ -13,6 +13,7 @@ import {
   tableFieldsMax,
 } from './limits.ts';
 import { schemaMistakes } from './schema-check.ts';
+import { parseTableEvents } from './table-events.ts';
 
 /** A mistake in the definition of a table. */
 export interface DefinitionMistake {
@@ -86,7 +87,14 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
     return { mistakes: [{ field: 'schema', message: `schema at ${why}` }] };
   }
   mistakes.push(...fieldMistakes(compiled), ...accessMistakes(definition), ...hostMistakes(host));
-  return mistakes.length > 0 ? { mistakes } : { definition, compiled };
+  const { events } = fields;
+  if (events === undefined || (schema === undefined && host !== undefined)) {
+    return mistakes.length > 0 ? { mistakes } : { definition, compiled };
+  }
+  const parsed = parseTableEvents(events, compiled.fields);
+  if ('mistakes' in parsed) for (const message of parsed.mistakes) add('events', message);
+  if (mistakes.length > 0 || 'mistakes' in parsed) return { mistakes };
+  return { definition: { ...definition, events: parsed.events }, compiled };
 }
 
 function isTexts(value: Json): value is readonly string[] {

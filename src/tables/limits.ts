@@ -9,6 +9,8 @@ export const fieldNameCharactersMax = 128;
 /** Fields that `index` may name; each costs an entry for each row. */
 export const indexFieldsMax = 32;
 export const searchFieldsMax = 16;
+/** Conditions of `events`. */
+export const eventConditionsMax = 64;
 /** Entries of `read`, `insert` or `edit`. */
 export const accessEntriesMax = 32;
 export const patternCharactersMax = 1_000;

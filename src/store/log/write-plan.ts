@@ -8,7 +8,7 @@ import {
   tableEventData,
   tableEvents,
   type TableEvent,
-} from '../../model/table-events.ts';
+} from '../../tables/table-events.ts';
 import type { SeqClaim } from '../projections/claims.ts';
 import type { LoggedDraft, Reads, PreparedInsert } from '../store.ts';
 import { familyProjection, type FamilyProjection, type Planning } from './families.ts';

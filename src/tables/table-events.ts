@@ -1,8 +1,10 @@
-import { knownEventTypes } from './event-types.ts';
-import { isEventType } from './event.ts';
-import type { Problem, ProblemReason } from './failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from './json.ts';
-import { nearestName } from './nearest.ts';
+import { knownEventTypes } from '../model/event-types.ts';
+import { isEventType } from '../model/event.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
+import { nearestName } from '../model/nearest.ts';
+import type { TableField } from './compiled-table.ts';
+import { eventConditionsMax } from './limits.ts';
+import { hasKeyword } from './schema-check.ts';
 
 /** A change of a row that raises an event (docs/design/webhooks.md#events-of-tables). */
 export interface TableEvent {
@@ -17,66 +19,45 @@ export interface TableEvent {
   readonly becomes?: string | number | boolean;
 }
 
+/** A field of the table, as far as conditions need it. */
+type EventField = Pick<TableField, 'name' | 'types' | 'isWriteOnly'>;
+
+/** The fields of the table by name. */
+type EventFields = ReadonlyMap<string, EventField>;
+
 /** The fields of a row, before or after a change. */
 type RowFields = Readonly<Record<string, Json | undefined>>;
 
-/** Conditions of one table. */
-const eventConditionsMax = 64;
-
-const levels = ['crosses', 'below', 'above'] as const;
-const words = [...levels, 'becomes'] as const;
-
-/** The result of reading `events` of a table, by event type. */
-interface EventsReading {
-  /** The valid members, as objects or lists of them. */
-  readonly value: JsonObject;
-  /**
-   * The invalid members as they were sent, or the whole value if it has no members; undefined if
-   * all are valid.
-   */
-  readonly waiting: Json | undefined;
-  readonly problems: readonly Problem[];
-}
+/** The words of conditions. */
+const words = ['crosses', 'below', 'above', 'becomes'] as const;
 
 /**
- * Reads `events` of a table: `{type: {field, crosses | below | above | becomes}}`, where a type may
- * have a list of them, or the same as text: `type: field [word value], …`.
+ * Parses `events` of a table: `{type: {field, crosses | below | above | becomes}}`, where a type
+ * may have a list of them, or the same as text: `type: field [word value], …`. Returns the object,
+ * or what is wrong, in sentences.
  */
-export function readTableEvents(sent: Json, schema: JsonObject | undefined): EventsReading {
-  const properties = isJsonObject(schema?.properties) ? schema.properties : {};
-  const members = typeof sent === 'string' ? eventsFromText(sent, properties) : sent;
-  if (!isJsonObject(members)) {
+export function parseTableEvents(
+  given: Json,
+  fields: EventFields,
+): { readonly events: JsonObject } | { readonly mistakes: readonly string[] } {
+  const events = typeof given === 'string' ? eventsFromText(given, fields) : given;
+  if (!isJsonObject(events)) {
     const message =
       'events has to be an object such as {"stock.level_changed": {"field": "stock", ' +
       '"crosses": 0}}, or a text such as stock.level_changed: stock crosses 0.';
-    return {
-      value: {},
-      waiting: sent,
-      problems: [{ field: 'events', reason: 'wrong_type', message }],
-    };
+    return { mistakes: [message] };
   }
-  const value = new Map<string, Json>();
-  const waiting = new Map<string, Json>();
-  const problems: Problem[] = [];
+  const mistakes: string[] = [];
   let count = 0;
-  for (const [type, member] of Object.entries(members)) {
+  for (const [type, member] of Object.entries(events)) {
     const conditions = Array.isArray(member) ? (member as readonly Json[]) : [member];
     count += conditions.length;
-    const found =
-      typeProblem(type, conditions, count) ??
-      conditions.map((one) => conditionProblem(one, properties)).find((one) => one !== undefined);
-    if (found === undefined) value.set(type, member);
-    else {
-      waiting.set(type, member);
-      const field = `events.${type}`;
-      problems.push({ ...found, field, message: `${field}: ${found.message}` });
-    }
+    const mistake =
+      typeMistake(type, conditions, count) ??
+      conditions.map((one) => conditionMistake(one, fields)).find((one) => one !== undefined);
+    if (mistake !== undefined) mistakes.push(`events, ${type}: ${mistake}`);
   }
-  return {
-    value: Object.fromEntries(value),
-    waiting: waiting.size > 0 ? Object.fromEntries(waiting) : undefined,
-    problems,
-  };
+  return mistakes.length > 0 ? { mistakes } : { events };
 }
 
 /** The events of a table with valid `events`; none that would show a value that is writeOnly. */
@@ -88,7 +69,7 @@ export function tableEvents(
   return Object.entries(events ?? {}).flatMap(([type, member]) => {
     const conditions = (Array.isArray(member) ? member : [member]) as unknown as TableEvent[];
     return conditions
-      .filter(({ field }) => !isWriteOnly(properties[field]))
+      .filter(({ field }) => !hasKeyword(schema ?? {}, properties[field], 'writeOnly'))
       .map((one) => ({ ...one, type }));
   });
 }
@@ -150,83 +131,53 @@ export function tableEventData(
   return { table, id, ...(keyValue !== undefined && { key: keyValue }), field, value, ...was };
 }
 
-type Mistake = Omit<Problem, 'field'>;
-
-function typeProblem(
-  type: string,
-  conditions: readonly Json[],
-  count: number,
-): Mistake | undefined {
+function typeMistake(type: string, conditions: readonly Json[], count: number): string | undefined {
   if (!isEventType(type)) {
-    const message = 'An event type is dotted, in lower case, such as stock.level_changed.';
-    return { reason: 'bad_format', message };
+    return 'an event type is dotted, in lower case, such as stock.level_changed.';
   }
   if (knownEventTypes.some((known) => known.type === type && known.own)) {
-    return { reason: 'bad_format', message: 'Waymark raises this event itself. Use another type.' };
+    return 'Waymark raises this event itself. Use another type.';
   }
   if (conditions.length > 0 && count <= eventConditionsMax) return undefined;
-  const message = `A table has at most ${eventConditionsMax} conditions, and a type at least one.`;
-  return { reason: 'out_of_range', message };
+  return `a table has at most ${eventConditionsMax} conditions, and a type at least one.`;
 }
 
-function conditionProblem(condition: Json, properties: JsonObject): Mistake | undefined {
+function conditionMistake(condition: Json, fields: EventFields): string | undefined {
   if (!isJsonObject(condition) || typeof condition.field !== 'string') {
-    const message = 'A condition is an object with a field, such as {"field": "stock"}.';
-    return { reason: 'wrong_type', message };
+    return 'a condition is an object with a field, such as {"field": "stock"}.';
   }
   const { field } = condition;
-  const property = Object.hasOwn(properties, field) ? properties[field] : undefined;
-  if (property === undefined) {
-    return named('bad_format', `The schema has no property ${field}`, field, properties);
+  const found = fields.get(field);
+  if (found === undefined) {
+    return `the schema has no property ${field}.${hint(field, [...fields.keys()])}`;
   }
-  if (isWriteOnly(property)) {
-    const message = `${field} is writeOnly: no event may show its value.`;
-    return { reason: 'bad_format', message };
-  }
+  if (found.isWriteOnly) return `${field} is writeOnly: no event may show its value.`;
   const used = Object.keys(condition).filter((name) => name !== 'field');
   const unknown = used.find((name) => !words.some((word) => word === name));
-  if (unknown !== undefined) {
-    const all = Object.fromEntries(words.map((word) => [word, true]));
-    return named('unknown_field', `There is no condition ${unknown}`, unknown, all);
-  }
-  if (used.length > 1) {
-    return { reason: 'bad_format', message: `Use one of ${used.join(' and ')}.` };
-  }
+  if (unknown !== undefined) return `there is no condition ${unknown}.${hint(unknown, words)}`;
+  if (used.length > 1) return `use one of ${used.join(' and ')}.`;
   const [word] = used;
-  return word === undefined ? undefined : valueProblem(field, word, condition[word], property);
+  return word === undefined ? undefined : valueMistake(found, word, condition[word]);
 }
 
-/** Whether a property, or a part of it, is writeOnly. */
-function isWriteOnly(property: Json | undefined): boolean {
-  if (Array.isArray(property)) return property.some((one: Json) => isWriteOnly(one));
-  if (!isJsonObject(property)) return false;
-  return property.writeOnly === true || Object.values(property).some(isWriteOnly);
-}
-
-function valueProblem(
-  field: string,
+function valueMistake(
+  { name, types }: EventField,
   word: string,
   value: Json | undefined,
-  property: Json,
-): Mistake | undefined {
+): string | undefined {
   if (word === 'becomes') {
-    if (['string', 'number', 'boolean'].includes(typeof value)) return undefined;
-    return { reason: 'wrong_type', message: 'becomes has to be a text, a number, true or false.' };
+    const isScalar = ['string', 'number', 'boolean'].includes(typeof value);
+    return isScalar ? undefined : 'becomes has to be a text, a number, true or false.';
   }
-  if (typeof value !== 'number') {
-    return { reason: 'wrong_type', message: `${word} has to be a number.` };
-  }
-  const type = isJsonObject(property) ? property.type : undefined;
-  const types = Array.isArray(type) ? (type as readonly Json[]) : [type];
-  if (types.some((one) => ['number', 'integer', 'string', undefined].includes(one as string))) {
-    return undefined;
-  }
-  return { reason: 'bad_format', message: `${field} has no numbers, which ${word} compares.` };
+  if (typeof value !== 'number') return `${word} has to be a number.`;
+  const isComparable =
+    types === undefined || ['number', 'integer', 'string'].some((type) => types.has(type));
+  return isComparable ? undefined : `${name} has no numbers, which ${word} compares.`;
 }
 
-function named(reason: ProblemReason, what: string, name: string, known: JsonObject): Mistake {
-  const suggestion = nearestName(name, Object.keys(known));
-  return { reason, message: `${what}.`, ...(suggestion !== undefined && { suggestion }) };
+function hint(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? '' : ` Did you mean ${nearest}?`;
 }
 
 /** Undefined for a field that is absent or null. */
@@ -244,13 +195,13 @@ function numberOf(value: Json | undefined): number | undefined {
 const textForm = /^([^:\s]+)\s*:\s*(\S+)(?:\s+(\S+)\s+(\S.*))?$/;
 
 /** `type: field [word value], …` as an object; the text itself if it has another form. */
-function eventsFromText(text: string, properties: JsonObject): Json {
+function eventsFromText(text: string, fields: EventFields): Json {
   const events = new Map<string, readonly JsonObject[]>();
   for (const part of text.split(',')) {
     const [match, type = '', field = '', word, value = ''] = textForm.exec(part.trim()) ?? [];
     if (match === undefined) return text;
     const condition =
-      word === undefined ? {} : { [word]: valueFromText(value, word, properties[field]) };
+      word === undefined ? {} : { [word]: valueFromText(value, word, fields.get(field)) };
     events.set(type, [...(events.get(type) ?? []), { field, ...condition }]);
   }
   const members = [...events].map(([type, conditions]) => {
@@ -261,10 +212,10 @@ function eventsFromText(text: string, properties: JsonObject): Json {
 }
 
 /** A level is a number; what a property becomes has the type that the schema gives it. */
-function valueFromText(text: string, word: string, property: Json | undefined): Json {
+function valueFromText(text: string, word: string, field: EventField | undefined): Json {
   const number = numberOf(text);
   if (word !== 'becomes') return number ?? text;
-  const type = isJsonObject(property) ? property.type : undefined;
-  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
-  return type === 'number' || type === 'integer' ? (number ?? text) : text;
+  const types = field?.types;
+  if (types?.has('string') !== false) return text;
+  return text === 'true' || text === 'false' ? text === 'true' : (number ?? text);
 }

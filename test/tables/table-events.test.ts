@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Json } from '../../src/model/json.ts';
+import { parseDefinition } from '../../src/tables/definition.ts';
 import {
   raisesEvent,
-  readTableEvents,
   tableEventData,
   tableEvents,
   type TableEvent,
-} from '../../src/model/table-events.ts';
+} from '../../src/tables/table-events.ts';
 
 const schema = {
   properties: {
@@ -36,8 +36,9 @@ suite('events of a table', () => {
       'a.b': { field: 'gone', becomes: true },
     };
     for (const sent of [text, object]) {
-      const reading = readTableEvents(sent, schema);
-      assert.deepEqual(reading, { value: object, waiting: undefined, problems: [] });
+      const parsed = parseDefinition({ name: 't', schema, events: sent });
+      assert.ok('definition' in parsed);
+      assert.deepEqual(parsed.definition.events, object);
     }
     assert.deepEqual(tableEvents(object, schema).slice(0, 2), [
       { type: 'stock.level_changed', field: 'stock', crosses: 0 },
@@ -45,46 +46,37 @@ suite('events of a table', () => {
     ]);
   });
 
-  const mistakes: readonly (readonly [Json, string, string, string?])[] = [
-    ['stock crosses 0', 'events', 'wrong_type'],
-    ['a.b: stock crosses', 'events', 'wrong_type'],
-    ['', 'events', 'wrong_type'],
-    [7, 'events', 'wrong_type'],
-    ['stock: stock', 'events.stock', 'bad_format'],
-    ['record.changed: stock', 'events.record.changed', 'bad_format'],
-    ['a.b: stcok', 'events.a.b', 'bad_format', 'stock'],
-    ['a.b: constructor', 'events.a.b', 'bad_format'],
-    ['a.b: secret', 'events.a.b', 'bad_format'],
-    ['a.b: stock crosse 0', 'events.a.b', 'unknown_field', 'crosses'],
-    ['a.b: stock below some', 'events.a.b', 'wrong_type'],
-    ['a.b: lines below 3', 'events.a.b', 'bad_format'],
-    [{ 'a.b': 'stock' }, 'events.a.b', 'wrong_type'],
-    [{ 'a.b': [] }, 'events.a.b', 'out_of_range'],
-    [{ 'a.b': { field: 'stock', below: 1, above: 2 } }, 'events.a.b', 'bad_format'],
-    [{ 'a.b': { field: 'status', becomes: null } }, 'events.a.b', 'wrong_type'],
+  const mistakes: readonly (readonly [Json, RegExp])[] = [
+    ['stock crosses 0', /object such as/],
+    ['a.b: stock crosses', /object such as/],
+    ['', /object such as/],
+    [7, /object such as/],
+    ['stock: stock', /stock: an event type is dotted/],
+    ['record.changed: stock', /Waymark raises this event itself/],
+    ['a.b: stcok', /no property stcok. Did you mean stock/],
+    ['a.b: constructor', /no property constructor/],
+    ['a.b: secret', /secret is writeOnly/],
+    ['a.b: stock crosse 0', /no condition crosse. Did you mean crosses/],
+    ['a.b: stock below some', /below has to be a number/],
+    ['a.b: lines below 3', /lines has no numbers/],
+    [{ 'a.b': 'stock' }, /an object with a field/],
+    [{ 'a.b': [] }, /a type at least one/],
+    [{ 'a.b': { field: 'stock', below: 1, above: 2 } }, /use one of below and above/],
+    [{ 'a.b': { field: 'status', becomes: null } }, /becomes has to be/],
   ];
-  for (const [sent, field, reason, suggestion] of mistakes) {
+  for (const [sent, message] of mistakes) {
     test(`${JSON.stringify(sent)} is a mistake`, () => {
-      const { value, waiting, problems } = readTableEvents(sent, schema);
-      assert.deepEqual(value, {});
-      assert.notEqual(waiting, undefined);
-      const [problem] = problems;
-      assert.deepEqual(
-        [problem?.field, problem?.reason, problem?.suggestion],
-        [field, reason, suggestion],
-      );
-      assert.match(problem?.message ?? '', /\.$/);
+      const parsed = parseDefinition({ name: 't', schema, events: sent });
+      assert.ok('mistakes' in parsed);
+      const [mistake, ...others] = parsed.mistakes;
+      assert.deepEqual([mistake?.field, others], ['events', []]);
+      assert.match(mistake?.message ?? '', message);
+      assert.match(mistake?.message ?? '', /[.?]$/);
     });
   }
 
   test('a property that has become writeOnly raises none', () => {
     assert.deepEqual(tableEvents({ 'a.b': { field: 'secret' } }, schema), []);
-  });
-
-  test('a mistake in one member leaves the others valid', () => {
-    const { value, waiting } = readTableEvents('a.b: stock, c.d: nothing', schema);
-    assert.deepEqual(value, { 'a.b': { field: 'stock' } });
-    assert.deepEqual(waiting, { 'c.d': { field: 'nothing' } });
   });
 });
 
