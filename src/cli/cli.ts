@@ -73,6 +73,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./import.ts')).defineImport,
   },
   {
+    name: 'follow',
+    summary: 'copy the rows of tables to PostgreSQL as they change',
+    load: async () => (await import('./follow.ts')).defineFollow,
+  },
+  {
     name: 'backup',
     summary: 'copy the data folder while the server runs',
     load: async () => (await import('./backup.ts')).defineBackup,

@@ -38,3 +38,11 @@ export const feedBufferedBytesMax = 8 * 2 ** 20;
 /** How often the reader of a feed sends a ping, and after which silence the connection is lost. */
 export const feedPingMs = 5_000;
 export const feedSilentMs = 15_000;
+
+/** How long the websocket to another Waymark server takes to open. */
+export const apiSocketConnectMs = 10_000;
+/** How often it is pinged: it is closed if the answer to a ping has not come by the next one. */
+export const apiSocketPingMs = 30_000;
+/** Packets of it that wait until they are read, and the bytes of one message. */
+export const apiSocketPacketsMax = 1_000;
+export const apiSocketMessageBytesMax = 64 * 1024 * 1024;

@@ -1,0 +1,132 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Failure } from '../model/failure.ts';
+import type { JsonObject } from '../model/json.ts';
+import { openApiSocket, type ApiSocket } from '../outbound/api-socket.ts';
+import { reconnectMs, reconnectMsMax, schemaMs } from './limits.ts';
+
+/** A change of a row, as record.subscribe sends it. */
+export interface RowPacket {
+  readonly seq: number;
+  readonly table: string;
+  readonly id: string;
+  /** The row after the change; null if it no longer exists. */
+  readonly record: JsonObject | null;
+}
+
+/** A table, and the JSON Schema of its rows. */
+export interface FollowedTable {
+  readonly name: string;
+  readonly schema: JsonObject;
+}
+
+/** Where changes of rows go. All methods may reject with `unavailable`: it is then opened again. */
+export interface FollowTarget {
+  /** Connects, also again after a failure. */
+  open(): Promise<void>;
+  /** Begins with a table; resolves to the seq after which it needs the changes. */
+  position(table: FollowedTable): Promise<number>;
+  /** Whether a change needs the present schema of its table before it can be applied. */
+  needsSchema(packet: RowPacket): boolean;
+  /** Adapts a table to its schema. */
+  update(table: FollowedTable): Promise<void>;
+  /** Applies changes, in the order of seq, and moves the positions of their tables. */
+  apply(packets: readonly RowPacket[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a follower reports. */
+export interface FollowReport {
+  /** After changes were applied: how many so far, and the seq of the last one. */
+  applied(changes: number, seq: number): void;
+  /** After a failure: why, and when it tries again. */
+  retrying(why: string, delayMs: number): void;
+}
+
+/** The options of followTables. */
+interface FollowOptions {
+  /** `http(s)://host[:port][/base]` of the server. */
+  readonly url: string;
+  readonly apikey: string | undefined;
+  /** The names of the tables. */
+  readonly tables: readonly string[];
+  readonly target: FollowTarget;
+  readonly report: FollowReport;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Copies each change of the rows of some tables to a target, from its position on, until the signal
+ * aborts. A lost connection is made again. Rejects with the failure of the server or target if
+ * another attempt would repeat it, and with any failure of the first attempt to connect.
+ */
+export async function followTables(options: FollowOptions): Promise<void> {
+  const { target, report, signal } = options;
+  let [applied, delayMs, hasConnected] = [0, reconnectMs, false];
+  while (!signal.aborted) {
+    try {
+      await target.open();
+      await followOnce(options, {
+        connected() {
+          [hasConnected, delayMs] = [true, reconnectMs];
+        },
+        applied(changes, seq) {
+          applied += changes;
+          report.applied(applied, seq);
+        },
+      });
+    } catch (error) {
+      const isPassing = error instanceof Failure && error.code === 'unavailable' && hasConnected;
+      if (isStopped(signal)) break;
+      if (!isPassing) throw error;
+      report.retrying(error.message, delayMs);
+      await wait(delayMs, undefined, { signal }).catch(() => undefined);
+      delayMs = Math.min(2 * delayMs, reconnectMsMax);
+    }
+  }
+  await target.close();
+}
+
+/** A function, because the signal may abort during an await. */
+function isStopped({ aborted }: AbortSignal): boolean {
+  return aborted;
+}
+
+interface Progress {
+  connected(): void;
+  applied(changes: number, seq: number): void;
+}
+
+/** Follows over one websocket, until it ends. */
+async function followOnce(
+  { url, apikey, tables, target, signal }: FollowOptions,
+  progress: Progress,
+): Promise<void> {
+  const socket = await openApiSocket({ url: `${url}/svc1/ws`, apikey, signal });
+  try {
+    for (const name of tables) {
+      const from_seq = await target.position(await followedTable(socket, name));
+      await socket.subscribe('svc1.record.subscribe', { table: name, from_seq });
+    }
+    progress.connected();
+    let schemasReadMs = performance.now();
+    while (!isStopped(signal)) {
+      const received = await socket.next(schemaMs);
+      const packets = received.map(({ data }) => data as unknown as RowPacket);
+      const isDue = performance.now() - schemasReadMs >= schemaMs;
+      const changed = packets.filter((packet) => target.needsSchema(packet));
+      const outdated = isDue ? tables : new Set(changed.map(({ table }) => table));
+      for (const name of outdated) await target.update(await followedTable(socket, name));
+      if (isDue) schemasReadMs = performance.now();
+      if (packets.length === 0) continue;
+      await target.apply(packets);
+      progress.applied(packets.length, packets.at(-1)?.seq ?? 0);
+    }
+  } finally {
+    socket.close();
+  }
+}
+
+async function followedTable(socket: ApiSocket, name: string): Promise<FollowedTable> {
+  const { schema } = await socket.call('svc1.record.schema', { table: name });
+  return { name, schema: (schema ?? {}) as JsonObject };
+}
