@@ -1,10 +1,11 @@
 // The long fault run: kills a server at random points of mixed writes, again and again on one data
 // folder. It checks after each kill that no acknowledged write is lost, no transaction is incomplete,
-// and no vk was executed twice. `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a
-// violation.
+// and no vk was executed twice; then the same for processes that change rows and indexes of tables.
+// `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { postOperation, type Answer } from '../harness.ts';
-import type { Cleaning } from '../folder.ts';
+import { temporaryFolder, type Cleaning } from '../folder.ts';
+import { killRowWriters } from '../store/kill-row-writers.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { runsAsked } from './runs.ts';
 import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
@@ -31,6 +32,9 @@ const context: Cleaning = {
 
 try {
   await runAll();
+  const folder = await temporaryFolder(context);
+  const acknowledged = await killRowWriters(context, { folder, kills: runs, lifeMsMax: 1_000 });
+  process.stdout.write(`${runs} kills: ${acknowledged} acknowledged changes of rows, all whole\n`);
 } finally {
   for (const clean of cleanings) await clean();
 }

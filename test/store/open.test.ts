@@ -191,6 +191,34 @@ suite('a data folder of Waymark', () => {
     for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
   });
 
+  test('of the layout before tables gets those', async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await openIn(folder);
+    await commit(first, inserted('a', { path: '/a' }));
+    await first.close();
+    const former = open({ path: folder, maxDbs: 64 });
+    await former.openDB<string, string>({ name: 'meta', encoding: 'string' }).put('schema', '5');
+    for (const name of ['table', 'tablename', 'row', 'tablerow', 'rowkey', 'rowindex', 'rowword']) {
+      former.openDB({ name }).dropSync();
+    }
+    for (const name of ['tablecount', 'indexbuild', 'evertablerow']) {
+      former.openDB({ name }).dropSync();
+    }
+    for (const name of ['evertablename', 'everrowkey']) {
+      former.openDB({ name, dupSort: true }).dropSync();
+    }
+    await former.close();
+
+    const second = await scratchStore(t, { folder });
+    assert.equal(second.rule('a')?.seq, 1);
+    const table = { name: 'lamps', schema: {}, key: 'sku', index: ['price'], search: ['title'] };
+    await commit(second, { family: 'table', id: 't', action: 'insert', data: table });
+    const row = { table: 'lamps', sku: 'A', price: 5, title: 'Lamp' };
+    await commit(second, { family: 'record', id: 'r', action: 'insert', data: row });
+    assert.equal(second.rowByKey('lamps', 'A')?.seq, 3);
+    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+  });
+
   test('of an older layout gets the databases that it lacks', async (t) => {
     const folder = await temporaryFolder(t);
     const first = await openIn(folder);
