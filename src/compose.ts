@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
 import { namesOrigin, type Config } from './config/config.ts';
 import { builtInEngines } from './model/rule.ts';
+import type { JsonObject } from './model/json.ts';
 import type { Logs } from './observability/log.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
@@ -23,7 +24,7 @@ import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.
 import { createGenericPages } from './pages/generic-pages.ts';
 import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
-import type { RenderedPages } from './rendering/rendered-pages.ts';
+import type { RenderedPages, RowReader } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
 import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
@@ -36,6 +37,7 @@ import {
   type Authenticate,
   type createWrongKeys,
 } from './api/keys/authenticate.ts';
+import { createPageRows } from './api/rows/page-rows.ts';
 import { createExecute } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
@@ -103,8 +105,13 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const disk = createDisk({ mounts: config.disk, now });
   const dialler = createDialler(config.fetch);
   const visitors = createVisitors({ config, now, log: context.logs.log });
-  const site = composeSite(config, context, { disk, dialler });
   const authenticate = composeAuthenticate(config, context);
+  const pageRows = createPageRows({
+    store,
+    execute: () => execute,
+    anonymous: (address) => authenticate({ apikey: undefined, address }),
+  });
+  const site = composeSite(config, context, { disk, dialler, pageRows });
   const operations = composeOperations(config, context, {
     site,
     authenticate,
@@ -178,7 +185,11 @@ function composeAuthenticate({ auth }: Config, { store, wrongKeys }: AppContext)
 function composeSite(
   config: Config,
   context: AppContext,
-  { disk, dialler }: { readonly disk: Disk; readonly dialler: Dialler },
+  {
+    disk,
+    dialler,
+    pageRows,
+  }: { readonly disk: Disk; readonly dialler: Dialler; readonly pageRows: RowReader },
 ): Site {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
@@ -187,7 +198,7 @@ function composeSite(
     ownFiles,
   });
   const fetch = composeFetch(config, context, dialler);
-  return createSite({ rules, disk, stored, generic, rendered, fetch });
+  return createSite({ rules, disk, stored, generic, rendered, pageRows, fetch });
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */
@@ -239,7 +250,12 @@ function composeOperations(
     node: config.node,
     engines: engineNames(config),
     allowPrivate: config.fetch.allowPrivate,
-    view: { base, publicUrl, engines: config.engines, tables: config.tables },
+    view: {
+      base,
+      publicUrl,
+      engines: config.engines,
+      schemaOf: (name) => schemaOf(config, context, name),
+    },
     site,
     locationOf: (address) => visitors.locationOf(address),
     namesOrigin: (origin) => namesOrigin(config, origin),
@@ -265,6 +281,12 @@ function composeOperations(
       memory: context.memory,
     },
   });
+}
+
+/** The schema of a table as it is now; that of the ini file until the log has it. */
+function schemaOf({ tables }: Config, { store }: AppContext, name: string): JsonObject | undefined {
+  const { schema } = store.table(name)?.table ?? {};
+  return schema ?? tables.find((table) => table.name === name)?.schema;
 }
 
 /** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */

@@ -6,7 +6,15 @@
 
 import { clean } from './clean.js';
 import { Liquid } from './liquid.js';
-import { renderTemplate } from './template/render.js';
+import {
+  readRows,
+  renderTemplate,
+  rowInputs,
+  templatesOf,
+  variablesOf,
+} from './template/render.js';
+
+const answerMsMax = 30_000;
 
 let hasRun = false;
 
@@ -18,11 +26,28 @@ export async function render(answer, page) {
     return new Promise(() => {});
   }
   if (!page.isRendered) {
-    const { html, title } = await renderTemplate(Liquid, answer);
+    const rows = await rowsOf(answer, page);
+    const { html, title } = await renderTemplate(Liquid, { ...answer, rows });
     if (title !== undefined) page.setTitle(title);
     page.setCss(css);
     page.element.replaceChildren(clean(html, page));
   }
   hasRun = scripts.length > 0;
   return page.runScripts(scripts);
+}
+
+/** The rows of enginedata.rows, if the templates mention them. */
+async function rowsOf(answer, { base }) {
+  if (!variablesOf(templatesOf(answer.enginedata)).includes('rows')) return {};
+  return readRows(await rowInputs(Liquid, answer), async (v) => {
+    const reply = await fetch(`${base}/svc1/record/get`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ v }),
+      signal: AbortSignal.timeout(answerMsMax),
+    });
+    const { data, error } = await reply.json();
+    if (error !== undefined) throw Object.assign(new Error(error.message), error);
+    return data;
+  });
 }

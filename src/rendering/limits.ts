@@ -17,3 +17,5 @@ export const rendersWaitingMax = 100;
 export const renderedPagesBytesMax = 32 * MIB;
 /** How long a page that shows the current time is kept, and a failure. */
 export const shortLivedMs = 10_000;
+/** Changes of the log that are read to learn whose rows have changed; more may be all tables'. */
+export const changesReadMax = 1_000;

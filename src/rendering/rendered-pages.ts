@@ -7,8 +7,8 @@ import { parametersOf } from '../http/query.ts';
 import { withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
-import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
+import { Failure, type FailureCode } from '../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { FoundRule, Rule, StoredRule } from '../model/rule.ts';
 import { needsUser, type Visitor } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
@@ -23,14 +23,28 @@ export interface RenderedPages {
   /**
    * The reply of a rule that an engine renders: rendered if its enginedata has `render: "server"`
    * for this visitor, else its generic page. `open` gives the generic page with the status of the
-   * rule. Rejects with `internal` if the template fails, `unavailable` if too many pages wait.
+   * rule. Rejects with `internal` if the template fails, `unavailable` if too many pages wait, and
+   * as `rows` does.
    */
   respond(
     found: FoundRule,
     request: ContentRequest,
-    open: (request: ContentRequest) => Promise<Reply>,
+    from: {
+      readonly open: (request: ContentRequest) => Promise<Reply>;
+      readonly rows: RowReader;
+    },
   ): Promise<Reply>;
   memory(): CacheUse;
+}
+
+/** Reads the rows that templates show, with the access of a visitor. */
+export interface RowReader {
+  /** Whether signed-in users may get other rows of some tables. */
+  variesByUser(tables: readonly string[]): boolean;
+  /** A text that changes with each change of rows in some tables, or of the tables. */
+  version(tables: readonly string[]): string;
+  /** One row, or a list of rows: the answer of record.get to an input; rejects as that does. */
+  get(input: JsonObject, request: ContentRequest): Promise<JsonObject>;
 }
 
 /** Whether the server may render the pages of a rule. */
@@ -41,7 +55,10 @@ export function mayRender({ engine, enginedata }: Rule): boolean {
 
 /** A page that was rendered, and everything that it depends on. */
 interface RenderedPage {
-  readonly pageTag: string;
+  /** The version of its generic page and of its tables. */
+  readonly version: string;
+  /** The generic page and the rows that it shows; undefined for a failure. */
+  readonly digest: string | undefined;
   /** Undefined if the template failed. */
   readonly page: CompressiblePage | undefined;
   /** Milliseconds since 1970 after which the page is rendered again. */
@@ -55,12 +72,23 @@ interface Rendering {
   readonly answer: TemplateAnswer;
   readonly variesByUser: boolean;
   readonly dependencies: Dependencies | undefined;
+  /** The names of the tables whose rows it shows. */
+  readonly tables: readonly string[];
   /** Equal for renderings of the same rule with the same variables. */
   readonly key: string;
 }
 
+/** What a rendering is made of besides its rule and variables. */
+interface Given {
+  readonly page: PageText;
+  /** The version of the generic page and of the tables. */
+  readonly version: string;
+  /** Calls record.get. */
+  readonly get: (input: JsonObject) => Promise<JsonObject>;
+}
+
 interface RenderedPagesParts {
-  readonly thread: Pick<TemplateThread, 'page' | 'html'>;
+  readonly thread: Pick<TemplateThread, 'page' | 'html' | 'rowInputs'>;
   readonly shared: SharedRendering;
   readonly compressor: PageCompressor;
   /** Milliseconds since 1970. */
@@ -73,12 +101,16 @@ export function createRenderedPages(parts: RenderedPagesParts): RenderedPages {
   const { compressor } = parts;
   const cache = new PageCache(parts);
   return {
-    async respond(found, request, open) {
-      const rendering = await renderingOf(parts.shared, found, request);
+    async respond(found, request, { open, rows }) {
+      const rendering = await renderingOf(parts.shared, { found, request, rows });
       if (rendering === undefined) return open(request);
       const opened = await readPageText(request, open);
       if (opened.text === undefined) return opened.reply;
-      const { page, untilMs } = await cache.pageOf(rendering, opened);
+      const { page, untilMs } = await cache.pageOf(rendering, {
+        page: opened,
+        version: `${opened.tag} ${rows.version(rendering.tables)}`,
+        get: (input) => rows.get(input, request),
+      });
       if (page === undefined) throw templateFailure;
       const reply = compressor.respond(page, request);
       return withSharing(reply, rendering, {
@@ -104,14 +136,16 @@ class PageCache {
   }
 
   /** The page of a rendering; the same ones at the same time are rendered once. */
-  pageOf(rendering: Rendering, page: PageText): Promise<RenderedPage> | RenderedPage {
+  pageOf(rendering: Rendering, given: Given): Promise<RenderedPage> | RenderedPage {
     const { key } = rendering;
     const kept = this.#pages.get(key);
-    if (kept?.pageTag === page.tag && this.#parts.now() < kept.untilMs) return kept;
-    const work = `${key}\n${page.tag}`;
+    const isCurrent = kept !== undefined && this.#parts.now() < kept.untilMs;
+    if (isCurrent && kept.version === given.version) return kept;
+    const work = `${key}\n${given.version}`;
     let made = this.#pending.get(work);
     if (made === undefined) {
-      made = this.#render(rendering, page).finally(() => this.#pending.delete(work));
+      const former = isCurrent ? kept : undefined;
+      made = this.#renew(rendering, given, former).finally(() => this.#pending.delete(work));
       this.#pending.set(work, made);
     }
     return made;
@@ -121,31 +155,65 @@ class PageCache {
     return cacheUse('rendered pages', this.#pages);
   }
 
-  async #render({ answer, found, key }: Rendering, page: PageText): Promise<RenderedPage> {
-    const { thread, now, log } = this.#parts;
-    const { rule } = found.stored;
-    const isShortLived = timeWords.test(JSON.stringify(answer.enginedata));
-    let untilMs = isShortLived ? now() + shortLivedMs : Infinity;
-    let text: string | undefined;
-    try {
-      text = await thread.page(page.text, answer);
-    } catch (error) {
-      if (!(error instanceof TemplateError)) throw error;
-      log.warn({ rule: rule.id, reason: error.message }, 'the template of a page failed');
-      const { html } = answer.enginedata;
-      if (typeof html === 'string' && html.trim() !== '') {
-        text = await thread.html(page.text, answer);
-      }
-      untilMs = now() + shortLivedMs;
-    }
-    const prepared = text === undefined ? undefined : this.#prepare(text, rule, page);
-    const bytes = prepared?.identity.bytes.length ?? 0;
-    const rendered = { pageTag: page.tag, page: prepared, untilMs, bytes };
-    this.#pages.set(key, rendered);
+  /** Reads the rows, and renders the page unless it would be the same as before. */
+  async #renew(
+    rendering: Rendering,
+    given: Given,
+    former: RenderedPage | undefined,
+  ): Promise<RenderedPage> {
+    const rendered = await this.#renewed(rendering, given, former);
+    this.#pages.set(rendering.key, rendered);
     return rendered;
   }
 
-  #prepare(text: string, rule: Rule, { status, fields }: PageText): CompressiblePage {
+  async #renewed(
+    { found, answer, tables }: Rendering,
+    { page, version, get }: Given,
+    former: RenderedPage | undefined,
+  ): Promise<RenderedPage> {
+    const { thread, now, log } = this.#parts;
+    const { rule } = found.stored;
+    const { enginedata } = answer;
+    try {
+      const rows = tables.length === 0 ? {} : await this.#rowsOf(answer, get);
+      const digest = digestOf(page.tag, JSON.stringify(rows));
+      if (former?.digest === digest) return { ...former, version };
+      const text = await thread.page(page.text, { ...answer, rows });
+      const isShortLived = timeWords.test(JSON.stringify(enginedata));
+      const untilMs = isShortLived ? now() + shortLivedMs : Infinity;
+      return { version, digest, untilMs, ...this.#prepare(text, rule, page) };
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      log.warn({ rule: rule.id, reason: error.message }, 'the template of a page failed');
+      const { html } = enginedata;
+      const made = { version, digest: undefined, untilMs: now() + shortLivedMs };
+      if (typeof html !== 'string' || html.trim() === '') {
+        return { ...made, page: undefined, bytes: 0 };
+      }
+      const text = await thread.html(page.text, answer);
+      return { ...made, ...this.#prepare(text, rule, page) };
+    }
+  }
+
+  /** The rows of a page by their names. Rejects with a TemplateError for a mistake in the rule. */
+  async #rowsOf(answer: TemplateAnswer, get: Given['get']): Promise<JsonObject> {
+    const { shared, thread } = this.#parts;
+    const { enginedata } = answer;
+    const isPlain = shared.rowTemplatesOf(enginedata).length === 0;
+    const inputs = isPlain ? (enginedata.rows as JsonObject) : await thread.rowInputs(answer);
+    try {
+      return await shared.readRows(inputs, get);
+    } catch (error) {
+      if (!(error instanceof Failure) || !mistakes.has(error.code)) throw error;
+      throw new TemplateError(`Its rows cannot be read: ${error.message}`);
+    }
+  }
+
+  #prepare(
+    text: string,
+    rule: Rule,
+    { status, fields }: PageText,
+  ): Pick<RenderedPage, 'page' | 'bytes'> {
     const bytes = Buffer.from(text);
     const representation = {
       status,
@@ -155,7 +223,8 @@ class PageCache {
       fields,
       bytesLength: bytes.length,
     };
-    return this.#parts.compressor.prepare({ representation, bytes }, `rule:${rule.id}`);
+    const page = this.#parts.compressor.prepare({ representation, bytes }, `rule:${rule.id}`);
+    return { page, bytes: bytes.length };
   }
 }
 
@@ -165,13 +234,19 @@ class PageCache {
  */
 async function renderingOf(
   shared: SharedRendering,
-  found: FoundRule,
-  request: ContentRequest,
+  {
+    found,
+    request,
+    rows,
+  }: { readonly found: FoundRule; readonly request: ContentRequest; readonly rows: RowReader },
 ): Promise<Rendering | undefined> {
   const { enginedata, dependencies } = await enginedataFor(found.stored, request);
   if (enginedata.render !== 'server') return undefined;
-  const names = shared.variablesOf(shared.templatesOf(enginedata));
-  const variesByUser = names.includes('user');
+  const shown = shared.variablesOf(shared.templatesOf(enginedata));
+  const tables = shown.includes('rows') ? tablesOf(enginedata) : [];
+  const inRows = tables.length === 0 ? [] : shared.variablesOf(shared.rowTemplatesOf(enginedata));
+  const names = [...new Set([...shown, ...inRows])].filter((name) => name !== 'rows');
+  const variesByUser = names.includes('user') || rows.variesByUser(tables);
   const { visitor, origin, path, query } = request;
   if (variesByUser) await visitor.prepare(needsUser);
   const { rule, seq } = found.stored;
@@ -187,10 +262,23 @@ async function renderingOf(
   };
   // A page without a title is named after its address.
   const named = typeof enginedata.title === 'string' ? names : [...names, 'origin', 'path'];
-  const used = named.map((name) => (answer as unknown as JsonObject)[name] ?? null);
+  const whose = variesByUser ? ['user'] : [];
+  const used = [...named, ...whose].map((name) => (answer as unknown as JsonObject)[name] ?? null);
   const key = JSON.stringify([rule.id, seq, enginedataKey(enginedata), used]);
-  return { found, answer, variesByUser, dependencies, key };
+  return { found, answer, variesByUser, dependencies, tables, key };
 }
+
+/** The names of the tables in enginedata.rows. */
+function tablesOf({ rows }: JsonObject): readonly string[] {
+  const inputs = isJsonObject(rows) ? Object.values(rows) : [];
+  const names = inputs.flatMap((input) => (isJsonObject(input) ? [input.table] : []));
+  return [...new Set(names)].filter((name) => typeof name === 'string');
+}
+
+/** The failures of record.get that a designer has to mend. */
+const mistakes: ReadonlySet<FailureCode> = new Set([
+  ...(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'too_large'] as const),
+]);
 
 /** What an entry takes besides its bytes and its key. */
 const pageOverheadBytes = 2_048;

@@ -6,7 +6,13 @@ export interface SharedRendering {
   /** The names of the variables that templates mention. */
   variablesOf(templates: readonly string[]): readonly string[];
   templatesOf(enginedata: JsonObject): readonly string[];
+  /** The Liquid texts in the inputs of enginedata.rows. */
   rowTemplatesOf(enginedata: JsonObject): readonly string[];
+  /** Reads the rows of inputs by their names. */
+  readRows(
+    inputs: JsonObject,
+    get: (input: JsonObject) => Promise<JsonObject>,
+  ): Promise<JsonObject>;
 }
 
 /** URLs of the modules that browsers and the thread share. */

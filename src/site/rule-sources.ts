@@ -13,7 +13,7 @@ import type { GenericPages } from '../pages/generic-pages.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
-import { mayRender, type RenderedPages } from '../rendering/rendered-pages.ts';
+import { mayRender, type RenderedPages, type RowReader } from '../rendering/rendered-pages.ts';
 import {
   candidatesOf,
   findRule,
@@ -46,6 +46,7 @@ interface StoredParts {
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
+  readonly pageRows: RowReader;
 }
 
 /**
@@ -53,7 +54,7 @@ interface StoredParts {
  * another page than the GET of the same URL.
  */
 export function storedSource(
-  { rules, stored, generic, rendered }: StoredParts,
+  { rules, stored, generic, rendered, pageRows }: StoredParts,
   precedence: Precedence,
 ): ContentSource {
   return {
@@ -76,7 +77,10 @@ export function storedSource(
             const open = (page: ContentRequest) => precedence.respond(page, depth + 1);
             const page = (given: ContentRequest) => generic.respond(found, given, open);
             if (!mayRender(found.stored.rule)) return withLanguageVary(found, page(request));
-            return withLanguageVary(found, rendered.respond(found, request, page));
+            return withLanguageVary(
+              found,
+              rendered.respond(found, request, { open: page, rows: pageRows }),
+            );
           }
           case 'page':
             return stored.respond(found, request);

@@ -8,7 +8,7 @@ import { Failure } from '../model/failure.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
-import type { RenderedPages } from '../rendering/rendered-pages.ts';
+import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
 import { findRule } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { type ReplyOrPromise, notFoundReply, type ContentSource } from '../rules/source.ts';
@@ -24,6 +24,7 @@ interface SiteParts {
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
+  readonly pageRows: RowReader;
   readonly fetch: Fetcher;
 }
 
@@ -86,6 +87,7 @@ export function createSite(parts: SiteParts): Site {
       createSite({
         ...parts,
         fetch: { ...parts.fetch, respond: refuseFetch },
+        pageRows: pastRows,
         rules: {
           exactRules: (origin, path) => past.exactRules(origin, path),
           wildcardRules: (origin, path) => past.wildcardRules(origin, path),
@@ -123,3 +125,13 @@ const refuseFetch: Fetcher['respond'] = () =>
       'This page comes from another server, whose past answers are not stored.',
     ),
   );
+
+/** The rows of a page are those of now: pages of the past are not shown with them. */
+const pastRows: RowReader = {
+  variesByUser: () => false,
+  version: () => 'past',
+  get: () =>
+    Promise.reject(
+      new Failure('unprocessable', 'This page shows rows, which are not read as of the past.'),
+    ),
+};

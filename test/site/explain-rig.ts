@@ -128,7 +128,8 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         disk,
         stored: createStoredPages(compressor),
         generic,
-        rendered: { respond: (_found, given, open) => open(given), memory: () => unusedCache },
+        rendered: { respond: (_found, given, { open }) => open(given), memory: () => unusedCache },
+        pageRows: { variesByUser: () => false, version: () => '', get: () => Promise.resolve({}) },
         fetch,
       });
     },

@@ -34,9 +34,28 @@ export function templatesOf({ template, title, partials = {} }) {
   return [template, title, ...Object.values(partials)].filter((text) => typeof text === 'string');
 }
 
-/** The Liquid texts within the conditions of enginedata.rows. */
+/** The Liquid texts in the inputs of enginedata.rows. */
 export function rowTemplatesOf({ rows = {} }) {
   return textsIn(rows).filter((text) => text.includes('{{'));
+}
+
+/**
+ * Reads the rows of inputs by their names: `get` calls record.get with one input. A list becomes an
+ * array of its rows; one row stays as it is. It is null if the row does not exist, or the visitor
+ * may not read the table, such as one with `read = user` if nobody is signed in.
+ */
+export async function readRows(inputs, get) {
+  const all = Object.entries(inputs).map(async ([name, input]) => {
+    try {
+      const data = await get(input);
+      return [name, data.rows ?? data];
+    } catch (failure) {
+      const isMissing = failure.code === 'not_found' && failure.field !== 'table';
+      if (isMissing || failure.code === 'unauthenticated') return [name, null];
+      throw failure;
+    }
+  });
+  return Object.fromEntries(await Promise.all(all));
 }
 
 /**

@@ -13,7 +13,8 @@ export interface ViewConfig {
     readonly script: string | undefined;
     readonly reference: string | undefined;
   }[];
-  readonly tables: readonly { readonly name: string; readonly schema: JsonObject }[];
+  /** The current schema of a table; undefined for an unknown one. */
+  readonly schemaOf: (table: string) => JsonObject | undefined;
 }
 
 /**
@@ -22,17 +23,17 @@ export interface ViewConfig {
  */
 export function serverFields(
   rule: Pick<Rule, 'engine' | 'table'>,
-  { base, publicUrl, engines, tables }: ViewConfig,
+  { base, publicUrl, engines, schemaOf }: ViewConfig,
   origin: string,
 ): JsonObject {
   const engine = engines.find(({ name }) => name === rule.engine);
   const reference = engine?.reference ?? `${base}/svc1/engines/${rule.engine ?? ''}`;
-  const table = tables.find(({ name }) => name === rule.table);
+  const schema = rule.table === undefined ? undefined : schemaOf(rule.table);
   return {
     ...(rule.engine !== undefined && {
       enginereference: new URL(reference, publicUrl ?? origin).href,
     }),
-    ...(table && { meta: table.schema }),
+    ...(schema && { meta: schema }),
   };
 }
 

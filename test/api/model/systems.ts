@@ -100,7 +100,7 @@ function composed(
     ownFiles: createPublicFileReplies(coder),
     storedPages: createStoredPages(coder),
     renderedPages: {
-      respond: (_found, given, open) => open(given),
+      respond: (_found, given, { open }) => open(given),
       memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),
     },
     responseCompressor: createResponseCompressor(),

@@ -134,7 +134,7 @@ test('a list of the past yields to other requests, also among later records', as
     inserted(`b${at}`, { path: '/' }),
   );
   await commit(store, ...later);
-  const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
+  const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
   const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
   const caller = new AbortController();
   const call = { signal: () => caller.signal } as Call;
@@ -155,7 +155,7 @@ for (const [when, v] of [
       inserted(`a${at}`, { path: '/a', enginecomments }),
     );
     await commit(store, ...large);
-    const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
+    const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
     const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
     const caller = new AbortController();
     const answer = run(v, { signal: () => caller.signal } as Call);

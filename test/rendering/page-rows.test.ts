@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { startSite, type TestSite } from '../harness.ts';
+
+const products = {
+  name: 'products',
+  schema: {
+    type: 'object',
+    required: ['sku'],
+    properties: {
+      sku: { type: 'string' },
+      price: { type: 'number' },
+      shop: { type: 'string', 'x-table': 'shops' },
+      cost: { type: 'number', writeOnly: true },
+    },
+  },
+  key: 'sku',
+  index: ['price', 'shop'],
+  read: ['anonymous'],
+};
+const shops = {
+  name: 'shops',
+  schema: { type: 'object', properties: { code: { type: 'string' }, name: { type: 'string' } } },
+  key: 'code',
+  title: 'name',
+  read: ['anonymous'],
+};
+const orders = {
+  name: 'orders',
+  schema: { type: 'object', properties: { buyer: { type: 'string' }, what: { type: 'string' } } },
+  owner: 'buyer',
+  read: ['user'],
+};
+const secrets = {
+  name: 'secrets',
+  schema: { type: 'object', properties: { a: { type: 'string' } } },
+};
+
+function page(path: string, template: string, rows: object): object {
+  const enginedata = { render: 'server', template, rows };
+  return { path, kind: 'content', engine: 'template', enginedata };
+}
+
+const list =
+  '{% for one in rows.all %}<i>{{ one.sku }}{{ one.what }}{{ one.cost }}</i>{% endfor %}';
+
+async function shop(t: TestContext): Promise<TestSite> {
+  const site = await startSite(t, {
+    server: 'trust_proxy = 127.0.0.0/8',
+    ini: '[auth]\nuser_header = X-User\n',
+    rules: [
+      page('/cheap', list, {
+        all: { table: 'products', where: { price: { '<': 10 } }, sort: 'price' },
+      }),
+      page('/in/*', list, { all: { table: 'products', where: { shop: '{{ capture }}' } } }),
+      page(
+        '/one/*',
+        '<i>{{ rows.one.sku | default: "none" }}</i><b>{{ rows.one._titles_.shop }}</b>',
+        {
+          one: { table: 'products', sku: '{{ capture }}' },
+        },
+      ),
+      page('/mine', list, { all: { table: 'orders' } }),
+      page('/secret', list, { all: { table: 'secrets' } }),
+      page('/unindexed', list, { all: { table: 'products', where: { cost: 1 } } }),
+    ],
+  });
+  for (const table of [shops, products, orders, secrets]) {
+    const { error } = await site.call('svc1.table.insert', table);
+    assert.equal(error, undefined, JSON.stringify(error));
+  }
+  const rows = [
+    { table: 'shops', code: 'harbour', name: 'The harbour' },
+    { table: 'products', sku: 'tern', price: 9, shop: 'harbour', cost: 77 },
+    { table: 'products', sku: 'dunlin', price: 5, cost: 77 },
+    { table: 'products', sku: 'heron', price: 50, shop: 'harbour' },
+    { table: 'orders', buyer: 'ada', what: 'of ada' },
+    { table: 'orders', buyer: 'bob', what: 'of bob' },
+    { table: 'secrets', a: 'hidden' },
+  ];
+  for (const row of rows) {
+    const { error } = await site.call('svc1.record.insert', row);
+    assert.equal(error, undefined, JSON.stringify(error));
+  }
+  return site;
+}
+
+async function get(site: TestSite, path: string, user?: string) {
+  const headers = { 'accept-encoding': 'identity', ...(user !== undefined && { 'x-user': user }) };
+  const reply = await fetch(site.url + path, { headers });
+  const text = await reply.text();
+  const items = [...text.matchAll(/<i>(.*?)<\/i>/g)].map(([, item = '']) => item);
+  return { status: reply.status, headers: reply.headers, items, text };
+}
+
+suite('a page that the server renders with rows', () => {
+  test('shows lists by index and single rows by key, without writeOnly fields', async (t) => {
+    const site = await shop(t);
+    assert.deepEqual((await get(site, '/cheap')).items, ['dunlin', 'tern']);
+    assert.deepEqual((await get(site, '/in/harbour')).items, ['tern', 'heron']);
+    assert.deepEqual((await get(site, '/in/none')).items, []);
+    const one = await get(site, '/one/tern');
+    assert.deepEqual(one.items, ['tern']);
+    assert.match(one.text, /<b>The harbour<\/b>/);
+    assert.deepEqual((await get(site, '/one/puffin')).items, ['none']);
+    assert.doesNotMatch(one.text, /77/);
+  });
+
+  test('changes with its rows, and with the titles that they refer to', async (t) => {
+    const site = await shop(t);
+    const before = await get(site, '/cheap');
+    const tag = (one: Awaited<ReturnType<typeof get>>) => one.headers.get('etag');
+    // A row that the page does not show, and a page rule.
+    await site.call('svc1.record.edit', { table: 'products', sku: 'heron', price: 60 });
+    await site.call('svc1.userinterface.insert', { path: '/x', kind: 'content', content: 'x' });
+    assert.equal(tag(await get(site, '/cheap')), tag(before));
+    await site.call('svc1.record.edit', { table: 'products', sku: 'heron', price: 1 });
+    assert.deepEqual((await get(site, '/cheap')).items, ['heron', 'dunlin', 'tern']);
+    assert.deepEqual((await get(site, '/one/tern')).items, ['tern']);
+    await site.call('svc1.record.edit', { table: 'shops', code: 'harbour', name: 'The quay' });
+    assert.match((await get(site, '/one/tern')).text, /<b>The quay<\/b>/);
+    const { data } = await site.call('svc1.record.invalidate', { table: 'products', sku: 'tern' });
+    const confirm = (data as { digest: string }).digest;
+    await site.call('svc1.record.invalidate', { table: 'products', sku: 'tern', confirm });
+    assert.deepEqual((await get(site, '/one/tern')).items, ['none']);
+  });
+
+  test('is private where each user has rows of their own', async (t) => {
+    const site = await shop(t);
+    for (const user of ['ada', 'bob', 'ada']) {
+      const { items, headers } = await get(site, '/mine', user);
+      assert.deepEqual(items, [`of ${user}`]);
+      assert.equal(headers.get('cache-control'), 'private, no-cache');
+    }
+    assert.equal((await get(site, '/cheap', 'ada')).headers.get('cache-control'), 'no-cache');
+    // Without a user, and of a table that nobody may read, there are no rows to show.
+    for (const path of ['/mine', '/secret']) {
+      const { status, items } = await get(site, path);
+      assert.deepEqual([status, items], [200, []], path);
+    }
+    assert.equal((await get(site, '/unindexed')).status, 500);
+    assert.match(site.logged(), /Its rows cannot be read/);
+  });
+});
+
+test('meta of a page rule follows the schema of its table', async (t) => {
+  const site = await startSite(t);
+  const made = await site.call('svc1.table.insert', shops);
+  await site.call('svc1.userinterface.insert', {
+    path: '/new',
+    kind: 'insert-record',
+    table: 'shops',
+  });
+  const meta = async () => {
+    const place = { origin: site.url, path: '/new' };
+    const { data } = await site.call('svc1.userinterface.get_render', place);
+    return Object.keys((data as { meta: { properties: object } }).meta.properties);
+  };
+  assert.deepEqual(await meta(), ['code', 'name']);
+  const { id } = made.data as { id: string };
+  const schema = {
+    type: 'object',
+    properties: { ...shops.schema.properties, street: { type: 'string' } },
+  };
+  const { error } = await site.call('svc1.table.edit', { id, schema });
+  assert.equal(error, undefined, JSON.stringify(error));
+  assert.deepEqual(await meta(), ['code', 'name', 'street']);
+});
