@@ -1,4 +1,5 @@
 import { availableParallelism, hostname } from 'node:os';
+import type { Command } from 'commander';
 import { Failure } from '../model/failure.ts';
 import { version } from '../version.ts';
 import {
@@ -138,6 +139,14 @@ export async function run(
     writeLine(terminal.err, `waymark: ${error.message}`);
     return 1;
   }
+}
+
+/** All commands with their subcommands, arguments and options, for documents about them. */
+export async function allCommands(): Promise<Command> {
+  const { createProgram } = await import('./program.ts');
+  const all = [...entries, ...(await otherFamilies())];
+  const loaded = all.map(async (entry) => ({ ...entry, define: await entry.load() }));
+  return createProgram(await Promise.all(loaded), ownTerminal());
 }
 
 /** `help rule insert` means `rule insert --help`; an unknown command is refused later. */

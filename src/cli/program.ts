@@ -20,19 +20,7 @@ export async function runProgram(
   commands: readonly ProgramCommand[],
   terminal: Terminal,
 ): Promise<void> {
-  const program = new Command('waymark')
-    .description(`Waymark ${version}, a web server with page rules.`)
-    .usage('<command> [options]')
-    .option('-V, --version', 'print the version')
-    .helpCommand('help [command...]', 'show the options of a command')
-    .helpOption('-h, --help', 'show this help')
-    .addHelpText('after', '\n"waymark <command> --help" shows the options of a command.');
-  program.configureHelp({ optionDescription });
-  writeTo(program, terminal);
-  for (const { name, summary, define } of commands) {
-    const command = program.command(name).summary(summary).helpCommand(false);
-    define?.(command, terminal);
-  }
+  const program = createProgram(commands, terminal);
   eachCommand(program, (command) => command.exitOverride(exitHandler(command)));
   let running = program;
   program.hook('preAction', (_program, command) => {
@@ -47,6 +35,24 @@ export async function runProgram(
     }
     throw error;
   }
+}
+
+/** Makes the program with its commands, which are not run. */
+export function createProgram(commands: readonly ProgramCommand[], terminal: Terminal): Command {
+  const program = new Command('waymark')
+    .description(`Waymark ${version}, a web server with page rules.`)
+    .usage('<command> [options]')
+    .option('-V, --version', 'print the version')
+    .helpCommand('help [command...]', 'show the options of a command')
+    .helpOption('-h, --help', 'show this help')
+    .addHelpText('after', '\n"waymark <command> --help" shows the options of a command.');
+  program.configureHelp({ optionDescription });
+  writeTo(program, terminal);
+  for (const { name, summary, define } of commands) {
+    const command = program.command(name).summary(summary).helpCommand(false);
+    define?.(command, terminal);
+  }
+  return program;
 }
 
 /** Prints help at the width of the terminal; the caller prints errors. */

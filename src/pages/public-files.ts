@@ -7,6 +7,7 @@ import { genericPage, publicFile, type PageValues, type PublicFile } from '../ht
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { knownEventTypes } from '../model/event-types.ts';
+import { loadDocsFiles, type DocsFiles } from './docs-files.ts';
 
 /**
  * An engine's documentation (docs/design/rendering.md#generic-pages, `enginereference`), for people
@@ -29,6 +30,8 @@ export interface PublicFiles {
   engineReference(name: string): EngineReference | undefined;
   /** The built-in generic page. */
   page(values: PageValues): PublicFile;
+  /** The documentation; empty if it is not built. */
+  readonly docs: DocsFiles;
 }
 
 const contentTypes: ReadonlyMap<string, string> = new Map([
@@ -64,8 +67,8 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   }
   const references = new Map<string, EngineReference>();
   for (const path of await readdir(folder, { recursive: true })) {
-    // These have header fields of their own: see console-files.ts.
-    if (/^console[/\\]/.test(path)) continue;
+    // These have header fields of their own: see console-files.ts and docs-files.ts.
+    if (/^(?:console|docs)[/\\]/.test(path)) continue;
     const contentType = contentTypes.get(extname(path));
     if (contentType !== undefined) {
       files.set(`/${path.replaceAll('\\', '/')}`, publicFile(contentType, await read(path)));
@@ -77,6 +80,7 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
     file: (path) => files.get(path),
     engineReference: (name) => references.get(name),
     page: (values) => genericPage(template, values),
+    docs: await loadDocsFiles(join(folder, 'docs')),
   };
 }
 

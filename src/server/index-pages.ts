@@ -38,13 +38,14 @@ export function createIndexPages({
 }: {
   readonly base: string;
   readonly engines: readonly EngineConfig[];
-  readonly publicFiles: Pick<PublicFiles, 'file'>;
+  readonly publicFiles: Pick<PublicFiles, 'file' | 'docs'>;
   /** The address of the console; undefined without one. */
   readonly console: string | undefined;
 }): IndexPages {
   const below = (path: string): string => `${base}/svc1${path}`;
   const service = indexPage('Waymark', 'What this server has to offer besides its site.', 'links', [
     ...(console === undefined ? [] : [{ href: console, title: 'Console' }]),
+    ...(publicFiles.docs.size > 0 ? [{ href: below('/docs/'), title: 'Documentation' }] : []),
     ...optionalPages
       .filter(({ path }) => publicFiles.file(path) !== undefined)
       .map(({ path, title }) => ({ href: below(path), title })),
@@ -82,7 +83,6 @@ const json = 'application/json';
 
 /** Pages that exist in some installations only. */
 const optionalPages = [
-  { path: '/docs/', title: 'Documentation' },
   { path: '/webhooks', title: 'Webhooks: what a server that receives them has to know' },
 ];
 

@@ -2,7 +2,7 @@ import { plainAddress } from '../http/forwarded.ts';
 import { cidrsContain, parseCidr } from '../model/cidr.ts';
 import { pageFields } from '../http/page-fields.ts';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
-import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import { noBody, replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { Failure } from '../model/failure.ts';
@@ -77,8 +77,8 @@ export async function answerService(
     return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);
-    // People open breadcrumbs too.
-    const isPage = name === linkName && prefersHtml(fields.accept);
+    // People open breadcrumbs and the documentation, too.
+    const isPage = (name === linkName || path.startsWith('/docs/')) && prefersHtml(fields.accept);
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
       : operationFailure(r, failure, id);
@@ -112,6 +112,8 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   }
   const console = consoleReply(serving, request);
   if (console !== undefined) return console;
+  const docs = docsReply(serving, request);
+  if (docs !== undefined) return docs;
   const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
@@ -147,6 +149,29 @@ function consoleReply(
   const { method = 'GET' } = message;
   const asked = { method, fields: incoming.fields };
   return unread(message) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
+}
+
+/** Returns a file of the documentation; undefined for any other path. */
+function docsReply(
+  { config, publicFiles: { docs }, ownFiles }: Serving,
+  { path, message, incoming }: ServiceRequest,
+): Reply | undefined {
+  if (path !== '/docs' && !path.startsWith('/docs/')) return undefined;
+  if (docs.size === 0) {
+    throw new Failure('not_found', 'The documentation is not built: run `npm run docs`.');
+  }
+  // Links of the documentation are relative to its folder.
+  if (path === '/docs') return unread(message) ?? redirectReply(`${config.server.base}/svc1/docs/`);
+  const found = docs.get(path.slice('/docs/'.length));
+  if (found === undefined) return undefined;
+  const { file, fields } = found;
+  const asked = { method: message.method ?? 'GET', fields: incoming.fields };
+  return unread(message) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
+}
+
+function redirectReply(location: string): Reply {
+  const fields = ['Location', location, 'Content-Length', '0'];
+  return { status: 308, fields, body: noBody, source: 'svc1' };
 }
 
 const ownFields: FieldList = [

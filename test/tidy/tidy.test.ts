@@ -7,8 +7,8 @@ import { project, readSources, type Source } from './sources.ts';
 const sources = readSources('src/**/*.ts');
 const tests = readSources('test/**/*.ts');
 const modules = readSources('public/**/*.js').filter(
-  // Built from the sources below, which are in console/.
-  ({ path }) => !path.startsWith('public/console/'),
+  // Built from the sources in console/ and docs/.
+  ({ path }) => !/^public\/(?:console|docs)\//.test(path),
 );
 const byPath = new Map(sources.map((source) => [source.path, source]));
 
@@ -79,7 +79,8 @@ test('every file is imported from the command line, and every export is used', (
     [],
     'files that nothing imports',
   );
-  const users = [...sources, ...tests, ...readSources('bench/**/*.ts')];
+  const others = ['bench/**/*.ts', 'docs/**/*.ts'].flatMap(readSources);
+  const users = [...sources, ...tests, ...others];
   const imported = new Set(users.flatMap(({ importedNames }) => importedNames));
   const unused = sources
     .filter(({ path }) => path !== 'src/cli/cli.ts' && !imported.has(`${path}#*`))

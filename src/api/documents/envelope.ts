@@ -6,7 +6,7 @@ import type { OperationDescription } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 
 /** The meaning of each failure (docs/design/failures.md#failures). */
-const meanings: Readonly<Record<FailureCode, string>> = {
+export const meanings: Readonly<Record<FailureCode, string>> = {
   invalid: 'The request is not valid; field names what is wrong with it.',
   unauthenticated: 'The operation needs an API key, or the sent one is unknown or revoked.',
   forbidden: 'The API key lacks the scope.',

@@ -26,7 +26,7 @@ const sourceWords =
  * The schemas of enginedata by kind (docs/design/rendering.md#generic-pages,
  * docs/design/fetching.md#sources). Further members are allowed.
  */
-const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
+export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
   'content.fetch': {
     type: 'object',
     required: ['source'],
@@ -46,6 +46,7 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
       },
       headers: {
         type: 'object',
+        description: 'header fields that are added to requests',
         maxProperties: 32,
         propertyNames: {
           pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
@@ -59,6 +60,8 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
       },
       methods: {
         type: 'array',
+        description:
+          'the methods that are passed on, GET and HEAD by default; UPGRADE means websockets',
         minItems: 1,
         maxItems: 32,
         items: {
@@ -67,23 +70,37 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
           description: 'a method in capitals, such as POST',
         },
       },
-      pass: texts,
+      pass: {
+        ...texts,
+        description:
+          'names of header fields of the client or the source that are otherwise not passed on',
+      },
     },
   },
   resolve: {
     type: 'object',
     properties: {
-      target: { type: 'string' },
-      html: { type: 'string' },
-      status,
-      forward_query: { type: 'boolean' },
-      when: { type: 'array', maxItems: breadcrumbBranchesMax },
+      target: {
+        type: 'string',
+        description: 'where it leads: a path of this site, an http(s) URL, or key:<another key>',
+      },
+      html: { type: 'string', description: 'a page in place of a redirect' },
+      status: { ...status, description: 'the status; 302 by default, 200 with html' },
+      forward_query: {
+        type: 'boolean',
+        description: 'whether the query of the request is added to the target',
+      },
+      when: {
+        type: 'array',
+        maxItems: breadcrumbBranchesMax,
+        description: 'branches; the first one whose conditions (if) all hold replaces the above',
+      },
     },
   },
 };
 
 /** The schemas of enginedata by engine: those that the engines' documentation shows. */
-const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
+export const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
   ['html', htmlSchema],
   ['template', templateSchema],
   ['form', formSchema],

@@ -59,7 +59,7 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
     ...anyObject,
     description: 'The settings of the kind or engine; enginereference documents an engine.',
   },
-  enginecomments: text,
+  enginecomments: { ...text, description: 'A note for the people who edit the rule.' },
   rve: { type: 'number', description: 'In matching the higher one wins.' },
 };
 

@@ -20,7 +20,12 @@ const anyObject = { type: 'object', additionalProperties: true } as const;
 
 /** The fields of a hook that callers write (docs/design/webhooks.md#registration). */
 const fields: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_at'>, JsonObject>> = {
-  name: { ...text, minLength: 1, maxLength: hookNameCharactersMax },
+  name: {
+    ...text,
+    minLength: 1,
+    maxLength: hookNameCharactersMax,
+    description: 'A name for people.',
+  },
   event: {
     description: 'Event types such as sale.completed, or one of them; * means all types.',
     oneOf: [{ type: 'array', minItems: 1, maxItems: hookEventsMax, items: text }, text],

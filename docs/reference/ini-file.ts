@@ -1,0 +1,85 @@
+import type { IniKey } from '../../src/config/ini-key.ts';
+import { sections, type SectionKind } from '../../src/config/schema.ts';
+import { keyTexts, type KeyText } from './ini-keys.ts';
+import { markdownTable } from './schema-text.ts';
+
+/** A key of the ini file with everything that the reference says about it. */
+export interface DescribedKey extends KeyText {
+  readonly section: SectionKind;
+  readonly name: string;
+  readonly key: IniKey<unknown>;
+  /** The form of a value, in words. */
+  readonly form: string;
+}
+
+/** All keys of the ini file. */
+export function describedKeys(): readonly DescribedKey[] {
+  return (Object.keys(sections) as SectionKind[]).flatMap((section) =>
+    Object.entries<IniKey<unknown>>(sections[section]).map(([name, key]) => {
+      const texts = keyTexts[section] as Readonly<Record<string, KeyText>>;
+      const text = texts[name];
+      if (text === undefined) throw new Error(`[${section}] ${name} has no text in ini-keys.ts.`);
+      return { section, name, key, form: formOf(key), ...text };
+    }),
+  );
+}
+
+/** What the parser of a key says that a value has to be. */
+function formOf({ parse, isPath, isList, isOnePerLine }: IniKey<unknown>): string {
+  const refused = [' ', '\t', '?\\:', '-', '0'].flatMap((text) => {
+    const parsed = parse(text);
+    return 'refused' in parsed ? [parsed.refused] : [];
+  });
+  const [first] = refused;
+  if (isPath === true) return 'path of a file or folder; relative to the folder of the ini file';
+  const words = first?.replace(/^write /, '').replace(/^an? /, '') ?? 'text';
+  if (isOnePerLine === true) return `${words}; several as \`[]\``;
+  return isList ? `list of: ${words}` : words;
+}
+
+/** The reference of the ini file. */
+export function iniFilePage(): string {
+  const keys = Map.groupBy(describedKeys(), ({ section }) => section);
+  const parts = [...keys].map(([section, those]) => {
+    const rows = those.map(({ name, key, form, about, example, restart }) => [
+      `\`${name}\``,
+      `${about} Value: ${form}.`,
+      key.defaultText === undefined
+        ? '—'
+        : key.defaultText === ''
+          ? 'empty'
+          : `\`${key.defaultText}\``,
+      `\`${name} = ${example}\``,
+      restart === true ? 'restart' : 'reload',
+    ]);
+    const table = markdownTable(['key', 'meaning', 'default', 'example', 'change by'], rows);
+    return `## \`[${section}]\`\n\n${introductions[section] ?? ''}${table}\n`;
+  });
+  return `# The ini file
+
+One file configures the server: \`waymark serve --config server.ini\`. \`waymark check\` validates it and prints every key
+with its value. [The sample file](sample-ini.md) shows all keys with comments. A line that begins with \`;\` is a comment;
+\`\${NAME}\` in a value is a variable of the environment or of \`[variables]\`.
+
+The server reads a changed file by itself, validates all of it and applies it between two requests. A mistake changes
+nothing. Keys with "restart" in the last column take effect at the next start. Editors can check the file as JSON by
+[its JSON Schema](schemas.md).
+
+## \`[variables]\`
+
+Values for \`\${NAME}\`, if the environment has none of that name: \`SHOP_PORT = 8080\`.
+
+${parts.join('\n')}
+## \`[disk.<name>.headers]\`
+
+Header fields that the mount adds to its answers: \`X-Frame-Options = DENY\`. Quote a value that contains a \`;\`.
+`;
+}
+
+const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
+  'disk.<name>':
+    'A folder that the server publishes. Only this file can publish folders; no operation can.\n\n',
+  'tls.<host>': 'The certificate of one name.\n\n',
+  'engine.<name>': 'An engine of your own for generic pages.\n\n',
+  'table.<name>': 'A table whose rows a form shows or changes.\n\n',
+};

@@ -1,0 +1,286 @@
+import type { Sections } from '../../src/config/schema.ts';
+
+/** What the reference says about a key of the ini file besides its parser and default. */
+export interface KeyText {
+  /** One or two sentences. */
+  readonly about: string;
+  readonly example: string;
+  /** Whether a change needs a restart; otherwise a reload applies it. */
+  readonly restart?: true;
+}
+
+type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
+
+/**
+ * A text for each key of `config/schema.ts`: a key without one does not compile. A test validates
+ * the examples and compares `restart` with the code.
+ */
+export const keyTexts: Texts = {
+  server: {
+    listen: {
+      about:
+        'The addresses to listen on: `host:port`, `https://host:port` for TLS, or `unix:/path`. Several lines are `listen[]`.',
+      example: '0.0.0.0:8080',
+      restart: true,
+    },
+    data: {
+      about: 'The folder of the database: page rules, their history, keys, events.',
+      example: '/var/lib/waymark',
+      restart: true,
+    },
+    import: {
+      about: 'An NDJSON file that the server imports once, while the data folder is empty.',
+      example: 'demo.ndjson',
+      restart: true,
+    },
+    base: {
+      about: 'A prefix before `/svc1`, for a site that has pages of its own there.',
+      example: '/waymark',
+    },
+    public_url: {
+      about: "The site's own origin, if a proxy in front of Waymark hides it.",
+      example: 'https://www.example.com',
+    },
+    trust_proxy: {
+      about: 'Networks of the proxies whose Forwarded and X-Forwarded-* fields the server trusts.',
+      example: '10.0.0.0/8',
+    },
+    connections_per_address: {
+      about:
+        'How many connections one address may have at a time, in each process. Trusted proxies have no such limit.',
+      example: '500',
+    },
+    workers: {
+      about:
+        'How many processes share the ports and the database; `auto` is one for each core. Each counts limits separately.',
+      example: 'auto',
+      restart: true,
+    },
+  },
+  tls: {
+    cert: {
+      about:
+        'A PEM file with the certificate and its issuers, for clients that name no host or a host without a section.',
+      example: '/etc/waymark/example.com.pem',
+      restart: true,
+    },
+    key: {
+      about: 'A PEM file with its private key, without a passphrase.',
+      example: '/etc/waymark/example.com.key',
+      restart: true,
+    },
+    http_redirect: {
+      about: 'Whether requests without TLS are redirected to https.',
+      example: 'no',
+    },
+    hsts: {
+      about:
+        'How long browsers use https only (Strict-Transport-Security). `subdomains` and `preload` may follow.',
+      example: '365d subdomains',
+    },
+    acme_directory: {
+      about: "The address of the ACME server's directory; by default that of Let's Encrypt.",
+      example: 'https://ca.example.com/acme/directory',
+    },
+    acme_email: {
+      about: 'An address for warnings of the authority.',
+      example: 'admin@example.com',
+    },
+    acme_eab_kid: {
+      about:
+        'The identifier of the customer that the account belongs to (External Account Binding).',
+      example: 'customer-7',
+    },
+    acme_eab_key: {
+      about: 'A file with the key of that customer, in base64url.',
+      example: '/etc/waymark/eab.key',
+    },
+    acme_ca: {
+      about: 'A PEM file with root certificates for an ACME server in your own network.',
+      example: '/etc/waymark/ca.pem',
+    },
+    acme_allow_private: {
+      about: 'Private networks that the ACME server may be in.',
+      example: '10.0.0.0/8',
+    },
+  },
+  'tls.<host>': {
+    cert: {
+      about:
+        'The certificate for this name; `[tls.*.example.com]` is for all names one label below.',
+      example: '/etc/waymark/shop.pem',
+      restart: true,
+    },
+    key: { about: 'Its private key.', example: '/etc/waymark/shop.key', restart: true },
+    acme: {
+      about: 'Whether the server orders and renews the certificate, instead of `cert` and `key`.',
+      example: 'yes',
+    },
+  },
+  'disk.<name>': {
+    origin: {
+      about: 'The origin that the mount serves; `*` for every origin.',
+      example: 'https://www.example.com',
+    },
+    path: {
+      about: 'The path of the URL that the mount serves; the longest one takes precedence.',
+      example: '/assets/',
+    },
+    root: { about: 'The folder on the disk.', example: '/srv/www' },
+    index: {
+      about: 'Names of the file that answers for a folder, the first one that exists.',
+      example: 'index.html',
+    },
+    listing: {
+      about: 'Whether a folder without an index is listed, as a page or as JSON.',
+      example: 'yes',
+    },
+    dotfiles: {
+      about: 'Whether hidden files such as `.env` get 404 (`deny`) or are served (`allow`).',
+      example: 'allow',
+    },
+    symlinks: {
+      about:
+        'Whether symbolic links work within the folder only (`within`), not at all (`deny`), or everywhere (`follow`).',
+      example: 'follow',
+    },
+    precompressed: {
+      about: 'Whether `app.js.zst`, `app.js.br` or `app.js.gz` is sent in place of `app.js`.',
+      example: 'no',
+    },
+    cache_control: {
+      about: 'The Cache-Control of its answers.',
+      example: 'public, max-age=31536000, immutable',
+    },
+    fallback: {
+      about: 'A file below the root that answers with 200 for paths that no source has.',
+      example: 'index.html',
+    },
+    errors: {
+      about: 'A folder below the root with error pages: `404.html`, `502.html`, `5xx.html`.',
+      example: 'errors',
+    },
+  },
+  fetch: {
+    allow_private: {
+      about:
+        'Private networks that sources may be in. By default none, so that no page rule can expose your network.',
+      example: '127.0.0.0/8, ::1/128',
+    },
+    connect_timeout: { about: 'How long connecting to a source may take.', example: '5s' },
+    timeout: {
+      about: 'How long a source may take to answer, and may pause within its answer.',
+      example: '60s',
+    },
+    cache: { about: 'Disk space for cached content; `0` disables the cache.', example: '1GiB' },
+    max_body: { about: 'The longest content of a request that is passed on.', example: '256MiB' },
+  },
+  auth: {
+    anonymous: {
+      about: 'The scopes of a caller without a key. Visitors need `render` only.',
+      example: 'render',
+    },
+    key_rate: {
+      about: 'Operations a second for a key without a rate of its own; by default any number.',
+      example: '1000',
+    },
+    cors_origins: {
+      about: 'Origins whose pages may call the operations that the anonymous scopes permit.',
+      example: 'https://app.example.com',
+    },
+    user_header: {
+      about: 'The field in which a trusted proxy names the signed-in user.',
+      example: 'X-User',
+    },
+    roles_header: {
+      about: 'The field in which a trusted proxy names the roles, separated by commas.',
+      example: 'X-Roles',
+    },
+    jwt_jwks: {
+      about: 'The public keys of tokens: a URL, or a file in the format of RFC 7517.',
+      example: 'https://id.example.com/jwks.json',
+    },
+    jwt_issuer: { about: 'The `iss` that a token must have.', example: 'https://id.example.com/' },
+    jwt_audience: { about: 'The `aud` that a token must have.', example: 'shop' },
+    jwt_cookie: { about: 'The cookie that may contain the token.', example: 'session' },
+    jwt_user: {
+      about: "The claim with the user's name; a dot leads to a member.",
+      example: 'preferred_username',
+    },
+    jwt_roles: { about: 'The claim with the roles.', example: 'realm_access.roles' },
+    allow_private: {
+      about: 'Private networks that the server of `jwt_jwks` may be in.',
+      example: '10.20.0.0/16',
+    },
+  },
+  'engine.<name>': {
+    page: { about: 'The path of the generic page that shows the engine.', example: '/frame.html' },
+    script: { about: 'A module that exports `render`.', example: '/assets/engine.js' },
+    reference: { about: 'The address of its documentation.', example: '/docs/engine' },
+  },
+  'table.<name>': {
+    schema: { about: 'A file with the JSON Schema of a row.', example: 'tables/letters.json' },
+  },
+  webhook: {
+    allow_private: { about: 'Private networks that hooks may call.', example: '127.0.0.0/8' },
+    connect_timeout: { about: 'How long connecting to a receiver may take.', example: '5s' },
+    timeout: { about: 'How long a receiver may take to answer.', example: '30s' },
+    concurrency: { about: 'How many deliveries run at a time.', example: '128' },
+    retention: { about: 'How long events and their deliveries are stored.', example: '90d' },
+    retry: { about: 'The delays before each further attempt.', example: '10s, 1m, 10m, 1h' },
+    local_address: {
+      about: 'The address of this machine that deliveries come from, which receivers may check.',
+      example: '192.0.2.7',
+    },
+  },
+  node: {
+    role: {
+      about: 'The role of this machine among several.',
+      example: 'counter',
+    },
+    name: { about: 'The name of this machine; by default its host name.', example: 'boathouse' },
+    central: {
+      about: 'The URL of the Waymark whose log this one copies and follows.',
+      example: 'https://www.example.com',
+    },
+    key_file: {
+      about: 'A file with an API key of the centre, with the scope `follow` and bound to `name`.',
+      example: 'central.key',
+    },
+    place: {
+      about: 'Where the machine is, such as a branch: the condition `place` of breadcrumbs.',
+      example: 'harbour',
+    },
+  },
+  geo: {
+    database: {
+      about: "A file in MaxMind's format that says where addresses are.",
+      example: 'geo/countries.mmdb',
+    },
+    country_header: {
+      about: "The field in which a trusted proxy names the visitor's country.",
+      example: 'CF-IPCountry',
+    },
+    region_header: {
+      about: "The field in which a trusted proxy names the visitor's region.",
+      example: 'CF-Region-Code',
+    },
+    city_header: {
+      about: "The field in which a trusted proxy names the visitor's city.",
+      example: 'CF-IPCity',
+    },
+  },
+  log: {
+    level: { about: 'The least important messages that the log has.', example: 'warn' },
+    access: { about: 'Whether each request has a line.', example: 'no' },
+    format: { about: 'The format of the lines: see [the log](log.md).', example: 'json' },
+    file: {
+      about: 'A file for the access log, in place of standard output.',
+      example: '/var/log/waymark/access.log',
+    },
+    explain: {
+      about: 'Whether every answer names its source in Server-Timing.',
+      example: 'yes',
+    },
+  },
+};

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { version } from '../../src/version.ts';
+import { generatedReference } from '../reference/reference.ts';
+import { jsonSchemas } from '../reference/schemas.ts';
+import { docsFolder, sections } from './contents.ts';
+import { pageDocument, type Frame, type SitePage } from './layout.ts';
+import { renderPage } from './markdown.ts';
+
+/** Reads and renders all pages, those of the reference from the code's definitions. */
+export async function readPages(): Promise<readonly SitePage[]> {
+  const generated = await generatedReference();
+  const files = sections.flatMap(({ title, folder, pages }) =>
+    pages.map((name) => [title, folder === '' ? name : `${folder}/${name}`] as const),
+  );
+  return Promise.all(
+    [['', 'index'] as const, ...files].map(async ([section, path]) => {
+      const markdown =
+        generated.get(path) ?? (await readFile(join(docsFolder, `${path}.md`), 'utf8'));
+      const address = `${path.replace(/README$/, 'index')}.html`;
+      return { ...renderPage(`${path}.md`, markdown), address, section, markdown };
+    }),
+  );
+}
+
+/** Writes the site to a folder, which it empties first. Returns the paths of its files. */
+export async function buildDocs(out: string): Promise<readonly string[]> {
+  const pages = await readPages();
+  const files = new Map<string, string>();
+  const asset = (name: string, text: string): string => {
+    const hash = createHash('sha256').update(text).digest('base64url').slice(0, 10);
+    const path = `assets/${name.replace('.', `.${hash}.`)}`;
+    files.set(path, text);
+    return path;
+  };
+  const theme = (name: string) => readFile(join(docsFolder, 'site/theme', name), 'utf8');
+  const miniSearch = await readFile(fileURLToPath(import.meta.resolve('minisearch')), 'utf8');
+  const library = asset('minisearch.js', miniSearch.replace(/\n\/\/# sourceMappingURL=.*/, ''));
+  const script = (await theme('docs.js')).replace('./minisearch.js', `./${library.slice(7)}`);
+  const frame: Frame = {
+    version,
+    pages,
+    assets: {
+      style: asset('docs.css', await theme('docs.css')),
+      theme: asset('theme.js', await theme('theme.js')),
+      script: asset('docs.js', script),
+    },
+    search: asset('search.json', JSON.stringify(searchEntries(pages))),
+  };
+  for (const page of pages) {
+    files.set(page.address, pageDocument(page, frame));
+    files.set(page.address.replace(/\.html$/, '.md'), publishedMarkdown(page.markdown));
+  }
+  for (const [name, schema] of jsonSchemas()) {
+    files.set(`schemas/${name}.json`, `${JSON.stringify(schema, undefined, 2)}\n`);
+  }
+  files.set('llms.txt', llmsText(pages));
+  files.set('llms-full.txt', pages.map(({ markdown }) => publishedMarkdown(markdown)).join('\n'));
+  await rm(out, { recursive: true, force: true });
+  for (const [path, text] of files) {
+    await mkdir(dirname(join(out, path)), { recursive: true });
+    await writeFile(join(out, path), text);
+  }
+  return [...files.keys()];
+}
+
+/** The entries of the full-text search: one for each part of a page below a heading. */
+function searchEntries(pages: readonly SitePage[]) {
+  return pages.flatMap(({ address, title, parts }) =>
+    parts.map(({ id, heading, text }) => ({ href: `${address}#${id}`, title, heading, text })),
+  );
+}
+
+/** The Markdown of a page as it is served: the page README of a folder is its index. */
+function publishedMarkdown(markdown: string): string {
+  return markdown.replaceAll(/\]\(([^)\s]*)README\.md/g, '](./$1index.md');
+}
+
+/** The index of the Markdown pages for language models (llmstxt.org). */
+function llmsText(pages: readonly SitePage[]): string {
+  const bySection = Map.groupBy(pages.slice(1), ({ section }) => section);
+  const lists = [...bySection].map(([section, those]) => {
+    const lines = those.map(
+      ({ title, address }) => `- [${title}](./${address.replace(/html$/, 'md')})`,
+    );
+    return `## ${section}\n\n${lines.join('\n')}\n`;
+  });
+  const summary = 'A standalone web server: files on disk, page rules, fetched content, webhooks.';
+  return `# Waymark ${version}\n\n> ${summary} llms-full.txt has all pages.\n\n${lists.join('\n')}`;
+}
+
+if (import.meta.main) {
+  const out = process.argv[2] ?? fileURLToPath(new URL('../../public/docs', import.meta.url));
+  const files = await buildDocs(out);
+  process.stdout.write(`${files.length} files in ${out}\n`);
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { publicFile, type PublicFile } from '../http/page.ts';
+import { pageFields } from '../http/page-fields.ts';
+import type { FieldList } from '../http/reply.ts';
+
+/** A file of the documentation with its header fields besides those of its content. */
+export interface DocsFile {
+  readonly file: PublicFile;
+  readonly fields: FieldList;
+}
+
+/** The built documentation (docs/design/documentation.md), by paths below `/svc1/docs/`. */
+export type DocsFiles = ReadonlyMap<string, DocsFile>;
+
+const contentTypes: ReadonlyMap<string, string> = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.md', 'text/markdown; charset=utf-8'],
+  ['.txt', 'text/plain; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.json', 'application/json'],
+]);
+
+/**
+ * Reads the built documentation once, at start. Without a build there are no files: the server then
+ * has no documentation.
+ */
+export async function loadDocsFiles(folder: string): Promise<DocsFiles> {
+  const files = new Map<string, DocsFile>();
+  if (!existsSync(join(folder, 'index.html'))) return files;
+  for (const found of await readdir(folder, { recursive: true })) {
+    const contentType = contentTypes.get(extname(found));
+    if (contentType === undefined) continue;
+    const path = found.replaceAll('\\', '/');
+    const type = path.startsWith('schemas/') ? 'application/schema+json' : contentType;
+    const file = publicFile(type, await readFile(join(folder, found)));
+    files.set(path.replace(/(^|\/)index\.html$/, '$1'), { file, fields: fieldsOf(path) });
+  }
+  return files;
+}
+
+function fieldsOf(path: string): FieldList {
+  // The names of these files contain a hash of their content.
+  const isHashed = path.startsWith('assets/');
+  const lifetime = isHashed ? 'public, max-age=31536000, immutable' : 'public, no-cache';
+  const cors = path.startsWith('schemas/') ? ['Access-Control-Allow-Origin', '*'] : [];
+  const guards = path.endsWith('.html')
+    ? ['Content-Security-Policy', documentPolicy, 'Referrer-Policy', 'no-referrer']
+    : [];
+  return ['Cache-Control', lifetime, ...guards, ...cors, ...pageFields];
+}
+
+/** The pages use their own files only, without inline scripts or styles. */
+const documentPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  'img-src data:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');

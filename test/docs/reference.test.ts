@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { commandOf } from '../../docs/reference/operations.ts';
+import { documentedCommands } from '../../docs/reference/commands.ts';
+import { describedKeys } from '../../docs/reference/ini-file.ts';
+import { generatedReference } from '../../docs/reference/reference.ts';
+import { undescribed } from '../../docs/reference/schema-text.ts';
+import { recordSchemas } from '../../src/api/records/schema.ts';
+import { engineSchemas, kindSchemas } from '../../src/api/rules/enginedata.ts';
+import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
+import { operations } from '../../src/api/table.ts';
+import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
+import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
+import { parseIni } from '../../src/config/parse.ts';
+import { knownEventTypes } from '../../src/model/event-types.ts';
+import { project } from '../tidy/sources.ts';
+
+const reference = await generatedReference();
+const commands = await documentedCommands();
+const page = (name: string): string => reference.get(`reference/${name}`) ?? '';
+
+suite('the reference', () => {
+  test('names every operation, and the command that calls it', () => {
+    const text = page('operations');
+    for (const { name, effect, replies } of operations) {
+      assert.ok(text.includes(`\n### ${name}\n`), name);
+      const isCallable = effect !== 'streams' && replies === undefined;
+      if (!isCallable || withoutCommand.includes(name)) continue;
+      assert.ok(commandOf(name, commands) !== undefined, `${name} has no command`);
+    }
+  });
+
+  test('describes the fields of page rules, of hooks and of enginedata', () => {
+    const schemas = [
+      ...[ruleSchema, hookSchema].map((schema) => recordSchemas(schema).record),
+      ...Object.values(kindSchemas),
+      ...engineSchemas.values(),
+    ];
+    for (const schema of schemas) {
+      assert.deepEqual(undescribed(schema), [], JSON.stringify(schema.title));
+    }
+  });
+
+  test('has every condition, event type and command', () => {
+    for (const { name } of conditionTypes)
+      assert.ok(page('conditions').includes(`| \`${name}\` |`));
+    for (const { type } of knownEventTypes) assert.ok(page('events').includes(`\n## ${type}\n`));
+    for (const { name, description, options } of commands) {
+      assert.ok(page('commands').includes(`\n## waymark ${name}\n`), name);
+      assert.notEqual(description, '', name);
+      for (const [flags, text] of options) assert.notEqual(text, '', `${name} ${flags}`);
+    }
+  });
+
+  test('has every metric that the code can answer', () => {
+    const names = globSync('src/**/*.ts', { cwd: project }).flatMap((path) => {
+      const text = readFileSync(join(project, path), 'utf8');
+      return [...text.matchAll(/'(waymark_[a-z0-9_]+)'/g)].map(([, name = '']) => name);
+    });
+    const missing = names.filter(
+      (name) => name !== 'waymark_lot' && !page('metrics').includes(name),
+    );
+    assert.deepEqual(missing, []);
+  });
+
+  test('has valid examples of ini keys', () => {
+    for (const { section, name, example } of describedKeys()) {
+      const title = section.replace('<name>', 'x').replace('<host>', 'www.example.com');
+      const server = section === 'server' ? '' : '[server]\n';
+      const { problems } = parseIni(`${server}[${title}]\n${name} = ${example}\n`, { env: {} });
+      assert.deepEqual(problems, [], `[${section}] ${name}`);
+    }
+  });
+});
+
+/** Operations that other commands or none call. */
+const withoutCommand = [
+  'svc1.session.authenticate',
+  'svc1.server.status',
+  'svc1.userinterface.get_render',
+];
