@@ -74,13 +74,16 @@ const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
 export async function startWaymark(
   config: Config,
   logs: Logs,
-  given: { readonly hasFastPath?: boolean; readonly signal?: AbortSignal } = {},
+  given: Pick<ServingOptions, 'hasFastPath' | 'docsFolder'> & {
+    readonly signal?: AbortSignal;
+  } = {},
 ): Promise<Waymark> {
-  const { hasFastPath = true, signal } = given;
+  const { hasFastPath = true, docsFolder, signal } = given;
   const prepared = await prepareData(config, logs, signal);
   try {
     const { store } = prepared;
-    const running = await startServing(config, logs, { store, isPrimary: true, hasFastPath });
+    const options = { store, isPrimary: true, hasFastPath, ...(docsFolder && { docsFolder }) };
+    const running = await startServing(config, logs, options);
     return {
       addresses: running.addresses,
       // Last: a key that is created before a failure of the start would never be shown.
@@ -153,6 +156,17 @@ export interface RunningServer {
   stop(graceMs: number): Promise<number>;
 }
 
+/** What startServing needs besides the configuration. */
+interface ServingOptions {
+  readonly store: Store;
+  readonly isPrimary: boolean;
+  readonly gather?: GatherMetrics;
+  /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
+  readonly hasFastPath?: boolean;
+  /** The built documentation; by default that of the package. */
+  readonly docsFolder?: string;
+}
+
 /**
  * Listens on the ports with an open store. Of several processes on the same ports, the primary one
  * logs what concerns all of them, and orders certificates; `gather` collects the metrics of all.
@@ -161,15 +175,9 @@ export interface RunningServer {
 export async function startServing(
   config: Config,
   logs: Logs,
-  given: {
-    readonly store: Store;
-    readonly isPrimary: boolean;
-    readonly gather?: GatherMetrics;
-    /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
-    readonly hasFastPath?: boolean;
-  },
+  given: ServingOptions,
 ): Promise<RunningServer> {
-  const publicFiles = await loadPublicFiles(publicFolder);
+  const publicFiles = await loadPublicFiles(publicFolder, given.docsFolder);
   const consoleFiles = await loadConsoleFiles(join(publicFolder, 'console'));
   const rendering = await loadRendering(publicFiles);
   const files = { publicFiles, consoleFiles, rendering };

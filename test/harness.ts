@@ -71,6 +71,7 @@ export async function startSite(
     files = {},
     rules = [],
     hasFastPath = true,
+    docsFolder,
   }: {
     readonly listen?: string;
     readonly server?: string;
@@ -79,6 +80,8 @@ export async function startSite(
     readonly rules?: readonly object[];
     /** False has Node's HTTP server read all requests. */
     readonly hasFastPath?: boolean;
+    /** The folder of the built documentation. */
+    readonly docsFolder?: string;
   } = {},
 ): Promise<TestSite> {
   const started: Waymark[] = [];
@@ -106,7 +109,10 @@ export async function startSite(
     colour: false,
     now: Date.now,
   });
-  const waymark = await startWaymark(config, logs, { hasFastPath });
+  const waymark = await startWaymark(config, logs, {
+    hasFastPath,
+    ...(docsFolder !== undefined && { docsFolder }),
+  });
   started.push(waymark);
   const [url = ''] = waymark.addresses;
   const { firstKey: adminKey = '' } = waymark;

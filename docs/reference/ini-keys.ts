@@ -41,6 +41,11 @@ export const keyTexts: Texts = {
       about: "The site's own origin, if a proxy in front of Waymark hides it.",
       example: 'https://www.example.com',
     },
+    console: {
+      about:
+        'Where the console is: at every origin (`yes`), nowhere (`no`), or at an origin of its own.',
+      example: 'https://console.example.com',
+    },
     trust_proxy: {
       about: 'Networks of the proxies whose Forwarded and X-Forwarded-* fields the server trusts.',
       example: '10.0.0.0/8',

@@ -27,7 +27,8 @@ function metricsOf(source: string): readonly DefinedMetric[] {
   return [...source.matchAll(/'(waymark_[a-z_]+)'(?!;)/g)].flatMap(({ 1: name = '', index }) => {
     const around = source.slice(Math.max(0, index - 80), index + 300);
     const after = source.slice(index + name.length + 2, index + 400);
-    const text = /^[^'"`]*?(?:help:)?\s*(?:'counter',|'gauge',|'histogram',)?[^'"`]*(['"`])(.*?)\1(?:\s*\+\s*(['"`])(.*?)\3)?/s;
+    const text =
+      /^[^'"`]*?(?:help:)?\s*(?:'counter',|'gauge',|'histogram',)?[^'"`]*(['"`])(.*?)\1(?:\s*\+\s*(['"`])(.*?)\3)?/s;
     const found = text.exec(after);
     const help = `${found?.[2] ?? ''}${found?.[4] ?? ''}`;
     const type = /'(counter|gauge|histogram)'|\b(counter|gauge|histogram)\(/.exec(around);

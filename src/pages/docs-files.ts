@@ -6,7 +6,7 @@ import { pageFields } from '../http/page-fields.ts';
 import type { FieldList } from '../http/reply.ts';
 
 /** A file of the documentation with its header fields besides those of its content. */
-export interface DocsFile {
+interface DocsFile {
   readonly file: PublicFile;
   readonly fields: FieldList;
 }
@@ -36,7 +36,9 @@ export async function loadDocsFiles(folder: string): Promise<DocsFiles> {
     const path = found.replaceAll('\\', '/');
     const type = path.startsWith('schemas/') ? 'application/schema+json' : contentType;
     const file = publicFile(type, await readFile(join(folder, found)));
-    files.set(path.replace(/(^|\/)index\.html$/, '$1'), { file, fields: fieldsOf(path) });
+    const shown = { file, fields: fieldsOf(path) };
+    files.set(path, shown);
+    if (/(?:^|\/)index\.html$/.test(path)) files.set(path.slice(0, -'index.html'.length), shown);
   }
   return files;
 }

@@ -49,7 +49,10 @@ const modules = {
  * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html` has
  * an `engines/<name>.schema.json`. Rejects with the file system's error if a file is missing.
  */
-export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
+export async function loadPublicFiles(
+  folder: string,
+  docsFolder = join(folder, 'docs'),
+): Promise<PublicFiles> {
   const read = (...names: string[]) => readFile(join(folder, ...names));
   const readReference = async (name: string): Promise<EngineReference> => ({
     page: publicFile('text/html; charset=utf-8', await read('engines', `${name}.html`)),
@@ -80,7 +83,7 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
     file: (path) => files.get(path),
     engineReference: (name) => references.get(name),
     page: (values) => genericPage(template, values),
-    docs: await loadDocsFiles(join(folder, 'docs')),
+    docs: await loadDocsFiles(docsFolder),
   };
 }
 

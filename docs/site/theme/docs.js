@@ -56,14 +56,14 @@ async function loadIndex() {
     tokenize: (text) =>
       text
         .toLowerCase()
-        .match(/[\p{L}\p{N}_.]*[\p{L}\p{N}]/gu)
+        .match(/[\p{L}\p{N}_]+(?:\.[\p{L}\p{N}_]+)*/gu)
         ?.flatMap(parts) ?? [],
     searchOptions: {
       boost: { heading: 4, title: 2 },
       prefix: true,
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
       combineWith: 'AND',
-      tokenize: (text) => text.toLowerCase().match(/[\p{L}\p{N}_.]*[\p{L}\p{N}]/gu) ?? [],
+      tokenize: (text) => text.toLowerCase().match(/[\p{L}\p{N}_]+(?:\.[\p{L}\p{N}_]+)*/gu) ?? [],
     },
   });
   index.addAll(entries);
