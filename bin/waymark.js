@@ -16,6 +16,8 @@ if (Number(process.versions.node.split('.')[0]) < engineMajor) {
 // Unheard, it would have Node open a port to its debugger, to everybody on the machine. Where Node is
 // told --disable-sigusr1 instead, the signal is blocked, and the log of a server could not tell of it.
 process.on('SIGUSR1', () => undefined);
+// A restart (src/cli/hand-over.ts) that a server is not ready for; unheard, it would end the process.
+process.on('SIGUSR2', () => undefined);
 
 const words = process.argv.slice(2);
 if (words[0] === 'serve') startAgainWithFlags();
@@ -39,6 +41,8 @@ function startAgainWithFlags() {
   const started = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
   if (process.execve === undefined || process.platform === 'win32') return;
   if (started.includes(asked)) return;
+  // The sockets that the service manager or another process hands over would be closed.
+  if (process.env.LISTEN_PID === String(process.pid) || process.env.WAYMARK_HAND_OVER) return;
   const size = started.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=8'];
   const flags = [asked, '--no-parallel-scavenge', '--no-allocation-site-pretenuring', ...size];
   process.execve(process.execPath, [

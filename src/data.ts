@@ -7,13 +7,16 @@ import type { Store } from './store/store.ts';
 
 /**
  * Opens the store of a data folder, for the server or for a command; `readOnly` for a folder that
- * cannot be written. Rejects as openStore does.
+ * cannot be written, `isInUse` for one that an older version may use. Rejects as openStore does.
  */
 export function openData(
   folder: string,
-  { readOnly = false }: { readonly readOnly?: boolean } = {},
+  {
+    readOnly = false,
+    isInUse = false,
+  }: { readonly readOnly?: boolean; readonly isInUse?: boolean } = {},
 ): Promise<Store> {
-  return openStore({ folder, now, newId, readOnly });
+  return openStore({ folder, now, newId, readOnly, isInUse });
 }
 
 /**

@@ -16,10 +16,15 @@ import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { SeriesRecorder } from './observability/series-recorder.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
-import { startServer, type Server } from './server/server.ts';
+import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import type { CacheStore } from './cache/cache-store.ts';
-import { openCacheStore, prepareCacheStore, settleCacheStore } from './cache/open-cache-store.ts';
+import {
+  openCacheStore,
+  prepareCacheStore,
+  settleCacheStore,
+  shareCacheStore,
+} from './cache/open-cache-store.ts';
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
 import { SourceHealth } from './proxy/source-health.ts';
@@ -35,7 +40,7 @@ import { TemplateThread } from './rendering/template-thread.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { createEmit } from './store/emit.ts';
-import { claimFolder } from './store/folder/folder-claim.ts';
+import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
 import { IndexBuilder } from './store/index-builder.ts';
 import { replaceWithCopy } from './store/folder/replace.ts';
 import { startNode } from './start-node.ts';
@@ -47,6 +52,7 @@ import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { ConfigurationState } from './api/server-status.ts';
 import { version } from './version.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
+import { deliveryHandOverMs } from './webhooks/limits.ts';
 
 /** A running Waymark. */
 export interface Waymark {
@@ -63,6 +69,22 @@ export interface Waymark {
   readonly copied: Promise<void>;
   /** Lets running requests end for `graceMs`, then cuts them off; resolves to how many were cut. */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
+  /** See RunningServer.drain. */
+  drain(graceMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** A process that serves from the same data folder, and hands it over. */
+export interface Predecessor {
+  readonly pid: number;
+  /** Its data folder. */
+  readonly data: string;
+}
+
+/** What a process has been given at its start. */
+interface Given extends PortOptions {
+  readonly predecessor?: Predecessor | undefined;
+  /** Aborts when the process has to stop. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
@@ -74,16 +96,16 @@ const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
 export async function startWaymark(
   config: Config,
   logs: Logs,
-  given: Pick<ServingOptions, 'hasFastPath' | 'docsFolder'> & {
-    readonly signal?: AbortSignal;
-  } = {},
+  given: Given & Pick<ServingOptions, 'hasFastPath' | 'docsFolder'> = {},
 ): Promise<Waymark> {
-  const { hasFastPath = true, docsFolder, signal } = given;
-  const prepared = await prepareData(config, logs, signal);
+  const { hasFastPath = true, docsFolder, predecessor, signal, ...ports } = given;
+  const prepared = await prepareData(config, logs, { predecessor, signal });
   try {
     const { store } = prepared;
-    const options = { store, isPrimary: true, hasFastPath, ...(docsFolder && { docsFolder }) };
+    const more = { ports, ...(docsFolder && { docsFolder }) };
+    const options = { store, isPrimary: true, hasFastPath, ...more };
     const running = await startServing(config, logs, options);
+    await prepared.takeOver();
     return {
       addresses: running.addresses,
       // Last: a key that is created before a failure of the start would never be shown.
@@ -91,6 +113,10 @@ export async function startWaymark(
       copied: prepared.copied,
       reload: (result) => {
         running.reload(result);
+      },
+      drain(graceMs, signal) {
+        prepared.handOver();
+        return running.drain(graceMs, signal);
       },
       async stop(graceMs) {
         const cut = await running.stop(graceMs);
@@ -109,6 +135,10 @@ interface PreparedData {
   readonly store: Store;
   /** See Waymark.copied. */
   readonly copied: Promise<void>;
+  /** Claims the folder of the predecessor, once this process serves; does nothing without one. */
+  takeOver(): Promise<void>;
+  /** Records that another process has claimed the folder, and goes on with its cache. */
+  handOver(): void;
   /** Closes the store and releases the folder. */
   release(): Promise<void>;
 }
@@ -120,29 +150,60 @@ interface PreparedData {
 export async function prepareData(
   config: Config,
   logs: Logs,
-  signal: AbortSignal = new AbortController().signal,
+  {
+    predecessor,
+    signal = new AbortController().signal,
+  }: Pick<Given, 'predecessor' | 'signal'> = {},
 ): Promise<PreparedData> {
-  const claim = await claimFolder(config.server.data, { pid: process.pid });
   const { data } = config.server;
+  const { pid } = process;
+  // A changed ini file may name another folder, which nobody hands over.
+  const from = predecessor?.data === data ? predecessor.pid : undefined;
+  let claim = from === undefined ? await claimFolder(data, { pid }) : undefined;
   let store: Store | undefined;
   let node: NodeService | undefined;
+  let isHandedOver = from !== undefined;
   const release = async (): Promise<void> => {
     await node?.stop();
     await store?.close();
-    if (store !== undefined) await settleCacheStore(data);
-    await claim.release();
+    if (store !== undefined && !isHandedOver) await settleCacheStore(data);
+    await claim?.release();
   };
   try {
-    await prepareCacheStore(data);
+    if (from === undefined) await prepareCacheStore(data);
+    else await requireShareable(config, data);
     if (config.node.central !== undefined) await replaceWithCopy(data);
-    store = await openData(data);
+    store = await openData(data, { isInUse: from !== undefined });
     node = await startNode(config, logs, { store, signal });
     if (node === undefined) await importOnce(store, config, logs);
-    return { store, copied: node?.copied ?? new Promise(() => undefined), release };
+    return {
+      store,
+      copied: node?.copied ?? new Promise(() => undefined),
+      async takeOver() {
+        if (from === undefined) return;
+        claim = await takeOverFolder(data, { pid, from });
+        isHandedOver = false;
+      },
+      handOver() {
+        isHandedOver = true;
+      },
+      release,
+    };
   } catch (error) {
     await release();
     throw error;
   }
+}
+
+/** Rejects with the reason if two processes cannot use a data folder at the same time. */
+async function requireShareable({ node }: Config, data: string): Promise<void> {
+  if (node.central !== undefined) {
+    throw new Failure(
+      'conflict',
+      'two processes of a node would both follow its centre: stop the server, then start it',
+    );
+  }
+  await shareCacheStore(data);
 }
 
 /** The server of this process. */
@@ -152,6 +213,12 @@ export interface RunningServer {
   reload(result: ConfigResult): void;
   /** The current metrics of this process. */
   metrics(): readonly Metric[];
+  /**
+   * Leaves new connections, and all work in the background, to another process that has the
+   * listening sockets. Resolves when all connections are closed, after `graceMs`, or when the
+   * signal aborts; `stop` follows.
+   */
+  drain(graceMs: number, signal: AbortSignal): Promise<void>;
   /** As Waymark.stop, but leaves the store open. */
   stop(graceMs: number): Promise<number>;
 }
@@ -165,6 +232,7 @@ interface ServingOptions {
   readonly hasFastPath?: boolean;
   /** The built documentation; by default that of the package. */
   readonly docsFolder?: string;
+  readonly ports?: PortOptions;
 }
 
 /**
@@ -183,7 +251,7 @@ export async function startServing(
   const files = { publicFiles, consoleFiles, rendering };
   const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
-    await running.listen();
+    await running.listen(given.ports);
     return running;
   } catch (error) {
     await running.stop(0);
@@ -288,7 +356,7 @@ class ServingProcess implements RunningServer {
     return this.#server?.addresses ?? [];
   }
 
-  async listen(): Promise<void> {
+  async listen(ports?: PortOptions): Promise<void> {
     const { log, access } = this.#context.logs;
     const { config } = this.#instance.serving;
     const tls = await openTls({ config, log, isPrimary: this.#isPrimary });
@@ -306,6 +374,7 @@ class ServingProcess implements RunningServer {
         hasFastPath: this.#hasFastPath,
       },
       config.server.listen,
+      ports,
     );
     this.#warnOfIneffective(config);
     this.#deliverer.start();
@@ -367,13 +436,26 @@ class ServingProcess implements RunningServer {
     for (const warning of ineffectiveSettings(config)) this.#context.logs.log.warn({}, warning);
   }
 
+  async drain(graceMs: number, signal: AbortSignal): Promise<void> {
+    // The other process delivers as soon as the attempts in flight have ended.
+    const delivered = this.#deliverer.stop(deliveryHandOverMs);
+    const [series, indexes] = [this.#series?.stop(), this.#indexBuilder.stop()];
+    await Promise.all([series, indexes, this.#rowChecks.stop()]);
+    await Promise.all([this.#server?.drain(graceMs, signal), this.#tls?.stopOrders(), delivered]);
+  }
+
   async stop(graceMs: number): Promise<number> {
-    await this.#series?.stop();
-    const delivered = this.#deliverer.stop(graceMs);
-    await this.#indexBuilder.stop();
-    const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
+    // At once: the log says that the server stops.
+    const stopped = this.#server?.stop(graceMs);
+    const background = Promise.all([
+      this.#series?.stop(),
+      this.#deliverer.stop(graceMs),
+      this.#indexBuilder.stop(),
+      this.#rowChecks.stop(),
+    ]);
+    const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();
-    await Promise.all([delivered, this.#rowChecks.stop()]);
+    await background;
     clearInterval(this.#flushing);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();

@@ -189,7 +189,7 @@ export async function killAll(pids: readonly number[]): Promise<void> {
 }
 
 /** Whether all threads have ended: the files of a process are open until its last thread ends. */
-function isDead(pid: number): boolean {
+export function isDead(pid: number): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     return /^State:\s+[ZX]/m.test(status) && readdirSync(`/proc/${pid}/task`).length === 1;

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { cacheReportMs } from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import { openCache } from './storage/folder-cache.ts';
-import { prepareCache, settleCache } from './storage/environment.ts';
+import { prepareCache, requireSharedCache, settleCache } from './storage/environment.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { clockReader } from './freshness.ts';
 import { createCacheStore, type CacheStore } from './cache-store.ts';
@@ -20,6 +20,11 @@ const cacheFolder = 'cache';
 /** Prepares the cache folder before any process opens it. Rejects with `unavailable`. */
 export function prepareCacheStore(data: string): Promise<void> {
   return prepareCache(join(data, cacheFolder));
+}
+
+/** Checks that the cache can be shared with the process that has it open; rejects if it cannot. */
+export function shareCacheStore(data: string): Promise<void> {
+  return requireSharedCache(join(data, cacheFolder));
 }
 
 /** Records that all processes have closed the cache. */

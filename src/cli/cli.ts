@@ -24,6 +24,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./serve.ts')).defineServe,
   },
   {
+    name: 'restart',
+    summary: 'replace the running server without refusing a request',
+    load: async () => (await import('./restart.ts')).defineRestart,
+  },
+  {
     name: 'check',
     summary: 'validate the ini file, or the data',
     load: async () => (await import('./check.ts')).defineCheck,

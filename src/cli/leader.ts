@@ -3,6 +3,7 @@ import { on } from 'node:events';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../model/failure.ts';
+import type { ListeningSocket } from '../server/inherited-sockets.ts';
 
 /**
  * A worker's channel to the leading process. Only that process reads the ini file, so that workers
@@ -20,6 +21,9 @@ export class LeaderChannel {
     cluster.worker?.on('error', () => undefined);
   }
 
+  /** Listening sockets that the leading process has inherited; known with the configuration. */
+  sockets: readonly ListeningSocket[] = [];
+
   /**
    * Requests the configuration in use, which may differ from the current ini file. Rejects with
    * `unavailable` if the leading process has ended.
@@ -27,7 +31,9 @@ export class LeaderChannel {
   async config(): Promise<Config> {
     sendToLeader({ kind: 'get-config' });
     for await (const message of this.#received()) {
-      if (message.kind === 'config') return deserializeConfig(message.serialized);
+      if (message.kind !== 'config') continue;
+      this.sockets = message.sockets;
+      return deserializeConfig(message.serialized);
     }
     throw stoppingFailure();
   }

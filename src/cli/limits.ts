@@ -7,6 +7,12 @@ export const workerSettledMs = 60_000;
 export const metricsWaitMs = 1_000;
 /** How long running requests have to end when the server stops. */
 export const stopGraceMs = 10_000;
+/** How long a process that was replaced keeps its connections open. */
+export const drainMsMax = 600_000;
+/** How long a new process may take to serve before the old one gives it up. */
+export const takeOverMsMax = 60_000;
+/** How often `restart` looks for the outcome. */
+export const restartPollMs = 50;
 /** Differences between the data and its log that `check-data` lists. */
 export const differencesKeptMax = 1_000;
 /** How long a command waits for an answer of the API. */

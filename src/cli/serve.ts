@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { existsSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../model/clock.ts';
@@ -15,14 +16,25 @@ import {
   type RunningServer,
   type Waymark,
 } from '../main.ts';
-import { stopGraceMs } from './limits.ts';
+import { drainMsMax, stopGraceMs } from './limits.ts';
+import { Failure } from '../model/failure.ts';
 import { createLogs, silentLog, type Logs } from '../observability/log.ts';
+import { ownPath, matchSockets, type ListeningSocket } from '../server/inherited-sockets.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { handOver } from './hand-over.ts';
 import { announceStart } from './startup.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
 import { configOption, readWholeConfig, requireConfigFile } from './options.ts';
+import {
+  announceToPredecessor,
+  closeUnused,
+  receiveInheritance,
+  reportToPredecessor,
+  type Inheritance,
+} from './predecessor.ts';
+import { ServiceManager } from './service-manager.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 import { Workers } from './workers.ts';
 import type { LeaderMessage } from './worker-messages.ts';
@@ -82,13 +94,29 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-async function serve(
-  file: string,
-  { listen = [] }: ServeOptions,
-  terminal: Terminal,
-): Promise<number> {
-  const leader = cluster.isWorker ? new LeaderChannel() : undefined;
-  const config = await (leader?.config() ?? readWholeConfig(file, terminal, { listen }));
+async function serve(file: string, options: ServeOptions, terminal: Terminal): Promise<number> {
+  if (cluster.isWorker) return serveAsWorker(file, terminal);
+  const inheritance = receiveInheritance(process.env);
+  try {
+    const { listen = [] } = options;
+    const config = await readWholeConfig(file, terminal, { listen });
+    const context = serveContext(file, config, terminal);
+    const { log } = context.logs;
+    if (isFolder(file)) {
+      const { data } = config.server;
+      log.info({}, `Serving the files of ${resolve(file)}. Page rules and keys are in ${data}.`);
+    }
+    const sockets = await closeUnused(inheritance, config.server.listen, log);
+    const manager = new ServiceManager(terminal.env, log);
+    const leading = { ...context, inheritance: { ...inheritance, sockets }, manager };
+    return await serveUntilStopped(leading);
+  } catch (error) {
+    if (inheritance.predecessor !== undefined) await reportToPredecessor(error);
+    throw error;
+  }
+}
+
+function serveContext(file: string, config: Config, terminal: Terminal): ServeContext {
   const { out, err } = terminal;
   const logs = createLogs({
     settings: config.log,
@@ -98,22 +126,7 @@ async function serve(
   });
   // If the reader of the log has closed the pipe, the server still runs.
   for (const stream of [out, err]) stream.on('error', () => undefined);
-  const context = { file, config, terminal, logs };
-  if (leader !== undefined) return serveAsWorker(context, leader);
-  if (isFolder(file)) {
-    const { data } = config.server;
-    logs.log.info({}, `Serving the files of ${resolve(file)}. Page rules and keys are in ${data}.`);
-  }
-  return serveUntilStopped(context);
-}
-
-/** Serves; starts again with the new data if the log of the centre had to be copied again. */
-async function serveUntilStopped(context: ServeContext): Promise<number> {
-  const { file, terminal, config } = context;
-  const lead = config.server.workers > 1 ? leadWorkers : serveAlone;
-  const code = await lead(context);
-  if (code !== 'copied') return code;
-  return serveUntilStopped({ ...context, config: await readWholeConfig(file, terminal, {}) });
+  return { file, config, terminal, logs };
 }
 
 interface ServeContext {
@@ -124,10 +137,29 @@ interface ServeContext {
   readonly logs: Logs;
 }
 
-async function serveAlone(context: ServeContext): Promise<number | 'copied'> {
-  const { config, logs } = context;
+/** The context of the process that has the data folder. */
+interface LeadingContext extends ServeContext {
+  readonly inheritance: Inheritance;
+  readonly manager: ServiceManager;
+}
+
+/** Serves; starts again with the new data if the log of the centre had to be copied again. */
+async function serveUntilStopped(context: LeadingContext): Promise<number> {
+  const { file, terminal, config, inheritance } = context;
+  const lead = config.server.workers > 1 ? leadWorkers : serveAlone;
+  const code = await lead(context);
+  if (code !== 'copied') return code;
+  // The stop has closed the sockets of systemd, which passes them to a new process only.
+  if (inheritance.sockets.length > 0) return 1;
+  return serveUntilStopped({ ...context, config: await readWholeConfig(file, terminal, {}) });
+}
+
+async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
+  const { config, logs, manager } = context;
+  const { predecessor, sockets: inherited } = context.inheritance;
   const signals = handleSignals(context);
-  const waymark = await startWaymark(config, logs, { signal: signals.stopping });
+  const given = { predecessor, inherited, signal: signals.stopping };
+  const waymark = await startWaymark(config, logs, given);
   const ended = new AbortController();
   const watch = Promise.withResolvers<undefined>();
   const changes = configChanges(context, ended.signal, () => {
@@ -137,19 +169,28 @@ async function serveAlone(context: ServeContext): Promise<number | 'copied'> {
   // The watch needs file descriptors, which visitors may take as soon as they know of the server.
   await Promise.race([watch.promise, reloading]);
   await announceStart(waymark, context);
-  const isCopied = await Promise.race([signals.first, waymark.copied.then(() => true)]);
-  logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
-  ended.abort();
+  await announceServing(context);
+  const end = await endOf(signals, context, waymark.copied);
+  if (end === 'replaced') {
+    manager.leave();
+    ended.abort();
+    await waymark.drain(drainMsMax, signals.stopping);
+  } else {
+    if (end === 'stopped') await manager.stopping();
+    logStopping(logs);
+    ended.abort();
+  }
   const { cut } = await waymark.stop(stopGraceMs);
   await reloading;
   signals.ignore();
   logStopped(logs, cut);
-  return isCopied === true ? 'copied' : 0;
+  return end === 'copied' ? end : 0;
 }
 
 /** The process that leads workers: it holds the data folder, and serves nothing itself. */
-async function leadWorkers(context: ServeContext): Promise<number | 'copied'> {
-  const { config, logs, file } = context;
+async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> {
+  const { config, logs, file, manager, inheritance } = context;
+  const { predecessor, sockets } = inheritance;
   let current = config;
   let pending: readonly ConfigResult[] = [];
   // A worker that starts later gets the certificates that the others use, not the current files.
@@ -161,6 +202,7 @@ async function leadWorkers(context: ServeContext): Promise<number | 'copied'> {
       tls: { ...current.tls, certificates: certificates.activeCertificates() },
     },
     pending,
+    sockets,
   }));
   const signals = handleSignals(context, {
     kill: () => {
@@ -170,15 +212,18 @@ async function leadWorkers(context: ServeContext): Promise<number | 'copied'> {
       workers.reopenLogs();
     },
   });
-  const prepared = await prepareData(config, logs, signals.stopping).catch(
-    async (error: unknown) => {
-      await certificates.close();
-      throw error;
-    },
-  );
+  const given = { predecessor, signal: signals.stopping };
+  const prepared = await prepareData(config, logs, given).catch(async (error: unknown) => {
+    await certificates.close();
+    throw error;
+  });
   try {
     const addresses = await workers.start(config.server.workers);
-    if (addresses === undefined) return 1;
+    if (addresses === undefined) {
+      if (predecessor !== undefined) await reportToPredecessor(workers.failure);
+      return 1;
+    }
+    await prepared.takeOver();
     const isOwn = config.node.central === undefined;
     const firstKey = isOwn ? await makeFirstKey(prepared.store) : undefined;
     await announceStart({ addresses, firstKey }, context);
@@ -194,21 +239,87 @@ async function leadWorkers(context: ServeContext): Promise<number | 'copied'> {
       workers.reload(result);
     };
     const reloading = reloadOnChange(configChanges(context, ended.signal), { reload }, logs);
-    const isCopied = await Promise.race([signals.first, prepared.copied.then(() => true)]);
+    await announceServing(context);
+    const end = await endOf(signals, context, prepared.copied);
     ended.abort();
     await reloading;
-    logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
-    logStopped(logs, await workers.stop());
+    if (end === 'replaced') {
+      manager.leave();
+      prepared.handOver();
+      await workers.drain(signals.stopping);
+    }
+    await stopWorkers(workers, end, context);
     signals.ignore();
-    return isCopied === true ? 'copied' : 0;
+    return end === 'copied' ? end : 0;
   } finally {
     await certificates.close();
     await prepared.release();
   }
 }
 
+async function stopWorkers(
+  workers: Workers,
+  end: End,
+  { config, logs, manager, inheritance }: LeadingContext,
+): Promise<void> {
+  if (end === 'stopped') await manager.stopping();
+  if (end !== 'replaced') logStopping(logs);
+  logStopped(logs, await workers.stop());
+  if (end !== 'replaced') await removeSockets(config, inheritance.sockets);
+}
+
+/** Removes the unix sockets that the workers have created. */
+async function removeSockets(
+  { server: { listen } }: Config,
+  inherited: readonly ListeningSocket[],
+): Promise<void> {
+  const matched = await matchSockets(listen, inherited);
+  for (const [at, where] of listen.entries()) {
+    const path = ownPath(where, matched[at]);
+    if (path !== undefined) await rm(path, { force: true });
+  }
+}
+
+/** Tells the service manager and a process that this one replaces that it serves. */
+async function announceServing({ manager, inheritance }: LeadingContext): Promise<void> {
+  await manager.ready();
+  if (inheritance.predecessor !== undefined) await announceToPredecessor();
+}
+
+/** Why a server ends: by a signal, because another process serves, or for a new copy of the log. */
+type End = 'stopped' | 'replaced' | 'copied';
+
+/** Waits for the end of the server; `copied` resolves when it has to start again. */
+async function endOf(
+  signals: Pick<Signals, 'first' | 'stopping'>,
+  { config, logs }: ServeContext,
+  copied: Promise<void>,
+): Promise<End> {
+  const replaced = Promise.withResolvers<End>();
+  let isRestarting = false;
+  const restart = (): void => {
+    if (isRestarting) {
+      logs.log.warn({}, 'SIGUSR2: this process has started another one already.');
+      return;
+    }
+    isRestarting = true;
+    void handOver(config, { log: logs.log, signal: signals.stopping }).then(({ state }) => {
+      isRestarting = state === 'done';
+      if (isRestarting) replaced.resolve('replaced');
+    });
+  };
+  process.on('SIGUSR2', restart);
+  const stopped = signals.first.then((): End => 'stopped');
+  const again = copied.then((): End => 'copied');
+  const end = await Promise.race([stopped, replaced.promise, again]);
+  if (end !== 'replaced') process.off('SIGUSR2', restart);
+  return end;
+}
+
 /** Serves as one of several processes on the same ports. */
-async function serveAsWorker(context: ServeContext, leader: LeaderChannel): Promise<number> {
+async function serveAsWorker(file: string, terminal: Terminal): Promise<number> {
+  const leader = new LeaderChannel();
+  const context = serveContext(file, await leader.config(), terminal);
   const stopRequested = new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve).on('message', (message: LeaderMessage) => {
       if (message.kind === 'stop') resolve();
@@ -216,8 +327,8 @@ async function serveAsWorker(context: ServeContext, leader: LeaderChannel): Prom
     // Without the leading process, nothing would ever stop the worker.
     process.once('disconnect', resolve);
   });
-  // A terminal sends them to all processes; the leading one tells the workers what to do.
-  for (const name of ['SIGINT', 'SIGHUP']) process.on(name, () => undefined);
+  // They may reach all processes; the leading one tells the workers what to do.
+  for (const name of ['SIGINT', 'SIGHUP', 'SIGUSR2']) process.on(name, () => undefined);
   try {
     const store = await openData(context.config.server.data);
     try {
@@ -226,6 +337,9 @@ async function serveAsWorker(context: ServeContext, leader: LeaderChannel): Prom
       await store.close();
     }
     return 0;
+  } catch (error) {
+    if (error instanceof Failure) sendToLeader({ kind: 'failed', message: error.message });
+    throw error;
   } finally {
     // An open channel would keep the process running.
     if (process.connected) process.disconnect?.();
@@ -239,23 +353,37 @@ async function serveUntil(
 ): Promise<void> {
   const isPrimary = terminal.env.WAYMARK_WORKER === '1';
   let running: RunningServer | undefined = undefined;
+  const drainRequested = Promise.withResolvers<true>();
   const metrics = new WorkerMetrics({ send: sendToLeader, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
     if (message.kind === 'reopen-logs') logs.reopen();
+    if (message.kind === 'drain') drainRequested.resolve(true);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
   });
   running = await startServing(config, logs, {
     store,
     isPrimary,
     gather: () => metrics.gather(),
+    ports: { inherited: leader.sockets, isWorker: true },
   });
   sendToLeader({ kind: 'serving', addresses: running.addresses });
   const reloading = reloadOnChange(leader.results(), running, logs);
-  await stopRequested;
+  const isDraining = await Promise.race([stopRequested, drainRequested.promise]);
+  if (isDraining === true) {
+    const stopped = new AbortController();
+    void stopRequested.then(() => {
+      stopped.abort();
+    });
+    await running.drain(drainMsMax, stopped.signal);
+  }
   await leader.end();
   const cut = await running.stop(stopGraceMs);
   await reloading;
   sendToLeader({ kind: 'stopped', cut });
+}
+
+function logStopping({ log }: Logs): void {
+  log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
 }
 
 function logStopped({ log }: Logs, cut: number): void {
@@ -297,6 +425,16 @@ async function reloadOnChange(
   }
 }
 
+/** The signals of a serving process. */
+interface Signals {
+  /** Resolves at the first signal to stop. */
+  readonly first: Promise<unknown>;
+  /** Aborts then. */
+  readonly stopping: AbortSignal;
+  /** Ignores further ones. */
+  ignore(): void;
+}
+
 /**
  * Handles signals. The first SIGTERM or SIGINT stops gracefully, a second one at once. SIGHUP does
  * the same if the log goes to a terminal, which was closed then; otherwise, it reopens the log
@@ -305,12 +443,7 @@ async function reloadOnChange(
 function handleSignals(
   { logs, terminal }: ServeContext,
   workers?: { readonly kill: () => void; readonly reopenLogs: () => void },
-): {
-  readonly first: Promise<void>;
-  /** Aborts at the first signal. */
-  readonly stopping: AbortSignal;
-  ignore(): void;
-} {
+): Signals {
   const logsToTerminal = terminal.out.isTTY === true;
   const names = ['SIGTERM', 'SIGINT', ...(logsToTerminal ? ['SIGHUP'] : [])];
   const reopening = ['SIGUSR1', ...(logsToTerminal ? [] : ['SIGHUP'])];

@@ -2,21 +2,30 @@ import { deserialize, serialize } from 'node:v8';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { isCidr, parseCidr } from '../model/cidr.ts';
 import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
+import type { ListeningSocket } from '../server/inherited-sockets.ts';
 
 /** A message of a worker to the leading process. */
 export type WorkerMessage =
   | { readonly kind: 'serving'; readonly addresses: readonly string[] }
   | { readonly kind: 'stopped'; readonly cut: number }
+  /** The worker cannot serve. */
+  | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'get-config' }
   | MetricsFromWorker;
 
 /** A message of the leading process to a worker. */
 export type LeaderMessage =
   | { readonly kind: 'stop' }
+  /** Another process serves: end with the last connection. */
+  | { readonly kind: 'drain' }
   /** The access log file was renamed: open it again. */
   | { readonly kind: 'reopen-logs' }
-  /** The configuration in use. */
-  | { readonly kind: 'config'; readonly serialized: Serialized<Config> }
+  /** The configuration in use, and listening sockets that the leading process has inherited. */
+  | {
+      readonly kind: 'config';
+      readonly serialized: Serialized<Config>;
+      readonly sockets: readonly ListeningSocket[];
+    }
   /** The result of reading the ini file again. */
   | { readonly kind: 'reload'; readonly serialized: Serialized<ConfigResult> }
   | MetricsFromLeader;

@@ -1,9 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Config, ConfigResult } from '../config/config.ts';
 import type { Log } from '../observability/log.ts';
-import { returnHandedOver } from '../server/node-internals.ts';
+import type { ListeningSocket } from '../server/inherited-sockets.ts';
+import { returnHandedOver, watchAcceptors } from '../server/node-internals.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
+import { ownCommand } from './own-command.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { LeaderMetrics } from './worker-metrics.ts';
 
@@ -12,6 +14,8 @@ interface CurrentConfig {
   readonly config: Config;
   /** Results of reading the ini file since: changes that need a restart, and problems. */
   readonly pending: readonly ConfigResult[];
+  /** Listening sockets that the leading process has inherited. */
+  readonly sockets: readonly ListeningSocket[];
 }
 
 /**
@@ -27,14 +31,26 @@ export class Workers {
   readonly #serving = new WeakSet<Worker>();
   /** Workers that have a configuration, and get every later one. */
   readonly #configured = new WeakSet<Worker>();
+  /** The numbers of connections that are on their way to each worker. */
+  readonly #onTheirWay = new Map<Worker, () => number>();
+  readonly #closeAcceptors = watchAcceptors();
   #stopping = false;
   #cut = 0;
+  /** Why the first worker cannot serve, if it has said so. */
+  #failure: string | undefined;
 
   /** `args` is the command line of a worker; `currentConfig` returns the configuration in use. */
   constructor(args: readonly string[], log: Log, currentConfig: () => CurrentConfig) {
     this.#log = log;
     this.#currentConfig = currentConfig;
-    cluster.setupPrimary({ args: [...args] });
+    const { script, nodeFlags, words } = ownCommand(args);
+    const [exec = '', ...rest] = script === undefined ? words : [script, ...words];
+    cluster.setupPrimary({ exec, args: rest, execArgv: [...nodeFlags] });
+  }
+
+  /** Why the workers cannot serve, after `start` has resolved to undefined. */
+  get failure(): string {
+    return this.#failure ?? 'the first worker ended; its standard error says why';
   }
 
   /**
@@ -54,6 +70,32 @@ export class Workers {
     for (const worker of this.#running.keys()) {
       if (this.#configured.has(worker) && worker.isConnected()) this.#reload(worker, result);
     }
+  }
+
+  /**
+   * Accepts no more connections, and lets the workers end with their last ones; resolves when they
+   * have ended, or when the signal aborts.
+   */
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#stopping = true;
+    this.#closeAcceptors();
+    while (this.#isHandingOver() && !signal.aborted) await nextTurn();
+    const ends = [...this.#running.keys()].map((worker) => {
+      const ended = new Promise((resolve) => worker.once('exit', resolve));
+      if (!this.#serving.has(worker)) worker.process.kill('SIGTERM');
+      else if (worker.isConnected()) worker.send({ kind: 'drain' } satisfies LeaderMessage);
+      return ended;
+    });
+    const aborted = new Promise((resolve) => {
+      signal.addEventListener('abort', resolve, { once: true });
+      if (signal.aborted) resolve(undefined);
+    });
+    await Promise.race([Promise.all(ends), aborted]);
+  }
+
+  /** Whether a connection that the leading process has accepted is on its way to a worker. */
+  #isHandingOver(): boolean {
+    return [...this.#running.keys()].some((worker) => this.#onTheirWay.get(worker)?.() !== 0);
   }
 
   /** Stops all workers; resolves to the number of requests that were cut off. */
@@ -91,13 +133,17 @@ export class Workers {
     const startedMs = performance.now();
     const worker = cluster.fork({ WAYMARK_WORKER: String(number) });
     this.#running.set(worker, number);
-    returnHandedOver(worker, () => this.#hasOthers(worker));
+    const onTheirWay = returnHandedOver(worker, () => this.#hasOthers(worker));
+    this.#onTheirWay.set(worker, onTheirWay);
     let isServing = false;
     return new Promise((resolve) => {
       worker.on('message', (message: WorkerMessage) => {
         switch (message.kind) {
           case 'stopped':
             this.#cut += message.cut;
+            break;
+          case 'failed':
+            this.#failure = message.message;
             break;
           case 'serving':
             isServing = true;
@@ -118,6 +164,7 @@ export class Workers {
       });
       worker.once('exit', (code: number | null, signal: string | null) => {
         this.#running.delete(worker);
+        this.#onTheirWay.delete(worker);
         resolve(undefined);
         if (this.#stopping) return;
         const cause = signal ?? `exit code ${code ?? ''}`;
@@ -136,9 +183,10 @@ export class Workers {
   }
 
   #configure(worker: Worker): void {
-    const { config, pending } = this.#currentConfig();
+    const { config, pending, sockets } = this.#currentConfig();
     this.#configured.add(worker);
-    worker.send({ kind: 'config', serialized: serializeConfig(config) } satisfies LeaderMessage);
+    const serialized = serializeConfig(config);
+    worker.send({ kind: 'config', serialized, sockets } satisfies LeaderMessage);
     for (const result of pending) this.#reload(worker, result);
   }
 

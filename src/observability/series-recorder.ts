@@ -55,10 +55,11 @@ export class SeriesRecorder {
     }
   }
 
-  /** Records the last part of a minute, and stops. */
+  /** Records the last part of a minute, and stops; does nothing the second time. */
   async stop(): Promise<void> {
     if (this.#timer === undefined) return;
     clearInterval(this.#timer);
+    this.#timer = undefined;
     await this.sample();
   }
 }

@@ -1,7 +1,7 @@
-import { rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage, Server as HttpServer, ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type ListenOptions as ListenOptionsOfNode } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ListenAddress } from '../config/addresses.ts';
@@ -14,6 +14,7 @@ import { createServer } from './h1/node-http.ts';
 import { timeouts, type Timeouts } from './h1/timeouts.ts';
 import { notTls, parserFailure } from './h1/refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
+import { bindPath, ownPath, type ListeningSocket } from './inherited-sockets.ts';
 import { allowHalfOpen } from './node-internals.ts';
 import { handshakeOptions } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';
@@ -108,34 +109,98 @@ function limited<L extends Listener>(
   return server;
 }
 
+/** How a server gets the socket that it listens on. */
+export interface ListenOptions {
+  /** A socket that this process has inherited, already bound to the address. */
+  readonly inherited?: ListeningSocket | undefined;
+  /** Whether the leading process of several opens the socket, once for all. */
+  readonly isWorker?: boolean;
+}
+
+/** Where a server listens. */
+interface Listening {
+  /** The address as a person would write it. */
+  readonly address: string;
+  /** The unix socket that the server has created, and has to remove. */
+  readonly ownPath: string | undefined;
+}
+
 /**
- * Starts listening and resolves to the address as a person would write it. Rejects with
- * `unavailable` and one clear line: port in use, no permission, no such address or folder, a file
- * at the path of a socket.
+ * Starts listening. Rejects with `unavailable` and one clear line: port in use, no permission, no
+ * such address or folder, a file at the path of a socket.
  */
-export async function listen(server: Listener, where: ListenAddress): Promise<string> {
-  if (where.kind === 'unix') await prepareSocketPath(where);
-  await new Promise<void>((resolve, reject) => {
-    const failed = (error: NodeJS.ErrnoException): void => {
-      reject(listenFailure(where, error));
-    };
-    server.once('error', failed);
-    const at =
-      where.kind === 'unix' ? { path: where.path } : { host: where.host, port: where.port };
+export async function listen(
+  server: Listener,
+  where: ListenAddress,
+  { inherited, isWorker = false }: ListenOptions = {},
+): Promise<Listening> {
+  if (inherited !== undefined) {
+    const isOpen = await open(server, { fd: inherited.fd }).then(
+      () => true,
+      (error: unknown) => {
+        // The leading process closes it with the last of its workers.
+        if (isWorker) return false;
+        throw listenFailure(where, error as NodeJS.ErrnoException);
+      },
+    );
+    if (isOpen) return listening(server, where, { inherited, isWorker });
+  }
+  try {
+    if (where.kind === 'unix') await openUnix(server, where, isWorker);
+    else await open(server, { host: where.host, port: where.port });
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw listenFailure(where, error as NodeJS.ErrnoException);
+  }
+  return listening(server, where, { isWorker });
+}
+
+function listening(
+  server: Listener,
+  where: ListenAddress,
+  { inherited, isWorker }: ListenOptions,
+): Listening {
+  const path = isWorker === true ? undefined : ownPath(where, inherited);
+  return { address: addressText(server, where), ownPath: path };
+}
+
+/** Listens, or rejects with the error of the system. */
+function open(server: Listener, at: ListenOptionsOfNode | { readonly fd: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
     server.listen(at, () => {
-      server.off('error', failed);
+      server.off('error', reject);
       resolve();
     });
   });
-  return addressText(server, where);
+}
+
+/**
+ * Listens on a unix socket, which gets its path when it can take connections. A socket that nobody
+ * serves is replaced.
+ */
+async function openUnix(
+  server: Listener,
+  where: ListenAddress & { readonly kind: 'unix' },
+  isWorker: boolean,
+): Promise<void> {
+  const created = bindPath(where.path);
+  if (!isWorker) {
+    await requireFreePath(where);
+    await rm(created, { force: true });
+  }
+  await open(server, { path: created });
+  await rename(created, where.path).catch((error: unknown) => {
+    // Another worker, which shares the socket, has renamed it.
+    if (!isWorker) throw error;
+  });
 }
 
 /** Returns the URL of a listening server, or its unix socket. */
 function addressText(server: Listener, where: ListenAddress): string {
+  if (where.kind === 'unix') return `unix:${where.path}`;
   const address = server.address();
-  if (address === null || typeof address === 'string' || where.kind === 'unix') {
-    return `unix:${typeof address === 'string' ? address : ''}`;
-  }
+  if (address === null || typeof address === 'string') return '';
   const { address: host, family, port } = address satisfies AddressInfo;
   const shown = host === '::' || host === '0.0.0.0' || host === '127.0.0.1' ? 'localhost' : host;
   const name = family === 'IPv6' && shown !== 'localhost' ? `[${host}]` : shown;
@@ -171,14 +236,18 @@ function cannotListen(where: ListenAddress, reason: string, cause?: Error): Fail
 }
 
 /**
- * Removes the unix socket of a process that has ended. Throws `unavailable` for a file of another
- * kind, and for a missing folder, which the system reports as a missing permission.
+ * Throws `unavailable` unless a server may create a unix socket: for a socket that another process
+ * serves, for a file of another kind, and for a missing folder, which the system reports as a
+ * missing permission.
  */
-async function prepareSocketPath(where: ListenAddress & { readonly kind: 'unix' }): Promise<void> {
+async function requireFreePath(where: ListenAddress & { readonly kind: 'unix' }): Promise<void> {
   const { path } = where;
   const there = await stat(path).catch(() => undefined);
-  if (there?.isSocket() === true) await removeStaleSocket(path);
-  else if (there !== undefined) throw cannotListen(where, 'something that is no socket is there');
+  if (there?.isSocket() === true) {
+    if (await isServed(path)) {
+      throw listenFailure(where, Object.assign(new Error(), { code: 'EADDRINUSE' }));
+    }
+  } else if (there !== undefined) throw cannotListen(where, 'something that is no socket is there');
   else if (await isMissing(dirname(path))) throw cannotListen(where, 'there is no such folder');
 }
 
@@ -191,7 +260,8 @@ async function isMissing(path: string): Promise<boolean> {
   }
 }
 
-async function removeStaleSocket(path: string): Promise<void> {
+/** Whether a process takes the connections of a unix socket; true if this process may not ask. */
+async function isServed(path: string): Promise<boolean> {
   const code = await new Promise<string | undefined>((resolve) => {
     const probe = connect(path, () => {
       probe.destroy();
@@ -201,5 +271,5 @@ async function removeStaleSocket(path: string): Promise<void> {
       resolve(error.code);
     });
   });
-  if (code === 'ECONNREFUSED') await rm(path, { force: true });
+  return code !== 'ECONNREFUSED';
 }

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:cluster';
+import { subscribe } from 'node:diagnostics_channel';
 import type { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -44,7 +45,25 @@ export function allowHalfOpen(server: HttpServer): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
-/** A connection that the primary process has accepted. */
+/**
+ * The sockets on which the primary process accepts connections for its workers: `_handle` of the
+ * servers that Node's cluster module makes and hides. Returns a function that closes those that are
+ * open, while the workers still take the connections that were accepted. Without it, Node closes
+ * them with the last worker, and drops connections that no worker has taken.
+ */
+export function watchAcceptors(): () => void {
+  const open = new Set<AcceptedConnection>();
+  subscribe('tracing:net.server.listen:asyncEnd', (message) => {
+    const { server } = message as { readonly server?: { readonly _handle?: AcceptedConnection } };
+    if (server?._handle !== undefined) open.add(server._handle);
+  });
+  return () => {
+    for (const handle of open) handle.close();
+    open.clear();
+  };
+}
+
+/** A connection that the primary process has accepted, or the socket that accepts. */
 interface AcceptedConnection {
   close(): void;
 }
@@ -55,9 +74,10 @@ interface AcceptedConnection {
  * and the client would wait for as long as it likes (nodejs/node#3551, still so in Node 26). This
  * sends Node that message (`internalMessage`) as if the worker had refused the connection: Node
  * gives it to another worker. Where `hasOthers` says that there is none, it closes the connection.
- * With messages of another form, it does nothing.
+ * With messages of another form, it does nothing. Returns the number of connections that are on
+ * their way.
  */
-export function returnHandedOver(worker: Worker, hasOthers: () => boolean): void {
+export function returnHandedOver(worker: Worker, hasOthers: () => boolean): () => number {
   const { process: child } = worker;
   const underWay = new Map<number, AcceptedConnection>();
   const send = child.send.bind(child) as (...given: readonly unknown[]) => boolean;
@@ -81,6 +101,7 @@ export function returnHandedOver(worker: Worker, hasOthers: () => boolean): void
     underWay.clear();
   };
   worker.once('disconnect', giveBack).once('exit', giveBack);
+  return () => underWay.size;
 }
 
 const clusterCommand = 'NODE_CLUSTER';

@@ -26,7 +26,8 @@ interface HandlerParts extends ExchangeParts {
   readonly now: () => number;
   readonly monotonicMs: () => number;
   readonly requestLog: RequestLog;
-  readonly isStopping: () => boolean;
+  /** Whether the next response of each connection is its last. */
+  readonly isLast: () => boolean;
 }
 
 /** The release function of answers without content to release. */
@@ -51,8 +52,8 @@ export class RequestHandler {
 
   /** Answers a request. It throws nothing. */
   handle(message: RequestMessage, response: Response, prepared: PreparedReplies): void {
-    const { isStopping, requestLog } = this.#parts;
-    if (isStopping()) response.shouldKeepAlive = false;
+    const { isLast, requestLog } = this.#parts;
+    if (isLast()) response.shouldKeepAlive = false;
     const start = this.start();
     const { nowMs } = start.moment;
     const request = isWhole(message) ? preparableRequest(message, schemeOf(message)) : undefined;

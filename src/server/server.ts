@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ListenAddress } from '../config/addresses.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
@@ -20,12 +22,19 @@ import type { ExchangeParts } from './exchange.ts';
 import { enableHttp2 } from './h2/server.ts';
 import { Http2Sessions } from './h2/sessions.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
-import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
+import { matchSockets, type ListeningSocket } from './inherited-sockets.ts';
+import {
+  createHttpServer,
+  createHttpsServer,
+  listen,
+  type Listener,
+  type ListenOptions,
+} from './listener.ts';
 import { openMetrics } from './server-metrics.ts';
 import { PreparedReplies } from './prepared.ts';
 import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
-import { createSockets, type Sockets } from './websocket/socket.ts';
+import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
 import { answerChallenge } from './tls/challenge.ts';
 import { redirectToHttps } from './tls/redirect.ts';
 import { UpgradeHandler } from './h1/upgrade-handler.ts';
@@ -61,6 +70,21 @@ export interface Server {
    * `graceMs`. Resolves to the number of requests and websockets that it cut.
    */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
+  /**
+   * Stops accepting connections, and lets those that are open end by themselves: each is closed
+   * with the response to its next request, or by its time-out. Another process has the listening
+   * sockets. Resolves when all are closed, after `graceMs`, or when the signal aborts; `stop`
+   * follows.
+   */
+  drain(graceMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** How the port gets its sockets. */
+export interface PortOptions {
+  /** Sockets that this process, or the leading one of several, has inherited. */
+  readonly inherited?: readonly ListeningSocket[];
+  /** Whether the leading process of several opens the sockets. */
+  readonly isWorker?: boolean;
 }
 
 /**
@@ -69,10 +93,14 @@ export interface Server {
 export async function startServer(
   parts: ServerParts,
   listens: readonly ListenAddress[],
+  { inherited = [], isWorker = false }: PortOptions = {},
 ): Promise<Server> {
   const port = new Port(parts);
   try {
-    for (const where of listens) await port.listen(where);
+    const sockets = await matchSockets(listens, inherited);
+    for (const [at, where] of listens.entries()) {
+      await port.listen(where, { inherited: sockets[at], isWorker });
+    }
   } catch (error) {
     await port.stop(0);
     throw error;
@@ -93,7 +121,11 @@ class Port implements Server {
   readonly #sessions: Http2Sessions;
   /** The port that plain HTTP is redirected to; undefined where no listener has TLS. */
   #tlsPort: string | undefined;
+  /** The unix sockets that the port has created. */
+  #ownPaths: string[] = [];
   #stopping = false;
+  /** Whether another process accepts the connections: this one closes those that it has. */
+  #draining = false;
 
   constructor(parts: ServerParts) {
     const log = createLimitLog(parts);
@@ -126,7 +158,8 @@ class Port implements Server {
     this.#sockets = createSockets(this.#parts);
     const requestLog = new RequestLog(parts);
     const isStopping = (): boolean => this.#stopping;
-    this.#handler = new RequestHandler({ ...this.#parts, requestLog, isStopping });
+    const isLast = (): boolean => this.#stopping || this.#draining;
+    this.#handler = new RequestHandler({ ...this.#parts, requestLog, isLast });
     this.#upgrades = new UpgradeHandler({
       exchangeParts: this.#parts,
       connections: this.#connections,
@@ -139,7 +172,7 @@ class Port implements Server {
     });
   }
 
-  async listen(where: ListenAddress): Promise<void> {
+  async listen(where: ListenAddress, options: ListenOptions): Promise<void> {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
     // Each listener has its own: answers over TLS and in the clear differ.
     const prepared = new PreparedReplies();
@@ -174,8 +207,9 @@ class Port implements Server {
     server.on('upgrade', upgrade);
     server.on('connect', upgrade);
     this.#servers.push(server);
-    const address = await listen(server, where);
+    const { address, ownPath } = await listen(server, where, options);
     this.addresses.push(address);
+    if (ownPath !== undefined) this.#ownPaths.push(ownPath);
     if (!isTls) return;
     // The default port comes before all others.
     const port = new URL(address).port || defaultPorts.https;
@@ -199,13 +233,36 @@ class Port implements Server {
     );
   }
 
+  async drain(graceMs: number, signal: AbortSignal): Promise<void> {
+    this.#draining = true;
+    // The sockets go on under their paths, in the other process.
+    this.#ownPaths = [];
+    const closed = this.#closeListeners();
+    this.#sessions.drain();
+    const sockets = this.#sockets.close(graceMs, restartClose);
+    const aborted = new Promise((resolve) => {
+      signal.addEventListener('abort', resolve, { once: true });
+      if (signal.aborted) resolve(undefined);
+    });
+    const limit = new AbortController();
+    const ended = delay(graceMs, undefined, { signal: limit.signal }).catch(() => undefined);
+    await Promise.race([Promise.all([...closed, sockets]), aborted, ended]);
+    limit.abort();
+  }
+
+  /** Stops accepting connections; each promise resolves when the last one of a listener is over. */
+  #closeListeners(): readonly Promise<unknown>[] {
+    return this.#servers
+      .filter((server) => server.listening)
+      .map((server) => new Promise((resolve) => server.close(resolve)));
+  }
+
   async stop(graceMs: number): Promise<{ readonly cut: number }> {
     this.#stopping = true;
     this.#connections.closeIdle();
-    const closed = this.#servers
-      .filter((server) => server.listening)
-      .map((server) => new Promise((resolve) => server.close(resolve)));
-    const sockets = this.#sockets.close(graceMs);
+    const closed = this.#closeListeners();
+    for (const path of this.#ownPaths) rmSync(path, { force: true });
+    const sockets = this.#sockets.close(graceMs, stopClose);
     const tunnels = this.#tunnels.close(graceMs);
     this.#sessions.close();
     let timer: NodeJS.Timeout | undefined;

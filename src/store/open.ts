@@ -47,6 +47,11 @@ interface StoreParts {
   readonly newId: () => string;
   /** Whether to open read-only, for a folder that cannot be written. */
   readonly readOnly?: boolean;
+  /**
+   * Whether a process of another version may still use the folder: the store then refuses to change
+   * the layout of older data.
+   */
+  readonly isInUse?: boolean;
 }
 
 /**
@@ -55,14 +60,14 @@ interface StoreParts {
  * or one of another application or of a newer Waymark.
  */
 export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
-  const { readOnly = false } = given;
+  const { readOnly = false, isInUse = false } = given;
   if (!readOnly) {
     await prepareFolder(folder);
     if (!(await holdsData(folder))) await createDataFile(folder, newId);
   }
   const opened = await inspectDataFile(folder, { readOnly });
   await requireLockFile(folder, { readOnly });
-  const databases = await openMarked(folder, { readOnly, newId });
+  const databases = await openMarked(folder, { readOnly, isInUse, newId });
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
   const queue = new WriteQueue(databases.environment, condition);
@@ -221,12 +226,16 @@ async function requireLockFile(
 
 async function openMarked(
   folder: string,
-  { readOnly, newId }: { readonly readOnly: boolean; readonly newId: () => string },
+  {
+    readOnly,
+    isInUse,
+    newId,
+  }: { readonly readOnly: boolean; readonly isInUse: boolean; readonly newId: () => string },
 ): Promise<Databases> {
   let environment: RootDatabase | undefined;
   try {
     environment = openEnvironment(folder, { readOnly });
-    refuseForeign(folder, environment);
+    refuseForeign(folder, environment, isInUse);
     return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment, newId);
   } catch (error) {
     await environment?.close();
@@ -235,7 +244,7 @@ async function openMarked(
   }
 }
 
-function refuseForeign(folder: string, environment: RootDatabase): void {
+function refuseForeign(folder: string, environment: RootDatabase, isInUse: boolean): void {
   if (environment.getKeysCount({ limit: 1 }) === 0) return;
   const unmarked = { name: 'meta', encoding: 'string', create: false } as const;
   // Without `create`, openDB returns undefined for a missing database.
@@ -250,6 +259,13 @@ function refuseForeign(folder: string, environment: RootDatabase): void {
     throw folderFailure(
       folder,
       `was written by another version of waymark (schema ${schema}, this one has ${schemaVersion})`,
+    );
+  }
+  if (isInUse && schema !== schemaVersion) {
+    throw folderFailure(
+      folder,
+      `has the layout ${schema}, and this version changes it to ${schemaVersion}, which it ` +
+        'cannot do while the older version serves: stop the server, then start it',
     );
   }
 }

@@ -56,6 +56,8 @@ export const deliveryIdlePollMs = 250;
 export const deliveryClaimMs = 1_000;
 /** How often the deliverer drops its state of hooks that have nothing to send. */
 export const deliveryTidyMs = 5_000;
+/** How long attempts in flight may go on after another process has replaced this one. */
+export const deliveryHandOverMs = 10_000;
 /** How long attempts in flight may go on after their hook has been changed or deleted. */
 export const deliverySettleMs = 1_000;
 /** The secret of a hook, as the server makes it. */

@@ -11,7 +11,7 @@ suite('listening on a unix socket', () => {
   async function listenAt(t: TestContext, path: string): Promise<string> {
     const server = createServer();
     t.after(() => server.close());
-    return listen(server, { kind: 'unix', path });
+    return (await listen(server, { kind: 'unix', path })).address;
   }
 
   test('replaces a socket that nobody serves, and no other file', async (t) => {

@@ -13,6 +13,7 @@ import {
   returnHandedOver,
   tcpBelow,
   testedNodeMajors,
+  watchAcceptors,
 } from '../../src/server/node-internals.ts';
 import { createAuthority } from '../certificates.ts';
 
@@ -58,6 +59,17 @@ suite('private APIs of Node.js', () => {
       while (queuedBytes(socket) === 0) await nextTurn();
     }
     assert.equal(queuedBytes({ writableLength: 7 }), 7);
+  });
+
+  test('close the sockets that the process listens on', async (t) => {
+    const close = watchAcceptors();
+    const port = await listen(t, createServer());
+    const answered = connect(port, '127.0.0.1');
+    await once(answered, 'connect');
+    answered.destroy();
+    close();
+    const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+    assert.equal(error.code, 'ECONNREFUSED');
   });
 
   test('let a server answer a client that has closed its side', async (t) => {

@@ -87,6 +87,22 @@ async function prepareCacheFolder(folder: string): Promise<void> {
   }
 }
 
+/**
+ * Checks that a cache folder that another process has open can be shared with it. Rejects with
+ * `unavailable` if that process is of a version with another layout.
+ */
+export async function requireSharedCache(folder: string): Promise<void> {
+  const mark = await readFile(join(folder, markFile), 'utf8').catch(() => '');
+  const [schema = ''] = mark.trim().split(' ');
+  if (schema === schemaVersion) return;
+  throw new Failure(
+    'unavailable',
+    `the cache folder ${folder} has the layout ${schema}, and this version changes it to ` +
+      `${schemaVersion}, which it cannot do while the older version serves: stop the server, ` +
+      'then start it',
+  );
+}
+
 /** Empties a folder. Keeps the folder itself, which may be the root of a file system. */
 async function emptyFolder(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {

@@ -31,6 +31,8 @@ export interface Http2Session {
   isAborted: boolean;
   /** Bytes written to streams that were reset before the bytes were sent. */
   lostBytes: number;
+  /** The time since which another process takes new connections. */
+  drainSinceMs: number | undefined;
   /** The time of the first check after the session ended, while its socket is open. */
   endedSinceMs: number | undefined;
 }
@@ -64,6 +66,7 @@ export function newSession(socket: Socket, nowMs: number): Http2Session {
     countedSinceMs: nowMs,
     isAborted: false,
     lostBytes: 0,
+    drainSinceMs: undefined,
     endedSinceMs: undefined,
   };
 }

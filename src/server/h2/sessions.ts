@@ -108,6 +108,18 @@ export class Http2Sessions {
     for (const session of this.#sessions.keys()) session.close();
   }
 
+  /**
+   * Has every client open another connection: tells it so (GOAWAY) right behind a response, when no
+   * other request is open, or after `http2LeaveMs`. A request that crosses the GOAWAY is refused,
+   * and the client sends it again (RFC 9113 §8.7): nghttp2 takes none after the warning of §6.8.
+   */
+  drain(): void {
+    for (const [session, tracked] of this.#sessions) {
+      tracked.drainSinceMs = this.#dependencies.monotonicMs();
+      if (tracked.open.size === 0) session.close();
+    }
+  }
+
   /** Closes the sessions without open requests, to free their file descriptors. */
   closeIdle(): void {
     for (const [session, { idleSinceMs }] of this.#sessions) {
@@ -150,11 +162,12 @@ export class Http2Sessions {
   check(): void {
     const nowMs = this.#dependencies.monotonicMs();
     for (const [session, tracked] of this.#sessions) {
-      const { heads, idleSinceMs } = tracked;
+      const { heads, idleSinceMs, drainSinceMs = Infinity } = tracked;
       if (session.destroyed) {
         destroyAfterEnd(tracked, nowMs);
         continue;
       }
+      if (nowMs - drainSinceMs >= http2LeaveMs && !session.closed) session.close();
       if (heads.check(session.state.lastProcStreamID ?? 0, nowMs))
         this.#logLimit(tracked, 'http2_heads');
       if (idleSinceMs === undefined) this.#checkOpenRequests(session, tracked, nowMs);
@@ -241,7 +254,10 @@ export class Http2Sessions {
       this.#open -= 1;
       this.#limiter.remove(address);
       tracked.open.delete(open);
-      if (tracked.open.size === 0) tracked.idleSinceMs = monotonicMs();
+      if (tracked.open.size === 0) {
+        tracked.idleSinceMs = monotonicMs();
+        if (tracked.drainSinceMs !== undefined && !session.closed) session.close();
+      }
       if (isCut) tracked.lostBytes += answer.unsentBytes;
       // Closes before Node would refuse requests; the client opens another connection for new ones.
       if (tracked.lostBytes > http2LostBytesMax && !session.closed) session.close();

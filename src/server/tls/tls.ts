@@ -28,6 +28,8 @@ export interface Tls {
   /** Applies changed settings of ACME after a reload, in the background. */
   reload(acme: AcmeConfig): void;
   metrics(): readonly Metric[];
+  /** Leaves the orders of certificates to another process. */
+  stopOrders(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -99,9 +101,13 @@ class OpenTls implements Tls {
     return [...this.certificates.metrics(), ...(this.#renewals?.metrics() ?? [])];
   }
 
-  async close(): Promise<void> {
+  async stopOrders(): Promise<void> {
     await this.#reloading;
     await this.#renewals?.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.stopOrders();
     await this.certificates.close();
   }
 

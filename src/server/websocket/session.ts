@@ -37,6 +37,12 @@ export interface SessionParts extends FailureLogs {
   readonly shared: SharedLimits;
 }
 
+/** A Close frame (RFC 6455 §5.5.1). */
+export interface Close {
+  readonly code: number;
+  readonly reason: string;
+}
+
 const tooSlow = 'The client reads its answers too slowly.';
 const authenticateName = 'svc1.session.authenticate';
 
@@ -133,10 +139,10 @@ export class WebSocketSession {
   }
 
   /**
-   * Waits for the answers in flight, then closes with 1001; resolves to whether the grace period
-   * cut an answer off.
+   * Waits for the answers in flight, then closes; resolves to whether the grace period cut an
+   * answer off.
    */
-  async end(graceMs: number): Promise<boolean> {
+  async end(graceMs: number, { code, reason }: Close): Promise<boolean> {
     this.#websocket.pause();
     const timer = new Promise<boolean>((resolve) => {
       setTimeout(() => {
@@ -157,7 +163,7 @@ export class WebSocketSession {
     const cut = await Promise.race([idle, timer]);
     this.subscriptions.stop();
     this.#websocket.resume();
-    this.#websocket.close(1001, 'The server is stopping.');
+    this.#websocket.close(code, reason);
     const late = await Promise.race([closed, timer]);
     if (late) this.#websocket.terminate();
     return cut;

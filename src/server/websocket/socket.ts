@@ -5,7 +5,7 @@ import { formatHttpDate } from '../../http/date.ts';
 import { Failure } from '../../model/failure.ts';
 import { socketFrameBytesMax, socketPingMs } from '../../api/limits.ts';
 import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';
-import { WebSocketSession, type SessionParts, type SocketOpening } from './session.ts';
+import { WebSocketSession, type Close, type SessionParts, type SocketOpening } from './session.ts';
 
 /** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */
 export interface Sockets {
@@ -17,11 +17,16 @@ export interface Sockets {
   open(message: IncomingMessage, socket: Duplex, head: Buffer, opening: SocketOpening): void;
   readonly size: number;
   /**
-   * Closes every websocket with 1001 after its answers in flight. Resolves to the number of
-   * websockets with an answer that the grace period cut off.
+   * Closes every websocket after its answers in flight. Resolves to the number of websockets with
+   * an answer that the grace period cut off.
    */
-  close(graceMs: number): Promise<number>;
+  close(graceMs: number, close: Close): Promise<number>;
 }
+
+/** The Close frame of a server that stops. */
+export const stopClose: Close = { code: 1001, reason: 'The server is stopping.' };
+/** The Close frame of a server that another process replaces. */
+export const restartClose: Close = { code: 1012, reason: 'The server restarts: connect again.' };
 
 /** Compression is off: the size of a compressed message does not limit the size of its content. */
 const frameLimits = {
@@ -74,9 +79,9 @@ export function createSockets(
     get size() {
       return sessions.size;
     },
-    async close(graceMs) {
+    async close(graceMs, close) {
       clearInterval(pings);
-      const ends = [...sessions].map((session) => session.end(graceMs));
+      const ends = [...sessions].map((session) => session.end(graceMs, close));
       return (await Promise.all(ends)).filter((cut) => cut).length;
     },
   };

@@ -5,7 +5,7 @@ import { folderFailure, isMissing, prepareFolder, errorReason } from './data-fol
 
 /** The claim of one process on a data folder. */
 export interface FolderClaim {
-  /** Releases the claim. */
+  /** Releases the claim; does nothing if another process has taken it over. */
   release(): Promise<void>;
 }
 
@@ -54,6 +54,33 @@ export async function claimFolder(
     'conflict',
     `other processes are claiming the data folder ${folder} right now: try again`,
   );
+}
+
+/**
+ * Takes over the claim of a process that goes on serving requests until its connections end. Until
+ * then, both processes use the folder, as workers do. Rejects with `conflict` if that process does
+ * not hold the folder.
+ */
+export async function takeOverFolder(
+  folder: string,
+  { pid, from }: { readonly pid: number; readonly from: number },
+): Promise<FolderClaim> {
+  const path = join(folder, 'serve.pid');
+  const held = await readIfThere(path);
+  if (held === undefined || Number(held.split(' ')[0]) !== from) {
+    const what = held === undefined ? 'no process' : `the process ${held.split(' ')[0]}`;
+    throw new Failure('conflict', `${what} holds the data folder ${folder}, not ${from}`);
+  }
+  const text = `${pid} ${(await processState(pid))?.startToken ?? ''}\n`;
+  const draft = `${path}.${pid}.next`;
+  try {
+    await rm(draft, { force: true });
+    await createWhole(draft, text);
+    await rename(draft, path);
+  } catch (error) {
+    throw folderFailure(folder, `cannot be claimed (${errorReason(error)})`, error);
+  }
+  return { release: () => removeOwn(path, text) };
 }
 
 /** The pid of the running process that has claimed a data folder; undefined if there is none. */
