@@ -146,7 +146,11 @@ async function callTables(ask: Call): Promise<void> {
   const narrow = { id: made.id, schema: { ...schema, properties: narrower } };
   const { data: report } = await ask('svc1.table.edit', narrow);
   await ask('svc1.table.edit', { ...narrow, confirm: report.digest });
-  await ask('svc1.table.read', { id: made.id });
+  // The server corrects the rows meanwhile.
+  for (let isPending = true; isPending;) {
+    const { data: now } = await ask('svc1.table.read', { id: made.id });
+    isPending = now.rows_pending === true;
+  }
   await ask('svc1.table.list', { name: table });
   for (const { id } of (await ask('svc1.record.list', { table })).data.rows) {
     const { data: dry } = await ask('svc1.record.invalidate', { table, id });
