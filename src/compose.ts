@@ -286,7 +286,7 @@ function composeOperations(
 /** The schema of a table as it is now; that of the ini file until the log has it. */
 function schemaOf({ tables }: Config, { store }: AppContext, name: string): JsonObject | undefined {
   const { schema } = store.table(name)?.table ?? {};
-  return schema ?? tables.find((table) => table.name === name)?.schema;
+  return schema ?? tables.find((table) => table.name === name)?.definition.schema;
 }
 
 /** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */

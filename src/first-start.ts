@@ -8,6 +8,7 @@ import { Failure } from './model/failure.ts';
 import { refusalsKeptMax } from './api/transfer/limits.ts';
 import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
+import { configuredTablesAuthor } from './api/tables/configured-tables.ts';
 import { importRecords } from './api/transfer/import.ts';
 import { addKey } from './api/keys/keys.ts';
 import { createSecret } from './webhooks/sign.ts';
@@ -15,7 +16,7 @@ import { createSecret } from './webhooks/sign.ts';
 /** Imports the file of `[server] import` into an empty data folder. */
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
   const file = config.server.import;
-  if (file === undefined || store.seq() > 0) return;
+  if (file === undefined || !hasOnlyTables(store)) return;
   const text = substituteInJson(await readFile(file, 'latin1'), config.variables);
   const bytes = Buffer.from(text, 'latin1');
   try {
@@ -30,6 +31,14 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
     if (!(error instanceof Failure) || error.code !== 'invalid') throw error;
     throw new Failure('invalid', `Cannot import ${file}; nothing was imported: ${error.message}`);
   }
+}
+
+/** Whether a log has nothing but the tables of the ini file. */
+function hasOnlyTables(store: Store): boolean {
+  for (let seq = 1; seq <= store.seq(); seq += 1) {
+    if (store.change(seq)?.by !== configuredTablesAuthor) return false;
+  }
+  return true;
 }
 
 /** Creates an admin key in a data folder without keys; resolves to undefined if there is a key. */

@@ -47,6 +47,7 @@ import { startNode } from './start-node.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
+import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
 import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { ConfigurationState } from './api/server-status.ts';
@@ -175,7 +176,11 @@ export async function prepareData(
     if (config.node.central !== undefined) await replaceWithCopy(data);
     store = await openData(data, { isInUse: from !== undefined });
     node = await startNode(config, logs, { store, signal });
-    if (node === undefined) await importOnce(store, config, logs);
+    if (node === undefined) {
+      // The rows to import need their tables.
+      await writeConfiguredTables(config, { store, newId, log: logs.log });
+      await importOnce(store, config, logs);
+    }
     return {
       store,
       copied: node?.copied ?? new Promise(() => undefined),
@@ -418,6 +423,8 @@ class ServingProcess implements RunningServer {
     const next = configAfterReload(config, result.config);
     this.#instance = compose(next, this.#context);
     logs.configure(next.log);
+    const { store } = this.#context;
+    void writeConfiguredTables(next, { store, newId, log });
     this.#answers.limit(next.fetch.cacheBytesMax);
     this.#tls?.reload(next.tls.acme);
     log.info({}, 'The server uses the changed ini file.');

@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import { tableWarnings } from '../api/tables/configured-tables.ts';
 import type { Config } from '../config/config.ts';
 import { configJson, describeConfig } from '../config/describe.ts';
 import { allCertificateWarnings, ineffectiveSettings } from '../config/warnings.ts';
@@ -102,6 +103,7 @@ async function verifyData(
   let count = 0;
   try {
     const { seq, rules } = store.counts();
+    for (const warning of await tableWarnings(config.tables, store)) writeLine(err, warning);
     const digest = digestSeq === undefined ? undefined : await digestOf(store, digestSeq);
     for await (const { checked, of, differences } of store.verify()) {
       count += differences.length;

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import type { JsonObject } from '../model/json.ts';
 import { isUrl, type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, TableConfig } from './config.ts';
 import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-key.ts';
@@ -16,8 +15,8 @@ interface Inputs {
   readonly cores: number;
   /** The default of `[node] name`. */
   readonly hostName: string;
-  /** The schema of each table by its name. */
-  readonly schemas: ReadonlyMap<string, JsonObject>;
+  /** The definition of each table by its name. */
+  readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
 }
 
 /** Makes the frozen configuration of an ini text that has no problems. */
@@ -116,12 +115,13 @@ function mountsOf({ disk, headers }: ParsedIni, folder: string): readonly DiskMo
 }
 
 function tableOf(
-  { name, values }: ParsedSection<'table.<name>'>,
-  { folder, schemas }: Inputs,
+  section: ParsedSection<'table.<name>'>,
+  { folder, definitions }: Inputs,
 ): readonly TableConfig[] {
-  const schema = schemas.get(name);
-  if (values.schema === undefined || schema === undefined) return [];
-  return [{ name, schemaFile: resolve(folder, values.schema), schema }];
+  const { name } = section;
+  const definition = definitions.get(name);
+  if (definition === undefined) return [];
+  return [{ name, definition, ...fieldsOf('table.<name>', section, folder) }];
 }
 
 function unique<T>(values: readonly T[]): readonly T[] {

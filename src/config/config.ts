@@ -1,4 +1,4 @@
-import type { JsonObject } from '../model/json.ts';
+import type { TableDefinition } from '../model/table.ts';
 import type { ConfigProblem } from './problem.ts';
 import type { FieldsOf } from './ini-key.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
@@ -31,12 +31,11 @@ export interface EngineConfig extends SectionFields<'engine.<name>'> {
   readonly name: string;
 }
 
-/** `[table.<name>]`: the JSON Schema of a table's rows. */
-export interface TableConfig {
+/** `[table.<name>]`: a table of records. */
+export interface TableConfig extends SectionFields<'table.<name>'> {
   readonly name: string;
-  readonly schemaFile: string;
-  /** The content of the file when the configuration was read. */
-  readonly schema: JsonObject;
+  /** The table as it is stored, with the content of the schema's file. */
+  readonly definition: Omit<TableDefinition, 'id'>;
 }
 
 /**

@@ -168,9 +168,9 @@ function incompleteNode({ node }: ParsedIni): readonly LineProblem[] {
 
 function tablesWithoutSchema({ tables }: ParsedIni): readonly LineProblem[] {
   return tables
-    .filter(({ values, isValid }) => isValid && values.schema === undefined)
+    .filter(({ values, isValid }) => isValid && (values.schema ?? values.host) === undefined)
     .map(({ name, line }) => ({
       line,
-      message: `${quoted(`[table.${name}]`)} needs a \`schema\``,
+      message: `${quoted(`[table.${name}]`)} needs a \`schema\`, or a \`host\` that has it`,
     }));
 }

@@ -44,9 +44,7 @@ export function describeConfig(config: Config): string {
     described('fetch', config.fetch),
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),
-    ...config.tables.map(({ name, schemaFile }) =>
-      section(`table.${name}`, { schema: schemaFile } satisfies Written<'table.<name>'>),
-    ),
+    ...config.tables.map((table) => described('table.<name>', table, table.name)),
     described('webhook', config.webhook),
     described('node', config.node),
     described('geo', config.geo),

@@ -65,11 +65,11 @@ async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigRes
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
-  const { schemas, problems } = await checkReferences(ini, { folder });
+  const { definitions, problems } = await checkReferences(ini, { folder });
   const exposed = await exposureProblems(ini, { folder });
   const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
   if (all.length > 0) return failed(file, all);
-  const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, schemas });
+  const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, definitions });
   return { ok: true, config };
 }
 

@@ -6,6 +6,7 @@ import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { checkFile, checkFolder, checkMaxMindFile, readText } from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
+import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
@@ -14,8 +15,8 @@ import type { Refused } from './values.ts';
 
 /** The result of reading the files that an ini text names. */
 interface References {
-  /** The valid schemas, by the name of their table. */
-  readonly schemas: ReadonlyMap<string, JsonObject>;
+  /** The valid definitions of tables by their names. */
+  readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
   readonly problems: readonly LineProblem[];
 }
 
@@ -26,7 +27,7 @@ export async function checkReferences(
 ): Promise<References> {
   const { server, tls, hosts, auth, geo, log, disk, tables, node } = ini;
   const jwks = auth.values.jwt_jwks;
-  const schemas = new Map<string, JsonObject>();
+  const definitions = new Map<string, TableConfig['definition']>();
   const found = await Promise.all([
     checkImport(server, folder),
     ...[tls, ...hosts].map((section) => checkKeyPair(section, folder)),
@@ -35,19 +36,50 @@ export async function checkReferences(
     ...disk.map((mount) => checkMount(mount, folder)),
     jwks === undefined || isUrl(jwks) ? [] : checkKeys(auth, jwks, folder),
     ...tables.map(async (table) => {
-      const { schema: file } = table.values;
-      if (file === undefined) return [];
-      const read = await readJson(resolve(folder, file), { bytesMax: tableSchemaBytesMax });
-      if ('refused' in read)
-        return problemAt(table, { key: 'schema', file, refused: read.refused });
-      schemas.set(table.name, read.object);
-      return [];
+      const read = await readTable(table, folder);
+      if ('definition' in read) definitions.set(table.name, read.definition);
+      return 'problems' in read ? read.problems : [];
     }),
     checkDatabase(geo, folder),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
   ]);
-  return { schemas, problems: found.flat() };
+  return { definitions, problems: found.flat() };
+}
+
+/** Reads the definition of a table, with the file of its schema. */
+async function readTable(
+  section: ParsedSection<'table.<name>'>,
+  folder: string,
+): Promise<
+  { readonly definition: TableConfig['definition'] } | { readonly problems: readonly LineProblem[] }
+> {
+  const { schema: file, ...values } = section.values;
+  const schema =
+    file === undefined
+      ? undefined
+      : await readJson(resolve(folder, file), { bytesMax: tableSchemaBytesMax });
+  if (file !== undefined && schema !== undefined && 'refused' in schema) {
+    return { problems: problemAt(section, { key: 'schema', file, refused: schema.refused }) };
+  }
+  // Another check reports a section without both.
+  if (schema === undefined && values.host === undefined) return { problems: [] };
+  // Loading the validator takes 30 ms, which a configuration without tables need not spend.
+  const { parseDefinition } = await import('../tables/definition.ts');
+  const object = schema !== undefined && 'object' in schema ? schema.object : undefined;
+  const given = Object.entries({ ...values, schema: object }).filter(
+    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  const fields = { ...Object.fromEntries(given), name: section.name } as JsonObject;
+  const parsed = parseDefinition(fields);
+  if ('definition' in parsed) return { definition: parsed.definition };
+  const problems = parsed.mistakes.flatMap(({ field, message }): readonly LineProblem[] => {
+    const line = lineOf(section, field);
+    const where = `[table.${section.name}]`;
+    const named = field === 'schema' && file !== undefined ? ` in ${quoted(file)}` : '';
+    return line === undefined ? [] : [{ line, message: `${where}${named}: ${message}` }];
+  });
+  return { problems };
 }
 
 async function checkImport(

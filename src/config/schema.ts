@@ -1,5 +1,4 @@
 import { connectionsMax, keyRateMax, nodeNameCharactersMax } from './limits.ts';
-import { tableCharactersMax } from '../model/limits.ts';
 import { durationText, sizeText } from '../model/units.ts';
 import {
   basePath,
@@ -31,6 +30,7 @@ import {
   scope,
   shortText,
   size,
+  tableName,
   wholeNumber,
   wordOr,
   yesNo,
@@ -147,7 +147,22 @@ export const sections = {
     script: optional(link),
     reference: optional(link),
   },
-  'table.<name>': { schema: optional(anyText) },
+  'table.<name>': {
+    /** A file with the JSON Schema of a row. */
+    schema: optional(anyText, { field: 'schemaFile', isPath: true }),
+    key: optional(anyText),
+    index: list(anyText, ''),
+    search: list(anyText, ''),
+    title: optional(anyText),
+    owner: optional(anyText),
+    read: list(anyText, ''),
+    insert: list(anyText, ''),
+    edit: list(anyText, ''),
+    honeypot: optional(anyText),
+    events: optional(anyText),
+    /** The URL of the data host that has the rows. */
+    host: optional(anyText),
+  },
   webhook: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -206,5 +221,5 @@ export const sectionNames: Readonly<
   tls: serverName,
   disk: plainName,
   engine: plainName,
-  table: shortText(tableCharactersMax),
+  table: tableName,
 };

@@ -1,5 +1,6 @@
 import { isScope, scopes, type Scope } from '../model/key.ts';
 import { durationMs, sizeBytes } from '../model/units.ts';
+import { tableNameMistake } from '../model/table.ts';
 import { nearestName } from '../model/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 
@@ -123,6 +124,12 @@ export const pathBelow: ValueParser<string> = (text) => {
   return /(?:^|\/)(?:\.{0,2})(?:\/|$)|\\/.test(value)
     ? { refused: 'write the path of a file below `root`' }
     : { value };
+};
+
+/** The name of a table of records. */
+export const tableName: ValueParser<string> = (value) => {
+  const refused = tableNameMistake(value);
+  return refused === undefined ? { value } : { refused };
 };
 
 /** The name of a section: letters, digits, `-` and `_`. */

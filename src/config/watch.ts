@@ -47,7 +47,7 @@ export async function* watchConfig({
 }
 
 function schemaFiles(result: ConfigResult): readonly string[] | undefined {
-  return result.ok ? result.config.tables.map(({ schemaFile }) => schemaFile) : undefined;
+  return result.ok ? result.config.tables.flatMap(({ schemaFile }) => schemaFile ?? []) : undefined;
 }
 
 /**

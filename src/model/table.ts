@@ -65,3 +65,17 @@ export function tableIndexes({
     search: [...new Set(search)],
   };
 }
+
+/** Families of Waymark's own records, which no table has for a name. */
+const reservedNames: readonly string[] = [
+  ...['userinterface', 'webhook', 'key', 'table', 'record', 'event'],
+];
+
+/** Why a text cannot be the name of a table, as the end of a sentence; undefined if it can. */
+export function tableNameMistake(name: string): string | undefined {
+  if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name)) {
+    return 'a table has 1 to 63 lower-case letters, digits, - or _, and begins with a letter';
+  }
+  if (!reservedNames.includes(name)) return undefined;
+  return `${name} is a family of Waymark's own records: choose another name`;
+}

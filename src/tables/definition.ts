@@ -2,7 +2,8 @@ import { isScope, type Scope } from '../model/key.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { nearestName } from '../model/nearest.ts';
-import type { TableDefinition } from '../model/table.ts';
+import { readTableEvents } from '../model/table-events.ts';
+import { tableNameMistake, type TableDefinition } from '../model/table.ts';
 import { compileTable, metaSchemaMistakes, type CompiledTable } from './compiled-table.ts';
 import {
   accessEntriesMax,
@@ -34,9 +35,6 @@ export const definitionFields = [
   ...['honeypot', 'events', 'host'],
 ] as const;
 
-/** Names that are not a table's: families of the log. */
-const reservedTables = ['userinterface', 'webhook', 'key', 'table', 'record', 'event'];
-
 /** Members of the input or answer of an operation, which no field may have for a name. */
 const reservedFields = [
   ...['id', 'table', 'seq', 'if_seq', 'as_of', 'vk', '_unknowns_', '_titles_', 'unknowns'],
@@ -49,23 +47,14 @@ const reservedKeys = [
   ...['confirm', 'from_seq'],
 ];
 
-/** Whether a text can be the name of a table. */
-function tableNameMistake(name: string): string | undefined {
-  if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name)) {
-    return 'A name has 1 to 63 lower-case letters, digits, - or _, and begins with a letter.';
-  }
-  if (!reservedTables.includes(name)) return undefined;
-  return `${name} is a family of Waymark's own records: choose another name.`;
-}
-
 /** Parses the fields of a definition; it does not look at other tables or at rows. */
 export function parseDefinition(fields: JsonObject): ParsedDefinition {
   const mistakes: DefinitionMistake[] = [];
   const add = (field: string, message: string | undefined): void => {
     if (message !== undefined) mistakes.push({ field, message });
   };
-  const { name, schema, host } = fields;
-  add('name', typeof name === 'string' ? tableNameMistake(name) : 'name is missing.');
+  const { name, schema, host, events } = fields;
+  add('name', typeof name === 'string' ? nameMistake(name) : 'name is missing.');
   if (schema !== undefined || host === undefined) add('schema', schemaMistake(schema));
   for (const field of ['key', 'title', 'owner', 'honeypot', 'host']) {
     const value = fields[field];
@@ -77,8 +66,10 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
     const value = fields[field];
     if (value !== undefined && !isTexts(value)) add(field, `${field} has to be a list of texts.`);
   }
+  const read = events === undefined ? undefined : readTableEvents(events, asObject(schema));
+  for (const { message } of read?.problems ?? []) add('events', message);
   if (mistakes.length > 0) return { mistakes };
-  const definition = normalized(fields);
+  const definition = normalized({ ...fields, ...(read !== undefined && { events: read.value }) });
   let compiled: CompiledTable;
   try {
     compiled = compileTable(definition);
@@ -95,6 +86,15 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
   if ('mistakes' in parsed) for (const message of parsed.mistakes) add('events', message);
   if (mistakes.length > 0 || 'mistakes' in parsed) return { mistakes };
   return { definition: { ...definition, events: parsed.events }, compiled };
+}
+
+function nameMistake(name: string): string | undefined {
+  const mistake = tableNameMistake(name);
+  return mistake && `name cannot be ${JSON.stringify(name.slice(0, 80))}: ${mistake}.`;
+}
+
+function asObject(value: Json | undefined): JsonObject | undefined {
+  return isJsonObject(value) ? value : undefined;
 }
 
 function isTexts(value: Json): value is readonly string[] {

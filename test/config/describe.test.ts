@@ -15,7 +15,12 @@ const surroundings = {
   folder: '/etc/waymark',
   cores: 4,
   hostName: "Bob's machine; #1",
-  schemas: new Map([['order lines', { type: 'object', network: 1, text: 'x', prefixBits: 2 }]]),
+  definitions: new Map([
+    [
+      'order-lines',
+      { name: 'order-lines', schema: { type: 'object', network: 1, text: 'x', prefixBits: 2 } },
+    ],
+  ]),
 };
 
 /** The configuration of a valid ini text; the files that it names are not read. */
@@ -115,7 +120,7 @@ jwt_issuer = ${written(given.issuer)}
 [engine.x]
 page = ${written(given.page)}
 script = /a.js?b=$\${c}
-[table.order lines]
+[table.order-lines]
 schema = x.json
 [webhook]
 retry = ${given.retry.join(', ')}
@@ -140,7 +145,7 @@ test('`check` prints an ini text that gives the same configuration', () => {
 
 test('`check` prints every section and every key, also those with their default', () => {
   const text = describeConfig(
-    assemble('[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[engine.a]\n[table.order lines]\nschema=s'),
+    assemble('[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[engine.a]\n[table.order-lines]\nschema=s'),
   );
   const described = parseIni(text, { env });
   const all = [described.hosts, described.disk, described.engines, described.tables].flat();
@@ -195,7 +200,7 @@ allow_private = 10.1.0.0/16
 acme_allow_private = fd00::/8
 [webhook]
 allow_private = 127.0.0.1
-[table.order lines]
+[table.order-lines]
 schema = x.json`,
     ),
   ) as unknown as Config;
@@ -206,7 +211,7 @@ schema = x.json`,
   assert.deepEqual(json.tls.acme.allowPrivate, ['fd00::/8']);
   assert.deepEqual(json.webhook.allowPrivate, ['127.0.0.1']);
   assert.equal(json.server.import, null);
-  assert.deepEqual(json.tables[0]?.schema, surroundings.schemas.get('order lines'));
+  assert.deepEqual(json.tables[0]?.definition, surroundings.definitions.get('order-lines'));
 });
 
 test('`check` prints [variables], which give the same configuration', () => {

@@ -86,7 +86,7 @@ const nameTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ],
   [
     `[table.${'t'.repeat(129)}]`,
-    `1: unknown section \`[table.${'t'.repeat(73)}…\`: write at most 128 characters`,
+    `1: unknown section \`[table.${'t'.repeat(73)}…\`: a table has 1 to 63 lower-case letters, digits, - or _, and begins with a letter`,
   ],
 ];
 
@@ -306,7 +306,7 @@ test('a message names the invalid item of a list, and the line of a repeated key
     '2: `anonymous` cannot be `reed`: did you mean `read`?',
   ]);
   assert.deepEqual(mistakes('[auth]\nanonymous = everything'), [
-    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, webhook, event, verify, follow, admin',
+    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, webhook, event, verify, record.read, record.write, follow, admin',
   ]);
   assert.deepEqual(mistakes('[disk.a]\nindex = index.html ../x'), [
     '2: `index` cannot be `../x`: write the name of a file, without a folder',

@@ -34,10 +34,61 @@ const files = {
   'conf/jwks.json': '{"keys":[]}',
   'conf/tables/products.json': '{"type": "object", "properties": {"name": {"type": "string"}}}',
   'conf/tables/list.json': '[]',
+  'conf/tables/invalid.json': '{"properties": {"name": {"type": "strng"}}}',
+  'conf/tables/circle.json': '{"properties": {"parts": {"type": "array", "items": {"$ref": "#"}}}}',
+  'conf/tables/reserved.json': '{"properties": {"seq": {}}}',
   'conf/tables/broken.json': '{"type": ',
   'conf/tables/deep.json': '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000),
   'conf/tables/latin.json': Buffer.from('{"a":"\xe9"}', 'latin1'),
 };
+
+/** The lines of a table whose schema has one field, `name`. */
+const products = '[table.products]\nschema = tables/products.json\n';
+const inProducts = '[table.products]';
+
+const tableMistakes: readonly (readonly [string, ...string[]])[] = [
+  [
+    `${products}key = nam`,
+    `3: ${inProducts}: key names nam, which the schema does not have. Did you mean name?`,
+  ],
+  [
+    `${products}index = name price`,
+    `3: ${inProducts}: index names price, which the schema does not have.`,
+  ],
+  [
+    `${products}read = reed`,
+    `3: ${inProducts}: read names reed: write scopes, anonymous or user. Did you mean read?`,
+  ],
+  [
+    `${products}edit = user`,
+    `3: ${inProducts}: edit names user: owner has to name the field with the user of a row.`,
+  ],
+  [`${products}honeypot = name`, `3: ${inProducts}: honeypot name has to be no field of the rows.`],
+  [
+    `${products}events = stock: name`,
+    `3: ${inProducts}: events.stock: An event type is dotted, in lower case, such as stock.level_changed.`,
+  ],
+  [
+    `${products}host = ftp://x.example/`,
+    `3: ${inProducts}: host has to be a URL: https://example.com/svc1/ws.`,
+  ],
+  [
+    '[table.event]\nschema = tables/products.json',
+    "1: unknown section `[table.event]`: event is a family of Waymark's own records: choose another name",
+  ],
+  [
+    '[table.products]\nschema = tables/invalid.json',
+    '2: [table.products] in `tables/invalid.json`: schema at /properties/name/type: It must be equal to one of the allowed values.',
+  ],
+  [
+    '[table.products]\nschema = tables/circle.json',
+    '2: [table.products] in `tables/circle.json`: schema at /properties/parts/items/$ref: /properties/parts/items/$ref refers to a schema around it: rows cannot nest in a circle.',
+  ],
+  [
+    '[table.products]\nschema = tables/reserved.json',
+    "2: [table.products] in `tables/reserved.json`: schema has a property seq: these names are Waymark's own: id, table, seq, if_seq, as_of, vk, _unknowns_, _titles_, unknowns, problems.",
+  ],
+];
 
 /** Problems of conf/server.ini with this text, each as `line: message`. */
 async function mistakes(context: TestContext, text: string): Promise<readonly string[]> {
@@ -156,7 +207,7 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '[tls]\ncert = cert.pem\nkey = key.pem',
       '2: no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`',
     ],
-    ['[table.products]', '1: `[table.products]` needs a `schema`'],
+    ['[table.products]', '1: `[table.products]` needs a `schema`, or a `host` that has it'],
     ['[table.products]\nschema = none.json', '2: `schema` = `none.json` does not exist'],
     [
       '[table.products]\nschema = tables/list.json',
@@ -170,6 +221,7 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '[table.products]\nschema = tables/latin.json',
       '2: `schema` = `tables/latin.json` is not UTF-8 text',
     ],
+    ...tableMistakes,
     ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs `jwt_jwks`, too'],
     ['[node]\nrole = replica', '2: `role = replica` needs `central`, too'],
     ['[node]\nkey_file = cert.pem', '2: `key_file` needs `central`, too'],
@@ -532,13 +584,13 @@ city_header = CF-IPCity
     },
     { name: 'html', page: undefined, script: undefined, reference: undefined },
   ]);
-  assert.deepEqual(config.tables, [
-    {
-      name: 'products',
-      schemaFile: join(folder, 'conf/tables/products.json'),
-      schema: { type: 'object', properties: { name: { type: 'string' } } },
-    },
-  ]);
+  const [table] = config.tables;
+  assert.deepEqual([config.tables.length, table?.name], [1, 'products']);
+  assert.equal(table?.schemaFile, join(folder, 'conf/tables/products.json'));
+  assert.deepEqual(table?.definition, {
+    name: 'products',
+    schema: { type: 'object', properties: { name: { type: 'string' } } },
+  });
   assert.deepEqual(config.node, {
     role: 'counter',
     name: 'Harbour 7',

@@ -12,7 +12,7 @@ function assemble(text: string) {
     folder: '/w',
     cores: 4,
     hostName: 'here',
-    schemas: new Map(),
+    definitions: new Map(),
   });
 }
 

@@ -22,7 +22,8 @@ export interface RowChecks {
   progress(): readonly RowCheckProgress[];
 }
 
-const author = 'server';
+/** The author of the changes that bring rows in line with a schema. */
+export const rowChecksAuthor = 'server';
 
 /**
  * Makes the checks of a process. A table says itself that its rows are to be checked
@@ -104,7 +105,7 @@ async function checkRows(stored: StoredTable, parts: CheckParts): Promise<void> 
       if (hasEnded(signal)) return;
       if (slice.isEnd) break;
     }
-    await store.commit(author, (reads) => {
+    await store.commit(rowChecksAuthor, (reads) => {
       const isSame = reads.tableById(id)?.seq === stored.seq;
       const draft: LoggedDraft = {
         family: 'table',
@@ -153,7 +154,7 @@ function correctRows(
   stored: StoredTable,
   ids: readonly string[],
 ): Promise<number | undefined> {
-  return store.commit(author, (reads) => {
+  return store.commit(rowChecksAuthor, (reads) => {
     const now = reads.table(stored.table.name);
     if (now?.seq !== stored.seq) return { drafts: [], answer: () => undefined };
     const table = rowTable(reads, now);

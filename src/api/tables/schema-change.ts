@@ -12,7 +12,7 @@ import { fieldsOf, placeRecord } from '../records/placement.ts';
 import { reportedRowsMax, rowsCheckedAtOnce } from './limits.ts';
 
 /** What a change of a schema does to the rows of a table. */
-interface SchemaEffect {
+export interface SchemaEffect {
   readonly rows: number;
   readonly invalid: number;
   readonly fields: Readonly<Record<string, number>>;
@@ -45,7 +45,7 @@ export async function reviewSchemaChange(
 }
 
 /** Counts the rows with values that a new schema does not permit, in slices of the event loop. */
-async function schemaEffect(
+export async function schemaEffect(
   store: Pick<Reads, 'rowsAfter' | 'table'>,
   { before, after }: { readonly before: TableDefinition; readonly after: TableDefinition },
   signal?: AbortSignal,

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
+
+const schema = (price: object, more: object = {}) => ({
+  type: 'object',
+  required: ['sku'],
+  properties: { sku: { type: 'string' }, price, ...more },
+});
+const ini = '[table.products]\nschema = products.json\nkey = sku\nindex = price\n';
+
+async function reload(site: TestSite, change: (ini: string) => string): Promise<void> {
+  await writeFile(site.iniFile, change(await readFile(site.iniFile, 'utf8')));
+  site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+}
+
+test('a table of the ini file is there at once, also for the rules and rows of the first import', async (t) => {
+  const site = await startSite(t, {
+    ini,
+    files: { 'products.json': JSON.stringify(schema({ type: 'number' })) },
+    rules: [{ path: '/', content: 'x' }],
+  });
+  const { rows } = (await site.call('table.list', {})).data;
+  assert.deepEqual(
+    rows.map(({ name, key, index }: { name: string; key: string; index: string[] }) => {
+      return [name, key, index];
+    }),
+    [['products', 'sku', ['price']]],
+  );
+  assert.equal((await site.call('userinterface.list', {})).data.rows.length, 1);
+  const edited = await site.call('table.edit', { id: rows[0].id, index: [] });
+  assert.deepEqual([edited.error?.code, edited.error?.field], ['conflict', 'name']);
+  assert.match(edited.error?.message ?? '', /\[table\.products\]/);
+  const deleted = await site.call('table.invalidate', { id: rows[0].id });
+  assert.equal(deleted.error?.code, 'conflict');
+});
+
+test('a reload changes a table, moves values that are no longer valid, and says so', async (t) => {
+  const file = { 'products.json': JSON.stringify(schema({ type: 'number' })) };
+  const site = await startSite(t, { ini, files: file });
+  const table = 'products';
+  const inserted = await site.call('record.insert', { table, sku: 'A', price: 1.5 });
+  await site.call('record.insert', { table, sku: 'B', price: 2 });
+  await writeFile(
+    join(site.folder, 'products.json'),
+    JSON.stringify(schema({ type: 'integer' }, { title: { type: 'string' } })),
+  );
+  await reload(site, (text) => text.replace('index = price', 'index = price, title'));
+  await site.untilLogged(/Of 2 rows, 1 have values that the schema does not permit \(price of 1\)/);
+  await site.untilLogged(/Checked the rows of the table products by its new schema/);
+  const moved = await site.call('record.read', { table, sku: 'A' });
+  assert.deepEqual(moved.data._unknowns_, { price: 1.5 });
+  const history = await site.call('record.read', { table, id: moved.data.id }, { qk: 'history' });
+  assert.equal(history.data.rows[0].by, 'server');
+  assert.equal((await site.call('record.read', { table, sku: 'B' })).data.price, 2);
+  const { rows } = (await site.call('table.list', {})).data;
+  assert.deepEqual([rows[0].index, rows[0].rows_pending], [['price', 'title'], undefined]);
+  assert.equal(inserted.error, undefined);
+
+  await reload(site, (text) => text.replace(/\[table[^]*$/, ''));
+  await site.untilLogged(/no longer has \[table\.products\]: the table stays/);
+  const edited = await site.call('table.edit', { id: rows[0].id, index: ['price'] });
+  assert.equal(edited.error, undefined, JSON.stringify(edited.error));
+});
+
+test('a key that rows forbid to change stays, and the log says why', async (t) => {
+  const file = { 'products.json': JSON.stringify(schema({ type: 'number' })) };
+  const site = await startSite(t, { ini, files: file });
+  await site.call('record.insert', { table: 'products', sku: 'A', price: 1 });
+  await reload(site, (text) => text.replace('key = sku', ''));
+  await site.untilLogged(/Cannot apply \[table\.products\]; the table stays as it is: .*key sku/);
+  const { rows } = (await site.call('table.list', {})).data;
+  assert.equal(rows[0].key, 'sku');
+});
