@@ -225,6 +225,36 @@ export const keyTexts: Texts = {
   },
   'table.<name>': {
     schema: { about: 'A file with the JSON Schema of a row.', example: 'tables/letters.json' },
+    key: { about: 'The field that identifies a row; its values are unique.', example: 'sku' },
+    index: { about: 'Fields that lists may filter and sort by.', example: 'price, shop' },
+    search: { about: 'Fields in which lists find text.', example: 'name, description' },
+    title: { about: 'The field that stands for a row in other tables.', example: 'name' },
+    owner: { about: 'The field with the name of the user who owns a row.', example: 'customer' },
+    read: {
+      about: 'Who may read rows: scopes (`record.read` by default), `anonymous`, `user`.',
+      example: 'anonymous',
+    },
+    insert: {
+      about: 'Who may insert rows: scopes (`record.write` by default), `anonymous`, `user`.',
+      example: 'anonymous',
+    },
+    edit: {
+      about:
+        'Who may edit and delete rows: scopes (`record.write` by default), `anonymous`, `user`.',
+      example: 'user',
+    },
+    honeypot: {
+      about: 'The name of a form field that people leave empty.',
+      example: 'website',
+    },
+    events: {
+      about: 'Events that a change of a field raises.',
+      example: 'stock.level_changed: stock crosses 0',
+    },
+    host: {
+      about: 'The data host that has the rows, in place of this server.',
+      example: 'https://data.example.com/svc1/ws',
+    },
   },
   webhook: {
     allow_private: { about: 'Private networks that hooks may call.', example: '127.0.0.0/8' },

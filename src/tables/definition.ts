@@ -2,7 +2,6 @@ import { isScope, type Scope } from '../model/key.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { nearestName } from '../model/nearest.ts';
-import { readTableEvents } from '../model/table-events.ts';
 import { tableNameMistake, type TableDefinition } from '../model/table.ts';
 import { compileTable, metaSchemaMistakes, type CompiledTable } from './compiled-table.ts';
 import {
@@ -53,7 +52,7 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
   const add = (field: string, message: string | undefined): void => {
     if (message !== undefined) mistakes.push({ field, message });
   };
-  const { name, schema, host, events } = fields;
+  const { name, schema, host } = fields;
   add('name', typeof name === 'string' ? nameMistake(name) : 'name is missing.');
   if (schema !== undefined || host === undefined) add('schema', schemaMistake(schema));
   for (const field of ['key', 'title', 'owner', 'honeypot', 'host']) {
@@ -66,10 +65,8 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
     const value = fields[field];
     if (value !== undefined && !isTexts(value)) add(field, `${field} has to be a list of texts.`);
   }
-  const read = events === undefined ? undefined : readTableEvents(events, asObject(schema));
-  for (const { message } of read?.problems ?? []) add('events', message);
   if (mistakes.length > 0) return { mistakes };
-  const definition = normalized({ ...fields, ...(read !== undefined && { events: read.value }) });
+  const definition = normalized(fields);
   let compiled: CompiledTable;
   try {
     compiled = compileTable(definition);
@@ -91,10 +88,6 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
 function nameMistake(name: string): string | undefined {
   const mistake = tableNameMistake(name);
   return mistake && `name cannot be ${JSON.stringify(name.slice(0, 80))}: ${mistake}.`;
-}
-
-function asObject(value: Json | undefined): JsonObject | undefined {
-  return isJsonObject(value) ? value : undefined;
 }
 
 function isTexts(value: Json): value is readonly string[] {
