@@ -66,7 +66,7 @@ const tableMistakes: readonly (readonly [string, ...string[]])[] = [
   [`${products}honeypot = name`, `3: ${inProducts}: honeypot name has to be no field of the rows.`],
   [
     `${products}events = stock: name`,
-    `3: ${inProducts}: events.stock: An event type is dotted, in lower case, such as stock.level_changed.`,
+    `3: ${inProducts}: events, stock: an event type is dotted, in lower case, such as stock.level_changed.`,
   ],
   [
     `${products}host = ftp://x.example/`,
