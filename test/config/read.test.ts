@@ -587,7 +587,7 @@ city_header = CF-IPCity
   const [table] = config.tables;
   assert.deepEqual([config.tables.length, table?.name], [1, 'products']);
   assert.equal(table?.schemaFile, join(folder, 'conf/tables/products.json'));
-  assert.deepEqual(table?.definition, {
+  assert.deepEqual(table.definition, {
     name: 'products',
     schema: { type: 'object', properties: { name: { type: 'string' } } },
   });

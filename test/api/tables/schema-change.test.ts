@@ -112,5 +112,5 @@ test('a table with rows cannot be deleted', async (t) => {
   const { data: dry } = await site.call('table.invalidate', { id: made.id });
   const { error } = await site.call('table.invalidate', { id: made.id, confirm: dry.digest });
   assert.equal(error?.code, 'conflict');
-  assert.match(error?.message ?? '', /1 row/);
+  assert.match(error.message, /1 row/);
 });
