@@ -7,8 +7,10 @@ import type { Logs } from './observability/log.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
 import { centralTimeoutMs } from './nodes/limits.ts';
+import { createHostClient, type HostClient } from './hosts/host-client.ts';
+import type { TableHostState } from './hosts/host-follower.ts';
 import { createPassOn, type PassOn } from './nodes/pass-on.ts';
-import { createDialler, type Dialler } from './outbound/dialler.ts';
+import { createConnector, createDialler, type Dialler } from './outbound/dialler.ts';
 import { createWaymarkClient } from './outbound/waymark-client.ts';
 import { createDocuments } from './server/documents.ts';
 import { createIndexPages, type IndexPages } from './server/index-pages.ts';
@@ -37,6 +39,7 @@ import {
   type Authenticate,
   type createWrongKeys,
 } from './api/keys/authenticate.ts';
+import { withDataHosts } from './api/rows/hosted-rows.ts';
 import { createPageRows } from './api/rows/page-rows.ts';
 import { createExecute } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
@@ -48,7 +51,7 @@ import {
   type CertificateState,
   type ConfigurationState,
 } from './api/server-status.ts';
-import { operations as definitions } from './api/table.ts';
+import { operations as definitions, type OperationParts } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type DeliveryAttempt } from './webhooks/attempt.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
@@ -77,6 +80,7 @@ export interface AppContext {
   readonly metricsText: () => Promise<string>;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   readonly memory: () => MemoryUse;
+  readonly hostStates: () => readonly TableHostState[];
   readonly started: string;
 }
 
@@ -85,6 +89,8 @@ export interface AppInstance {
   readonly serving: Serving;
   /** Makes one attempt at a delivery. */
   readonly attempt: DeliveryAttempt;
+  /** Calls the data hosts of tables. */
+  readonly hosts: HostClient;
   /** The memory of its caches. */
   memory(): readonly CacheUse[];
   /** Waits until running requests have ended, then closes everything. */
@@ -104,6 +110,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now });
   const dialler = createDialler(config.fetch);
+  const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const visitors = createVisitors({ config, now, log: context.logs.log });
   const authenticate = composeAuthenticate(config, context);
   const pageRows = createPageRows({
@@ -116,6 +123,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
     site,
     authenticate,
     visitors,
+    hosts,
   });
   const execute = createExecute(operations, { ...context, passOn: composePassOn(config, store) });
   const hookDialler = createDialler(config.webhook);
@@ -154,6 +162,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       now,
       monotonicMs: () => performance.now(),
     }),
+    hosts,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       await disk.close();
@@ -232,15 +241,17 @@ function composeOperations(
     site,
     authenticate,
     visitors,
+    hosts,
   }: {
     readonly site: Site;
     readonly authenticate: Authenticate;
     readonly visitors: Visitors;
+    readonly hosts: HostClient;
   },
 ): readonly Operation[] {
   const { store } = context;
   const { base, publicUrl, data } = config.server;
-  return bindOperations(definitions, {
+  const parts: OperationParts = {
     store,
     newId,
     now,
@@ -279,8 +290,16 @@ function composeOperations(
       configuration: context.status,
       certificates: context.certificates,
       memory: context.memory,
+      hosts: context.hostStates,
     },
-  });
+  };
+  const hosted = { ...parts, hosts, keyFileOf: hostKeyFiles(config) };
+  return withDataHosts(bindOperations(definitions, parts), hosted);
+}
+
+/** The files with the keys for the data hosts of tables. */
+export function hostKeyFiles(_config: Config): (table: string) => string | undefined {
+  return () => undefined;
 }
 
 /** The schema of a table as it is now; that of the ini file until the log has it. */

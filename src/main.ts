@@ -1,12 +1,19 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newId, now, uptimeMs } from './model/clock.ts';
-import { compose, createDeliverer, type AppInstance, type AppContext } from './compose.ts';
+import {
+  compose,
+  createDeliverer,
+  hostKeyFiles,
+  type AppInstance,
+  type AppContext,
+} from './compose.ts';
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
+import { TableHosts } from './hosts/hosts.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
@@ -279,6 +286,7 @@ class ServingProcess implements RunningServer {
   readonly #indexBuilder: IndexBuilder;
   readonly #series: SeriesRecorder | undefined;
   readonly #rowChecks: RowChecks;
+  readonly #hosts: TableHosts;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -339,12 +347,14 @@ class ServingProcess implements RunningServer {
       metricsText: () => this.#metrics.text(),
       certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
       memory: () => this.#memory(),
+      hostStates: () => this.#hosts.states(),
       started: this.#since,
     };
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
     this.#indexBuilder = new IndexBuilder({ store, log: logs.log });
     this.#rowChecks = createRowChecks({ store, log: logs.log });
+    this.#hosts = this.#tableHosts();
     this.#metrics.add(() => this.#deliverer.metrics());
     this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
     this.#metrics.add(() => this.#answers.metrics());
@@ -386,6 +396,7 @@ class ServingProcess implements RunningServer {
     // All processes would work on the same index.
     if (this.#isPrimary) this.#indexBuilder.start();
     if (this.#isPrimary) this.#rowChecks.start();
+    if (this.#isPrimary) this.#hosts.start();
     tls.start();
     this.#series?.start();
     this.#checkPages();
@@ -447,7 +458,7 @@ class ServingProcess implements RunningServer {
     // The other process delivers as soon as the attempts in flight have ended.
     const delivered = this.#deliverer.stop(deliveryHandOverMs);
     const [series, indexes] = [this.#series?.stop(), this.#indexBuilder.stop()];
-    await Promise.all([series, indexes, this.#rowChecks.stop()]);
+    await Promise.all([series, indexes, this.#rowChecks.stop(), this.#hosts.stop()]);
     await Promise.all([this.#server?.drain(graceMs, signal), this.#tls?.stopOrders(), delivered]);
   }
 
@@ -459,6 +470,7 @@ class ServingProcess implements RunningServer {
       this.#deliverer.stop(graceMs),
       this.#indexBuilder.stop(),
       this.#rowChecks.stop(),
+      this.#hosts.stop(),
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();
@@ -472,6 +484,15 @@ class ServingProcess implements RunningServer {
     await this.#answers.close();
     this.#context.logs.access.flush();
     return cut;
+  }
+
+  #tableHosts(): TableHosts {
+    const { store, logs } = this.#context;
+    return new TableHosts({
+      ...{ store, newId, now, log: logs.log },
+      client: () => this.#instance.hosts,
+      keyFileOf: (table) => hostKeyFiles(this.#instance.serving.config)(table),
+    });
   }
 
   #recorder(folder: string, { log }: Logs): SeriesRecorder {

@@ -3,6 +3,7 @@ import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/ho
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { IndexBuild, Reads, StoreCounts } from '../store/store.ts';
+import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from './operation.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
@@ -54,6 +55,8 @@ interface StatusParts {
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
   readonly certificates: () => Promise<readonly CertificateState[]>;
+  /** The data hosts of tables; of one process, if several share the ports. */
+  readonly hosts: () => readonly TableHostState[];
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
 }
@@ -132,6 +135,7 @@ const statusSchema: JsonObject = {
     'certificates',
     'counts',
     'indexes',
+    'hosts',
     'webhooks',
     'memory',
   ],
@@ -221,6 +225,26 @@ const statusSchema: JsonObject = {
         },
       },
     },
+    hosts: {
+      type: 'array',
+      description:
+        'The data hosts of tables; of several processes that share the ports, one has them.',
+      items: {
+        type: 'object',
+        required: ['table', 'host', 'state', 'since', 'problem', 'seq'],
+        properties: {
+          table: { type: 'string' },
+          host: { type: 'string', description: 'Its URL.' },
+          state: { type: 'string', enum: ['connecting', 'connected', 'waiting'] },
+          since: time,
+          problem: { type: ['string', 'null'], description: 'Why there is no connection.' },
+          seq: {
+            type: ['integer', 'null'],
+            description: 'The seq of the host up to which its changes have raised events.',
+          },
+        },
+      },
+    },
     counts: {
       type: 'object',
       required: ['rules', 'keys', 'hooks', 'tables', 'rows', 'bytes'],
@@ -260,6 +284,7 @@ export const serverStatus = defineOperation<{ readonly status: StatusParts }, ob
           indexes: status
             .indexes()
             .map(({ table, index, done, of }) => ({ table, field: index || null, done, of })),
+          hosts: status.hosts(),
           webhooks: status.webhooks(),
           memory: status.memory(),
         },

@@ -93,7 +93,7 @@ const others = [
 ];
 
 /** The parts that all operations together need. */
-type OperationParts = FamilyParts & PartsOf<(typeof others)[number]>;
+export type OperationParts = FamilyParts & PartsOf<(typeof others)[number]>;
 
 type PartsOf<Definition> = (
   Definition extends OperationDefinition<infer Parts> ? (parts: Parts) => void : never

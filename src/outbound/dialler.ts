@@ -78,8 +78,8 @@ interface DiallerOptions {
  * start.
  */
 export function createDialler(options: DiallerOptions): Dialler {
-  const { connectTimeoutMs, timeoutMs, ca, lookup = createLookup(), localAddress } = options;
-  const connect = guardedConnector({ ...options, ca, lookup, localAddress });
+  const { connectTimeoutMs, timeoutMs } = options;
+  const connect = createConnector(options);
   const agents = createAgents({ connect, timeoutMs });
 
   function dispatch(
@@ -134,6 +134,12 @@ export function createDialler(options: DiallerOptions): Dialler {
       agents.cut();
     },
   };
+}
+
+/** Makes the connector of a dialler alone, for connections that carry another protocol. */
+export function createConnector(options: Omit<DiallerOptions, 'timeoutMs'>): Connect {
+  const { ca, lookup = createLookup(), localAddress } = options;
+  return guardedConnector({ ...options, ca, lookup, localAddress });
 }
 
 /** The connection pools of a dialler. */

@@ -74,7 +74,8 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
     const why = error instanceof Error ? error.message : String(error);
     return { mistakes: [{ field: 'schema', message: `schema at ${why}` }] };
   }
-  mistakes.push(...fieldMistakes(compiled), ...accessMistakes(definition), ...hostMistakes(host));
+  mistakes.push(...fieldMistakes(compiled), ...accessMistakes(definition));
+  mistakes.push(...hostMistakes(definition));
   const { events } = fields;
   if (events === undefined || (schema === undefined && host !== undefined)) {
     return mistakes.length > 0 ? { mistakes } : { definition, compiled };
@@ -227,9 +228,21 @@ function accessMistakes(definition: TableDefinition): readonly DefinitionMistake
 
 const commonScopes: readonly Scope[] = ['record.read', 'record.write', 'admin', 'read', 'design'];
 
-function hostMistakes(host: Json | undefined): readonly DefinitionMistake[] {
+function hostMistakes(definition: TableDefinition): readonly DefinitionMistake[] {
+  const { host } = definition;
   if (host === undefined) return [];
-  const protocol = typeof host === 'string' && URL.canParse(host) ? new URL(host).protocol : '';
-  if (['http:', 'https:', 'ws:', 'wss:'].includes(protocol)) return [];
-  return [{ field: 'host', message: 'host has to be a URL: https://example.com/svc1/ws.' }];
+  // The host gets the key of this server, so it cannot tell the users of this server apart.
+  const own = (['read', 'insert', 'edit'] as const).find((one) =>
+    definition[one]?.includes('user'),
+  );
+  if (own !== undefined) {
+    return [{ field: own, message: `${own} names user, which a table with a host cannot have.` }];
+  }
+  const { protocol, username, password } = URL.canParse(host) ? new URL(host) : noUrl;
+  const isWeb = ['http:', 'https:', 'ws:', 'wss:'].includes(protocol);
+  if (isWeb && username === '' && password === '') return [];
+  const message = 'host has to be a URL without a user: https://example.com/svc1/ws.';
+  return [{ field: 'host', message }];
 }
+
+const noUrl = { protocol: '', username: '', password: '' } as const;

@@ -146,7 +146,7 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
     ...authorOf(open),
     within: { table: definition.name },
 
-    beforeWrite: (sent) => checkWrite(open, sent, parts),
+    beforeWrite: (sent) => countAnonymousWrite(open, sent, parts),
     place(write) {
       const { honeypot } = definition;
       const sent = honeypot === undefined ? write.sent : without(write.sent, honeypot);
@@ -214,7 +214,7 @@ function authorOf({
 }
 
 /** Counts an anonymous write, and recognises one of a program by the field that people leave. */
-function checkWrite(
+export function countAnonymousWrite(
   { table, access, call, operation }: TableCall,
   sent: JsonObject,
   { anonymousWrites }: RowParts,

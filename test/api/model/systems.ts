@@ -93,6 +93,7 @@ function composed(
   const coder = createPageCompressor();
   return compose(config, {
     store,
+    hostStates: () => [],
     publicFiles,
     consoleFiles: new Map(),
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),

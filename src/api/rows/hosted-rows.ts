@@ -1,0 +1,103 @@
+import type { DataHost, HostClient } from '../../hosts/host-client.ts';
+import { Failure } from '../../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { needsUser } from '../../model/visitor.ts';
+import type { Call, Operation, OperationResult } from '../operation.ts';
+import type { FamilyCall } from '../records/family.ts';
+import { actionOf } from './access.ts';
+import { countAnonymousWrite, openTable, type RowParts } from './row-family.ts';
+
+/** The parts that calls of data hosts need. */
+interface HostedParts extends RowParts {
+  readonly hosts: HostClient;
+  readonly keyFileOf: (table: string) => string | undefined;
+}
+
+/** The operations on rows that a data host answers for a table that has one. */
+const passed: ReadonlySet<string> = new Set(
+  ['insert', 'edit', 'read', 'list', 'invalidate', 'get'].map((one) => `svc1.record.${one}`),
+);
+
+/**
+ * The operations, of which those on rows call the data host of the table that they name, if it has
+ * one (docs/design/records.md#rows-on-another-server). The table decides here who may do it; the
+ * host gets the key of this server, never that of the caller.
+ */
+export function withDataHosts(
+  operations: readonly Operation[],
+  parts: HostedParts,
+): readonly Operation[] {
+  return operations.map((operation): Operation => {
+    if (!passed.has(operation.name)) return operation;
+    return {
+      ...operation,
+      run(v, call) {
+        const input = v as JsonObject;
+        const host = hostOf(input, parts);
+        if (host === undefined) return operation.run(v, call);
+        return callHost(host, operation.name, { input, call }, parts);
+      },
+    };
+  });
+}
+
+function hostOf(
+  { table: name }: JsonObject,
+  { store, keyFileOf }: HostedParts,
+): DataHost | undefined {
+  if (typeof name !== 'string') return undefined;
+  const url = store.table(name)?.table.host;
+  return url === undefined ? undefined : { url, keyFile: keyFileOf(name) };
+}
+
+async function callHost(
+  host: DataHost,
+  name: string,
+  { input, call }: { readonly input: JsonObject; readonly call: Call },
+  parts: HostedParts,
+): Promise<OperationResult> {
+  await call.visitor.prepare(needsUser);
+  const operation = name.slice('svc1.record.'.length) as FamilyCall['operation'];
+  const open = openTable({ operation, v: input, call }, parts.store, parts);
+  const extent = open.access[actionOf(operation)];
+  if (extent === 'own') {
+    const message = 'A table on another server cannot have rows of single users.';
+    throw new Failure('forbidden', message, { field: 'table' });
+  }
+  // A key of this server that may only read what anybody may read must not read the past.
+  const isPast = (input.as_of ?? null) !== null || call.qk === 'history';
+  if (isPast && extent !== 'scope') {
+    const message = 'The history of rows needs an API key with the scope record.read.';
+    throw new Failure('forbidden', message, { field: 'as_of' });
+  }
+  const { honeypot } = open.table.definition;
+  if (actionOf(operation) !== 'read' && countAnonymousWrite(open, input, parts).isDiscarded) {
+    const seen = { id: parts.newId(), ...without(input, honeypot), seq: 0 };
+    return { kind: 'data', data: { ...seen, unknowns: [], problems: [] } };
+  }
+  const { vk, qk, isStrict = false } = call;
+  const v = without(input, honeypot);
+  const signal = call.signal();
+  const answer = await parts.hosts.call(host, { name, v, vk, qk, isStrict, signal });
+  const { data, vk: answeredVk, replayed } = answer;
+  return {
+    kind: 'data',
+    // What the schema here hides stays hidden, whatever the host shows.
+    data: shown(data ?? null, open.table.hidden),
+    ...(typeof answeredVk === 'string' && { vk: answeredVk }),
+    ...(replayed === true && { replayed }),
+  };
+}
+
+function without(fields: JsonObject, name: string | undefined): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([one]) => one !== name));
+}
+
+/** An answer without hidden fields, at any depth: rows of lists and of the history among them. */
+function shown(data: unknown, hidden: ReadonlySet<string>): unknown {
+  if (hidden.size === 0) return data;
+  if (Array.isArray(data)) return data.map((one: unknown) => shown(one, hidden));
+  if (!isJsonObject(data)) return data;
+  const members = Object.entries(data).filter(([name]) => !hidden.has(name));
+  return Object.fromEntries(members.map(([name, one]) => [name, shown(one, hidden)]));
+}
