@@ -298,8 +298,8 @@ function composeOperations(
 }
 
 /** The files with the keys for the data hosts of tables. */
-export function hostKeyFiles(_config: Config): (table: string) => string | undefined {
-  return () => undefined;
+export function hostKeyFiles({ tables }: Config): (table: string) => string | undefined {
+  return (name) => tables.find((table) => table.name === name)?.hostKeyFile;
 }
 
 /** The schema of a table as it is now; that of the ini file until the log has it. */

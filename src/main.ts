@@ -361,10 +361,7 @@ class ServingProcess implements RunningServer {
     this.#metrics.add(() => this.#context.anonymousWrites.metrics());
     this.#metrics.add(() => this.#tls?.metrics() ?? []);
     this.#metrics.add(() => memoryMetrics(this.#memory()));
-    this.#flushing = setInterval(() => {
-      logs.access.flush();
-    }, accessFlushMs);
-    this.#flushing.unref();
+    this.#flushing = flushRegularly(logs);
   }
 
   get addresses(): readonly string[] {
@@ -521,4 +518,12 @@ class ServingProcess implements RunningServer {
       problems: this.#problems.map(({ line, message }) => ({ line, message })),
     };
   }
+}
+
+/** Writes the access log at intervals that do not keep the process running. */
+function flushRegularly({ access }: Logs): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    access.flush();
+  }, accessFlushMs);
+  return timer.unref();
 }

@@ -255,6 +255,10 @@ export const keyTexts: Texts = {
       about: 'The data host that has the rows, in place of this server.',
       example: 'https://data.example.com/svc1/ws',
     },
+    host_key_file: {
+      about: 'A file with an API key of the data host.',
+      example: 'data-host.key',
+    },
   },
   webhook: {
     allow_private: { about: 'Private networks that hooks may call.', example: '127.0.0.0/8' },

@@ -162,6 +162,8 @@ export const sections = {
     events: optional(anyText),
     /** The URL of the data host that has the rows. */
     host: optional(anyText),
+    /** A file with an API key of that host. */
+    host_key_file: optional(anyText, { isPath: true }),
   },
   webhook: {
     allow_private: list(cidr, ''),

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { Readable, type Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
@@ -101,7 +100,7 @@ async function keyOf({ keyFile }: DataHost): Promise<string | undefined> {
   }
 }
 
-function openConnection(connect: Connect, url: URL): Promise<Socket> {
+function openConnection(connect: Connect, url: URL): Promise<Duplex> {
   const { protocol, hostname, host, port } = url;
   return new Promise((resolve, reject) => {
     connect(

@@ -37,7 +37,7 @@ export interface HostFollowerParts {
 
 /**
  * Follows the data host of a table (docs/design/records.md#rows-on-another-server): stores its
- * schema in the definition of the table, and raises `record.changed` for each change of a row there.
+ * schema in the definition of the table, and raises `record.changed` for each change of a row.
  */
 export class HostFollower {
   readonly #parts: HostFollowerParts;
@@ -45,7 +45,7 @@ export class HostFollower {
   readonly #host: DataHost;
   readonly #stopped = new AbortController();
   #state: Omit<TableHostState, 'table' | 'host'>;
-  /** The seq of the host after which changes raise events; undefined before the first connection. */
+  /** The seq of the host after which changes raise events; undefined until it is connected. */
   #position: number | undefined;
   #running: Promise<void> = Promise.resolve();
 

@@ -70,7 +70,7 @@ const tableMistakes: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     `${products}host = ftp://x.example/`,
-    `3: ${inProducts}: host has to be a URL: https://example.com/svc1/ws.`,
+    `3: ${inProducts}: host has to be a URL without a user: https://example.com/svc1/ws.`,
   ],
   [
     '[table.event]\nschema = tables/products.json',

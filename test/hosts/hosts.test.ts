@@ -135,6 +135,31 @@ test('an address that the ini file does not permit is not connected to', async (
   assert.equal(error?.code, 'unavailable');
 });
 
+test('a table of the ini file has the key for its host in a file', async (t) => {
+  const host = await startSite(t);
+  await host.call('svc1.table.insert', { name: 'products', schema, key: 'sku' });
+  const scopes = ['record.read:products', 'record.write:products'];
+  const { data: key } = await host.call('svc1.key.insert', { name: 'shop', scopes });
+  const site = await startSite(t, {
+    ini: `${loopback}[table.products]\nhost = ${host.url}\nhost_key_file = data-host.key\n`,
+    files: { 'data-host.key': `${key.key}\n` },
+  });
+  await untilState(site, 'connected');
+  const inserted = await site.call('svc1.record.insert', { table: 'products', sku: 'P-1' });
+  assert.equal(inserted.error, undefined, JSON.stringify(inserted.error));
+  const [{ by }] = (
+    await host.call('svc1.record.read', { table: 'products', sku: 'P-1' }, { qk: 'history' })
+  ).data.rows;
+  assert.equal(by, key.id);
+  assert.equal((await untilChanges(site, 1)).length, 1);
+  // The ini file says nothing of the schema, which stays the one of the host.
+  const { data } = await site.call('svc1.record.schema', { table: 'products' });
+  assert.equal(data.key, 'sku');
+  const socket = await site.socket(site.adminKey);
+  const { error } = await socket.call('svc1.record.subscribe', { table: 'products' });
+  assert.deepEqual([error?.code, error?.field], ['conflict', 'table']);
+});
+
 test('the table decides here who may call its host, and hides what its schema hides', async (t) => {
   const { site } = await startPair(t);
   await untilState(site, 'connected');

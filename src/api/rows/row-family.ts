@@ -3,6 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { needsUser } from '../../model/visitor.ts';
 import { scalarOf, type Row } from '../../model/row.ts';
 import { foldRow } from '../../store/log/fold.ts';
+import type { TableDefinition } from '../../model/table.ts';
 import type { Reads } from '../../store/store.ts';
 import { addressNetwork } from '../../model/cidr.ts';
 import { hasScope } from '../../model/key.ts';
@@ -130,6 +131,7 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
   const open = openTable(given, reads, parts);
   const { table, access } = open;
   const { definition } = table;
+  requireOwnRows(definition);
   const action = actionOf(given.operation);
   const isVisible = (row: Row): boolean => isSeen(open, row, action);
   const visible = (stored: StoredRecord<Row> | undefined): StoredRecord<Row> | undefined =>
@@ -171,6 +173,14 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
         selectRows(selection, table, now, { isVisible, seesAll: access.read !== 'own' }),
     },
   };
+}
+
+/** Throws `conflict` for a table whose rows another server has: see hosted-rows.ts. */
+export function requireOwnRows({ name, host }: TableDefinition): void {
+  if (host === undefined) return;
+  throw new Failure('conflict', `The rows of ${name} are on its data host: call that server.`, {
+    field: 'table',
+  });
 }
 
 /**

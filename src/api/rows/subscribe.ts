@@ -7,7 +7,7 @@ import { defineOperation, type Call } from '../operation.ts';
 import { fromSeqProperty, streamFrom } from '../rules/stream.ts';
 import { mayAccess } from './access.ts';
 import { withoutHidden } from './compiled-tables.ts';
-import { openTable, type RowParts, type TableCall } from './row-family.ts';
+import { openTable, requireOwnRows, type RowParts, type TableCall } from './row-family.ts';
 
 interface SubscribeInput {
   table: string;
@@ -72,6 +72,7 @@ export const subscribeToRows = defineOperation<RowParts, SubscribeInput>({
     const input = v as unknown as JsonObject;
     const open = openTable({ operation: 'subscribe', v: input, call }, parts.store, parts);
     const { definition } = open.table;
+    requireOwnRows(definition);
     return streamFrom(parts.store, v.from_seq, {
       family: 'record',
       matches: ({ change, before, after }: RecordChange<'record'>) =>

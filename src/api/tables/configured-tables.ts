@@ -113,12 +113,18 @@ function draftOf(
 /** The edit that makes the fields of a table those of the ini file. */
 function differenceTo({ table }: StoredTable, fields: JsonObject): JsonObject {
   const before = table as unknown as JsonObject;
+  // The data host of a table says what the ini file does not: see hosts/host-follower.ts.
+  const isOfHost = fields.host !== undefined && fields.host === before.host;
   const changes = definitionFields.flatMap((name): readonly (readonly [string, Json])[] => {
+    if (isOfHost && hostFields.includes(name) && fields[name] === undefined) return [];
     if (sameJson(before[name], fields[name])) return [];
     return [[name, fields[name] ?? null]];
   });
   return Object.fromEntries(changes);
 }
+
+/** The fields of a definition that its data host knows. */
+const hostFields: readonly string[] = ['schema', 'key', 'title'];
 
 /** Names the tables that the ini file had before: operations can change them now. */
 function nameFormerTables(tables: readonly ConfiguredTable[], store: Reads, log: Log): void {
