@@ -1,4 +1,5 @@
 import { actions } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Row } from '../../model/row.ts';
 import { needsUser } from '../../model/visitor.ts';
@@ -78,16 +79,14 @@ export const subscribeToRows = defineOperation<RowParts, SubscribeInput>({
       matches: ({ change, before, after }: RecordChange<'record'>) =>
         (after ?? before)?.row.table === definition.name &&
         ((v.id ?? null) === null || change.id === v.id) &&
-        (sees(open, before?.row) || sees(open, after?.row)),
+        mayGet(input, call, parts, [before?.row, after?.row]),
     });
   },
   packet: (parts) => (given, call) => {
     const { change, before, after } = given as RecordChange<'record'>;
     const table = (after ?? before)?.row.table ?? '';
     // The definition, and what the caller may read, can be others by now.
-    const visitor = currentVisitor(call);
-    const now: Call = { ...call, visitor };
-    const open = openTable({ operation: 'subscribe', v: { table }, call: now }, parts.store, parts);
+    const open = openNow({ table }, call, parts);
     const { hidden } = open.table;
     const { seq, txn, action, id, data } = change;
     const isSeen = sees(open, after?.row);
@@ -102,6 +101,28 @@ export const subscribeToRows = defineOperation<RowParts, SubscribeInput>({
     };
   },
 });
+
+/** The table, and the access of the caller, as they are at this moment. Throws as openTable. */
+function openNow(v: JsonObject, call: Call, parts: RowParts): TableCall {
+  const now: Call = { ...call, visitor: currentVisitor(call) };
+  return openTable({ operation: 'subscribe', v, call: now }, parts.store, parts);
+}
+
+/** Whether a caller may get a packet; without access it gets a failure, which making one throws. */
+function mayGet(
+  v: JsonObject,
+  call: Call,
+  parts: RowParts,
+  rows: readonly (Row | undefined)[],
+): boolean {
+  try {
+    const open = openNow(v, call, parts);
+    return rows.some((row) => sees(open, row));
+  } catch (error) {
+    if (error instanceof Failure) return true;
+    throw error;
+  }
+}
 
 function sees({ table, access }: TableCall, row: Row | undefined): boolean {
   return row !== undefined && mayAccess(access, 'read', table.definition, row);
