@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { jsonSchemas } from '../../docs/reference/schemas.ts';
+import { readPages } from '../../docs/site/build.ts';
+import { problemText } from '../../src/config/problem.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
+import { freePort } from '../free-port.ts';
+import { startSite } from '../harness.ts';
+import { project } from '../tidy/sources.ts';
+
+/** A block of code of a page: `info` is what follows its fence. */
+interface Block {
+  readonly info: string;
+  readonly code: string;
+}
+
+const pages = new Map(
+  (await readPages()).map(({ address, markdown }) => [
+    address,
+    [...markdown.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)].map(
+      ([, info = '', code = '']): Block => ({ info, code }),
+    ),
+  ]),
+);
+const hasBash = spawnSync('bash', ['-c', 'curl --version && awk 1 /dev/null']).status === 0;
+
+suite('the examples of the documentation', { concurrency: 4 }, () => {
+  for (const [address, blocks] of pages) {
+    if (!blocks.some(({ info }) => info === 'sh test')) continue;
+    test(
+      `in ${address} answer as they say`,
+      { skip: !hasBash && 'needs bash and curl' },
+      async (t) => {
+        await runPage(t, blocks);
+      },
+    );
+  }
+
+  test('in ini are valid', async (t) => {
+    for (const [address, blocks] of pages) {
+      for (const [at, { code }] of blocks.filter(({ info }) => info === 'ini').entries()) {
+        if (address === 'reference/sample-ini.html') continue;
+        const folder = await temporaryFolder(t);
+        const text = `${code.includes('[server]') ? '' : '[server]\n'}${code}`;
+        await writeFiles(folder, { 'server.ini': text, 'central.key': 'wmk_x' });
+        const file = join(folder, 'server.ini');
+        const result = await readConfig({ file, env: {}, cores: 2, hostName: 'docs' });
+        const problems = result.ok ? [] : result.problems;
+        const wrong = problems.map(problemText).filter((one) => !aboutMissingFile.test(one));
+        assert.deepEqual(wrong, [], `${address}, ini block ${at + 1}`);
+      }
+    }
+  });
+
+  test('in JSON can be parsed, and fit their schemas', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const schemas = jsonSchemas();
+    for (const [address, blocks] of pages) {
+      for (const { info, code } of blocks) {
+        const [language, name = ''] = info.split(' ');
+        if (language !== 'json') continue;
+        const value: unknown = JSON.parse(code);
+        const schema = schemas.get(name);
+        if (schema === undefined) continue;
+        assert.ok(ajv.validate(schema, value), `${address}: ${ajv.errorsText()}`);
+      }
+    }
+  });
+
+  test('of schemas are refused if they are wrong', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    const valid: Readonly<Record<string, readonly [object, object]>> = {
+      'page-rule': [
+        { path: '/a', kind: 'content', content: 'x' },
+        { path: '/a', kind: 'nothing' },
+      ],
+      hook: [
+        { event: ['*'], url: 'https://a.example/' },
+        { event: [], url: 1 },
+      ],
+      'ndjson-line': [
+        { a: 'svc1.webhook.insert', v: { event: '*', url: 'https://a.example/' } },
+        { a: 'svc1.nothing', v: {} },
+      ],
+      ini: [{ server: { 'listen[]': ['127.0.0.1:80'] }, 'disk.site': { root: '.' } }, { srv: {} }],
+    };
+    for (const [name, schema] of jsonSchemas()) {
+      const [right, wrong] = valid[name] ?? [];
+      assert.ok(ajv.validate(schema, right), `${name}: ${ajv.errorsText()}`);
+      assert.equal(ajv.validate(schema, wrong), false, name);
+    }
+  });
+});
+
+/** Files of examples that a test does not have. */
+const aboutMissingFile = /does not exist|cannot be read|no such file/i;
+
+/** Runs the blocks of a page in one shell, and compares what each prints with its answer. */
+async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> {
+  const site = await startSite(t, {
+    ini: '[fetch]\nallow_private = 127.0.0.0/8\n[webhook]\nallow_private = 127.0.0.0/8\n[auth]\nanonymous = render\n',
+  });
+  const bin = join(site.folder, 'bin');
+  await mkdir(bin);
+  const command = join(bin, 'waymark');
+  await writeFile(
+    command,
+    `#!/bin/sh\nexec '${process.execPath}' '${project}/bin/waymark.js' "$@"\n`,
+  );
+  await chmod(command, 0o755);
+  const marker = '=== end of block ===';
+  const runs = blocks.filter(({ info }) => info === 'sh test').map(({ code }) => code);
+  let script = runs.map((code) => `${code}\necho; echo '${marker}'\n`).join('');
+  for (const port of ['3000', '9099']) script = script.replaceAll(port, String(await freePort()));
+  const text = await new Promise<string>((resolve) => {
+    const child = execFile(
+      'bash',
+      ['-c', `trap 'kill $(jobs -p) 2>/dev/null' EXIT\n${script}`],
+      {
+        cwd: site.folder,
+        env: {
+          ...process.env,
+          PATH: `${bin}:${process.env.PATH ?? ''}`,
+          SITE: site.url,
+          KEY: site.adminKey,
+          WAYMARK_URL: site.url,
+          WAYMARK_APIKEY: site.adminKey,
+          INI: site.iniFile,
+        },
+      },
+      (_error, stdout, stderr) => {
+        resolve(stdout + (stderr === '' ? '' : `\n(standard error: ${stderr})`));
+      },
+    );
+    child.stdin?.end();
+  });
+  const printed = text.split(marker);
+  const at = blocks.flatMap(({ info }, index) => (info === 'sh test' ? [index] : []));
+  for (const [run, index] of at.entries()) {
+    const answer = blocks[index + 1];
+    if (answer?.info !== 'text answer') continue;
+    const shown = (printed[run] ?? '').trim();
+    assert.match(shown, patternOf(answer.code.trim()), `${text}`);
+  }
+}
+
+/** The answer as a regular expression: `…` stands for any text. */
+function patternOf(answer: string): RegExp {
+  const parts = answer.split('…').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*?').replaceAll('\n', '\\s*')}$`, 's');
+}
