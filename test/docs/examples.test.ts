@@ -46,7 +46,8 @@ suite('the examples of the documentation', { concurrency: 4 }, () => {
       for (const [at, { code }] of blocks.filter(({ info }) => info === 'ini').entries()) {
         if (address === 'reference/sample-ini.html') continue;
         const folder = await temporaryFolder(t);
-        const text = `${code.includes('[server]') ? '' : '[server]\n'}${code}`;
+        const listen = code.includes('[tls') ? 'listen = https://127.0.0.1:8443\n' : '';
+        const text = code.includes('[server]') ? code : `[server]\n${listen}${code}`;
         await writeFiles(folder, { 'server.ini': text, 'central.key': 'wmk_x' });
         const file = join(folder, 'server.ini');
         const result = await readConfig({ file, env: {}, cores: 2, hostName: 'docs' });
@@ -145,7 +146,7 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
     const answer = blocks[index + 1];
     if (answer?.info !== 'text answer') continue;
     const shown = (printed[run] ?? '').trim();
-    assert.match(shown, patternOf(answer.code.trim()), `${text}`);
+    assert.match(shown, patternOf(answer.code.trim()), text);
   }
 }
 

@@ -1,0 +1,109 @@
+// Writes operations.ts: the types of all operations, from the operations table. `npm run client` runs it.
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { shownInput } from '../src/api/documents/envelope.ts';
+import { operations } from '../src/api/table.ts';
+import { isJsonObject, type Json, type JsonObject } from '../src/model/json.ts';
+
+/** Generates the text of operations.ts, before it is formatted. */
+export function operationTypes(): string {
+  const named = new Map<string, string>();
+  const typed = operations.filter(({ replies }) => replies === undefined);
+  const members = (streams: boolean): string =>
+    typed
+      .filter(({ effect }) => (effect === 'streams') === streams)
+      .map((one) => {
+        const packet =
+          one.packets === undefined ? '' : ` packet: ${typeOf(one.packets.data, named)};`;
+        const input = typeOf(shownInput(one), named);
+        const output = typeOf(one.output, named);
+        const name = one.name.replace(/^svc1\./, '');
+        return `  /** ${one.summary} */\n  '${name}': { input: ${input}; output: ${output};${packet} };`;
+      })
+      .join('\n');
+  const [calls, streams] = [members(false), members(true)];
+  const types = [...named].map(([name, text]) => `export type ${name} = ${text};`);
+  return `// Generated from the operations table by \`npm run client\`: do not edit.
+// oxlint-disable typescript/consistent-type-definitions, typescript/consistent-indexed-object-style -- generated
+// oxlint-disable typescript/array-type, typescript/no-redundant-type-constituents -- generated
+
+/** Any value of JSON. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+${types.join('\n\n')}
+
+/** The operations that answer once, by their names without \`svc1.\`. */
+export interface Operations {
+${calls}
+}
+
+/** The operations that stream, over the websocket only. */
+export interface Streams {
+${streams}
+}
+`;
+}
+
+function typeOf(schema: Json | undefined, named: Map<string, string>): string {
+  if (!isJsonObject(schema)) return 'Json';
+  const { title } = schema;
+  if (typeof title !== 'string' || !/^[A-Z][A-Za-z]+$/.test(title)) return bareType(schema, named);
+  if (!named.has(title)) {
+    named.set(title, '');
+    named.set(title, bareType(schema, named));
+  }
+  return title;
+}
+
+function bareType(schema: JsonObject, named: Map<string, string>): string {
+  const { type, enum: values, const: constant, oneOf, anyOf, items, nullable } = schema;
+  const orNull = nullable === true ? ' | null' : '';
+  if (constant !== undefined) return JSON.stringify(constant);
+  if (Array.isArray(values)) return values.map((one) => JSON.stringify(one)).join(' | ');
+  const choices = oneOf ?? anyOf;
+  if (Array.isArray(choices) && type === undefined) {
+    return choices.map((one) => `(${typeOf(one as Json, named)})`).join(' | ');
+  }
+  if (Array.isArray(type)) {
+    return type
+      .map((one) => bareType({ ...schema, type: one as Json, nullable: false }, named))
+      .join(' | ');
+  }
+  const simple = {
+    string: 'string',
+    integer: 'number',
+    number: 'number',
+    boolean: 'boolean',
+    null: 'null',
+  };
+  if (typeof type === 'string' && type in simple)
+    return simple[type as keyof typeof simple] + orNull;
+  if (type === 'array') return `readonly (${typeOf(items, named)})[]${orNull}`;
+  return type === 'object' || schema.properties !== undefined
+    ? objectType(schema, named) + orNull
+    : 'Json';
+}
+
+function objectType(
+  { properties, required = [], additionalProperties }: JsonObject,
+  named: Map<string, string>,
+): string {
+  const entries = isJsonObject(properties) ? Object.entries(properties) : [];
+  if (entries.length === 0) {
+    const value = isJsonObject(additionalProperties) ? typeOf(additionalProperties, named) : 'Json';
+    return `{ readonly [name: string]: ${value} }`;
+  }
+  const lines = entries.map(([name, schema]) => {
+    const description = isJsonObject(schema) ? schema.description : undefined;
+    const comment =
+      typeof description === 'string' ? `/** ${description.replaceAll('*/', '* /')} */ ` : '';
+    const mark = (required as readonly Json[]).includes(name) ? '' : '?';
+    const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+    return `${comment}\nreadonly ${key}${mark}: ${typeOf(schema, named)};`;
+  });
+  return `{ ${lines.join('\n')} }`;
+}
+
+if (import.meta.main) {
+  await writeFile(fileURLToPath(new URL('operations.ts', import.meta.url)), operationTypes());
+}

@@ -1,0 +1,2389 @@
+// Generated from the operations table by `npm run client`: do not edit.
+// oxlint-disable typescript/consistent-type-definitions, typescript/consistent-indexed-object-style -- generated
+// oxlint-disable typescript/array-type, typescript/no-redundant-type-constituents -- generated
+
+/** Any value of JSON. */
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [name: string]: Json };
+
+export type NewPageRule = {
+  /** scheme://host[:port], or * for every origin, which is the default. */
+  readonly origin?: string;
+  /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
+  readonly path: string;
+  /** How the rule answers requests for its path. */
+  readonly kind?:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+  /** The table whose records the page shows or changes. */
+  readonly table?: string;
+  /** When it was designed, stored as UTC; in matching the newer one wins. */
+  readonly designed_at?: string;
+  /** A BCP 47 language tag. */
+  readonly lang?: string;
+  /** The body of the page. */
+  readonly content?:
+    | string
+    | {
+        /** Bytes in base64. */
+        readonly base64: string;
+      };
+  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  readonly contenttype?: string;
+  /** HTTP status. */
+  readonly httpresponse?: number;
+  /** The engine that renders the page in the browser. */
+  readonly engine?: string;
+  /** The settings of the kind or engine; enginereference documents an engine. */
+  readonly enginedata?: { readonly [name: string]: Json };
+  /** A note for the people who edit the rule. */
+  readonly enginecomments?: string;
+  /** In matching the higher one wins. */
+  readonly rve?: number;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+};
+
+export type WrittenPageRule = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** scheme://host[:port], or * for every origin, which is the default. */
+  readonly origin: string;
+  /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
+  readonly path: string;
+  /** How the rule answers requests for its path. */
+  readonly kind:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+  /** The table whose records the page shows or changes. */
+  readonly table?: string;
+  /** When it was designed, stored as UTC; in matching the newer one wins. */
+  readonly designed_at?: string;
+  /** A BCP 47 language tag. */
+  readonly lang?: string;
+  /** The body of the page. */
+  readonly content?:
+    | string
+    | {
+        /** Bytes in base64. */
+        readonly base64: string;
+      };
+  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  readonly contenttype?: string;
+  /** HTTP status. */
+  readonly httpresponse?: number;
+  /** The engine that renders the page in the browser. */
+  readonly engine?: string;
+  /** The settings of the kind or engine; enginereference documents an engine. */
+  readonly enginedata?: { readonly [name: string]: Json };
+  /** A note for the people who edit the rule. */
+  readonly enginecomments?: string;
+  /** In matching the higher one wins. */
+  readonly rve?: number;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** URL of the documentation of its engine. */
+  readonly enginereference?: string;
+  /** JSON Schema of a row of its table. */
+  readonly meta?: { readonly [name: string]: Json };
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+  /** Names of fields sent now that are not valid and wait in _unknowns_. */
+  readonly unknowns: readonly string[];
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+};
+
+export type Problem = {
+  /** The path to the mistake, such as headers.Host. */
+  readonly field: string;
+
+  readonly reason:
+    | 'unknown_field'
+    | 'wrong_type'
+    | 'not_for_kind'
+    | 'bad_format'
+    | 'out_of_range'
+    | 'unknown_engine'
+    | 'missing'
+    | 'no_row'
+    | 'unreachable_private'
+    | 'no_effect'
+    | 'shadowed';
+
+  readonly message: string;
+  /** The nearest known name. */
+  readonly suggestion?: string;
+};
+
+export type PageRuleEdit = {
+  readonly id: string;
+  /** The write fails unless the record has this seq. */
+  readonly if_seq?: number;
+
+  readonly origin?: string | null;
+  /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
+  readonly path?: string;
+  /** How the rule answers requests for its path. */
+  readonly kind?:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+
+  readonly table?: string | null;
+
+  readonly designed_at?: string | null;
+
+  readonly lang?: string | null;
+
+  readonly content?:
+    | (
+        | string
+        | {
+            /** Bytes in base64. */
+            readonly base64: string;
+          }
+      )
+    | null;
+
+  readonly contenttype?: string | null;
+
+  readonly httpresponse?: number | null;
+
+  readonly engine?: string | null;
+
+  readonly enginedata?: { readonly [name: string]: Json } | null;
+
+  readonly enginecomments?: string | null;
+
+  readonly rve?: number | null;
+
+  readonly _unknowns_?: { readonly [name: string]: Json } | null;
+};
+
+export type PageRule = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** scheme://host[:port], or * for every origin, which is the default. */
+  readonly origin: string;
+  /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
+  readonly path: string;
+  /** How the rule answers requests for its path. */
+  readonly kind:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+  /** The table whose records the page shows or changes. */
+  readonly table?: string;
+  /** When it was designed, stored as UTC; in matching the newer one wins. */
+  readonly designed_at?: string;
+  /** A BCP 47 language tag. */
+  readonly lang?: string;
+  /** The body of the page. */
+  readonly content?:
+    | string
+    | {
+        /** Bytes in base64. */
+        readonly base64: string;
+      };
+  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  readonly contenttype?: string;
+  /** HTTP status. */
+  readonly httpresponse?: number;
+  /** The engine that renders the page in the browser. */
+  readonly engine?: string;
+  /** The settings of the kind or engine; enginereference documents an engine. */
+  readonly enginedata?: { readonly [name: string]: Json };
+  /** A note for the people who edit the rule. */
+  readonly enginecomments?: string;
+  /** In matching the higher one wins. */
+  readonly rve?: number;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** URL of the documentation of its engine. */
+  readonly enginereference?: string;
+  /** JSON Schema of a row of its table. */
+  readonly meta?: { readonly [name: string]: Json };
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+};
+
+export type History = {
+  readonly rows: readonly HistoryRow[];
+  /** Send it as before to get the next page; null at the end. */
+  readonly next: number | null;
+};
+
+export type HistoryRow = {
+  /** Position in the log. */
+  readonly seq: number;
+  /** Id of the transaction; rows of one import share it. */
+  readonly txn: string;
+  /** Id of the key, or name of the command, that wrote it. */
+  readonly by: string;
+
+  readonly action: 'insert' | 'edit' | 'invalidate';
+
+  readonly dtu_stored: string;
+
+  readonly dtu_txn: string;
+  /** The fields that it wrote; of an edit those that changed, null for a removed one. A header value that the record no longer has is *** without the scope design. */
+  readonly data?: { readonly [name: string]: Json };
+  /** When the row was invalidated. */
+  readonly invalidated?: string;
+  /** The data of an invalidated row. */
+  readonly data_invalidated?: { readonly [name: string]: Json };
+};
+
+export type PageRuleList = {
+  readonly rows: readonly ListedPageRule[];
+  /** Send it as after to get the next page; null at the end. */
+  readonly next: string | null;
+};
+
+export type ListedPageRule = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** scheme://host[:port], or * for every origin, which is the default. */
+  readonly origin: string;
+  /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
+  readonly path: string;
+  /** How the rule answers requests for its path. */
+  readonly kind:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+  /** The table whose records the page shows or changes. */
+  readonly table?: string;
+  /** When it was designed, stored as UTC; in matching the newer one wins. */
+  readonly designed_at?: string;
+  /** A BCP 47 language tag. */
+  readonly lang?: string;
+  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  readonly contenttype?: string;
+  /** HTTP status. */
+  readonly httpresponse?: number;
+  /** The engine that renders the page in the browser. */
+  readonly engine?: string;
+  /** The settings of the kind or engine; enginereference documents an engine. */
+  readonly enginedata?: { readonly [name: string]: Json };
+  /** A note for the people who edit the rule. */
+  readonly enginecomments?: string;
+  /** In matching the higher one wins. */
+  readonly rve?: number;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** URL of the documentation of its engine. */
+  readonly enginereference?: string;
+  /** JSON Schema of a row of its table. */
+  readonly meta?: { readonly [name: string]: Json };
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+  /** Length of its content, which read shows. */
+  readonly content_bytes?: number;
+};
+
+export type InvalidateDryRun = {
+  readonly done: false;
+  /** Number of records that would be affected. */
+  readonly records: number;
+  /** Number of rows of the log that would be invalidated. */
+  readonly rows: number;
+  /** Number of records that would be deleted. */
+  readonly gone: number;
+  /** Number of deleted records that would exist again. */
+  readonly restored: number;
+  /** Number of records that would change. */
+  readonly changed: number;
+  /** Ids of the first 1000 records. */
+  readonly ids: readonly string[];
+
+  readonly changes: readonly {
+    readonly id: string;
+
+    readonly rows: readonly number[];
+
+    readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
+    /** Each field that would change; of a long value only the start. */
+    readonly fields: {
+      readonly [name: string]: {
+        readonly now: Json;
+
+        readonly then: Json;
+      };
+    };
+  }[];
+  /** Records that were edited again since, with the seqs of those edits. */
+  readonly conflicts: readonly {
+    readonly id: string;
+
+    readonly rows: readonly number[];
+  }[];
+  /** Number of these records. */
+  readonly conflicting: number;
+  /** Number of records that are counted and not listed. */
+  readonly unlisted: number;
+  /** Send it as confirm to carry this out. */
+  readonly digest: string;
+};
+
+export type InvalidateDone = {
+  readonly done: true;
+  /** Its transaction, which can be invalidated. */
+  readonly txn: string | null;
+  /** Seq of its last row. */
+  readonly seq: number | null;
+  /** Number of records that were affected. */
+  readonly records: number;
+  /** Number of rows of the log that were invalidated. */
+  readonly rows: number;
+  /** Ids of the first 1000 records. */
+  readonly ids: readonly string[];
+  /** Number of records that are counted and not listed. */
+  readonly unlisted: number;
+};
+
+export type NewHook = {
+  /** A name for people. */
+  readonly name?: string;
+  /** Event types such as sale.completed, or one of them; * means all types. */
+  readonly event: readonly string[] | string;
+  /** Absolute, http or https. */
+  readonly url: string;
+  /** POST by default. */
+  readonly method?: 'POST' | 'PUT' | 'PATCH' | 'GET' | 'DELETE';
+  /** Header fields of each request, besides those of the delivery. */
+  readonly headers?: { readonly [name: string]: string };
+  /** central, counters, or a node; by default the counter of the event, else central. */
+  readonly where?: string;
+  /** One request for each event, which is the default, or one for a batch of events. */
+  readonly frequency?: Each | Batch;
+  /** Members that the data of an event must have, with equal values. */
+  readonly filter?: { readonly [name: string]: Json };
+  /** The tables whose events it gets, of the events about records; userinterface, webhook and key are Waymark’s own. All tables by default. */
+  readonly table?: readonly string[] | string;
+  /** Whether a delivery waits until the one before it has ended. */
+  readonly order?: boolean;
+  /** Attempts before a delivery is given up; 10 by default. */
+  readonly retry_limit?: number;
+  /** Whether the hook delivers events; false pauses it. True by default. */
+  readonly active?: boolean;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+};
+
+export type Each = {
+  readonly mode: 'each';
+};
+
+export type Batch = {
+  readonly mode: 'batch';
+  /** No event waits longer than this, 1s to 24h; 60s by default. */
+  readonly every?: string;
+  /** In place of every: the times of the day at which batches are sent. */
+  readonly at?: readonly string[];
+  /** The time zone of at, such as Europe/Zurich; UTC by default. */
+  readonly zone?: string;
+  /** 500 by default. */
+  readonly max_events?: number;
+  /** No body is larger, unless one event is; 1MiB by default. */
+  readonly max_bytes?: string | number;
+};
+
+export type NewHookAnswer = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** A name for people. */
+  readonly name?: string;
+  /** Event types such as sale.completed, or one of them; * means all types. */
+  readonly event: readonly string[] | string;
+  /** Absolute, http or https. */
+  readonly url: string;
+  /** POST by default. */
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'GET' | 'DELETE';
+  /** Header fields of each request, besides those of the delivery. */
+  readonly headers: { readonly [name: string]: string };
+  /** central, counters, or a node; by default the counter of the event, else central. */
+  readonly where?: string;
+  /** One request for each event, which is the default, or one for a batch of events. */
+  readonly frequency: Each | Batch;
+  /** Members that the data of an event must have, with equal values. */
+  readonly filter: { readonly [name: string]: Json };
+  /** The tables whose events it gets, of the events about records; userinterface, webhook and key are Waymark’s own. All tables by default. */
+  readonly table?: readonly string[] | string;
+  /** Whether a delivery waits until the one before it has ended. */
+  readonly order: boolean;
+  /** Attempts before a delivery is given up; 10 by default. */
+  readonly retry_limit: number;
+  /** Whether the hook delivers events; false pauses it. True by default. */
+  readonly active: boolean;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** When its secret was replaced last. */
+  readonly rotated_at?: string;
+  /** Fields in _unknowns_ that pause the hook until they are corrected. */
+  readonly waits?: readonly string[];
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+  /** Names of fields sent now that are not valid and wait in _unknowns_. */
+  readonly unknowns: readonly string[];
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+  /** The key that signs deliveries, whsec_ and base64. Only this answer shows it. */
+  readonly secret?: string;
+};
+
+export type HookEdit = {
+  readonly id: string;
+  /** The write fails unless the record has this seq. */
+  readonly if_seq?: number;
+
+  readonly name?: string | null;
+  /** Event types such as sale.completed, or one of them; * means all types. */
+  readonly event?: readonly string[] | string;
+  /** Absolute, http or https. */
+  readonly url?: string;
+
+  readonly method?: ('POST' | 'PUT' | 'PATCH' | 'GET' | 'DELETE') | null;
+
+  readonly headers?: { readonly [name: string]: string } | null;
+
+  readonly where?: string | null;
+
+  readonly frequency?: (Each | Batch) | null;
+
+  readonly filter?: { readonly [name: string]: Json } | null;
+
+  readonly table?: (readonly string[] | string) | null;
+
+  readonly order?: boolean | null;
+
+  readonly retry_limit?: number | null;
+
+  readonly active?: boolean | null;
+
+  readonly _unknowns_?: { readonly [name: string]: Json } | null;
+};
+
+export type WrittenHook = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** A name for people. */
+  readonly name?: string;
+  /** Event types such as sale.completed, or one of them; * means all types. */
+  readonly event: readonly string[] | string;
+  /** Absolute, http or https. */
+  readonly url: string;
+  /** POST by default. */
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'GET' | 'DELETE';
+  /** Header fields of each request, besides those of the delivery. */
+  readonly headers: { readonly [name: string]: string };
+  /** central, counters, or a node; by default the counter of the event, else central. */
+  readonly where?: string;
+  /** One request for each event, which is the default, or one for a batch of events. */
+  readonly frequency: Each | Batch;
+  /** Members that the data of an event must have, with equal values. */
+  readonly filter: { readonly [name: string]: Json };
+  /** The tables whose events it gets, of the events about records; userinterface, webhook and key are Waymark’s own. All tables by default. */
+  readonly table?: readonly string[] | string;
+  /** Whether a delivery waits until the one before it has ended. */
+  readonly order: boolean;
+  /** Attempts before a delivery is given up; 10 by default. */
+  readonly retry_limit: number;
+  /** Whether the hook delivers events; false pauses it. True by default. */
+  readonly active: boolean;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** When its secret was replaced last. */
+  readonly rotated_at?: string;
+  /** Fields in _unknowns_ that pause the hook until they are corrected. */
+  readonly waits?: readonly string[];
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+  /** Names of fields sent now that are not valid and wait in _unknowns_. */
+  readonly unknowns: readonly string[];
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+};
+
+export type Hook = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** A name for people. */
+  readonly name?: string;
+  /** Event types such as sale.completed, or one of them; * means all types. */
+  readonly event: readonly string[] | string;
+  /** Absolute, http or https. */
+  readonly url: string;
+  /** POST by default. */
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'GET' | 'DELETE';
+  /** Header fields of each request, besides those of the delivery. */
+  readonly headers: { readonly [name: string]: string };
+  /** central, counters, or a node; by default the counter of the event, else central. */
+  readonly where?: string;
+  /** One request for each event, which is the default, or one for a batch of events. */
+  readonly frequency: Each | Batch;
+  /** Members that the data of an event must have, with equal values. */
+  readonly filter: { readonly [name: string]: Json };
+  /** The tables whose events it gets, of the events about records; userinterface, webhook and key are Waymark’s own. All tables by default. */
+  readonly table?: readonly string[] | string;
+  /** Whether a delivery waits until the one before it has ended. */
+  readonly order: boolean;
+  /** Attempts before a delivery is given up; 10 by default. */
+  readonly retry_limit: number;
+  /** Whether the hook delivers events; false pauses it. True by default. */
+  readonly active: boolean;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** When its secret was replaced last. */
+  readonly rotated_at?: string;
+  /** Fields in _unknowns_ that pause the hook until they are corrected. */
+  readonly waits?: readonly string[];
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+};
+
+export type HookList = {
+  readonly rows: readonly Hook[];
+  /** Send it as after to get the next page; null at the end. */
+  readonly next: string | null;
+};
+
+export type NewTable = {
+  /** It never changes. */
+  readonly name: string;
+  /** JSON Schema 2020-12 of a row: an object, whose properties are the fields. */
+  readonly schema?: { readonly [name: string]: Json };
+  /** The field that identifies a row; its values are unique. */
+  readonly key?: string;
+  /** Fields that lists may filter and sort by. */
+  readonly index?: readonly string[];
+  /** Fields in which lists find text. */
+  readonly search?: readonly string[];
+  /** The field that stands for a row in other tables. */
+  readonly title?: string;
+  /** The field with the name of the user who owns a row. */
+  readonly owner?: string;
+  /** Who may read rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly read?: readonly string[];
+  /** Who may insert rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly insert?: readonly string[];
+  /** Who may edit and delete rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly edit?: readonly string[];
+  /** The name of a form field that people leave empty. */
+  readonly honeypot?: string;
+  /** Events that changes of a field raise, by type. */
+  readonly events?: { readonly [name: string]: Json };
+  /** The URL of the data host that has the rows. */
+  readonly host?: string;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+};
+
+export type WrittenTable = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** It never changes. */
+  readonly name: string;
+  /** JSON Schema 2020-12 of a row: an object, whose properties are the fields. */
+  readonly schema?: { readonly [name: string]: Json };
+  /** The field that identifies a row; its values are unique. */
+  readonly key?: string;
+  /** Fields that lists may filter and sort by. */
+  readonly index?: readonly string[];
+  /** Fields in which lists find text. */
+  readonly search?: readonly string[];
+  /** The field that stands for a row in other tables. */
+  readonly title?: string;
+  /** The field with the name of the user who owns a row. */
+  readonly owner?: string;
+  /** Who may read rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly read?: readonly string[];
+  /** Who may insert rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly insert?: readonly string[];
+  /** Who may edit and delete rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly edit?: readonly string[];
+  /** The name of a form field that people leave empty. */
+  readonly honeypot?: string;
+  /** Events that changes of a field raise, by type. */
+  readonly events?: { readonly [name: string]: Json };
+  /** The URL of the data host that has the rows. */
+  readonly host?: string;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** Whether the server still checks the rows after a change of the schema. */
+  readonly rows_pending?: boolean;
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+  /** Names of fields sent now that are not valid and wait in _unknowns_. */
+  readonly unknowns: readonly string[];
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+};
+
+export type TableEdit = {
+  readonly id: string;
+  /** The write fails unless the record has this seq. */
+  readonly if_seq?: number;
+  /** It never changes. */
+  readonly name?: string;
+
+  readonly schema?: { readonly [name: string]: Json } | null;
+
+  readonly key?: string | null;
+
+  readonly index?: readonly string[] | null;
+
+  readonly search?: readonly string[] | null;
+
+  readonly title?: string | null;
+
+  readonly owner?: string | null;
+
+  readonly read?: readonly string[] | null;
+
+  readonly insert?: readonly string[] | null;
+
+  readonly edit?: readonly string[] | null;
+
+  readonly honeypot?: string | null;
+
+  readonly events?: { readonly [name: string]: Json } | null;
+
+  readonly host?: string | null;
+
+  readonly _unknowns_?: { readonly [name: string]: Json } | null;
+  /** The digest of a report, to carry the edit out. */
+  readonly confirm?: string | null;
+};
+
+export type SchemaChange = {
+  readonly done: false;
+  /** Number of rows of the table. */
+  readonly rows: number;
+  /** Number of rows with a value that would no longer be valid. */
+  readonly invalid: number;
+
+  readonly fields: { readonly [name: string]: number };
+  /** The first of these rows. */
+  readonly first: readonly {
+    readonly id: string;
+
+    readonly fields: readonly string[];
+  }[];
+  /** Send it as confirm to carry this out. */
+  readonly digest: string;
+};
+
+export type Table = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** It never changes. */
+  readonly name: string;
+  /** JSON Schema 2020-12 of a row: an object, whose properties are the fields. */
+  readonly schema?: { readonly [name: string]: Json };
+  /** The field that identifies a row; its values are unique. */
+  readonly key?: string;
+  /** Fields that lists may filter and sort by. */
+  readonly index?: readonly string[];
+  /** Fields in which lists find text. */
+  readonly search?: readonly string[];
+  /** The field that stands for a row in other tables. */
+  readonly title?: string;
+  /** The field with the name of the user who owns a row. */
+  readonly owner?: string;
+  /** Who may read rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly read?: readonly string[];
+  /** Who may insert rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly insert?: readonly string[];
+  /** Who may edit and delete rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  readonly edit?: readonly string[];
+  /** The name of a form field that people leave empty. */
+  readonly honeypot?: string;
+  /** Events that changes of a field raise, by type. */
+  readonly events?: { readonly [name: string]: Json };
+  /** The URL of the data host that has the rows. */
+  readonly host?: string;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** Whether the server still checks the rows after a change of the schema. */
+  readonly rows_pending?: boolean;
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+};
+
+export type TableList = {
+  readonly rows: readonly Table[];
+  /** Send it as after to get the next page; null at the end. */
+  readonly next: string | null;
+};
+
+export type NewRow = {
+  /** The name of the table. */
+  readonly table: string;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+};
+
+export type WrittenRow = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** The name of the table. */
+  readonly table: string;
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+  /** Names of fields sent now that are not valid and wait in _unknowns_. */
+  readonly unknowns: readonly string[];
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+};
+
+export type RowEdit = {
+  /** The name of the table. */
+  readonly table: string;
+  /** The id of the row; or in place of it, the key field of the table with its value. */
+  readonly id?: string | null;
+  /** The write fails unless the record has this seq. */
+  readonly if_seq?: number;
+
+  readonly _unknowns_?: { readonly [name: string]: Json } | null;
+};
+
+export type Row = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** Fields that were sent and are not valid. They wait here until they are. */
+  readonly _unknowns_?: { readonly [name: string]: Json };
+  /** The name of the table. */
+  readonly table: string;
+  /** Version of the record, for if_seq and If-Match. */
+  readonly seq: number;
+};
+
+export type RowList = {
+  readonly rows: readonly Row[];
+  /** Send it as after to get the next page; null at the end. */
+  readonly next: string | null;
+  /** The number of rows, if the input has count. */
+  readonly count?: number;
+  /** Whether there may be more rows. */
+  readonly count_is_minimum?: boolean;
+};
+
+export type ImportReport = {
+  /** False for a dry run. */
+  readonly done: boolean;
+  /** Number of lines that became a record, or would. */
+  readonly imported: number;
+  /** Number of lines whose record exists already. */
+  readonly unchanged: number;
+  /** Number of lines that cannot be imported; only a dry run has any. */
+  readonly refused: number;
+  /** The first of them, with the reasons. */
+  readonly refusals: readonly {
+    /** From 1. */
+    readonly line: number;
+
+    readonly why?: string;
+  }[];
+  /** Number of lines with a problem; invalid values wait in _unknowns_. */
+  readonly kept: number;
+  /** The first of them, with their problems. */
+  readonly unknowns: readonly {
+    /** From 1. */
+    readonly line: number;
+
+    readonly names?: readonly string[];
+    /** What is wrong with the fields sent now, one entry for each mistake. */
+    readonly problems?: readonly Problem[];
+  }[];
+  /** The transaction, for invalidate. */
+  readonly txn: string | null;
+};
+
+export type ShownRow = {
+  /** A UUIDv7 that the server sets. */
+  readonly id: string;
+  /** The name of the table. */
+  readonly table: string;
+  /** Version of the row. */
+  readonly seq: number;
+  /** By field: the title of the row that its value refers to (x-table). */
+  readonly _titles_?: { readonly [name: string]: Json };
+};
+
+export type ShownRowList = {
+  readonly rows: readonly ShownRow[];
+  /** Send it as after to get the next page. */
+  readonly next: string | null;
+  /** The number of rows, if the input has count. */
+  readonly count?: number;
+  /** Whether there may be more rows. */
+  readonly count_is_minimum?: boolean;
+};
+
+export type TableSchema = {
+  readonly table: string;
+  /** JSON Schema 2020-12. */
+  readonly schema: { readonly [name: string]: Json };
+  /** The field that identifies a row. */
+  readonly key?: string;
+  /** The field that stands for a row in other tables. */
+  readonly title?: string;
+  /** The field with the user of a row; the server sets it. */
+  readonly owner?: string;
+  /** The name of a form field that people leave empty. */
+  readonly honeypot?: string;
+  /** Fields to filter and sort by. */
+  readonly index: readonly string[];
+  /** Fields in which text is found. */
+  readonly search: readonly string[];
+  /** Whether the caller may read, insert and edit: all rows, or its own. */
+  readonly may: {
+    readonly read?: 'all' | 'own' | 'none';
+
+    readonly insert?: 'all' | 'own' | 'none';
+
+    readonly edit?: 'all' | 'own' | 'none';
+  };
+  /** By field with x-table: the table, its key, and the rows to choose from. */
+  readonly references: { readonly [name: string]: Json };
+  /** Version of the definition. */
+  readonly seq: number;
+};
+
+export type Explanation = {
+  /** The outcome in a sentence. */
+  readonly says: string;
+  /** The request in canonical form. */
+  readonly request: { readonly [name: string]: Json };
+
+  readonly winner: {
+    readonly source: 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    /** Name of a mount of the ini file. */
+    readonly mount?: string;
+    /** Id of a page rule. */
+    readonly id?: string;
+    /** HTTP status of the answer; null if only another server knows it. */
+    readonly status: number | null;
+  } | null;
+  /** HTTP status of the answer; null if only another server knows it. */
+  readonly status: number | null;
+
+  readonly tried: readonly {
+    readonly source: 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    /** Key of the breadcrumb that was looked up. */
+    readonly key?: string;
+
+    readonly candidates: readonly {
+      /** Name of a mount of the ini file. */
+      readonly mount?: string;
+      /** Id of a page rule. */
+      readonly id?: string;
+
+      readonly kind?:
+        | 'content'
+        | 'content.fetch'
+        | 'resolve'
+        | 'edit-record'
+        | 'insert-record'
+        | 'delete-record';
+
+      readonly origin: string;
+
+      readonly path: string;
+      /** Why it does not answer; absent if it does, or leads on to the next key. */
+      readonly lost?: {
+        readonly code:
+          | 'earlier_source'
+          | 'earlier_mount'
+          | 'method'
+          | 'other_origin'
+          | 'other_path'
+          | 'hidden_name'
+          | 'no_file'
+          | 'not_a_file'
+          | 'not_a_folder'
+          | 'no_index'
+          | 'language_excluded'
+          | 'any_origin'
+          | 'wildcard'
+          | 'shorter_wildcard'
+          | 'language'
+          | 'lower_rve'
+          | 'older_design'
+          | 'older_insert'
+          | 'waits';
+        /** The reason as a sentence. */
+        readonly says: string;
+      };
+      /** The branches of a breadcrumb that was followed, in order. */
+      readonly branches?: readonly {
+        /** when[0], when[1] and so on, or default. */
+        readonly branch: string;
+        /** The first condition that does not hold; absent if the branch is taken. */
+        readonly lost?: {
+          readonly code:
+            | 'invalid'
+            | 'earlier_branch'
+            | 'user'
+            | 'role'
+            | 'country'
+            | 'region'
+            | 'city'
+            | 'place'
+            | 'ip'
+            | 'lang'
+            | 'device'
+            | 'referer'
+            | 'caller'
+            | 'query'
+            | 'after'
+            | 'before'
+            | 'percent';
+
+          readonly says: string;
+        };
+      }[];
+    }[];
+    /** Number of further candidates. */
+    readonly omitted?: number;
+  }[];
+  /** Further sentences about the answer. */
+  readonly notes: readonly string[];
+};
+
+export type PublicPageRule = {
+  readonly id: string;
+  /** scheme://host[:port], or * for every origin, which is the default. */
+  readonly origin: string;
+  /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
+  readonly path: string;
+  /** How the rule answers requests for its path. */
+  readonly kind:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+  /** The table whose records the page shows or changes. */
+  readonly table?: string;
+  /** When it was designed, stored as UTC; in matching the newer one wins. */
+  readonly designed_at?: string;
+  /** A BCP 47 language tag. */
+  readonly lang?: string;
+  /** The body of the page. */
+  readonly content?:
+    | string
+    | {
+        /** Bytes in base64. */
+        readonly base64: string;
+      };
+  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  readonly contenttype?: string;
+  /** HTTP status. */
+  readonly httpresponse?: number;
+  /** The engine that renders the page in the browser. */
+  readonly engine?: string;
+  /** The settings of the kind or engine; enginereference documents an engine. */
+  readonly enginedata?: { readonly [name: string]: Json };
+  /** In matching the higher one wins. */
+  readonly rve?: number;
+  /** The part of the path that the * of the rule matches. */
+  readonly capture?: string;
+  /** URL of the documentation of its engine. */
+  readonly enginereference?: string;
+  /** JSON Schema of a row of its table. */
+  readonly meta?: { readonly [name: string]: Json };
+  /** Version of the record. */
+  readonly seq: number;
+};
+
+export type RenderInformation = {
+  readonly id: string;
+
+  readonly seq: number;
+  /** The origin of the request, in canonical form. */
+  readonly origin: string;
+  /** The path of the request, in canonical form. */
+  readonly path: string;
+  /** The parameters of the query; a list for one that occurs more than once. */
+  readonly query: { readonly [name: string]: string | readonly string[] };
+  /** The part of the path that the * of the rule matches. */
+  readonly capture: string | null;
+
+  readonly kind:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+
+  readonly lang: string | null;
+
+  readonly engine: string | null;
+
+  readonly enginedata: { readonly [name: string]: Json };
+  /** URL of the documentation of the engine. */
+  readonly enginereference: string | null;
+
+  readonly table: string | null;
+  /** JSON Schema of a row of the table; null for a rule without one. */
+  readonly meta: { readonly [name: string]: Json } | null;
+  /** The branch of enginedata.when that holds; only in a preview. */
+  readonly matched?: string;
+  /** The script of an engine of the ini file. */
+  readonly script: string | null;
+  /** The signed-in user. */
+  readonly user: {
+    readonly name: string;
+
+    readonly roles: readonly string[];
+  } | null;
+};
+
+export type Resolution = {
+  /** HTTP status of the visit. */
+  readonly status: number;
+  /** The target: an absolute URL, or a path on this site. */
+  readonly target?: string;
+  /** The content of a breadcrumb without a target. */
+  readonly content?: string;
+  /** Media type of the content. */
+  readonly contenttype?: string;
+  /** Id of the page rule that decided. */
+  readonly id: string;
+  /** The branch of it that decided: when[0], …, or default. */
+  readonly matched: string;
+};
+
+export type RotatedSecret = {
+  readonly id: string;
+  /** Version of the hook. */
+  readonly seq: number;
+  /** The key that signs deliveries, whsec_ and base64. Only this answer shows it. */
+  readonly secret?: string;
+  /** Until when the former secret signs as well. */
+  readonly previous_until?: string;
+};
+
+export type TakenEvent = {
+  /** The id of the event, which deliveries have, too. */
+  readonly id: string;
+  /** Position in the log. */
+  readonly seq: number;
+  /** Number of hooks that get the event. */
+  readonly hooks: number;
+  /** Members of data that do not fit the schema in event.types. Hooks get them. */
+  readonly unknowns: readonly string[];
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+};
+
+export type Replay = {
+  /** Position of the request in the log. */
+  readonly seq: number;
+  /** Number of messages that are sent again. */
+  readonly deliveries: number;
+};
+
+export type DeliveryList = {
+  readonly rows: readonly Attempt[];
+  /** Send it as before to get the next page; null at the end. */
+  readonly next: number | null;
+  /** Number of messages without an attempt. */
+  readonly queued: number;
+  /** Number of messages that wait for another attempt, at most 1,000. */
+  readonly waiting: number;
+};
+
+export type Attempt = {
+  /** The id of the message, as its receiver gets it. */
+  readonly id: string;
+  /** Its number among the messages of the hook; of a batch, the first. */
+  readonly seq: number;
+  /** Of a batch, the last. */
+  readonly last_seq?: number;
+  /** The number of the attempt, from 1. */
+  readonly attempt: number;
+  /** When the attempt began. */
+  readonly at: string;
+  /** HTTP status of the answer, if there was one. */
+  readonly status?: number;
+
+  readonly outcome: 'completed' | 'completed_404' | 'failed' | 'exhausted';
+  /** Why the attempt failed. */
+  readonly error?: string;
+  /** Its duration. */
+  readonly ms: number;
+  /** The first KiB of the answer’s content. */
+  readonly answer?: string;
+};
+
+export type NewEvent = {
+  /** Such as sale.completed: dotted, in lower case. */
+  readonly type: string;
+  /** The data that receivers get. */
+  readonly data?: { readonly [name: string]: Json };
+  /** The current time by default. */
+  readonly occurred_at?: string;
+  /** The trading counter at which it happened. */
+  readonly counter?: string;
+};
+
+export type Event = {
+  readonly id: string;
+
+  readonly type: string;
+
+  readonly occurred_at: string;
+
+  readonly counter: string | null;
+
+  readonly data: { readonly [name: string]: Json };
+  /** Position in the log. */
+  readonly seq: number;
+};
+
+export type EventList = {
+  readonly rows: readonly Event[];
+  /** Send it as before to get the next page; null at the end. */
+  readonly next: number | null;
+};
+
+export type EventTypes = {
+  readonly rows: readonly EventType[];
+};
+
+export type EventType = {
+  readonly type: string;
+  /** When the event occurs. */
+  readonly summary: string;
+  /** Whether Waymark raises events of the type itself. */
+  readonly own: boolean;
+
+  readonly schema: { readonly [name: string]: Json };
+};
+
+export type PurgedAnswers = {
+  /** Number of URLs with stored responses. */
+  readonly urls: number;
+};
+
+export type CacheListPage = {
+  readonly rows: readonly CacheListRow[];
+  /** Send it as after to get the next page; null at the end. */
+  readonly next: string | null;
+};
+
+export type CacheListRow = {
+  readonly url: string;
+  /** The id of the page rule that fetched them. */
+  readonly rule: string | null;
+
+  readonly status: number;
+
+  readonly contenttype?: string;
+
+  readonly bytes: number;
+
+  readonly age_seconds: number;
+  /** How long it stays fresh; below 0, how long it has been stale. */
+  readonly fresh_seconds: number;
+
+  readonly vary: readonly string[];
+  /** The stored part of the content: first-last/length. */
+  readonly range?: string;
+};
+
+export type CacheStatus = {
+  readonly answers: number;
+
+  readonly urls: number;
+
+  readonly bytes: number;
+
+  readonly bytes_max: number;
+};
+
+export type NewKey = {
+  readonly id: string;
+
+  readonly name: string;
+
+  readonly scopes: readonly string[];
+
+  readonly created: string;
+  /** Operations a second that it may call. */
+  readonly rate?: number;
+  /** The node that may use it for the scope follow. */
+  readonly node?: string;
+  /** The key itself. Only this answer shows it. */
+  readonly key: string;
+};
+
+export type KeyList = {
+  readonly rows: readonly Key[];
+};
+
+export type Key = {
+  readonly id: string;
+
+  readonly name: string;
+
+  readonly scopes: readonly string[];
+
+  readonly created: string;
+  /** Operations a second that it may call. */
+  readonly rate?: number;
+  /** The node that may use it for the scope follow. */
+  readonly node?: string;
+};
+
+export type RevokedKey = {
+  readonly id: string;
+
+  readonly revoked: true;
+};
+
+export type ServerStatus = {
+  readonly version: string;
+
+  readonly started: string;
+  /** Position of the newest change in the log. */
+  readonly seq: number;
+
+  readonly configuration: {
+    /** When the configuration in use was read. */
+    readonly since: string;
+    /** broken if the ini file has changed and cannot be used. */
+    readonly state: 'current' | 'broken';
+    /** Settings that have changed in the file and need a restart. */
+    readonly restart_needed: readonly string[];
+
+    readonly problems: readonly {
+      readonly line: number;
+
+      readonly message: string;
+    }[];
+  };
+
+  readonly certificates: readonly {
+    /** The section of the ini file. */
+    readonly section: string;
+
+    readonly names: readonly string[];
+
+    readonly issuer: string | null;
+
+    readonly valid_until: string | null;
+    /** Why the server does not use the present files; null if it does. */
+    readonly problem: string | null;
+    /** The state at the ACME server that issues the certificate. */
+    readonly acme: {
+      readonly state: 'obtaining' | 'valid' | 'failed';
+
+      readonly since: string;
+      /** Number of failed orders in a row. */
+      readonly failures: number;
+      /** When the server orders it again. */
+      readonly next: string | null;
+
+      readonly error: string | null;
+    } | null;
+  }[];
+  /** Memory of the process that answers, and of each of its caches. */
+  readonly memory: {
+    readonly resident_bytes: number;
+    /** Used part of V8's heap. */
+    readonly heap_bytes: number;
+    /** Buffers outside V8's heap. */
+    readonly external_bytes: number;
+
+    readonly caches: readonly {
+      readonly name: string;
+
+      readonly entries: number;
+
+      readonly bytes: number;
+
+      readonly bytes_max: number;
+    }[];
+  };
+
+  readonly webhooks: {
+    readonly paused: number;
+    /** Number of hooks that are paused because a field is not valid. */
+    readonly waiting: number;
+    /** Number of hooks that no known node executes. */
+    readonly without_node: number;
+    /** The address that deliveries come from; null if the system chooses it. */
+    readonly local_address: string | null;
+  };
+  /** Indexes of tables that the server builds; lists cannot use them yet. */
+  readonly indexes: readonly {
+    readonly table: string;
+    /** null for the text search. */
+    readonly field: string | null;
+    /** Rows that are in it. */
+    readonly done: number;
+    /** Rows when the build began. */
+    readonly of: number;
+  }[];
+
+  readonly counts: {
+    readonly rules: number;
+
+    readonly keys: number;
+
+    readonly hooks: number;
+
+    readonly tables: number;
+    /** Rows of all tables. */
+    readonly rows: number;
+    /** Size of the data file. */
+    readonly bytes: number;
+  };
+};
+
+export type Session = {
+  readonly scopes: readonly string[];
+};
+
+export type NewSession = {
+  /** Id of the session. */
+  readonly id: string;
+  /** Id of the key that it was made with. */
+  readonly key: string;
+  /** Name of that key. */
+  readonly name: string;
+
+  readonly created: string;
+
+  readonly expires: string;
+
+  readonly scopes: readonly string[];
+  /** Send it as apikey. Only this answer shows it. */
+  readonly token: string;
+};
+
+export type CurrentSession = {
+  /** Id of the session. */
+  readonly id?: string;
+  /** Id of the key that it was made with. */
+  readonly key?: string;
+  /** Name of that key. */
+  readonly name?: string;
+
+  readonly created?: string;
+
+  readonly expires?: string;
+
+  readonly scopes: readonly string[];
+};
+
+export type SessionList = {
+  readonly rows: readonly {
+    /** Id of the session. */
+    readonly id?: string;
+    /** Id of the key that it was made with. */
+    readonly key?: string;
+    /** Name of that key. */
+    readonly name?: string;
+
+    readonly created?: string;
+
+    readonly expires?: string;
+  }[];
+};
+
+export type EndedSession = {
+  readonly id: string;
+
+  readonly ended: true;
+};
+
+export type MetricsSeries = {
+  readonly from: string;
+
+  readonly until: string;
+  /** The distance of points. */
+  readonly step_ms: number;
+
+  readonly points: readonly {
+    /** The start of the point. */
+    readonly time: string;
+    /** Responses of the site, without those of /svc1. */
+    readonly requests: number;
+    /** Responses of the site by status class. */
+    readonly status: {
+      readonly '1xx'?: number;
+
+      readonly '2xx'?: number;
+
+      readonly '3xx'?: number;
+
+      readonly '4xx'?: number;
+
+      readonly '5xx'?: number;
+    };
+
+    readonly sources: {
+      readonly disk?: number;
+
+      readonly rule?: number;
+
+      readonly none?: number;
+
+      readonly svc1?: number;
+    };
+    /** Null without responses. */
+    readonly p50_ms: number | null;
+    /** Null without responses. */
+    readonly p99_ms: number | null;
+    /** Requests for fetched content, and those that the cache answered. */
+    readonly cache: {
+      readonly hits?: number;
+
+      readonly requests?: number;
+    };
+    /** Bytes of content of all responses. */
+    readonly bytes: number;
+    /** Attempts at deliveries of webhooks. */
+    readonly hooks: {
+      readonly completed?: number;
+
+      readonly failed?: number;
+    };
+  }[];
+};
+
+export type ChangeList = {
+  readonly rows: readonly {
+    /** Position in the log. */
+    readonly seq: number;
+    /** Id of the transaction. */
+    readonly txn: string;
+    /** Id of the key, or name of the command. */
+    readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
+
+    readonly action: 'insert' | 'edit' | 'invalidate';
+
+    readonly family: 'userinterface' | 'webhook' | 'key';
+    /** Id of the record. */
+    readonly id: string;
+    /** The path of the rule, or the name. */
+    readonly title?: string;
+
+    readonly dtu_stored: string;
+    /** What it wrote. */
+    readonly fields: readonly string[];
+    /** False for a row that was invalidated. */
+    readonly applies: boolean;
+  }[];
+  /** The before of the next page. */
+  readonly next: number | null;
+};
+
+export type RuleTree = {
+  readonly origins?: readonly string[];
+
+  readonly rows: readonly {
+    /** What follows the path, up to the next / if any. */
+    readonly name: string;
+    /** The whole path. */
+    readonly path: string;
+    /** Whether it stands for the paths below it. */
+    readonly folder: boolean;
+    /** The page rules of exactly this path. */
+    readonly rules: readonly {
+      readonly id?: string;
+
+      readonly kind?:
+        | 'content'
+        | 'content.fetch'
+        | 'resolve'
+        | 'edit-record'
+        | 'insert-record'
+        | 'delete-record';
+    }[];
+  }[];
+  /** The after of the next page. */
+  readonly next: string | null;
+};
+
+export type LogEnd = {
+  /** The id of the log; a copy of it has the same. */
+  readonly log: string;
+  /** The newest change. */
+  readonly seq: number;
+  /** The transaction of that change. */
+  readonly txn: string;
+  /** The version of the protocol of nodes. */
+  readonly protocol: number;
+  /** The version of the server. */
+  readonly version: string;
+};
+
+export type NodeReported = {
+  /** The newest change of the centre. */
+  readonly seq: number;
+};
+
+export type NodeList = {
+  readonly rows: readonly Node[];
+  /** The newest change of the log. */
+  readonly seq: number;
+};
+
+export type Node = {
+  readonly name: string;
+
+  readonly role: string;
+
+  readonly place?: string;
+
+  readonly version: string;
+
+  readonly protocol?: number;
+  /** The newest change that it had. */
+  readonly seq: number;
+  /** Changes that it lacked at its last report. */
+  readonly lag: number;
+
+  readonly outbox: {
+    readonly waiting: number;
+
+    readonly refused: number;
+  };
+  /** Its clock less that of the centre. */
+  readonly clock_offset_ms: number;
+
+  readonly last_contact: string;
+  /** Whether an event has reported its silence. */
+  readonly silent?: boolean;
+  /** What it has delivered, by the id of the hook. */
+  readonly deliveries?: { readonly [name: string]: Json };
+};
+
+export type NodeSecrets = {
+  /** Rows of the log, as JSON. */
+  readonly rows: readonly string[];
+};
+
+export type PageRuleChange = {
+  /** Position in the log. */
+  readonly seq: number;
+  /** Id of the transaction. */
+  readonly txn: string;
+
+  readonly action: 'insert' | 'edit' | 'invalidate';
+  /** Id of the page rule. */
+  readonly id: string;
+  /** The data of the row, as in the history. */
+  readonly data: { readonly [name: string]: Json };
+  /** The page rule after the change; null if it was deleted. */
+  readonly record: PageRule | null;
+};
+
+export type Subscribed = {
+  /** The newest change now. */
+  readonly seq: number;
+};
+
+export type RowChange = {
+  /** Position in the log. */
+  readonly seq: number;
+  /** Id of the transaction. */
+  readonly txn: string;
+
+  readonly action: 'insert' | 'edit' | 'invalidate';
+  /** Id of the row. */
+  readonly id: string;
+  /** The name of the table. */
+  readonly table: string;
+  /** The fields that changed; null for a removed one. */
+  readonly data: { readonly [name: string]: Json };
+  /** The row after the change; null if it was deleted. */
+  readonly record: { readonly [name: string]: Json } | null;
+};
+
+export type SubscribedToRows = {
+  /** The newest change now. */
+  readonly seq: number;
+};
+
+export type Stale = {
+  /** Position in the log. */
+  readonly seq: number;
+};
+
+export type Followed = {
+  /** The newest change now. */
+  readonly seq: number;
+};
+
+export type LogRows = {
+  /** Consecutive rows, each as JSON. A transaction may continue in the next. */
+  readonly rows: readonly string[];
+  /** The newest change of the log at that time. */
+  readonly newest: number;
+};
+
+/** The operations that answer once, by their names without `svc1.`. */
+export interface Operations {
+  /** Adds a page rule. */
+  'userinterface.insert': { input: NewPageRule; output: WrittenPageRule };
+  /** Changes the sent fields of a page rule; null removes one. */
+  'userinterface.edit': { input: PageRuleEdit; output: WrittenPageRule };
+  /** Reads a page rule, or its history (qk=history), newest row first. */
+  'userinterface.read': {
+    input: {
+      readonly id: string;
+
+      readonly limit?: number | null;
+      /** Only for a history: rows before this seq. */
+      readonly before?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: PageRule | History;
+  };
+  /** Lists the page rules that match all filters, oldest first. */
+  'userinterface.list': {
+    input: {
+      /** The origin, such as https://example.com, or *. */
+      readonly origin?: string | null;
+      /** The start of the path, or of the key. */
+      readonly path?: string | null;
+      /** The kind of page rule. */
+      readonly kind?:
+        | 'content'
+        | 'content.fetch'
+        | 'resolve'
+        | 'edit-record'
+        | 'insert-record'
+        | 'delete-record'
+        | null;
+      /** The table. */
+      readonly table?: string | null;
+      /** The engine. */
+      readonly engine?: string | null;
+      /** A text in any field, in upper or lower case. */
+      readonly text?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: PageRuleList;
+  };
+  /** Reverts changes; without confirm it only reports them. */
+  'userinterface.invalidate': {
+    input: {
+      /** Rows of one page rule; alone, all of it. */
+      readonly id?: string | null;
+      /** Rows of one transaction. */
+      readonly txn?: string | null;
+      /** Rows that one key, or one command, wrote. */
+      readonly by?: string | null;
+      /** Rows since a seq or a date-time. */
+      readonly from?: string | null;
+      /** Rows up to a seq or a date-time. */
+      readonly until?: string | null;
+      /** The digest of a dry run, to carry it out. */
+      readonly confirm?: string | null;
+    };
+    output: InvalidateDryRun | InvalidateDone;
+  };
+  /** Registers a hook. Only this answer shows its secret. */
+  'webhook.insert': { input: NewHook; output: NewHookAnswer };
+  /** Changes the sent fields of a hook; null restores the default of a field. */
+  'webhook.edit': { input: HookEdit; output: WrittenHook };
+  /** Reads a hook without its secret, or its history (qk=history), newest row first. */
+  'webhook.read': {
+    input: {
+      readonly id: string;
+
+      readonly limit?: number | null;
+      /** Only for a history: rows before this seq. */
+      readonly before?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: Hook | History;
+  };
+  /** Lists the hooks that match all filters, oldest first. */
+  'webhook.list': {
+    input: {
+      /** An event type that the hook names, or *. */
+      readonly event?: string | null;
+      /** Whether the hook delivers. */
+      readonly active?: boolean | null;
+      /** A text in any field, in upper or lower case. */
+      readonly text?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: HookList;
+  };
+  /** Reverts changes; without confirm it only reports them. */
+  'webhook.invalidate': {
+    input: {
+      /** Rows of one hook; alone, all of it. */
+      readonly id?: string | null;
+      /** Rows of one transaction. */
+      readonly txn?: string | null;
+      /** Rows that one key, or one command, wrote. */
+      readonly by?: string | null;
+      /** Rows since a seq or a date-time. */
+      readonly from?: string | null;
+      /** Rows up to a seq or a date-time. */
+      readonly until?: string | null;
+      /** The digest of a dry run, to carry it out. */
+      readonly confirm?: string | null;
+    };
+    output: InvalidateDryRun | InvalidateDone;
+  };
+  /** Adds a table. */
+  'table.insert': { input: NewTable; output: WrittenTable };
+  /** Changes the sent fields of a table. A schema that makes values of rows invalid is only reported without confirm. */
+  'table.edit': { input: TableEdit; output: WrittenTable | SchemaChange };
+  /** Reads a table, or its history (qk=history), newest row first. */
+  'table.read': {
+    input: {
+      readonly id: string;
+
+      readonly limit?: number | null;
+      /** Only for a history: rows before this seq. */
+      readonly before?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: Table | History;
+  };
+  /** Lists the tables that match all filters, oldest first. */
+  'table.list': {
+    input: {
+      /** The name of a table. */
+      readonly name?: string | null;
+      /** A text in any field, in upper or lower case. */
+      readonly text?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: TableList;
+  };
+  /** Reverts changes; without confirm it only reports them. */
+  'table.invalidate': {
+    input: {
+      /** Rows of one table; alone, all of it. */
+      readonly id?: string | null;
+      /** Rows of one transaction. */
+      readonly txn?: string | null;
+      /** Rows that one key, or one command, wrote. */
+      readonly by?: string | null;
+      /** Rows since a seq or a date-time. */
+      readonly from?: string | null;
+      /** Rows up to a seq or a date-time. */
+      readonly until?: string | null;
+      /** The digest of a dry run, to carry it out. */
+      readonly confirm?: string | null;
+    };
+    output: InvalidateDryRun | InvalidateDone;
+  };
+  /** Adds a row. */
+  'record.insert': { input: NewRow; output: WrittenRow };
+  /** Changes the sent fields of a row; null removes one. */
+  'record.edit': { input: RowEdit; output: WrittenRow };
+  /** Reads a row, or its history (qk=history), newest row first. */
+  'record.read': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+      /** The id of the row; or in place of it, the key field of the table with its value. */
+      readonly id?: string | null;
+
+      readonly limit?: number | null;
+      /** Only for a history: rows before this seq. */
+      readonly before?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: Row | History;
+  };
+  /** Lists the rows of a table, filtered and sorted by indexed fields, or found by a text. */
+  'record.list': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+      /** Conditions on indexed fields: a value, or =, <, <=, >, >=, in, prefix with values. */
+      readonly where?: { readonly [name: string]: Json } | null;
+      /** An indexed field, with - before it for descending; by default, oldest first. */
+      readonly sort?: string | null;
+      /** Whether to count the rows. */
+      readonly count?: boolean | null;
+      /** Words in the fields that the table searches, the most relevant rows first. */
+      readonly text?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: RowList;
+  };
+  /** Reverts changes; without confirm it only reports them. */
+  'record.invalidate': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+      /** Rows of one row; alone, all of it. */
+      readonly id?: string | null;
+      /** Rows of one transaction. */
+      readonly txn?: string | null;
+      /** Rows that one key, or one command, wrote. */
+      readonly by?: string | null;
+      /** Rows since a seq or a date-time. */
+      readonly from?: string | null;
+      /** Rows up to a seq or a date-time. */
+      readonly until?: string | null;
+      /** The digest of a dry run, to carry it out. */
+      readonly confirm?: string | null;
+    };
+    output: InvalidateDryRun | InvalidateDone;
+  };
+  /** Imports page rules and hooks from NDJSON, all lines in one transaction or none. */
+  'userinterface.import': {
+    input: {
+      /** Up to 100000 lines: a rule with its vk beside its fields, or {a, v, vk}. Over HTTP they may be the body, as application/x-ndjson. */
+      readonly ndjson: string;
+      /** Only reports. */
+      readonly dry_run?: boolean | null;
+    };
+    output: ImportReport;
+  };
+  /** A row, or a list of rows, as a running page may see it. */
+  'record.get': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+      /** The id of the row; or in place of it, the key field of the table with its value. */
+      readonly id?: string | null;
+      /** Conditions on indexed fields: a value, or =, <, <=, >, >=, in, prefix with values. */
+      readonly where?: { readonly [name: string]: Json } | null;
+      /** An indexed field, with - before it for descending; by default, oldest first. */
+      readonly sort?: string | null;
+      /** Whether to count the rows. */
+      readonly count?: boolean | null;
+      /** Words in the fields that are searched. */
+      readonly text?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: ShownRow | ShownRowList;
+  };
+  /** The schema of a table, and what the caller may do with its rows. */
+  'record.schema': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+    };
+    output: TableSchema;
+  };
+  /** How a request would be answered, and why: every source and candidate in order. */
+  'userinterface.explain': {
+    input: {
+      readonly url?: string | null;
+
+      readonly origin?: string | null;
+
+      readonly path?: string | null;
+
+      readonly query?: string | null;
+
+      readonly k?: string | null;
+
+      readonly method?: string | null;
+      /** Name of the signed-in user. */
+      readonly user?: string | null;
+      /** Roles of the signed-in user, separated by commas. */
+      readonly role?: string | null;
+      /** The visitor's country, as an ISO 3166-1 code such as CH. */
+      readonly country?: string | null;
+      /** The visitor's region: a code or a name. */
+      readonly region?: string | null;
+      /** The visitor's city, by name. */
+      readonly city?: string | null;
+      /** The `[node] place` of the node that answers. */
+      readonly place?: string | null;
+      /** Address of the visitor. */
+      readonly ip?: string | null;
+      /** The Accept-Language of the request. */
+      readonly lang?: string | null;
+      /** The visitor's device. */
+      readonly device?: string | null;
+      /** URL of the page that links here. */
+      readonly referer?: string | null;
+      /** The kind of client that requests the page. */
+      readonly caller?: string | null;
+      /** The time of the visit, as a date-time; now by default. */
+      readonly at?: string | null;
+      /** The visitor's bucket for percentages (percent), from 0 to 100. */
+      readonly draw?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: Explanation;
+  };
+  /** The page rule that answers at an origin and path, as a running page may see it. */
+  'userinterface.get': {
+    input: {
+      /** Such as https://example.com. */
+      readonly origin: string;
+      /** As in a URL, or decoded; a query may follow. */
+      readonly path: string;
+
+      readonly query?: string | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: PublicPageRule;
+  };
+  /** The data that a generic page needs to render itself for an origin, path and query. */
+  'userinterface.get_render': {
+    input: {
+      /** Such as https://example.com. */
+      readonly origin: string;
+      /** As in a URL, or decoded; a query may follow. */
+      readonly path: string;
+      /** The query as a text, or its parameters as get_render answers them. */
+      readonly query?: (string | null) | { readonly [name: string]: string | readonly string[] };
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+      /** Name of the signed-in user. */
+      readonly user?: string | null;
+      /** Roles of the signed-in user, separated by commas. */
+      readonly role?: string | null;
+      /** The visitor's country, as an ISO 3166-1 code such as CH. */
+      readonly country?: string | null;
+      /** The visitor's region: a code or a name. */
+      readonly region?: string | null;
+      /** The visitor's city, by name. */
+      readonly city?: string | null;
+      /** The `[node] place` of the node that answers. */
+      readonly place?: string | null;
+      /** Address of the visitor. */
+      readonly ip?: string | null;
+      /** The Accept-Language of the request. */
+      readonly lang?: string | null;
+      /** The visitor's device. */
+      readonly device?: string | null;
+      /** URL of the page that links here. */
+      readonly referer?: string | null;
+      /** The kind of client that requests the page. */
+      readonly caller?: string | null;
+      /** The time of the visit, as a date-time; now by default. */
+      readonly at?: string | null;
+      /** The visitor's bucket for percentages (percent), from 0 to 100. */
+      readonly draw?: number | null;
+    };
+    output: RenderInformation;
+  };
+  /** The result of a breadcrumb, for the caller or for a visitor that the input describes. */
+  'userinterface.get_resolve': {
+    input: {
+      /** The key of the breadcrumb. */
+      readonly k: string;
+      /** That of the request by default. */
+      readonly origin?: string | null;
+
+      readonly query?: string | null;
+      /** Name of the signed-in user. */
+      readonly user?: string | null;
+      /** Roles of the signed-in user, separated by commas. */
+      readonly role?: string | null;
+      /** The visitor's country, as an ISO 3166-1 code such as CH. */
+      readonly country?: string | null;
+      /** The visitor's region: a code or a name. */
+      readonly region?: string | null;
+      /** The visitor's city, by name. */
+      readonly city?: string | null;
+      /** The `[node] place` of the node that answers. */
+      readonly place?: string | null;
+      /** Address of the visitor. */
+      readonly ip?: string | null;
+      /** The Accept-Language of the request. */
+      readonly lang?: string | null;
+      /** The visitor's device. */
+      readonly device?: string | null;
+      /** URL of the page that links here. */
+      readonly referer?: string | null;
+      /** The kind of client that requests the page. */
+      readonly caller?: string | null;
+      /** The time of the visit, as a date-time; now by default. */
+      readonly at?: string | null;
+      /** The visitor's bucket for percentages (percent), from 0 to 100. */
+      readonly draw?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
+    };
+    output: Resolution;
+  };
+  /** Gives a hook a new secret; for 24 hours the former one signs as well. */
+  'webhook.rotate': {
+    input: {
+      readonly id: string;
+    };
+    output: RotatedSecret;
+  };
+  /** Stops the deliveries of a hook; its events wait. */
+  'webhook.pause': {
+    input: {
+      /** The id of the hook. */
+      readonly id: string;
+      /** The write fails unless the record has this seq. */
+      readonly if_seq?: number | null;
+    };
+    output: WrittenHook;
+  };
+  /** Resumes the deliveries of a hook, beginning with the events that wait. */
+  'webhook.resume': {
+    input: {
+      /** The id of the hook. */
+      readonly id: string;
+      /** The write fails unless the record has this seq. */
+      readonly if_seq?: number | null;
+    };
+    output: WrittenHook;
+  };
+  /** Sends a hook an event of the type webhook.test, in the way of all other events. */
+  'webhook.test': {
+    input: {
+      readonly id: string;
+    };
+    output: TakenEvent;
+  };
+  /** Sends messages of a hook again: one, those of a time, or those that were given up. */
+  'webhook.replay': {
+    input: {
+      /** The id of the hook. */
+      readonly id: string;
+      /** One message, by its id or its number among the messages of the hook. */
+      readonly delivery?: string | null;
+      /** Events since a date-time or a seq of the log. */
+      readonly since?: string | null;
+      /** Events up to a date-time or a seq of the log. */
+      readonly until?: string | null;
+      /** Only messages that were given up after their last attempt. */
+      readonly failed?: boolean | null;
+    };
+    output: Replay;
+  };
+  /** The attempts at the messages of a hook, the newest messages first. */
+  'webhook.deliveries': {
+    input: {
+      /** The id of the hook. */
+      readonly id: string;
+
+      readonly outcome?: 'completed' | 'completed_404' | 'failed' | 'exhausted';
+      /** The next of the page before: only messages before this seq. */
+      readonly before?: number | null;
+
+      readonly limit?: number | null;
+    };
+    output: DeliveryList;
+  };
+  /** Stores an event, which the hooks for its type deliver; answers when it is durable. */
+  'event.insert': { input: NewEvent; output: TakenEvent };
+  /** An event by its id: the data of a delivery, as Waymark stores it. */
+  'event.read': {
+    input: {
+      readonly id: string;
+    };
+    output: Event;
+  };
+  /** Events that match all filters, newest first. */
+  'event.list': {
+    input: {
+      /** The type of the events. */
+      readonly type?: string | null;
+      /** The trading counter of the events. */
+      readonly counter?: string | null;
+      /** The next of the page before: only events before this seq. */
+      readonly before?: number | null;
+
+      readonly limit?: number | null;
+    };
+    output: EventList;
+  };
+  /** The event types that Waymark knows, each with a JSON Schema of its data. */
+  'event.types': { input: { readonly [name: string]: Json }; output: EventTypes };
+  /** Removes stored responses of other servers: of a URL, a prefix, a rule, or all. */
+  'cache.purge': {
+    input: {
+      /** A URL, or a path on this site. */
+      readonly url?: string | null;
+      /** The start of the URLs, with their origin or as a path on this site. */
+      readonly prefix?: string | null;
+      /** The id of the page rule that fetched them. */
+      readonly rule?: string | null;
+      /** Everything. */
+      readonly all?: boolean | null;
+    };
+    output: PurgedAnswers;
+  };
+  /** Stored responses of other servers, in the order of their URLs. */
+  'cache.list': {
+    input: {
+      /** The start of the URLs, with their origin or as a path on this site. */
+      readonly prefix?: string | null;
+      /** The id of the page rule that fetched them. */
+      readonly rule?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: CacheListPage;
+  };
+  /** Number and size of the stored responses of other servers. */
+  'cache.status': { input: { readonly [name: string]: Json }; output: CacheStatus };
+  /** Makes an API key. Only this answer shows it. */
+  'key.insert': {
+    input: {
+      readonly name: string;
+
+      readonly scopes: readonly string[];
+      /** Operations a second that the key may call. */
+      readonly rate?: number | null;
+      /** For the scope follow: the name of the node that may use the key. */
+      readonly node?: string | null;
+    };
+    output: NewKey;
+  };
+  /** Every valid API key, without the key itself. */
+  'key.list': { input: { readonly [name: string]: Json }; output: KeyList };
+  /** Revokes an API key at once and for good. */
+  'key.revoke': {
+    input: {
+      readonly id: string;
+    };
+    output: RevokedKey;
+  };
+  /** Version, position of the log, state of the configuration, counts. */
+  'server.status': { input: { readonly [name: string]: Json }; output: ServerStatus };
+  /** Gives a websocket its API key; a browser cannot send it with the upgrade. */
+  'session.authenticate': {
+    input: {
+      readonly apikey: string;
+    };
+    output: Session;
+  };
+  /** Signs in: makes a session of 12 hours from an API key; the answer sets its cookie. */
+  'session.insert': {
+    input: {
+      readonly apikey: string;
+    };
+    output: NewSession;
+  };
+  /** Who the caller is: its scopes, its key and its session. */
+  'session.read': { input: { readonly [name: string]: Json }; output: CurrentSession };
+  /** Every open session, with the key that it was made with. */
+  'session.list': { input: { readonly [name: string]: Json }; output: SessionList };
+  /** Signs out: ends the session of the caller, or, with the scope admin, the one of an id. */
+  'session.end': {
+    input: {
+      readonly id?: string | null;
+    };
+    output: EndedSession;
+  };
+  /** Requests, durations, cache, bytes and deliveries over time, up to 30 days back. */
+  'metrics.series': {
+    input: {
+      /** How far back; 1h by default. */
+      readonly last?: '1h' | '3h' | '24h' | '3d' | '7d' | '30d';
+    };
+    output: MetricsSeries;
+  };
+  /** The changes of page rules, and of hooks and keys for their scopes, newest first. */
+  'change.list': {
+    input: {
+      /** Rows before this seq. */
+      readonly before?: number | null;
+
+      readonly limit?: number | null;
+      /** Id of the key, or name of the command. */
+      readonly by?: string | null;
+      /** Id of the transaction. */
+      readonly txn?: string | null;
+
+      readonly family?: 'userinterface' | 'webhook' | 'key' | null;
+
+      readonly action?: 'insert' | 'edit' | 'invalidate' | null;
+    };
+    output: ChangeList;
+  };
+  /** Lists the names directly below a path of page rules, as a folder does. */
+  'userinterface.tree': {
+    input: {
+      /** An origin, or *. */
+      readonly origin?: string | null;
+      /** The start of the paths, up to a /; empty for all, with the breadcrumbs. */
+      readonly path?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: RuleTree;
+  };
+  /** The id and the newest change of the log, for a node that copies it. */
+  'log.end': {
+    input: {
+      /** The name of the node that requests this. */
+      readonly node: string;
+      /** The version of the protocol that the node uses. */
+      readonly protocol?: number | null;
+    };
+    output: LogEnd;
+  };
+  /** The state of a node that follows the log, which node.list shows. */
+  'node.report': {
+    input: {
+      /** The name of the node that requests this. */
+      readonly node: string;
+      /** The version of the protocol that the node uses. */
+      readonly protocol?: number | null;
+
+      readonly role: string;
+
+      readonly place?: string | null;
+
+      readonly version: string;
+      /** The newest change that the node has. */
+      readonly seq: number;
+      /** Its clock, in milliseconds since 1970. */
+      readonly now: number;
+      /** Entries of its outbox that wait. */
+      readonly waiting: number;
+      /** Entries of its outbox that were refused. */
+      readonly refused: number;
+      /** What it has delivered, by the id of the hook. */
+      readonly deliveries?: { readonly [name: string]: Json } | null;
+    };
+    output: NodeReported;
+  };
+  /** The replicas and counters that follow this server, with their last reports. */
+  'node.list': { input: { readonly [name: string]: Json }; output: NodeList };
+  /** The secrets of the webhooks that a node delivers. */
+  'node.secrets': {
+    input: {
+      /** The name of the node that requests this. */
+      readonly node: string;
+      /** The version of the protocol that the node uses. */
+      readonly protocol?: number | null;
+
+      readonly role: 'replica' | 'counter';
+    };
+    output: NodeSecrets;
+  };
+}
+
+/** The operations that stream, over the websocket only. */
+export interface Streams {
+  /** Changes of page rules as they are committed, in the order of seq, without gap or repeat. */
+  'userinterface.subscribe': {
+    input: {
+      /** Send changes after this seq; by default, those after the current one. */
+      readonly from_seq?: number | null;
+
+      readonly origin?: string | null;
+
+      readonly path?: string | null;
+
+      readonly id?: string | null;
+    };
+    output: Subscribed;
+    packet: PageRuleChange;
+  };
+  /** Changes of the rows of a table as they are committed, without gap or repeat. */
+  'record.subscribe': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+      /** Only changes of this row. */
+      readonly id?: string | null;
+      /** Send changes after this seq; by default, those after the current one. */
+      readonly from_seq?: number | null;
+    };
+    output: SubscribedToRows;
+    packet: RowChange;
+  };
+  /** Tells a running page when a page rule for its own origin and path has changed. */
+  'userinterface.follow': {
+    input: {
+      readonly origin: string;
+
+      readonly path: string;
+      /** Send changes after this seq; by default, those after the current one. */
+      readonly from_seq?: number | null;
+    };
+    output: Followed;
+    packet: Stale;
+  };
+  /** The rows of the log as they are committed, for a node that keeps a copy. */
+  'log.follow': {
+    input: {
+      /** The name of the node that requests this. */
+      readonly node: string;
+      /** The version of the protocol that the node uses. */
+      readonly protocol?: number | null;
+      /** The id of the log, as log.end has it. */
+      readonly log: string;
+      /** The newest change that the node has; 0 for none. */
+      readonly seq: number;
+      /** The transaction of that change; empty for none. */
+      readonly txn: string;
+    };
+    output: LogEnd;
+    packet: LogRows;
+  };
+}
