@@ -71,6 +71,7 @@ async function measureServing(): Promise<void> {
   );
   const service = await openService(running.url, await firstKey(join(folder, 'stderr.log')));
   await measureReads(running, service);
+  await measurePage(running, service);
   const where = (at: number) => ({ where: { shop: rowAt(at).shop } });
   const above = (at: number) => ({
     where: { price: { '>=': rowAt(at).price * 0.9 } },
@@ -99,16 +100,39 @@ async function measureReads(running: RunningServer, service: Service): Promise<v
   await service.call('svc1.userinterface.insert', {
     ...{ path: '/stored.json', kind: 'content', contenttype: 'application/json', content: answer },
   });
-  const contestants: readonly Contestant[] = [
-    { name: 'record.get', server: { ...running, url: running.url + path } },
-    { name: 'stored page', server: { ...running, url: `${running.url}/stored.json` } },
-  ];
+  const title = `a row by its key, ${answer.length} bytes`;
+  await comparePages(running, title, { 'record.get': path, 'stored page': '/stored.json' });
+}
+
+/** A page of 50 rows that the server renders, beside a stored page with the same bytes. */
+async function measurePage(running: RunningServer, service: Service): Promise<void> {
+  const template =
+    '<h1>Lamps</h1><ul>{% for lamp in rows.lamps %}<li>{{ lamp.title }}: {{ lamp.price }}</li>' +
+    '{% endfor %}</ul>';
+  const lamps = { table: products.name, sort: 'price', limit: 50 };
+  await service.call('svc1.userinterface.insert', {
+    ...{ path: '/lamps', kind: 'content', engine: 'template' },
+    enginedata: { render: 'server', rows: { lamps }, title: 'Lamps', template },
+  });
+  const content = await (await fetch(`${running.url}/lamps`)).text();
+  if (content.split('<li>').length !== 51) throw new Error(`no page of 50 rows: ${content}`);
+  await service.call('svc1.userinterface.insert', { path: '/stored', kind: 'content', content });
+  const title = `a page of 50 rows, ${content.length} bytes`;
+  await comparePages(running, title, { 'rendered page': '/lamps', 'stored page': '/stored' });
+}
+
+async function comparePages(
+  running: RunningServer,
+  title: string,
+  paths: Readonly<Record<string, string>>,
+): Promise<void> {
+  const contestants: readonly Contestant[] = Object.entries(paths).map(([name, path]) => ({
+    name,
+    server: { ...running, url: running.url + path },
+  }));
   const parts = { core: cores.load, folder: workspace.folder };
   const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
-  const scenario = scenarioAt('', {
-    title: `a row by its key, ${answer.length} bytes`,
-    status: 200,
-  });
+  const scenario = scenarioAt('', { title, status: 200 });
   const measured = await measureScenario(scenario, contestants, {
     load,
     effort,
