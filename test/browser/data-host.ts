@@ -34,11 +34,8 @@ class Refusal extends Error {
   }
 }
 
-/** Starts a data host on a port of the loopback, with tables by their JSON Schemas. */
-export async function startDataHost(
-  tables: ReadonlyMap<string, object>,
-  port = 0,
-): Promise<DataHost> {
+/** Starts a data host on a free port of the loopback, with tables by their JSON Schemas. */
+export async function startDataHost(tables: ReadonlyMap<string, object>): Promise<DataHost> {
   const records = new Map<string, Map<string, Fields>>();
   const answers = new Map<string, { readonly text: string; readonly data: unknown }>();
   const ajv = new Ajv2020({ strict: false, logger: false });
@@ -53,7 +50,7 @@ export async function startDataHost(
     });
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
   });
   return {
     url: `http://localhost:${(server.address() as AddressInfo).port}`,

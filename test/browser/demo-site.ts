@@ -7,40 +7,27 @@ import { createLogs } from '../../src/observability/log.ts';
 import { temporaryFolder } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { readTestConfig } from '../harness.ts';
-import { startDataHost, type DataHost } from './data-host.ts';
 import { project } from '../tidy/sources.ts';
 
 /** The demo of conf/, running from a copy on free ports. */
 export interface Demo {
   /** Origin of the shop. */
   readonly url: string;
-  /** Starts the data host of the letters, as `npm run data-host` does; it stops after the test. */
-  readonly openPostRoom: (t: { after(cleanup: () => unknown): void }) => Promise<DataHost>;
 }
 
 /** Starts the demo before the tests of a file, and stops it after them. */
 export async function startDemo(): Promise<Demo> {
   const folder = await temporaryFolder({ after });
   await cp(join(project, 'conf'), join(folder, 'conf'), { recursive: true });
-  const [shop, supplier, postRoom] = [await freePort(), await freePort(), await freePort()];
+  const [shop, supplier] = [await freePort(), await freePort()];
   const iniFile = join(folder, 'conf/server.ini');
   const moved = (await readFile(iniFile, 'utf8'))
     .replace(/^SHOP_PORT = .*/m, `SHOP_PORT = ${shop}`)
-    .replace(/^SUPPLIER_PORT = .*/m, `SUPPLIER_PORT = ${supplier}`)
-    .replace(/^POST_ROOM_PORT = .*/m, `POST_ROOM_PORT = ${postRoom}`);
+    .replace(/^SUPPLIER_PORT = .*/m, `SUPPLIER_PORT = ${supplier}`);
   await writeFile(iniFile, moved);
   const waymark = await start(iniFile);
   after(() => waymark.stop(0));
-  return {
-    url: `http://localhost:${shop}`,
-    async openPostRoom(t) {
-      const schema = await readFile(join(folder, 'conf/tables/letters.json'), 'utf8');
-      const tables = new Map([['letters', JSON.parse(schema) as object]]);
-      const host = await startDataHost(tables, postRoom);
-      t.after(() => host.close());
-      return host;
-    },
-  };
+  return { url: `http://localhost:${shop}` };
 }
 
 async function start(iniFile: string): Promise<Waymark> {

@@ -12,7 +12,7 @@ import {
 import { startDemo } from './demo-site.ts';
 
 const openTab = oneBrowser();
-const { url, openPostRoom } = await startDemo();
+const { url } = await startDemo();
 
 /** Resolves once a page has loaded everything that its scripts insert. */
 function settled({ page }: Tab): Promise<void> {
@@ -89,8 +89,6 @@ suite('the links of the demo', () => {
     '/lamps/puffin': /status 410|status of 410/,
     '/lamps/albatross': /status 404|status of 404/,
     '/frame.html': /status 404: .*get_render|status of 404/,
-    // The data host is not running here.
-    '/letters/': /status 502|status of 502/,
   };
 
   test('lead to pages that exist, are complete, and fit a phone', async (t) => {
@@ -182,7 +180,6 @@ suite('one generic page', () => {
   });
 
   test('inserts, edits and deletes a letter about the chosen finish', async (t) => {
-    await openPostRoom(t);
     const tab = await openTab(t, { viewport: sizes[0].viewport });
     const { page } = tab;
     const heading = (name: string) => page.getByRole('heading', { level: 1, name });
@@ -209,16 +206,6 @@ suite('one generic page', () => {
     await page.getByRole('link', { name: 'What lies in the letter box' }).click();
     await page.getByText('Nothing. It is early yet.').waitFor();
     assert.deepEqual(tab.troubles, []);
-  });
-
-  test('says how to start the data host if it is down', async (t) => {
-    const tab = await openTab(t);
-    const { page } = tab;
-    await visitGeneric(tab, `${url}/letters/`);
-    await page.getByText('The post room is closed. Start').waitFor();
-    await visitGeneric(tab, `${url}/letters/change/00000001`);
-    await page.getByText('The post room is closed: the demo’s data host').waitFor();
-    assert.ok(await page.getByRole('button', { name: 'Try again' }).isVisible());
   });
 
   test('is rendered by an engine of the site', async (t) => {
