@@ -8,7 +8,6 @@ export const letters = {
   type: 'object',
   required: ['name', 'email', 'lamp', 'message', 'terms'],
   properties: {
-    id: { type: 'string', readOnly: true },
     name: { type: 'string', title: 'Your name', minLength: 2, maxLength: 60 },
     email: { type: 'string', format: 'email', description: 'Where we can answer.' },
     lamp: { enum: ['Tern', 'Dunlin', 'Heron'] },
