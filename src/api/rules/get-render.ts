@@ -1,7 +1,7 @@
 import type { JSONSchemaType } from 'ajv';
 import { parametersOf } from '../../http/query.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { ruleKinds } from '../../model/rule.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { ruleKinds, type Rule } from '../../model/rule.ts';
 import { needsUser } from '../../model/visitor.ts';
 import { timeThen } from '../records/moment.ts';
 import { defineOperation } from '../operation.ts';
@@ -13,6 +13,7 @@ import {
   type PageParts,
   type PlaceThen,
 } from './page-lookup.ts';
+import { publicData } from './rule-view.ts';
 import { previewFor, previewProperties } from './preview.ts';
 import {
   preparedEnginedata,
@@ -133,7 +134,7 @@ export const getRender = defineOperation<PageParts, RenderInput>({
         kind: rule.kind,
         lang: rule.lang ?? null,
         engine: rule.engine ?? null,
-        enginedata: isHidden ? {} : preparedEnginedata(rendered.enginedata),
+        enginedata: isHidden ? {} : shownEnginedata(rule, rendered.enginedata),
         enginereference: null,
         table: rule.table ?? null,
         meta: null,
@@ -146,6 +147,17 @@ export const getRender = defineOperation<PageParts, RenderInput>({
       return renderAnswer(data, found, { isForAll, dependencies: rendered.dependencies });
     },
 });
+
+/**
+ * The public part of an enginedata. An invalid `submit` waits in `_unknowns_`, and null stands for
+ * it: a form without `submit` would store its record here.
+ */
+function shownEnginedata({ _unknowns_: unknowns }: Rule, enginedata: JsonObject): object {
+  const waiting = unknowns?.enginedata;
+  const isWaiting = isJsonObject(waiting) && waiting.submit !== undefined;
+  if (!isWaiting || enginedata.submit !== undefined) return preparedEnginedata(enginedata);
+  return { ...publicData(enginedata), submit: null };
+}
 
 /** A query as the text of a URL. */
 function queryText(query: RenderInput['query']): string {
