@@ -173,6 +173,8 @@ function withParsedObjects(sent: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(sent).map(([name, value]) => {
       if (!['schema', 'events'].includes(name) || typeof value !== 'string') return [name, value];
+      // `events` has a form as a text of its own.
+      if (name === 'events' && !value.trimStart().startsWith('{')) return [name, value];
       try {
         return [name, JSON.parse(value) as Json];
       } catch {

@@ -13,7 +13,7 @@ import { foldHook } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { RecordFamily, RecordParts, RecordStep, StoredRecord } from '../records/family.ts';
 import { noSuchRecord } from '../records/read.ts';
-import { hookProblems, placeHookFields, placeProblems } from './hook-placement.ts';
+import { hookProblems, placeHookFields, placeProblems, tableProblems } from './hook-placement.ts';
 import { hookSchema } from './hook-schema.ts';
 import { hooksMax } from './limits.ts';
 
@@ -48,7 +48,10 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
 
   place: (write) => placeHookFields(write),
   ignored: ['waits'],
-  problems: (hook, names, { node }) => hookProblems(hook, names, node),
+  problems: (hook, names, { node, store }) => [
+    ...hookProblems(hook, names, node),
+    ...(names.includes('table') ? tableProblems(hook, store) : []),
+  ],
   onInsert(id, { store, newSecret }) {
     requireRoom(store);
     const secret = newSecret();

@@ -2,6 +2,8 @@ import { Failure } from '../../model/failure.ts';
 import { isExecutedOn, waitingFields, type Hook, type Node } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Problem } from '../../model/failure.ts';
+import { nearestName } from '../../model/nearest.ts';
+import type { Reads } from '../../store/store.ts';
 import { unknownField } from '../problems.ts';
 import {
   fieldsOf,
@@ -131,4 +133,24 @@ export function placeProblems(hook: Hook, node: Node): readonly Problem[] {
     `No node is known that executes hooks at ${JSON.stringify(where)}: ` +
     `this one is ${JSON.stringify(node.name)}, with the role ${node.role}. Nothing is delivered.`;
   return [{ field: 'where', reason: 'no_effect', message }];
+}
+
+/** The tables of Waymark's own records. */
+const ownTables = ['userinterface', 'webhook', 'key', 'table'] as const;
+
+/**
+ * A problem for each table that does not exist and has nearly the name of one that does.
+ * Applications may raise events about tables that Waymark does not have.
+ */
+export function tableProblems(
+  { table = [] }: Hook,
+  reads: Pick<Reads, 'tablesAfter'>,
+): readonly Problem[] {
+  const known = [...ownTables, ...[...reads.tablesAfter('')].map((stored) => stored.table.name)];
+  return table.flatMap((name): readonly Problem[] => {
+    const suggestion = known.includes(name) ? undefined : nearestName(name, known);
+    if (suggestion === undefined) return [];
+    const message = `There is no table ${name}. Did you mean ${suggestion}?`;
+    return [{ field: 'table', reason: 'no_effect', message, suggestion }];
+  });
 }

@@ -228,6 +228,7 @@ for (const [transport, open] of Object.entries(transports)) {
         [{ table: 7 }, 'table', 'wrong_type'],
         [{ table: ['products', 7] }, 'table', 'wrong_type'],
         [{ table: [] }, 'table', 'out_of_range'],
+        [{ table: ['webhok', 'customer'] }, 'table', 'no_effect', 'webhook'],
         [{ table: ['products', ''] }, 'table', 'out_of_range'],
         [{ frequency: 'each' }, 'frequency', 'wrong_type'],
         [{ frequency: {} }, 'frequency.mode', 'missing'],
