@@ -83,7 +83,7 @@ export const indexBuildPollMs = 250;
 export const searchWordsMax = 16;
 /** Words that begin with the last word of a search. */
 export const searchPrefixWordsMax = 200;
-/** Rows that a search ranks; further ones with the same words are not found … */
-export const searchRankedRowsMax = 100_000;
+/** Rows that a search ranks, the newest; older ones with the same words are not found … */
+export const searchRankedRowsMax = 50_000;
 /** … and how many of them are read in one step. */
 export const searchSliceRows = 1_000;

@@ -190,10 +190,9 @@ class Search {
   *#postings({ words }: Term): Iterable<readonly [string, Posting]> {
     for (const word of words) {
       const start = keyPrefix(this.#table, word);
-      for (const { key, value } of this.#databases.rowword.getRange({
-        start,
-        end: prefixEnd(start),
-      })) {
+      // The newest rows are found first.
+      const range = { start: prefixEnd(start), end: start, reverse: true };
+      for (const { key, value } of this.#databases.rowword.getRange(range)) {
         const id = Buffer.from(key.subarray(start.length)).toString('latin1');
         yield [id, unpackWord(value)];
       }

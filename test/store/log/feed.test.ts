@@ -95,6 +95,35 @@ suite('a follower of the log', () => {
     assert.deepEqual(await store.changesAfter(rules, 1, never), { changes: [], upTo: 2 });
   });
 
+  test('gets the changes of the families that it follows, with the records', async (t) => {
+    const store = await scratchStore(t);
+    const table = { name: 'lamps', schema: {}, key: 'sku' };
+    const row = { family: 'record', id: 'r' } as const;
+    await commit(store, { family: 'table', id: 't', action: 'insert', data: table });
+    await commit(store, inserted('a', { path: '/' }));
+    await commit(store, { ...row, action: 'insert', data: { table: 'lamps', sku: 'A', price: 1 } });
+    // A follower of another family has read these changes before.
+    assert.deepEqual(seqsOf(await follow(store, 0, 3)), [2]);
+    await commit(store, { ...row, action: 'edit', data: { price: 2 } });
+    await commit(store, { ...row, action: 'invalidate', data: { rows: [4] } });
+    await commit(store, { ...row, action: 'invalidate', data: { rows: [3] } });
+    const both = await store.changesAfter(['record', 'table'], 0, never);
+    assert.deepEqual(
+      both.changes.map(({ change }) => [change.seq, change.family]),
+      [1, 3, 4, 5, 6].map((seq) => [seq, seq === 1 ? 'table' : 'record']),
+    );
+    const { changes, upTo } = await store.changesAfter(['record'], 0, never);
+    assert.equal(upTo, 6);
+    const prices = changes.map(({ before, after }) => [before?.row.price, after?.row.price]);
+    assert.deepEqual(prices, [
+      [undefined, 1],
+      [1, 2],
+      [2, 1],
+      [1, undefined],
+    ]);
+    assert.deepEqual(await store.changesAfter([], 0, never), { changes: [], upTo: 6 });
+  });
+
   test('gets the changes of another process, in the order of seq', async (t) => {
     const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
