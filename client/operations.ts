@@ -1096,8 +1096,8 @@ export type RotatedSecret = {
 export type TakenEvent = {
   /** The id of the event, which deliveries have, too. */
   readonly id: string;
-  /** Position in the log. */
-  readonly seq: number;
+  /** Position in the log; null at a counter, until the centre has stored it. */
+  readonly seq: number | null;
   /** Number of hooks that get the event. */
   readonly hooks: number;
   /** Members of data that do not fit the schema in event.types. Hooks get them. */
@@ -1294,6 +1294,28 @@ export type ServerStatus = {
     }[];
   };
 
+  readonly node: {
+    readonly role: string;
+
+    readonly name: string;
+    /** The node whose log this one follows; null for a node with a log of its own. */
+    readonly central: {
+      readonly url: string;
+
+      readonly connected: boolean;
+
+      readonly since?: string;
+      /** Why it is not connected. */
+      readonly problem?: string;
+      /** Entries that wait for the centre, and that it has refused. */
+      readonly outbox: {
+        readonly waiting: number;
+
+        readonly refused: number;
+      };
+    } | null;
+  };
+
   readonly certificates: readonly {
     /** The section of the ini file. */
     readonly section: string;
@@ -1355,6 +1377,20 @@ export type ServerStatus = {
     readonly done: number;
     /** Rows when the build began. */
     readonly of: number;
+  }[];
+  /** The data hosts of tables; of several processes that share the ports, one has them. */
+  readonly hosts: readonly {
+    readonly table: string;
+    /** Its URL. */
+    readonly host: string;
+
+    readonly state: 'connecting' | 'connected' | 'waiting';
+
+    readonly since: string;
+    /** Why there is no connection. */
+    readonly problem: string | null;
+    /** The seq of the host up to which its changes have raised events. */
+    readonly seq: number | null;
   }[];
 
   readonly counts: {
@@ -1597,6 +1633,55 @@ export type Node = {
 export type NodeSecrets = {
   /** Rows of the log, as JSON. */
   readonly rows: readonly string[];
+};
+
+export type TakenEntries = {
+  readonly results: readonly {
+    readonly id: string;
+    /** Its position in the log. */
+    readonly seq?: number;
+
+    readonly error?: {
+      readonly code: string;
+
+      readonly message: string;
+    };
+  }[];
+};
+
+export type OutboxList = {
+  readonly rows: readonly OutboxEntry[];
+  /** Number of entries that wait. */
+  readonly waiting: number;
+  /** Number of entries that were refused. */
+  readonly refused: number;
+};
+
+export type OutboxEntry = {
+  /** Its place in the outbox. */
+  readonly n: number;
+  /** The id of the event. */
+  readonly id: string;
+  /** The operation. */
+  readonly a: string;
+
+  readonly v: { readonly [name: string]: Json };
+  /** When this node took it. */
+  readonly dtu_txn: string;
+  /** The key of the caller. */
+  readonly by: string;
+
+  readonly refused?: {
+    readonly code: string;
+
+    readonly message: string;
+
+    readonly at: string;
+  };
+};
+
+export type OutboxChanged = {
+  readonly n: number;
 };
 
 export type PageRuleChange = {
@@ -2324,6 +2409,55 @@ export interface Operations {
       readonly role: 'replica' | 'counter';
     };
     output: NodeSecrets;
+  };
+  /** Stores the entries of the outbox of a counter, in order and each once. */
+  'node.insert': {
+    input: {
+      /** The name of the node that requests this. */
+      readonly node: string;
+      /** The version of the protocol that the node uses. */
+      readonly protocol?: number | null;
+
+      readonly entries: readonly {
+        /** The id of the new record. */
+        readonly id: string;
+        /** The operation. */
+        readonly a: string;
+
+        readonly v: { readonly [name: string]: Json };
+        /** When the node took it. */
+        readonly dtu_txn: string;
+      }[];
+    };
+    output: TakenEntries;
+  };
+  /** The events that this counter took and its centre has not stored yet. */
+  'outbox.list': {
+    input: {
+      /** Only entries that the centre has refused. */
+      readonly refused?: boolean | null;
+      /** With refused: entries after this n. */
+      readonly after?: number | null;
+
+      readonly limit?: number | null;
+    };
+    output: OutboxList;
+  };
+  /** Sends an entry that the centre has refused again, after all others. */
+  'outbox.retry': {
+    input: {
+      /** The place of the entry. */
+      readonly n: number;
+    };
+    output: OutboxChanged;
+  };
+  /** Removes an entry that the centre has refused from the outbox. */
+  'outbox.discard': {
+    input: {
+      /** The place of the entry. */
+      readonly n: number;
+    };
+    output: OutboxChanged;
   };
 }
 

@@ -32,6 +32,7 @@ import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import type { Emit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
+import { eventInsert } from './store/outbox.ts';
 import type { Store } from './store/store.ts';
 import {
   createAuthenticate,
@@ -41,12 +42,13 @@ import {
 } from './api/keys/authenticate.ts';
 import { withDataHosts } from './api/rows/hosted-rows.ts';
 import { createPageRows } from './api/rows/page-rows.ts';
-import { createExecute } from './api/execute.ts';
+import { createExecute, type ExecuteParts } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';
 import {
+  createNodeStatus,
   createWebhookState,
   type CertificateState,
   type ConfigurationState,
@@ -125,7 +127,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
     visitors,
     hosts,
   });
-  const execute = createExecute(operations, { ...context, passOn: composePassOn(config, store) });
+  const execute = createExecute(operations, executeParts(config, context));
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
@@ -227,6 +229,19 @@ function composeFetch(
   return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
 }
 
+function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteParts {
+  return {
+    keyRates,
+    passOn: composePassOn(config, store),
+    isTaken: (name) => takesEvents(config) && name === eventInsert,
+  };
+}
+
+/** Whether this node is a counter with a centre. */
+function takesEvents({ node: { role, central } }: Config): boolean {
+  return role === 'counter' && central !== undefined;
+}
+
 /** Passes writes on to the centre, if there is one. */
 function composePassOn({ node: { central } }: Config, store: Store): PassOn | undefined {
   if (central === undefined) return undefined;
@@ -259,6 +274,7 @@ function composeOperations(
     newSecret: () => createSecret(randomBytes),
     log: context.logs.log,
     node: config.node,
+    takesEvents: takesEvents(config),
     engines: engineNames(config),
     allowPrivate: config.fetch.allowPrivate,
     view: {
@@ -288,6 +304,7 @@ function composeOperations(
         localAddress: config.webhook.localAddress,
       }),
       configuration: context.status,
+      node: createNodeStatus(store, config.node),
       certificates: context.certificates,
       memory: context.memory,
       hosts: context.hostStates,

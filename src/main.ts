@@ -17,6 +17,9 @@ import { TableHosts } from './hosts/hosts.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
+import { silenceLookMs } from './nodes/limits.ts';
+import { nodeMetrics } from './nodes/metrics.ts';
+import { reportSilentNodes } from './nodes/silence.ts';
 import type { NodeService } from './nodes/node-service.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
@@ -46,7 +49,7 @@ import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
-import { createEmit } from './store/emit.ts';
+import { createEmit, type Emit } from './store/emit.ts';
 import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
 import { IndexBuilder } from './store/index-builder.ts';
 import { replaceWithCopy } from './store/folder/replace.ts';
@@ -182,7 +185,7 @@ export async function prepareData(
     else await requireShareable(config, data);
     if (config.node.central !== undefined) await replaceWithCopy(data);
     store = await openData(data, { isInUse: from !== undefined });
-    node = await startNode(config, logs, { store, signal });
+    node = await startNode(config, logs, { store, signal, emit: emitOf(config, logs, store) });
     if (node === undefined) {
       // The rows to import need their tables.
       await writeConfiguredTables(config, { store, newId, log: logs.log });
@@ -216,6 +219,13 @@ async function requireShareable({ node }: Config, data: string): Promise<void> {
     );
   }
   await shareCacheStore(data);
+}
+
+/** Raises events in the log of a configuration's node, or in its outbox. */
+function emitOf({ node }: Config, { log }: Logs, store: Store): Emit {
+  const outbox =
+    node.central === undefined ? {} : { outbox: { entries: store.outbox, node: node.name } };
+  return createEmit({ store, ...outbox, newId, now, by: 'serve', log });
 }
 
 /** The server of this process. */
@@ -281,6 +291,7 @@ class ServingProcess implements RunningServer {
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
+  #watching: NodeJS.Timeout | undefined;
   readonly #metrics: ServerMetrics;
   readonly #deliverer: Deliverer;
   readonly #indexBuilder: IndexBuilder;
@@ -339,7 +350,7 @@ class ServingProcess implements RunningServer {
       answers: this.#answers,
       sourceHealth: sourceHealth,
       wrongKeys: createWrongKeys({ now }),
-      emit: createEmit({ store, newId, now, by: 'serve', log: logs.log }),
+      emit: emitOf(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
       version,
@@ -360,7 +371,7 @@ class ServingProcess implements RunningServer {
     this.#metrics.add(() => this.#answers.metrics());
     this.#metrics.add(() => this.#context.anonymousWrites.metrics());
     this.#metrics.add(() => this.#tls?.metrics() ?? []);
-    this.#metrics.add(() => memoryMetrics(this.#memory()));
+    this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
     this.#flushing = flushRegularly(logs);
   }
 
@@ -392,11 +403,28 @@ class ServingProcess implements RunningServer {
     this.#deliverer.start();
     // All processes would work on the same index.
     if (this.#isPrimary) this.#indexBuilder.start();
-    if (this.#isPrimary) this.#rowChecks.start();
-    if (this.#isPrimary) this.#hosts.start();
+    // Their changes come with the log of the centre.
+    const isOwnLog = config.node.central === undefined;
+    if (this.#isPrimary && isOwnLog) this.#rowChecks.start();
+    if (this.#isPrimary && isOwnLog) this.#hosts.start();
     tls.start();
     this.#series?.start();
     this.#checkPages();
+    this.#watchNodes();
+  }
+
+  /** Looks for nodes that follow this one and are silent; only a centre has any. */
+  #watchNodes(): void {
+    if (!this.#isPrimary) return;
+    const { store, emit, logs } = this.#context;
+    this.#watching = setInterval(() => {
+      reportSilentNodes({ nodes: store.nodes, emit, log: logs.log, now }).catch(
+        (error: unknown) => {
+          logs.log.error({ err: error }, 'Cannot look for silent nodes.');
+        },
+      );
+    }, silenceLookMs);
+    this.#watching.unref();
   }
 
   /** Checks all pages of the data file in the background; the start checks only a part of them. */
@@ -432,7 +460,9 @@ class ServingProcess implements RunningServer {
     this.#instance = compose(next, this.#context);
     logs.configure(next.log);
     const { store } = this.#context;
-    void writeConfiguredTables(next, { store, newId, log });
+    if (next.node.central === undefined) {
+      void writeConfiguredTables(next, { store, newId, log });
+    }
     this.#answers.limit(next.fetch.cacheBytesMax);
     this.#tls?.reload(next.tls.acme);
     log.info({}, 'The server uses the changed ini file.');
@@ -473,6 +503,7 @@ class ServingProcess implements RunningServer {
     await this.#tls?.close();
     await background;
     clearInterval(this.#flushing);
+    clearInterval(this.#watching);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
@@ -494,6 +525,11 @@ class ServingProcess implements RunningServer {
 
   #recorder(folder: string, { log }: Logs): SeriesRecorder {
     return new SeriesRecorder({ folder, gather: () => this.#metrics.gather(), now, log });
+  }
+
+  #nodeMetrics(): readonly Metric[] {
+    const { config } = this.#instance.serving;
+    return this.#isPrimary ? nodeMetrics(config.node, this.#context.store) : [];
   }
 
   #memory(): MemoryUse {

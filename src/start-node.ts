@@ -9,6 +9,7 @@ import { centralTimeoutMs } from './nodes/limits.ts';
 import { NodeService } from './nodes/node-service.ts';
 import type { Logs } from './observability/log.ts';
 import { createWaymarkClient } from './outbound/waymark-client.ts';
+import type { Emit } from './store/emit.ts';
 import type { Store } from './store/store.ts';
 import { version } from './version.ts';
 
@@ -20,7 +21,11 @@ import { version } from './version.ts';
 export async function startNode(
   { node, server: { data } }: Config,
   { log }: Logs,
-  { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
+  {
+    store,
+    signal,
+    emit,
+  }: { readonly store: Store; readonly signal: AbortSignal; readonly emit: Emit },
 ): Promise<NodeService | undefined> {
   const { follows } = store.rowLog.identity();
   const { central, keyFile, role, name, place } = node;
@@ -41,7 +46,10 @@ export async function startNode(
   };
   if (follows?.isPartial !== false) await copyFirst(parts, signal);
   else await store.rowLog.follow(store.rowLog.identity().id, central);
-  const service = new NodeService({ ...parts, folder: data, openStore: openData, version, now });
+  const service = new NodeService({
+    ...parts,
+    ...{ folder: data, openStore: openData, version, now, emit },
+  });
   service.start();
   return service;
 }

@@ -31,10 +31,19 @@ export interface Execute {
   packet(name: string, change: AnyChange, call: Call): Packet;
 }
 
+/** The dependencies of Execute. */
+export interface ExecuteParts {
+  readonly keyRates: KeyRates;
+  /** Undefined at a node without a centre. */
+  readonly passOn?: PassOn | undefined;
+  /** Whether this node takes the writes of an operation into its outbox. */
+  readonly isTaken?: (name: string) => boolean;
+}
+
 /** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
-  { keyRates, passOn }: { readonly keyRates: KeyRates; readonly passOn?: PassOn | undefined },
+  { keyRates, passOn, isTaken = () => false }: ExecuteParts,
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
@@ -85,7 +94,8 @@ export function createExecute(
       }
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
-      if (passOn !== undefined && found.effect === 'writes' && !isLocal.has(name)) {
+      const isPassed = found.effect === 'writes' && !isLocal.has(name) && !isTaken(name);
+      if (passOn !== undefined && isPassed) {
         return passedOn(await passOn(name, passedRequest(v, call)));
       }
       return found.run(parse(found, v), call);
@@ -100,7 +110,12 @@ export function createExecute(
 }
 
 /** Operations that write, but concern only the process or the node that they are sent to. */
-const isLocal: ReadonlySet<string> = new Set(['svc1.session.authenticate', 'svc1.cache.purge']);
+const isLocal: ReadonlySet<string> = new Set([
+  'svc1.session.authenticate',
+  'svc1.cache.purge',
+  'svc1.outbox.retry',
+  'svc1.outbox.discard',
+]);
 
 /** A call as the centre gets it. */
 function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call): ClientRequest {

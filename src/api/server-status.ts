@@ -2,7 +2,7 @@ import type { HostState } from '../acme/folder.ts';
 import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
-import type { IndexBuild, Reads, StoreCounts } from '../store/store.ts';
+import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from './operation.ts';
 
@@ -45,6 +45,58 @@ interface WebhookState {
   readonly local_address: string | null;
 }
 
+/** The role of this node, and its connection to its centre. */
+interface NodeStatus {
+  readonly role: string;
+  readonly name: string;
+  /** Null for a node without a centre. */
+  readonly central: {
+    readonly url: string;
+    readonly connected: boolean;
+    readonly since?: string;
+    readonly problem?: string;
+    readonly outbox: { readonly waiting: number; readonly refused: number };
+  } | null;
+}
+
+/** Makes the function that describes this node. */
+export function createNodeStatus(
+  { nodes, outbox }: Pick<Store, 'nodes' | 'outbox'>,
+  { role, name, central }: Node & { readonly central: string | undefined },
+): () => NodeStatus {
+  return () => {
+    const link = nodes.link() ?? { connected: false };
+    const state = central === undefined ? null : { url: central, ...link, outbox: outbox.counts() };
+    return { role, name, central: state };
+  };
+}
+
+const nodeSchema: JsonObject = {
+  type: 'object',
+  required: ['role', 'name', 'central'],
+  properties: {
+    role: { type: 'string' },
+    name: { type: 'string' },
+    central: {
+      type: ['object', 'null'],
+      description: 'The node whose log this one follows; null for a node with a log of its own.',
+      required: ['url', 'connected', 'outbox'],
+      properties: {
+        url: { type: 'string' },
+        connected: { type: 'boolean' },
+        since: { type: 'string', format: 'date-time' },
+        problem: { type: 'string', description: 'Why it is not connected.' },
+        outbox: {
+          type: 'object',
+          description: 'Entries that wait for the centre, and that it has refused.',
+          required: ['waiting', 'refused'],
+          properties: { waiting: { type: 'integer' }, refused: { type: 'integer' } },
+        },
+      },
+    },
+  },
+};
+
 /** The parts of a server's status. */
 interface StatusParts {
   readonly version: string;
@@ -54,6 +106,7 @@ interface StatusParts {
   readonly indexes: () => readonly IndexBuild[];
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
+  readonly node: () => NodeStatus;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** The data hosts of tables; of one process, if several share the ports. */
   readonly hosts: () => readonly TableHostState[];
@@ -138,6 +191,7 @@ const statusSchema: JsonObject = {
     'hosts',
     'webhooks',
     'memory',
+    'node',
   ],
   properties: {
     version: { type: 'string' },
@@ -168,6 +222,7 @@ const statusSchema: JsonObject = {
         },
       },
     },
+    node: nodeSchema,
     certificates: { type: 'array', items: certificateSchema },
     memory: {
       type: 'object',
@@ -287,6 +342,7 @@ export const serverStatus = defineOperation<{ readonly status: StatusParts }, ob
           hosts: status.hosts(),
           webhooks: status.webhooks(),
           memory: status.memory(),
+          node: status.node(),
         },
       };
     },

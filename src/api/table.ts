@@ -8,7 +8,9 @@ import { authenticateSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
+import { insertTaken } from './nodes/insert.ts';
 import { followLog, readLogEnd, readLogRows } from './nodes/log.ts';
+import { discardEntry, listOutbox, retryEntry } from './nodes/outbox.ts';
 import { listNodes, reportNode } from './nodes/reports.ts';
 import { readNodeSecrets } from './nodes/secrets.ts';
 import { explainRequest } from './rules/explain.ts';
@@ -90,6 +92,10 @@ const others = [
   reportNode,
   listNodes,
   readNodeSecrets,
+  insertTaken,
+  listOutbox,
+  retryEntry,
+  discardEntry,
 ];
 
 /** The parts that all operations together need. */

@@ -69,6 +69,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./node.ts')).defineNode,
   },
   {
+    name: 'outbox',
+    summary: 'show and repair the outbox of a counter',
+    load: async () => (await import('./outbox.ts')).defineOutbox,
+  },
+  {
     name: 'export',
     summary: 'write page rules and hooks as NDJSON',
     load: async () => (await import('./export.ts')).defineExport,

@@ -22,6 +22,8 @@ export interface WaymarkEvent {
   readonly hook: string | undefined;
   /** The id of the hook that the event reports on. That hook does not get it. */
   readonly about: string | undefined;
+  /** The name of the node that took it for its centre; undefined if the centre did. */
+  readonly node?: string | undefined;
 }
 
 /** The fields of an event as the log has them. */
@@ -38,6 +40,8 @@ export interface EventFields {
   readonly hook?: string;
   /** As in WaymarkEvent. */
   readonly about?: string;
+  /** As in WaymarkEvent. */
+  readonly node?: string;
 }
 
 /** The type of the event that each change of a record causes. */
@@ -111,10 +115,10 @@ export function eventOf(change: Change): WaymarkEvent | undefined {
   const { seq: logSeq, id, family, dtu_stored: stored_at } = change;
   if (family === 'event') {
     const fields = change.data as unknown as EventFields;
-    const { type, occurred_at, counter, data, hook, about } = fields;
+    const { type, occurred_at, counter, data, hook, about, node } = fields;
     return {
       ...{ id, type, occurred_at, counter: counter ?? null, data, table: tableOf(fields) },
-      ...{ logSeq, stored_at, hook, about },
+      ...{ logSeq, stored_at, hook, about, ...(node !== undefined && { node }) },
     };
   }
   const derived = derivedEvents[family];

@@ -31,6 +31,8 @@ export interface FollowerParts {
   readonly log: Log;
   /** Called when the follower has connected, and when it has applied rows of hooks. */
   readonly changed?: () => void;
+  /** Called when the connection is made or lost. */
+  readonly linked?: (connected: boolean, problem?: string) => void;
 }
 
 /** The log of the centre, at the moment of an answer. */
@@ -141,7 +143,7 @@ export class Follower {
   }
 
   async #follow(signal: AbortSignal, connected: () => void): Promise<void> {
-    const { store, central, node, changed, log } = this.#parts;
+    const { store, central, node, changed, linked, log } = this.#parts;
     const { apikey, client } = central;
     const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
     const transactions = new Transactions();
@@ -155,6 +157,7 @@ export class Follower {
         this.#problem = undefined;
         log.info({ seq }, `Connected to ${client.url}.`);
         connected();
+        linked?.(true);
         changed?.();
         continue;
       }
@@ -179,6 +182,7 @@ export class Follower {
     const message = error instanceof Failure ? error.message : String(error);
     if (message === this.#problem) return;
     this.#problem = message;
+    this.#parts.linked?.(false, message);
     const isBug = !(error instanceof Failure) || error.code === 'internal';
     log.warn({ ...(isBug && { err: error }) }, `Not connected to the centre: ${message}`);
   }

@@ -10,3 +10,9 @@ export const reportMs = 10_000;
 export const centralTimeoutMs = 30_000;
 /** How long a write that was passed on waits until this node has its change. */
 export const appliedWaitMs = 5_000;
+/** Entries of the outbox in one request, and how often an empty outbox is looked at. */
+export const outboxSentAtOnce = 200;
+export const outboxPollMs = 50;
+/** How long a node may be silent before an event reports it, and how often the centre looks. */
+export const nodeSilentMs = 60_000;
+export const silenceLookMs = 10_000;

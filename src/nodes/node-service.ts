@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
+import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
 import { copyAgain } from './copy.ts';
 import { Follower, followProtocol, type FollowerParts } from './follower.ts';
 import { reportMs } from './limits.ts';
+import { OutboxSender } from './outbox-sender.ts';
 
 /** The dependencies of a NodeService. */
 interface NodeServiceParts extends FollowerParts {
@@ -12,6 +14,7 @@ interface NodeServiceParts extends FollowerParts {
   readonly folder: string;
   readonly openStore: (folder: string) => Promise<Store>;
   readonly version: string;
+  readonly emit: Emit;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -34,6 +37,13 @@ export class NodeService {
     this.#parts = parts;
     this.#follower = new Follower({
       ...parts,
+      linked: (connected, problem) => {
+        const since = new Date(parts.now()).toISOString();
+        const link = { connected, since, ...(problem !== undefined && { problem }) };
+        parts.store.nodes.setLink(link).catch((error: unknown) => {
+          parts.log.error({ err: error }, 'Cannot record the connection to the centre.');
+        });
+      },
       changed: () => {
         this.#needsSecrets = true;
         this.#hurry.abort();
@@ -47,7 +57,8 @@ export class NodeService {
   }
 
   start(): void {
-    this.#running = [this.#follow(), this.#report()];
+    const sender = new OutboxSender(this.#parts);
+    this.#running = [this.#follow(), this.#report(), sender.run(this.#stopped.signal)];
   }
 
   async stop(): Promise<void> {
@@ -118,7 +129,7 @@ export class NodeService {
     const v = {
       ...{ node: name, role, version, protocol: followProtocol },
       ...(place !== undefined && { place }),
-      ...{ seq: store.seq(), now: now(), waiting: 0, refused: 0 },
+      ...{ seq: store.seq(), now: now(), ...store.outbox.counts() },
     };
     await central.client.call('svc1.node.report', { v, apikey: central.apikey });
   }

@@ -97,6 +97,10 @@ export interface Databases {
   readonly job: Database<string, number>;
   /** Name of a node that follows this one → NodeState. */
   readonly node: Database<string, Uint8Array>;
+  /** n → OutboxEntry: writes that this node took for its centre. */
+  readonly outbox: Database<string, number>;
+  /** vk → n of the entry that claimed it, and hash of the request: see claims.ts. */
+  readonly outboxvk: Database<string, Uint8Array>;
 }
 
 /**
@@ -214,5 +218,10 @@ export function openDatabases(environment: RootDatabase): Databases {
     exhausted: named('exhausted'),
     job: environment.openDB<string, number>('job', { encoding: 'string', keyEncoding: 'uint32' }),
     node: named('node'),
+    outbox: environment.openDB<string, number>('outbox', {
+      encoding: 'string',
+      keyEncoding: 'uint32',
+    }),
+    outboxvk: named('outboxvk'),
   };
 }

@@ -3,6 +3,7 @@ import { emitRateLimit, type EventData, type OwnEventType } from '../model/event
 import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import { emittedRememberedMax } from './limits.ts';
+import { eventInsert, type Outbox } from './outbox.ts';
 import type { LoggedDraft, Store } from './store.ts';
 
 /**
@@ -22,12 +23,15 @@ export type Emit = <Type extends OwnEventType>(
 /** Makes an Emit. */
 export function createEmit({
   store,
+  outbox,
   newId,
   now,
   by,
   log,
 }: {
   readonly store: Pick<Store, 'commit'>;
+  /** At a node with a centre, which takes events into its outbox, and the name of the node. */
+  readonly outbox?: { readonly entries: Outbox; readonly node: string } | undefined;
   readonly newId: () => string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -47,6 +51,17 @@ export function createEmit({
     }
     const claim = period && { vk: `emit:${period.key}:${period.number}`, requestHash: '' };
     try {
+      if (outbox !== undefined) {
+        await outbox.entries.put((earlier) => {
+          if (claim !== undefined && earlier(claim.vk) !== undefined) return undefined;
+          const { id, data: fields } = draft;
+          return {
+            ...{ id, a: eventInsert, v: { ...fields, counter: outbox.node, node: outbox.node } },
+            ...{ dtu_txn: new Date(now()).toISOString(), by, ...(claim && { vk: claim }) },
+          };
+        });
+        return;
+      }
       await store.commit(by, (reads) => {
         const isUsedUp = claim !== undefined && reads.vkClaim(claim.vk) !== undefined;
         const drafts = isUsedUp ? [] : [{ ...draft, ...(claim && { vk: claim }) }];

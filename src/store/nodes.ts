@@ -24,17 +24,29 @@ export interface NodeState {
   readonly silent: boolean;
 }
 
+/** The connection of this node to its centre. */
+interface CentralLink {
+  readonly connected: boolean;
+  /** Since when: ISO 8601, UTC. */
+  readonly since: string;
+  /** Why it is not connected. */
+  readonly problem?: string;
+}
+
 /** The nodes that follow this one. Their reports add no rows to the log. */
 export interface Nodes {
   all(): readonly NodeState[];
   get(name: string): NodeState | undefined;
   /** Stores the state of a node; resolves when that is durable. */
   put(state: NodeState): Promise<void>;
+  /** The connection to the centre, as the process that follows it has recorded it. */
+  link(): CentralLink | undefined;
+  setLink(link: CentralLink): Promise<void>;
 }
 
 /** Makes the Nodes of the databases. */
 export function createNodes(
-  { node }: Pick<Databases, 'node'>,
+  { node, meta }: Pick<Databases, 'node' | 'meta'>,
   { queue }: { readonly queue: WriteQueue },
 ): Nodes {
   return {
@@ -43,6 +55,15 @@ export function createNodes(
       const text = node.get(keyOf(name));
       return text === undefined ? undefined : (storedJson(text) as NodeState);
     },
+    link() {
+      const text = meta.get('link');
+      return text === undefined ? undefined : (storedJson(text) as CentralLink);
+    },
+    setLink: (link) =>
+      queue.write(() => () => {
+        meta.putSync('link', JSON.stringify(link));
+        return { result: undefined, bytes: 0 };
+      }),
     put: (state) =>
       queue.write(() => () => {
         const text = JSON.stringify(state);

@@ -32,6 +32,7 @@ import { Feed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createNodes } from './nodes.ts';
+import { createOutbox } from './outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
@@ -73,12 +74,11 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const queue = new WriteQueue(databases.environment, condition);
   const commit = createCommit({ databases, reads, queue, now, newId });
   const feed = new Feed(databases, reads);
-  const rowLog = createRowLog(databases, reads, {
-    queue,
-    wake: () => {
-      feed.wake();
-    },
-  });
+  const wake = (): void => {
+    feed.wake();
+  };
+  const outbox = createOutbox(databases, reads, { queue, wake });
+  const rowLog = createRowLog(databases, reads, { queue, wake });
   const deliveries = createDeliveryLog(databases, reads, { newId, queue });
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
@@ -98,6 +98,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,
     rowLog,
+    outbox,
     nodes: createNodes(databases, { queue }),
     memory: () => feed.memory(),
     counts: () => ({

@@ -10,6 +10,7 @@ import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
 import type { Nodes } from './nodes.ts';
+import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
@@ -362,6 +363,8 @@ export interface Store extends Reads {
   readonly deliveries: Deliveries;
   /** The rows of the log for other nodes, and from them. */
   readonly rowLog: RowLog;
+  /** The writes that this node took for its centre. */
+  readonly outbox: Outbox;
   /** The nodes that follow this one. */
   readonly nodes: Nodes;
   counts(): StoreCounts;

@@ -21,6 +21,7 @@ import * as h1 from '../../src/server/h1/limits.ts';
 import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
+import { outboxEntriesMax } from '../../src/store/limits.ts';
 import { sizeText } from '../../src/model/units.ts';
 import { project } from './sources.ts';
 
@@ -79,6 +80,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   ],
   tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
   wrong_keys: [count(wrongKeysPerMinuteMax)],
+  outbox: [count(outboxEntriesMax)],
   anonymous_writes: [count(anonymousWritesPerMinuteMax)],
 };
 

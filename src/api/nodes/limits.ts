@@ -2,3 +2,5 @@
 export const feedRowsAtOnce = { rows: 500, characters: 2 ** 20 };
 /** … and in one piece of a copy. */
 export const copyRowsAtOnce = { rows: 2_000, characters: 2 ** 20 };
+/** Entries of an outbox in one request. */
+export const takenEntriesMax = 1_000;

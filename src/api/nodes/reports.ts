@@ -1,4 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
+import type { Node } from '../../model/hook.ts';
+import type { Log } from '../../observability/log.ts';
 import type { NodeState } from '../../store/nodes.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
@@ -8,7 +10,16 @@ interface ReportParts {
   readonly store: Store;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly node: Node;
+  readonly log: Log;
 }
+
+/** The counters about which the log has a warning. */
+const warned = new Set<string>();
+
+const deliversAll =
+  'A counter follows this server, whose role is `all`, so both deliver the hooks of counters. ' +
+  'Set `role = central` in [node].';
 
 interface ReportInput extends NodeInput {
   role: string;
@@ -58,9 +69,13 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
     properties: { seq: { ...count, description: 'The newest change of the centre.' } },
   },
   run:
-    ({ store, now }) =>
+    ({ store, now, node, log }) =>
     async (v, call) => {
       requireNode(store, v, call);
+      if (node.role === 'all' && v.role === 'counter' && !warned.has(v.node)) {
+        warned.add(v.node);
+        log.warn({ node: v.node }, deliversAll);
+      }
       const { node: name, role, place, version, seq, waiting, refused, deliveries } = v;
       await store.nodes.put({
         ...{ name, role, version, seq, outbox: { waiting, refused } },

@@ -15,7 +15,8 @@ import { limitLogMs } from '../../observability/limits.ts';
 import { eventDataBytesMax } from '../../webhooks/limits.ts';
 import type { Problem } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
-import type { Decision, Reads, Store } from '../../store/store.ts';
+import { eventInsert, type OutboxClaim } from '../../store/outbox.ts';
+import type { Decision, Reads, Store, StoredVkClaim } from '../../store/store.ts';
 import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import { identifyRequest, type RequestIdentity } from '../records/idempotency.ts';
@@ -25,12 +26,14 @@ import { existingHook, requireNothingWaiting } from './hook-family.ts';
 import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
 
 /** The parts that the operations on events need. */
-interface EventParts {
+export interface EventParts {
   readonly store: Store;
   readonly newId: () => string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly node: Node;
+  /** Whether this node stores events in its outbox, because its centre decides about them. */
+  readonly takesEvents: boolean;
   readonly log: Log;
 }
 
@@ -50,7 +53,10 @@ const output: JsonObject = {
   required: ['id', 'seq', 'hooks', 'unknowns', 'problems'],
   properties: {
     id: { ...text, description: 'The id of the event, which deliveries have, too.' },
-    seq: { type: 'integer', description: 'Position in the log.' },
+    seq: {
+      type: ['integer', 'null'],
+      description: 'Position in the log; null at a counter, until the centre has stored it.',
+    },
     hooks: { type: 'integer', description: 'Number of hooks that get the event.' },
     unknowns: {
       type: 'array',
@@ -112,7 +118,9 @@ export const insertEvent = defineOperation<EventParts, EventInput>({
       const request = identifyRequest('event.insert', { ...v }, call);
       // Without a time, equal requests are different events.
       const made = v.occurred_at === undefined ? parts.newId() : request.derivedVk;
-      return putEvent(parts, call, { fields, vk: call.vk ?? made, request, warn });
+      const wanted = { fields, vk: call.vk ?? made, request };
+      if (parts.takesEvents) return takeEvent(parts, call, wanted);
+      return putEvent(parts, call, { ...wanted, warn });
     };
   },
 });
@@ -215,7 +223,10 @@ function putEvent(
     const event = eventWith(reads, { ...fields, id });
     const wanting = hooksWanting(reads, event);
     const elsewhere = wanting.filter((hook) => !isDeliveredOn(hook, event, node));
-    const problems = elsewhere.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
+    const problems = elsewhere
+      .filter((hook) => !isKnownPlace(store, placeOf(hook, event)))
+      .slice(0, placeProblemsMax)
+      .map((hook) => placeProblem(hook, event));
     if (first !== undefined) {
       const { hooks = 0 } = first.data as unknown as EventFields;
       return { drafts: [], answer: () => answer({ ...first, hooks }, problems, true) };
@@ -231,6 +242,92 @@ function putEvent(
       },
     };
   });
+}
+
+/** Stores an event in the outbox of this node. */
+async function takeEvent(
+  { store, newId, node, now }: EventParts,
+  call: Call,
+  {
+    fields,
+    vk,
+    request,
+  }: {
+    readonly fields: EventFields;
+    readonly vk: string;
+    readonly request: RequestIdentity;
+  },
+): Promise<OperationResult> {
+  const taken: EventFields = { ...fields, counter: fields.counter ?? node.name, node: node.name };
+  let answered: { readonly id: string; readonly seq: number | null } | undefined;
+  const entry = await store.outbox.put((earlier) => {
+    const first = request.earlier({ vkClaim: (name) => asClaim(name, earlier(name)) }, vk);
+    if (first !== undefined) {
+      answered = { id: first.id, seq: first.seq === 0 ? null : first.seq };
+      return undefined;
+    }
+    return {
+      ...{ id: newId(), a: eventInsert, v: { ...taken }, by: authorOf(call) },
+      ...{ dtu_txn: new Date(now()).toISOString(), vk: request.claim(vk) },
+    };
+  });
+  const { id, seq } = answered ?? { id: entry?.id ?? '', seq: null };
+  const event = eventWith(store, { ...taken, id });
+  const hooks = hooksWanting(store, event).filter((hook) => isDeliveredOn(hook, event, node));
+  const unknowns = unfitMembers(fields.type, fields.data);
+  return {
+    ...{ kind: 'data', data: { id, seq, hooks: hooks.length, unknowns, problems: [] }, vk },
+    ...(answered !== undefined && { replayed: true }),
+  };
+}
+
+function asClaim(vk: string, claim: OutboxClaim | undefined): StoredVkClaim | undefined {
+  return claim && { vk, requestHash: claim.requestHash, id: claim.id, by: '', seq: claim.seq ?? 0 };
+}
+
+/**
+ * Stores an event that a node took, once; resolves to its seq. Rejects with `invalid` or
+ * `too_large` for an event that event.insert refuses, and with `conflict` for the id of another.
+ */
+export function storeTakenEvent(
+  { store, node: here }: Pick<EventParts, 'store' | 'node'>,
+  taken: {
+    readonly node: string;
+    readonly id: string;
+    readonly v: JsonObject;
+    readonly by: string;
+    readonly dtu_txn: string;
+  },
+): Promise<number> {
+  const { node, id, v, by, dtu_txn } = taken;
+  const { about } = v;
+  const fields: EventFields = {
+    ...eventFields(v as unknown as EventInput, dtu_txn),
+    ...{ node, ...(typeof about === 'string' && { about }) },
+  };
+  const vk = { vk: `node:${node}\n${id}`, requestHash: '' };
+  return store.commit(by, (reads): Decision<number> => {
+    const earlier = reads.vkClaim(vk.vk);
+    if (earlier !== undefined) return { drafts: [], answer: () => earlier.seq };
+    if (reads.rows('event', id).length > 0) {
+      throw new Failure('conflict', 'Another event has this id.', { field: 'id' });
+    }
+    const event = eventWith(reads, { ...fields, id });
+    const wanting = hooksWanting(reads, event);
+    const hooks = wanting.filter((hook) => isDeliveredOn(hook, event, here)).length;
+    return {
+      drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk }],
+      dtu_txn,
+      answer: ([change]) => change?.seq ?? 0,
+    };
+  });
+}
+
+/** Whether a node that executes hooks at a place follows this one. */
+function isKnownPlace({ nodes }: Pick<Store, 'nodes'>, place: string): boolean {
+  return nodes
+    .all()
+    .some(({ name, role }) => name === place || (place === 'counters' && role === 'counter'));
 }
 
 type Warning = (eventId: string, problems: readonly Problem[]) => void;

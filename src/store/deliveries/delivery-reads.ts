@@ -3,6 +3,7 @@ import { eventOf, type WaymarkEvent } from '../../model/event.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import { oldestExaminedMax, waitingCountedMax } from '../limits.ts';
+import { entryEvent, entryOfSeq } from '../outbox-entries.ts';
 import { rowBytes } from '../projections/reads.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
@@ -65,7 +66,11 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
     hasExpired: (of, before) => hasExpired(databases, of, before),
     newest: (of) => newestOf(databases, of),
     event: (logSeq) => eventAt(databases, logSeq),
-    eventBytes: (logSeq) => rowBytes(databases, logSeq),
+    eventBytes: (logSeq) => {
+      const n = entryOfSeq(logSeq);
+      if (n === undefined) return rowBytes(databases, logSeq);
+      return databases.outbox.getBinaryFast(n)?.length ?? 0;
+    },
     oldest(of) {
       const [first] = pending.getRange({ ...queueRange(of), limit: 1 });
       const n = firstOf(databases, of)?.n;
@@ -86,8 +91,14 @@ function firstOf({ due }: Databases, queue: QueueKey): DueMessage | undefined {
   return messages.toSorted((one, other) => one.n - other.n)[0];
 }
 
-function eventAt({ log }: Databases, logSeq: number): WaymarkEvent {
-  const text = log.get(logSeq);
+function eventAt(databases: Databases, logSeq: number): WaymarkEvent {
+  const n = entryOfSeq(logSeq);
+  if (n !== undefined) {
+    const taken = entryEvent(databases, n);
+    if (taken === undefined) throw new Error(`entry ${n} of the outbox is no event`);
+    return taken;
+  }
+  const text = databases.log.get(logSeq);
   const event = text === undefined ? undefined : eventOf(storedJson(text) as Change);
   if (event === undefined) throw new Error(`change ${logSeq} is no event`);
   return event;

@@ -9,6 +9,7 @@ import {
   dispatchEntriesMax,
   dispatchRowsMax,
 } from '../limits.ts';
+import { entryEvent, newestEntry } from '../outbox-entries.ts';
 import type { Reads } from '../store.ts';
 import type { DispatchResult, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
@@ -50,16 +51,38 @@ export function putDispatch(
       hasJobs = true;
     }
     const event = eventOf(change);
-    if (event === undefined) continue;
+    // The node itself took it, so it is in the queues already.
+    if (event === undefined || event.node === node.name) continue;
     const takers = subscribersOf(reads, event);
     compared += takers.length;
     for (const { hook, insertedSeq } of takers) {
       if (insertedSeq < upTo && isDeliveredOn(hook, event, node)) queues.append(insertedSeq, upTo);
     }
   }
+  appendEntries(databases, reads, { node, queues });
   queues.put();
   const hasWritten = hasJobs || queues.grown.size > 0;
   return { upTo, grown: queues.grown, changed, hasSkipped, hasWritten };
+}
+
+/** Appends the next events of the outbox. */
+function appendEntries(
+  databases: Databases,
+  reads: Reads,
+  { node, queues }: { readonly node: Node; readonly queues: Queues },
+): void {
+  const { delivery } = databases;
+  const after = Number(delivery.get('entry') ?? 0);
+  const end = Math.min(newestEntry(databases), after + dispatchRowsMax);
+  if (end <= after) return;
+  for (let n = after + 1; n <= end; n += 1) {
+    const event = entryEvent(databases, n);
+    if (event === undefined) continue;
+    for (const { hook, insertedSeq } of subscribersOf(reads, event)) {
+      if (isDeliveredOn(hook, event, node)) queues.append(insertedSeq, event.logSeq);
+    }
+  }
+  delivery.putSync('entry', String(end));
 }
 
 /** The hooks that an event may be for. */

@@ -13,7 +13,7 @@ export const copyFolder = '.copy';
 export const completeMark = 'complete';
 
 /** The databases that belong to the node and not to the log that it copies. */
-const ownDatabases = ['node'] as const satisfies readonly (keyof Databases)[];
+const ownDatabases = ['node', 'outbox', 'outboxvk'] as const satisfies readonly (keyof Databases)[];
 
 /**
  * Replaces the data of a folder by a complete copy inside it (docs/design/nodes.md), if there is
@@ -44,12 +44,23 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
+type Any = Database<string, Uint8Array>;
+
 async function carryOver(folder: string, copy: string): Promise<void> {
   const [from, to] = [openEnvironment(folder), openEnvironment(copy)];
   try {
     const source = from.transactionSync(() => openDatabases(from));
     const target = to.transactionSync(() => openDatabases(to));
-    for (const name of ownDatabases) carryEntries(source[name], target[name]);
+    for (const name of ownDatabases) {
+      // Both sides encode keys the same way, and all values are texts.
+      const [one, other] = [source[name], target[name]] as readonly unknown[] as [Any, Any];
+      carryEntries(one, other);
+    }
+    to.transactionSync(() => {
+      for (const { key, value } of source.meta.getRange({})) {
+        if (String(key).startsWith('outbox')) target.meta.putSync(key, value);
+      }
+    });
   } finally {
     await Promise.all([from.close(), to.close()]);
   }

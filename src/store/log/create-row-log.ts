@@ -26,7 +26,7 @@ export function createRowLog(
   reads: Reads,
   { queue, wake }: { readonly queue: WriteQueue; readonly wake: () => void },
 ): RowLog {
-  const { meta, log } = databases;
+  const { meta, log, delivery } = databases;
   const identity = (): LogIdentity => identityOf(databases);
   const txnAt = (seq: number): string => reads.change(seq)?.txn ?? '';
   const put = (write: () => void): Promise<void> =>
@@ -62,6 +62,9 @@ export function createRowLog(
     complete: () =>
       put(() => {
         meta.removeSync(partialField);
+        // What happened before the node existed is no concern of its hooks.
+        if (delivery.get('cursor') === undefined)
+          delivery.putSync('cursor', meta.get('seq') ?? '0');
       }),
     renew: (id) =>
       put(() => {

@@ -17,6 +17,7 @@ import {
   feedSliceRowsMax,
 } from '../limits.ts';
 import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
+import { newestEntry } from '../outbox-entries.ts';
 import { applyOf, type StoredOf } from './fold.ts';
 
 /** A change of any family. */
@@ -52,11 +53,14 @@ export class Feed {
   /** The number of followers that wait for the shared poll. */
   #followers = 0;
   #turn: Promise<unknown> = Promise.resolve();
+  /** The newest entry of the outbox that it has noticed. */
+  #newestEntry: number;
   #closed = false;
 
   constructor(databases: Databases, reads: Reads) {
     this.#databases = databases;
     this.#reads = reads;
+    this.#newestEntry = newestEntry(databases);
   }
 
   /** Store.memory: see there. */
@@ -100,7 +104,11 @@ export class Feed {
   wake(): void {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
-    for (const { after, resolve } of this.#waiting) if (after < newest) resolve();
+    // Deliveries wait for events in the outbox, too; others only look at the log again.
+    const entry = newestEntry(this.#databases);
+    const hasEntry = entry !== this.#newestEntry;
+    this.#newestEntry = entry;
+    for (const { after, resolve } of this.#waiting) if (hasEntry || after < newest) resolve();
   }
 
   /** Ends all waits and refuses further reads. */

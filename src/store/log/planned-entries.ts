@@ -5,7 +5,7 @@ import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections
 /** The databases with keys of bytes that a plan writes. */
 type PlannedDatabase = Exclude<
   keyof Databases,
-  'environment' | 'meta' | 'log' | 'mark' | 'lane' | 'job' | 'delivery'
+  'environment' | 'meta' | 'log' | 'mark' | 'lane' | 'job' | 'delivery' | 'outbox'
 >;
 
 interface PlannedEntry {

@@ -27,7 +27,7 @@ const everyField = {
 /** A value for a required field that is no text. */
 const samples: Readonly<Record<string, unknown>> = {
   ...{ scopes: ['read'], role: 'replica' },
-  ...{ seq: 0, now: 0, waiting: 0, refused: 0 },
+  ...{ seq: 0, now: 0, waiting: 0, refused: 0, entries: [], n: 1 },
 };
 
 /** Calls every operation at least once, with most forms of its answer. */
@@ -208,6 +208,14 @@ async function callNode(call: Call, seen: Set<string>): Promise<void> {
   const state = { role: 'counter', place: 'zurich', version: '1', seq: 0, now: 0 };
   await ask('svc1.node.report', { ...state, waiting: 1, refused: 0, deliveries: {} });
   await ask('svc1.node.secrets', { role: 'counter' });
+  const entry = { a: 'svc1.event.insert', dtu_txn: '2026-11-21T12:00:00.000Z' };
+  const error = { type: 'error.detected', data: { message: 'x' } };
+  const entries = [
+    { ...entry, id: '0198c0de-0000-7000-8000-000000000001', v: error },
+    { ...entry, id: '0198c0de-0000-7000-8000-000000000002', v: { type: 'a.sale' } },
+  ];
+  const { results } = (await ask('svc1.node.insert', { entries })).data;
+  assert.equal(results[1].error.code, 'forbidden');
 }
 
 const lamps = '[table.lamps]\nschema = lamps.json\n[engine.globe]\nscript = /globe.js\n';
@@ -241,6 +249,12 @@ for (const [transport, open] of Object.entries(transports)) {
       const { data: nodes } = await admin('svc1.node.list');
       assert.equal(nodes.rows.length, 1);
       seen.add('svc1.node.list');
+      await admin('svc1.outbox.list', { refused: true, limit: 1 });
+      for (const verb of ['retry', 'discard']) {
+        assert.equal((await admin(`svc1.outbox.${verb}`, { n: 1 })).error?.code, 'not_found');
+        seen.add(`svc1.outbox.${verb}`);
+      }
+      seen.add('svc1.outbox.list');
       const missing = operations
         .filter(({ name, effect }) => !seen.has(name) && effect !== 'streams')
         .map(({ name }) => name);

@@ -1,0 +1,113 @@
+import { failureFrom, Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { hasScope } from '../../model/key.ts';
+import { parseDateTime } from '../../model/time.ts';
+import { eventInsert } from '../../store/outbox.ts';
+import { authorOf, defineOperation, type Call } from '../operation.ts';
+import { storeTakenEvent, type EventParts } from '../webhooks/events.ts';
+import { nodeProperties, requireNode, type NodeInput } from './access.ts';
+import { takenEntriesMax } from './limits.ts';
+
+/** A write that a node took, as it sends it. */
+interface TakenEntry {
+  id: string;
+  a: string;
+  v: JsonObject;
+  dtu_txn: string;
+}
+
+interface InsertInput extends NodeInput {
+  entries: TakenEntry[];
+}
+
+const text = { type: 'string' } as const;
+
+const entrySchema = {
+  type: 'object',
+  required: ['id', 'a', 'v', 'dtu_txn'],
+  properties: {
+    id: { ...text, pattern: '^[0-9a-f-]{36}$', description: 'The id of the new record.' },
+    a: { ...text, description: 'The operation.' },
+    v: { type: 'object', required: [], additionalProperties: true },
+    dtu_txn: { ...text, description: 'When the node took it.' },
+  },
+} as const;
+
+/**
+ * node.insert: stores what a node took while it could not ask, in order, each entry once. An entry
+ * that is refused does not stop the next ones (docs/design/nodes.md#outbox).
+ */
+export const insertTaken = defineOperation<EventParts, InsertInput>({
+  name: 'svc1.node.insert',
+  scope: 'follow',
+  effect: 'writes',
+  summary: 'Stores the entries of the outbox of a counter, in order and each once.',
+  input: {
+    type: 'object',
+    required: ['node', 'entries'],
+    properties: {
+      ...nodeProperties,
+      entries: { type: 'array', maxItems: takenEntriesMax, items: entrySchema },
+    },
+  },
+  output: {
+    title: 'TakenEntries',
+    type: 'object',
+    required: ['results'],
+    properties: {
+      results: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['id'],
+          properties: {
+            id: text,
+            seq: { type: 'integer', description: 'Its position in the log.' },
+            error: {
+              type: 'object',
+              required: ['code', 'message'],
+              properties: { code: text, message: text },
+            },
+          },
+        },
+      },
+    },
+  },
+  run: (parts) => async (v, call) => {
+    requireNode(parts.store, v, call);
+    // The store decides them in the order of these calls, and writes them together.
+    const results = v.entries.map(async (entry) => {
+      try {
+        return { id: entry.id, seq: await storeEntry(parts, v.node, entry, call) };
+      } catch (thrown) {
+        const { code, message } = failureFrom(thrown);
+        // What may pass is no reason to refuse an entry for good.
+        if (passing.has(code)) throw thrown;
+        return { id: entry.id, error: { code, message } };
+      }
+    });
+    return { kind: 'data', data: { results: await Promise.all(results) } };
+  },
+});
+
+const passing: ReadonlySet<string> = new Set(['unavailable', 'storage_full', 'internal']);
+
+async function storeEntry(
+  parts: EventParts,
+  node: string,
+  { id, a, v, dtu_txn }: TakenEntry,
+  call: Call,
+): Promise<number> {
+  if (a !== eventInsert) {
+    throw new Failure('unprocessable', `This server stores no entries of ${a} for a node.`);
+  }
+  if (!hasScope(call.caller, 'event') && v.type !== 'error.detected') {
+    throw new Failure('forbidden', 'The key of the node lacks the scope event.');
+  }
+  const takenMs = Date.parse(parseDateTime(dtu_txn) ?? '');
+  const decidedMs = Number.isNaN(takenMs) ? parts.now() : Math.min(takenMs, parts.now());
+  return storeTakenEvent(parts, {
+    ...{ node, id, v, by: authorOf(call) },
+    dtu_txn: new Date(decidedMs).toISOString(),
+  });
+}

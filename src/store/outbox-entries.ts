@@ -1,0 +1,266 @@
+import { eventOf, type WaymarkEvent } from '../model/event.ts';
+import type { Change } from '../model/change.ts';
+import { Failure } from '../model/failure.ts';
+import type { Databases } from './databases.ts';
+import { seqMax, storedJson } from './encoding.ts';
+import { outboxEntriesMax, outboxKeptMax, outboxTidiedMax } from './limits.ts';
+import type { WriteQueue } from './log/write-queue.ts';
+import { claimKey, packClaim, unpackClaim } from './projections/claims.ts';
+import {
+  eventInsert,
+  type Outbox,
+  type OutboxClaim,
+  type OutboxEntry,
+  type Settled,
+} from './outbox.ts';
+import type { Reads } from './store.ts';
+
+/** The seqs of queued events that are entries of the outbox begin after those of the log. */
+const outboxSeq = seqMax + 1;
+
+/** The seq under which the queues of hooks name an entry. */
+function seqOfEntry(n: number): number {
+  return outboxSeq + n;
+}
+
+/** The entry that such a seq names; undefined for a seq of the log. */
+export function entryOfSeq(seq: number): number | undefined {
+  return seq > outboxSeq ? seq - outboxSeq : undefined;
+}
+
+/** An entry whose row the log has: see putTidied. */
+type ShortEntry = Pick<OutboxEntry, 'n' | 'id' | 'seq'>;
+
+/** The event that an entry of the outbox is; undefined if it is none or no longer there. */
+export function entryEvent(databases: Databases, n: number): WaymarkEvent | undefined {
+  const text = databases.outbox.get(n);
+  if (text === undefined) return undefined;
+  const { id, a, v, dtu_txn, seq } = storedJson(text) as ShortEntry & Partial<OutboxEntry>;
+  if (seq !== undefined && a === undefined) {
+    const row = databases.log.get(seq);
+    const event = row === undefined ? undefined : eventOf(storedJson(row) as Change);
+    return event && { ...event, logSeq: seqOfEntry(n) };
+  }
+  if (a !== eventInsert) return undefined;
+  const change = { id, family: 'event', data: v, dtu_stored: dtu_txn, seq: seqOfEntry(n) };
+  return eventOf(change as unknown as Change);
+}
+
+/** The place of the newest entry. */
+export function newestEntry({ meta }: Pick<Databases, 'meta'>): number {
+  return Number(meta.get('outbox') ?? 0);
+}
+
+/** Makes the Outbox of the databases; `wake` is called after an entry was appended. */
+export function createOutbox(
+  databases: Databases,
+  reads: Reads,
+  parts: { readonly queue: WriteQueue; readonly wake: () => void },
+): Outbox {
+  return new OutboxEntries(databases, reads, parts);
+}
+
+class OutboxEntries implements Outbox {
+  readonly #databases: Databases;
+  readonly #reads: Reads;
+  readonly #queue: WriteQueue;
+  readonly #wake: () => void;
+
+  constructor(
+    databases: Databases,
+    reads: Reads,
+    { queue, wake }: { readonly queue: WriteQueue; readonly wake: () => void },
+  ) {
+    this.#databases = databases;
+    this.#reads = reads;
+    this.#queue = queue;
+    this.#wake = wake;
+  }
+
+  counts(): { readonly waiting: number; readonly refused: number } {
+    return { waiting: this.#number('outboxwaiting'), refused: this.#number('outboxrefused') };
+  }
+
+  newest(): number {
+    return newestEntry(this.#databases);
+  }
+
+  async put(decide: Parameters<Outbox['put']>[0]): Promise<OutboxEntry | undefined> {
+    const entry = await this.#queue.write(() => {
+      const made = decide((vk) => this.#earlier(vk));
+      if (made !== undefined && this.counts().waiting >= outboxEntriesMax) throw full();
+      return () => ({ result: made && this.#append(made), bytes: 0 });
+    });
+    this.#wake();
+    return entry;
+  }
+
+  waiting(limit: number): readonly OutboxEntry[] {
+    const isWaiting = ({ refused, seq }: OutboxEntry) => refused === undefined && seq === undefined;
+    return this.#find(this.#number('outboxsent'), limit, isWaiting);
+  }
+
+  refused(after: number, limit: number): readonly OutboxEntry[] {
+    return this.#find(after, limit, ({ refused }) => refused !== undefined);
+  }
+
+  settle(settled: readonly Settled[]): Promise<void> {
+    return this.#write(() => {
+      for (const { n, seq, refused } of settled) {
+        const entry = this.#entryAt(n);
+        if (entry === undefined || entry.seq !== undefined) continue;
+        if (refused !== undefined) this.#putEntry({ ...entry, refused });
+        else if (seq !== undefined) this.#putEntry({ ...entry, seq });
+        else continue;
+        this.#count(-1, refused === undefined ? 0 : 1);
+      }
+      const { outbox, meta } = this.#databases;
+      let upTo = this.#number('outboxsent');
+      for (const { key, value } of outbox.getRange({ start: upTo + 1 })) {
+        const { seq, refused } = storedJson(value) as OutboxEntry;
+        if (seq === undefined && refused === undefined) break;
+        upTo = key;
+      }
+      meta.putSync('outboxsent', String(upTo));
+    });
+  }
+
+  retry(n: number): Promise<void> {
+    return this.#change(n, ({ refused: _refused, n: _n, ...entry }) => {
+      this.#databases.outbox.removeSync(n);
+      this.#append(entry);
+    });
+  }
+
+  discard(n: number): Promise<void> {
+    return this.#change(n, ({ vk }) => {
+      const { outbox, outboxvk } = this.#databases;
+      outbox.removeSync(n);
+      if (vk !== undefined) outboxvk.removeSync(claimKey(vk.vk));
+    });
+  }
+
+  async tidy(): Promise<void> {
+    const [from, upTo] = [this.#number('outboxtidied'), this.#number('outboxsent')];
+    if (from >= upTo) return;
+    await this.#write(() => {
+      putTidied(this.#databases, { from, upTo, newest: this.#reads.seq() });
+    });
+  }
+
+  #number(name: string): number {
+    return Number(this.#databases.meta.get(name) ?? 0);
+  }
+
+  #entryAt(n: number): OutboxEntry | undefined {
+    const text = this.#databases.outbox.get(n);
+    return text === undefined ? undefined : (storedJson(text) as OutboxEntry);
+  }
+
+  #find(
+    after: number,
+    limit: number,
+    isMeant: (entry: OutboxEntry) => boolean,
+  ): readonly OutboxEntry[] {
+    const found: OutboxEntry[] = [];
+    for (const { value } of this.#databases.outbox.getRange({ start: after + 1 })) {
+      const entry = storedJson(value) as OutboxEntry;
+      if (isMeant(entry)) found.push(entry);
+      if (found.length >= limit) break;
+    }
+    return found;
+  }
+
+  #earlier(vk: string): OutboxClaim | undefined {
+    const value = this.#databases.outboxvk.get(claimKey(vk));
+    if (value === undefined) return this.#reads.vkClaim(vk);
+    const { seq: n, requestHash } = unpackClaim(vk, value);
+    const id = this.#entryAt(n)?.id;
+    return id === undefined ? undefined : { id, requestHash, seq: null };
+  }
+
+  #write(change: () => void): Promise<void> {
+    return this.#queue.write(() => () => {
+      change();
+      return { result: undefined, bytes: 0 };
+    });
+  }
+
+  /** Changes a refused entry, which is none of the refused ones afterwards. */
+  #change(n: number, change: (entry: OutboxEntry) => void): Promise<void> {
+    return this.#queue.write(() => {
+      const entry = this.#entryAt(n);
+      if (entry?.refused === undefined) throw noSuchEntry();
+      return () => {
+        change(entry);
+        this.#count(0, -1);
+        return { result: undefined, bytes: 0 };
+      };
+    });
+  }
+
+  #append(entry: Omit<OutboxEntry, 'n'>): OutboxEntry {
+    const { meta, outboxvk } = this.#databases;
+    const n = this.newest() + 1;
+    const made = { ...entry, n };
+    this.#putEntry(made);
+    meta.putSync('outbox', String(n));
+    if (made.vk !== undefined) {
+      outboxvk.putSync(claimKey(made.vk.vk), packClaim({ ...made.vk, seq: n }));
+    }
+    this.#count(1, 0);
+    return made;
+  }
+
+  #putEntry(entry: OutboxEntry): void {
+    this.#databases.outbox.putSync(entry.n, JSON.stringify(entry));
+  }
+
+  #count(waiting: number, refused: number): void {
+    const { meta } = this.#databases;
+    const now = this.counts();
+    meta.putSync('outboxwaiting', String(now.waiting + waiting));
+    meta.putSync('outboxrefused', String(now.refused + refused));
+  }
+}
+
+function noSuchEntry(): Failure {
+  return new Failure('not_found', 'The outbox has no refused entry with this number.', {
+    field: 'n',
+  });
+}
+
+/** Shortens stored entries to pointers to their rows, and makes their claims those of the log. */
+function putTidied(
+  { outbox, outboxvk, vk: claims, meta }: Databases,
+  { from, upTo, newest }: { readonly from: number; readonly upTo: number; readonly newest: number },
+): void {
+  let tidied = from;
+  const range = { start: from + 1, end: upTo + 1, limit: outboxTidiedMax };
+  for (const { key: n, value } of [...outbox.getRange(range)]) {
+    const entry = storedJson(value) as OutboxEntry;
+    const { id, seq, vk } = entry;
+    if (seq !== undefined && seq > newest) break;
+    tidied = n;
+    if (seq === undefined) continue;
+    outbox.putSync(n, JSON.stringify({ n, id, seq }));
+    if (vk === undefined) continue;
+    claims.putSync(claimKey(vk.vk), packClaim({ ...vk, seq }));
+    outboxvk.removeSync(claimKey(vk.vk));
+  }
+  meta.putSync('outboxtidied', String(tidied));
+  // Queues of hooks may still name them, but not that many.
+  if (tidied <= outboxKeptMax) return;
+  const old = outbox.getRange({ start: 0, end: tidied - outboxKeptMax, limit: outboxTidiedMax });
+  for (const { key, value } of [...old]) {
+    if ((storedJson(value) as OutboxEntry).refused === undefined) outbox.removeSync(key);
+  }
+}
+
+function full(): Failure {
+  return new Failure(
+    'unavailable',
+    `The outbox of this node is full (${outboxEntriesMax} entries): the centre cannot be reached.`,
+    { retryAfterSeconds: 60, limit: 'outbox' },
+  );
+}
