@@ -2339,6 +2339,10 @@ export interface Operations {
       readonly by?: string | null;
       /** Id of the transaction. */
       readonly txn?: string | null;
+      /** From this date-time or seq on. */
+      readonly from?: string | null;
+      /** Up to this date-time or seq. */
+      readonly until?: string | null;
 
       readonly family?: 'userinterface' | 'webhook' | 'key' | null;
 

@@ -4,6 +4,7 @@ import { hasScope, type Scope } from '../model/key.ts';
 import type { Reads, Store } from '../store/store.ts';
 import { changesExaminedMax, changesRowsMax, listRowsDefault, listSliceChanges } from './limits.ts';
 import { defineOperation, type Call } from './operation.ts';
+import { seqFromMoment, seqOfMoment } from './records/moment.ts';
 
 /** The families in the list of changes, each with the scope that reads it. */
 const families = {
@@ -19,6 +20,8 @@ interface ChangeFilters {
   txn?: string;
   family?: ListedFamily;
   action?: Change['action'];
+  from?: string;
+  until?: string;
 }
 
 interface ListInput extends ChangeFilters {
@@ -83,6 +86,8 @@ export const listChanges = defineOperation<{ readonly store: Store }, ListInput>
       limit: { type: 'integer', minimum: 1, maximum: changesRowsMax, nullable: true },
       by: { ...text, description: 'Id of the key, or name of the command.' },
       txn: { ...text, description: 'Id of the transaction.' },
+      from: { ...text, description: 'From this date-time or seq on.' },
+      until: { ...text, description: 'Up to this date-time or seq.' },
       family: { ...text, enum: [...familyNames, null] },
       action: { ...text, enum: [...actions, null] },
     },
@@ -110,7 +115,7 @@ async function readPage(
     before,
     limit,
     matches,
-    filters: { txn },
+    filters: { txn, from, until },
   }: {
     readonly before: number | undefined;
     readonly limit: number;
@@ -123,12 +128,15 @@ async function readPage(
   if (range === undefined) return { rows: [], next: null };
   const signal = call.signal();
   const rows: object[] = [];
-  let seq = Math.min(range.last, (before ?? Infinity) - 1);
-  for (let examined = 1; seq >= range.first; seq -= 1, examined += 1) {
+  const last = until === undefined ? range.last : seqOfMoment(store, 'until', until);
+  const first =
+    from === undefined ? range.first : Math.max(range.first, seqFromMoment(store, 'from', from));
+  let seq = Math.min(range.last, last, (before ?? Infinity) - 1);
+  for (let examined = 1; seq >= first; seq -= 1, examined += 1) {
     const change = store.change(seq);
     if (change !== undefined && matches(change)) rows.push(rowView(store, change, call));
     if (rows.length === limit || examined === changesExaminedMax) {
-      return { rows, next: seq > range.first ? seq : null };
+      return { rows, next: seq > first ? seq : null };
     }
     if (examined % listSliceChanges === 0) await nextTurn(undefined, { signal });
   }

@@ -1,0 +1,41 @@
+// Builds the console into public/console, unless that is current (docs/design/console.md#framework-and-packages).
+// In an installation without development packages it does nothing.
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+const target = fileURLToPath(new URL('../public/console', import.meta.url));
+
+/** A hash of all sources of the console and of the versions of its packages. */
+export function sourcesHash() {
+  const hash = createHash('sha256');
+  const sources = globSync('**/*.{ts,tsx,css,html,js,json}', { cwd: folder }).sort();
+  for (const path of sources) hash.update(`${path}\0`).update(readFileSync(`${folder}/${path}`));
+  return hash.update(readFileSync(`${folder}/../package.json`)).digest('hex');
+}
+
+function isCurrent() {
+  const file = `${target}/build.json`;
+  return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).sources === sourcesHash();
+}
+
+async function build() {
+  const { build: buildWithVite } = await import('vite');
+  await buildWithVite({ configFile: `${folder}/vite.config.js`, logLevel: 'warn' });
+  writeFileSync(`${target}/build.json`, JSON.stringify({ sources: sourcesHash() }));
+}
+
+function hasVite() {
+  try {
+    import.meta.resolve('vite');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+if (!isCurrent() && hasVite()) {
+  rmSync(target, { recursive: true, force: true });
+  await build();
+}

@@ -1,0 +1,131 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type uPlot from 'uplot';
+
+/** A line of a chart. */
+export interface Line {
+  readonly label: string;
+  /** The name of a colour token, such as `--good`. */
+  readonly colour: string;
+  readonly values: readonly (number | null)[];
+}
+
+/** What a chart shows over time; times are in seconds since 1970. */
+export interface ChartData {
+  readonly times: readonly number[];
+  readonly lines: readonly Line[];
+  /** Times of changes, which get a vertical line. */
+  readonly markers: readonly number[];
+  readonly range: readonly [number, number];
+}
+
+function colourOf(name: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function options(
+  { lines, markers, range: [from, until] }: ChartData,
+  { width, format, onSelect }: ChartShape & { width: number },
+): uPlot.Options {
+  const axis = { stroke: colourOf('--quiet'), grid: { stroke: colourOf('--line'), width: 1 } };
+  const drawMarkers = (plot: uPlot): void => {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.strokeStyle = colourOf('--amber');
+    ctx.setLineDash([4, 4]);
+    for (const time of markers) {
+      const x = plot.valToPos(time, 'x', true);
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    ctx.restore();
+  };
+  return {
+    width,
+    height: 190,
+    cursor: { drag: { x: true, y: false, setScale: false } },
+    legend: { live: true },
+    scales: {
+      x: { time: true, range: [from, until] },
+      y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] },
+    },
+    axes: [axis, { ...axis, size: 62, values: (_plot, ticks) => ticks.map(format) }],
+    series: [
+      {},
+      ...lines.map(({ label, colour }) => ({
+        label,
+        stroke: colourOf(colour),
+        width: 2,
+        points: { show: true, size: 5 },
+        value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+      })),
+    ],
+    hooks: {
+      draw: [drawMarkers],
+      setSelect: [
+        (plot) => {
+          const { left, width: selected } = plot.select;
+          if (selected > 3) onSelect(plot.posToVal(left, 'x'), plot.posToVal(left + selected, 'x'));
+        },
+      ],
+    },
+  };
+}
+
+interface ChartShape {
+  readonly format: (value: number) => string;
+  readonly onSelect: (from: number, until: number) => void;
+}
+
+/** A line chart, drawn by uPlot, with its values as a table for those who do not see it. */
+export function Chart({ title, data, ...shape }: ChartShape & { title: string; data: ChartData }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    let plot: uPlot | undefined;
+    let isGone = false;
+    const draw = async (): Promise<void> => {
+      const [{ default: Plot }] = await Promise.all([
+        import('uplot'),
+        import('uplot/dist/uPlot.min.css'),
+      ]);
+      if (isGone) return;
+      plot?.destroy();
+      const all = [[...data.times], ...data.lines.map(({ values }) => [...values])];
+      const chart = options(data, { ...shape, width: Math.max(240, element.clientWidth) });
+      plot = new Plot(chart, all as uPlot.AlignedData, element);
+    };
+    void draw();
+    const resized = new ResizeObserver(() => {
+      plot?.setSize({ width: Math.max(240, element.clientWidth), height: 190 });
+    });
+    resized.observe(element);
+    return () => {
+      isGone = true;
+      resized.disconnect();
+      plot?.destroy();
+    };
+  }, [data]);
+  return (
+    <figure class="chart">
+      <figcaption>{title}</figcaption>
+      <div ref={place} role="img" aria-label={summary(title, data, shape.format)} />
+    </figure>
+  );
+}
+
+function summary(title: string, { lines }: ChartData, format: (value: number) => string): string {
+  const latest = lines.map(({ label, values }) => {
+    const value = values.findLast((one) => one !== null);
+    return `${label} ${value === undefined ? '–' : format(value)}`;
+  });
+  return `${title}: ${latest.join(', ')}`;
+}

@@ -1,0 +1,161 @@
+import { useEffect, useState } from 'preact/hooks';
+import { lazy } from './lazy.tsx';
+import { signOut } from './api.ts';
+import { Palette } from './palette.tsx';
+import { goTo, useRoute, type Route } from './route.ts';
+import type { Session } from './session.ts';
+import { Mark } from './screens/sign-in.tsx';
+import { Overview } from './screens/overview.tsx';
+import { texts } from './texts.ts';
+
+const Pages = lazy(() => import('./screens/pages.tsx').then(({ Pages: one }) => one));
+const PageEditor = lazy(() => import('./screens/editor.tsx').then(({ PageEditor: one }) => one));
+const Explain = lazy(() => import('./screens/explain.tsx').then(({ Explain: one }) => one));
+const History = lazy(() => import('./screens/history.tsx').then(({ History: one }) => one));
+
+/** The screens in the navigation, each with the key that opens it after `g`. */
+export const screens = [
+  { path: '/', name: texts.nav.overview, key: 'o' },
+  { path: '/pages', name: texts.nav.pages, key: 'p' },
+  { path: '/explain', name: texts.nav.explain, key: 'e' },
+  { path: '/history', name: texts.nav.history, key: 'h' },
+] as const;
+
+function Screen({ route }: { route: Route }) {
+  const [, first = '', id] = route.path.split('/');
+  switch (first) {
+    case 'pages':
+      return id === undefined ? (
+        <Pages route={route} />
+      ) : (
+        <PageEditor key={id} id={id} route={route} />
+      );
+    case 'explain':
+      return <Explain route={route} />;
+    case 'history':
+      return <History route={route} />;
+    default:
+      return <Overview route={route} />;
+  }
+}
+
+/** The frame of all screens: navigation, palette, keyboard, theme. */
+export function Frame({ session }: { session: Session }) {
+  const route = useRoute();
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  useEffect(
+    () =>
+      listenToKeys(() => {
+        setPaletteOpen(true);
+      }),
+    [],
+  );
+  const at = `/${route.path.split('/')[1] ?? ''}`;
+  return (
+    <div class="frame">
+      <a class="skip" href="#content" onClick={focusContent}>
+        {texts.skip}
+      </a>
+      <nav aria-label={texts.nav.label}>
+        <a class="brand" href="#/">
+          <Mark />
+          {texts.product}
+        </a>
+        <ul>
+          {screens.map(({ path, name, key }) => (
+            <li key={path}>
+              <a href={`#${path}`} aria-current={at === path ? 'page' : undefined}>
+                {name}
+                <kbd aria-hidden="true">g {key}</kbd>
+              </a>
+            </li>
+          ))}
+        </ul>
+        <Tools
+          session={session}
+          onPalette={() => {
+            setPaletteOpen(true);
+          }}
+        />
+      </nav>
+      <main id="content" tabIndex={-1}>
+        <Screen route={route} />
+      </main>
+      {isPaletteOpen ? (
+        <Palette
+          onClose={() => {
+            setPaletteOpen(false);
+          }}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function Tools({ session, onPalette }: { session: Session; onPalette: () => void }) {
+  return (
+    <div class="nav-tools">
+      <button type="button" class="quiet-button" onClick={onPalette}>
+        {texts.nav.search} <kbd aria-hidden="true">Ctrl K</kbd>
+      </button>
+      <button type="button" class="quiet-button" onClick={switchTheme}>
+        {texts.nav.theme}
+      </button>
+      <p class="note">
+        {texts.nav.signedIn} <b>{session.name}</b>
+      </p>
+      <button type="button" class="quiet-button" onClick={() => void signOut()}>
+        {texts.nav.signOut}
+      </button>
+    </div>
+  );
+}
+
+function focusContent(event: Event): void {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+function switchTheme(): void {
+  const root = document.documentElement;
+  const isDark =
+    root.dataset.theme === undefined
+      ? matchMedia('(prefers-color-scheme: dark)').matches
+      : root.dataset.theme === 'dark';
+  root.dataset.theme = isDark ? 'light' : 'dark';
+}
+
+/** Opens the palette on Ctrl+K, the search of a screen on `/`, and screens on `g` and a letter. */
+function listenToKeys(openPalette: () => void): () => void {
+  let isAfterG = false;
+  const pressed = (event: KeyboardEvent): void => {
+    const { key, ctrlKey, metaKey, altKey } = event;
+    if ((ctrlKey || metaKey) && key.toLowerCase() === 'k') {
+      event.preventDefault();
+      openPalette();
+      return;
+    }
+    if (ctrlKey || metaKey || altKey || isTyping(event)) return;
+    const screen = isAfterG ? screens.find((one) => one.key === key) : undefined;
+    isAfterG = key === 'g';
+    if (screen !== undefined) goTo(screen.path);
+    if (key !== '/') return;
+    event.preventDefault();
+    const search = document.querySelector<HTMLInputElement>('#content input[type=search]');
+    if (search === null) openPalette();
+    else search.focus();
+  };
+  addEventListener('keydown', pressed);
+  return () => {
+    removeEventListener('keydown', pressed);
+  };
+}
+
+function isTyping({ target }: Event): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return (
+    target.isContentEditable ||
+    target.shadowRoot !== null ||
+    target.matches('input, textarea, select')
+  );
+}

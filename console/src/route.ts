@@ -1,0 +1,52 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** The state of the console that its URL has: behind `#`, so that no server and no log gets it. */
+export interface Route {
+  /** `/`, `/pages`, `/pages/<id>` … */
+  readonly path: string;
+  readonly params: URLSearchParams;
+}
+
+/** The current route. */
+export function currentRoute(): Route {
+  const [path = '', query = ''] = location.hash.slice(1).split('?', 2);
+  return { path: path === '' ? '/' : path, params: new URLSearchParams(query) };
+}
+
+type Params = Readonly<Record<string, string | number | undefined>>;
+
+/** The address of a route; parameters that are empty or undefined are left out. */
+export function linkTo(path: string, params: Params = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return `#${path}${text === '' ? '' : `?${text}`}`;
+}
+
+/** Goes to a route; `replace` leaves no entry in the browser's history. */
+export function goTo(path: string, params: Params = {}, replace = false): void {
+  const hash = linkTo(path, params);
+  if (!replace) {
+    location.hash = hash;
+    return;
+  }
+  history.replaceState(null, '', hash);
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+/** The current route; the component is rendered again when it changes. */
+export function useRoute(): Route {
+  const [route, setRoute] = useState(currentRoute);
+  useEffect(() => {
+    const changed = (): void => {
+      setRoute(currentRoute());
+    };
+    addEventListener('hashchange', changed);
+    return () => {
+      removeEventListener('hashchange', changed);
+    };
+  }, []);
+  return route;
+}

@@ -1,0 +1,54 @@
+/** A signed-in session; docs/design/console.md#sessions says why its token is kept in memory. */
+export interface Session {
+  readonly token: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires: string;
+}
+
+const reloadKey = 'waymark console reload';
+let current = takeAfterReload();
+
+/** The session of this tab; undefined if nobody is signed in. */
+export function currentSession(): Session | undefined {
+  return current;
+}
+
+/** Keeps the session of this tab in memory, or forgets it. */
+export function keepSession(session: Session | undefined): void {
+  current = session;
+}
+
+/** The session that the document before a reload has left, which is removed from the storage. */
+function takeAfterReload(): Session | undefined {
+  const text = sessionStorage.getItem(reloadKey);
+  sessionStorage.removeItem(reloadKey);
+  if (text === null) return undefined;
+  return JSON.parse(text) as Session;
+}
+
+interface NavigateEvent extends Event {
+  readonly navigationType: string;
+}
+
+/** Only a reload hands the session on: a page that the tab opens instead finds nothing. */
+function leaveForReload(event: Event): void {
+  if ((event as NavigateEvent).navigationType !== 'reload' || current === undefined) return;
+  sessionStorage.setItem(reloadKey, JSON.stringify(current));
+}
+
+/**
+ * Reloads by script: only such a reload has an event, not one by the browser's own button, after
+ * which a person signs in again.
+ */
+function reloadByKey(event: KeyboardEvent): void {
+  const { key, ctrlKey, metaKey, shiftKey } = event;
+  const isReload = key === 'F5' || ((ctrlKey || metaKey) && key.toLowerCase() === 'r');
+  if (!isReload || shiftKey || current === undefined || navigation === undefined) return;
+  event.preventDefault();
+  location.reload();
+}
+
+const { navigation } = globalThis as { navigation?: EventTarget };
+navigation?.addEventListener('navigate', leaveForReload);
+addEventListener('keydown', reloadByKey);

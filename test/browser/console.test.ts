@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { after, suite, test, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { startSite, type TestSite } from '../harness.ts';
+import { assertOpenToAll } from './axe.ts';
+import { assertReadable, oneBrowser, sizes, visit, type Tab } from './browser.ts';
+
+// Does nothing if the build is that of `npm ci`.
+spawnSync(process.execPath, [fileURLToPath(new URL('../../console/build.js', import.meta.url))]);
+
+const openTab = oneBrowser();
+const code = '<img src=x onerror="window.hit = true">';
+const hostile = `"'><script>window.hit = true</script>${code}`;
+
+const started = startSite(
+  { after },
+  {
+    ini: '[disk.site]\nroot = site\n',
+    files: { 'site/index.html': '<h1>Front</h1>', 'site/shadow.html': 'file' },
+    rules: [
+      { path: '/offers/', kind: 'content', content: '<h1>Offers</h1>' },
+      { path: '/offers/spring', kind: 'content', content: '<h1>Spring</h1>', lang: 'en' },
+      { path: '/shadow.html', kind: 'content', content: 'rule' },
+      { path: 'summer', kind: 'resolve', enginedata: { target: '/offers/' } },
+      {
+        path: `/${encodeURIComponent(code)}`,
+        kind: 'content',
+        content: hostile,
+        enginecomments: hostile,
+        contenttype: 'text/html',
+        colour: hostile,
+        [code]: hostile,
+      },
+    ],
+  },
+);
+
+interface Opened extends Tab {
+  readonly site: TestSite;
+}
+
+async function signedIn(t: TestContext, options: object = {}): Promise<Opened> {
+  const site = await started;
+  const tab = await openTab(t, { locale: 'en-GB', ...options });
+  await visit(tab, `${site.url}/svc1/console/`);
+  await tab.page.getByLabel('API key').fill(site.adminKey);
+  await tab.page.keyboard.press('Enter');
+  await heading(tab.page, 'Overview');
+  return { ...tab, site };
+}
+
+async function heading(page: Page, name: string | RegExp): Promise<void> {
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+async function goTo(page: Page, hash: string, name: string | RegExp): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  await heading(page, name);
+}
+
+/** The screens, each with an element that appears once it has loaded. */
+const screens = [
+  ['#/', 'Overview', '.facts'],
+  ['#/pages', 'Pages', '.row'],
+  ['#/pages?text=offers', 'Pages', '.row'],
+  ['#/explain?url=/offers/', 'Explain', '.precedence'],
+  ['#/history', 'History', '.changes li'],
+  ['#/history?by=import', 'History', '.changes li'],
+] as const;
+
+suite('the console', () => {
+  for (const { name, viewport } of sizes) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      test(`is open to all on ${name}, in ${colorScheme}, without errors`, async (t) => {
+        const tab = await signedIn(t, { viewport, colorScheme });
+        const { page } = tab;
+        for (const [hash, title, element] of screens) {
+          await goTo(page, hash, title);
+          await page.locator(element).first().waitFor();
+          await assertReadable(tab, hash);
+          await assertOpenToAll(page, hash);
+        }
+        await page.locator('.changes a').first().click();
+        await page.locator('.diff, .version .note').first().waitFor();
+        await assertOpenToAll(page, 'the history of a page');
+        await goTo(page, '#/pages?text=Offers', 'Pages');
+        await page.locator('.row').first().click();
+        await heading(page, '/offers/');
+        await page.locator('.code .cm-editor').first().waitFor();
+        await assertReadable(tab, 'the editor');
+        assert.deepEqual(tab.troubles, []);
+        await assertOpenToAll(page, 'the editor');
+      });
+    }
+  }
+
+  test('its sign-in is open to all, says why it refuses, and takes at most 200 KB', async (t) => {
+    const { url } = await started;
+    const tab = await openTab(t);
+    const sizesSeen: Promise<number>[] = [];
+    tab.page.on('response', (response) => {
+      sizesSeen.push(
+        response
+          .request()
+          .sizes()
+          .then(({ responseBodySize: bytes }) => bytes),
+      );
+    });
+    await visit(tab, `${url}/svc1/console/`);
+    await heading(tab.page, 'Sign in');
+    await assertOpenToAll(tab.page, 'sign-in');
+    await assertReadable(tab, 'sign-in');
+    const bytes = (await Promise.all(sizesSeen)).reduce((all, one) => all + one, 0);
+    assert.ok(bytes > 0 && bytes < 200_000, `${bytes} bytes`);
+    await tab.page.getByLabel('API key').fill('wmk_wrong');
+    await tab.page.keyboard.press('Enter');
+    const alert = tab.page.getByRole('alert');
+    await alert.waitFor();
+    assert.match((await alert.textContent()) ?? '', /unknown or has been revoked/);
+  });
+
+  test('a page is made, previewed, changed and reverted, by keyboard alone', async (t) => {
+    const { page, site, troubles } = await signedIn(t);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('new page');
+    await page.keyboard.press('Enter');
+    await heading(page, 'New page');
+    await page.getByLabel('Path', { exact: true }).fill('/made');
+    await page.getByLabel('Content', { exact: true }).focus();
+    // The editor closes the element itself.
+    await page.keyboard.type('<h1>Made here');
+    await page.frameLocator('.preview').getByText('Made here').waitFor();
+    await page.keyboard.press('Control+s');
+    await heading(page, '/made');
+    assert.equal(await (await fetch(`${site.url}/made`)).text(), '<h1>Made here</h1>');
+    await page.getByLabel('Status', { exact: true }).fill('999');
+    await page.locator('.problem', { hasText: 'httpresponse' }).waitFor();
+    await page.getByLabel('Status', { exact: true }).fill('203');
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved', { exact: true }).waitFor();
+    assert.equal((await fetch(`${site.url}/made`)).status, 203);
+    await page.locator('h1').click();
+    await page.keyboard.press('g');
+    await page.keyboard.press('h');
+    await heading(page, 'History');
+    await page.locator('.changes .edit a').first().click();
+    await heading(page, 'History of a page');
+    await page.locator('.diff', { hasText: 'httpresponse' }).waitFor();
+    await page.locator('.version-list a').last().click();
+    await page.getByRole('button', { name: 'Restore this version' }).click();
+    await page.getByRole('button', { name: 'Revert 1 change' }).click();
+    await page.getByText('Reverted.').waitFor();
+    assert.equal((await fetch(`${site.url}/made`)).status, 200);
+    await page.getByRole('button', { name: 'Revert this revert' }).click();
+    await page.getByRole('button', { name: /^Revert \d+ change/ }).click();
+    await page.getByText('Reverted.').waitFor();
+    assert.equal((await fetch(`${site.url}/made`)).status, 203);
+    assert.deepEqual(troubles, []);
+  });
+
+  test('an edit by somebody else meanwhile is not overwritten', async (t) => {
+    const { page, site } = await signedIn(t);
+    const rule = { path: '/both', kind: 'content', content: 'one' };
+    const { data } = await site.call('svc1.userinterface.insert', rule);
+    await goTo(page, `#/pages/${data.id}`, '/both');
+    await site.call('svc1.userinterface.edit', { id: data.id, content: 'theirs' });
+    await page.getByLabel('Language', { exact: true }).fill('de');
+    await page.keyboard.press('Control+s');
+    await page.getByText('Somebody has changed this page').waitFor();
+    await page.getByRole('button', { name: 'Load the newer version' }).click();
+    await page.locator('.code .cm-content', { hasText: 'theirs' }).waitFor();
+  });
+
+  test('a page that a file hides says so, and explain shows which', async (t) => {
+    const { page } = await signedIn(t);
+    await goTo(page, '#/pages?text=shadow', 'Pages');
+    await page.locator('.row').first().click();
+    await page.getByText('Visitors do not get this page').waitFor();
+    await page.getByRole('link', { name: 'what answers instead' }).click();
+    await heading(page, 'Explain');
+    await page.locator('.precedence .winner', { hasText: '[disk.site]' }).waitFor();
+    await page.getByRole('button', { name: 'Request the page' }).click();
+    await page.locator('.body', { hasText: 'file' }).waitFor();
+  });
+
+  test('shows hostile text as text, and runs none of it', async (t) => {
+    const { page, site, troubles } = await signedIn(t);
+    const found = await site.call('svc1.userinterface.list', { text: 'onerror' });
+    const { id } = found.data.rows[0] as { id: string };
+    for (const [hash, name] of [
+      ['#/pages?text=onerror', 'Pages'],
+      [`#/history?id=${id}`, 'History of a page'],
+      [`#/history?by=${encodeURIComponent(code)}`, 'History'],
+      [`#/explain?url=${encodeURIComponent(`/${code}`)}`, 'Explain'],
+      [`#/pages/${id}`, /onerror/],
+    ] as const) {
+      await goTo(page, hash, name);
+      await page.waitForLoadState('networkidle');
+      assert.equal(await page.evaluate('window.hit'), undefined, hash);
+    }
+    await page.frameLocator('.preview').locator('img').waitFor({ state: 'attached' });
+    assert.equal(await page.evaluate('window.hit'), undefined);
+    // The preview requests the image of the page, and explain is told of no such page.
+    const isOfPreview = (one: string): boolean => /ERR_BLOCKED|\/x\b|status 404/.test(one);
+    assert.deepEqual(
+      troubles.filter((one) => !isOfPreview(one)),
+      [],
+    );
+  });
+
+  test('a reload keeps the session, another page of the tab does not find it', async (t) => {
+    const { page, site } = await signedIn(t);
+    await page.keyboard.press('F5');
+    await page.waitForLoadState('load');
+    await heading(page, 'Overview');
+    assert.equal(await page.evaluate('sessionStorage.length'), 0);
+    await page.goto(`${site.url}/`);
+    assert.equal(await page.evaluate('sessionStorage.length + localStorage.length'), 0);
+    await page.goto(`${site.url}/svc1/console/`);
+    await heading(page, 'Sign in');
+  });
+
+  test('signing out ends the session at the server', async (t) => {
+    const { page, site } = await signedIn(t);
+    const before = (await site.call('svc1.session.list', {})).data.rows.length as number;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await heading(page, 'Sign in');
+    const { data } = await site.call('svc1.session.list', {});
+    assert.equal(data.rows.length, before - 1);
+  });
+});
