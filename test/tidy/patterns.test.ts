@@ -18,7 +18,13 @@ const unchecked: Readonly<Record<string, string>> = {
     "the pattern of the site's own schema, for what a visitor types, in that visitor's browser",
 };
 
-const patterns = ['src/**/*.ts', 'public/**/*.{js,json}'].flatMap(readPatterns);
+// What is built, of packages as well, is not here: public/console, public/docs.
+const patterns = [
+  'src/**/*.ts',
+  'console/src/**/*.{ts,tsx}',
+  'public/*.{js,json}',
+  'public/engines/**/*.{js,json}',
+].flatMap(readPatterns);
 
 function reasonOf({ place }: Pattern): string | undefined {
   return Object.keys(unchecked).find((start) => place.startsWith(start));
