@@ -75,12 +75,12 @@ const entries: readonly CommandEntry[] = [
   },
   {
     name: 'export',
-    summary: 'write page rules and hooks as NDJSON',
+    summary: 'write rules, hooks, tables and rows as NDJSON',
     load: async () => (await import('./export.ts')).defineExport,
   },
   {
     name: 'import',
-    summary: 'read page rules and hooks from NDJSON',
+    summary: 'read rules, hooks, tables and rows from NDJSON',
     load: async () => (await import('./import.ts')).defineImport,
   },
   {

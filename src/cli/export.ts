@@ -8,11 +8,14 @@ import { openDataToRead } from '../data.ts';
 import { configOption, requireConfig } from './options.ts';
 
 /**
- * `waymark export`: writes page rules and hooks, or the whole log, as NDJSON to standard output.
+ * `waymark export`: writes page rules, hooks, tables and rows, or the whole log, as NDJSON to
+ * standard output.
  */
 export const defineExport: DefineCommand = (command, terminal) => {
   command
-    .description('Write all page rules and hooks to standard output, one JSON object a line.')
+    .description(
+      'Write all page rules, hooks, tables and rows to standard output, a JSON object a line.',
+    )
     .option('--history', 'write every change of the log instead, for reading or archiving', false)
     .addOption(configOption())
     .action(async (options: { config?: string; history: boolean }) => {
@@ -30,7 +33,7 @@ export const defineExport: DefineCommand = (command, terminal) => {
         };
         const lines = options.history ? exportedHistory(store, skip) : exportedRecords(store, skip);
         const count = await writeLines(lines, terminal.out);
-        const what = options.history ? 'changes' : 'page rules and hooks';
+        const what = options.history ? 'changes' : 'records';
         if (count !== undefined) writeLine(terminal.err, `Exported ${count} ${what}.`);
         if (damaged === 0) return;
         writeLine(terminal.err, `Skipped ${damaged} damaged changes.`);

@@ -22,11 +22,12 @@ interface ImportOptions extends ApiTargetOptions {
   readonly strict: boolean;
 }
 
-/** `waymark import`: adds page rules and hooks from NDJSON, also while a server runs. */
+/** `waymark import`: adds page rules, hooks, tables and rows, also while a server runs. */
 export const defineImport: DefineCommand = (command, terminal) => {
   command
     .description(
-      'Add page rules and hooks, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}. ' +
+      'Add page rules, hooks, tables and rows, a JSON object a line: {…fields, "vk"} of a rule, ' +
+        'or {"a", "v", "vk"}. ' +
         'Existing records stay unchanged; other lines are imported even if one is refused. With ' +
         '--url, a server imports all lines in one transaction, or none.',
     )
@@ -93,7 +94,7 @@ async function importFile(
   try {
     await store.checkPages();
     const newSecret = () => createSecret(randomBytes);
-    const parts = { store, newSecret };
+    const parts = { store, newSecret, isStrict };
     const steps = importBlocks(parts, readBlocks(input, reader.read));
     const report = await follow(steps, terminal);
     writeLine(terminal.out, json ? JSON.stringify(report) : countsText(report));

@@ -19,7 +19,7 @@ import { inputOptions, operationSubcommands } from './operation-command.ts';
 /** The description of a record family, as far as its command needs it. */
 type CommandFamily = Pick<
   (typeof recordFamilies)[number],
-  'name' | 'noun' | 'command' | 'list' | 'afterAt'
+  'name' | 'noun' | 'command' | 'list' | 'afterAt' | 'part'
 >;
 
 /** The command for the records of a family; `own` are further subcommands, or replace others. */
@@ -41,6 +41,30 @@ const asOfOption: InputOption = {
   description: 'the state at this time: a date-time, or a seq of the log',
 };
 
+/** The arguments that name a part of a family, such as the table of rows, before all others. */
+function partArgs({ part }: CommandFamily): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(part?.members ?? {}).map(([name, { description }]) => {
+      return [`<${name}>`, phrase(description)] as const;
+    }),
+  );
+}
+
+function phrase(description: Json | undefined): string {
+  const sentence = typeof description === 'string' ? description : '';
+  return `${sentence.slice(0, 1).toLowerCase()}${sentence.slice(1)}`.replace(/\.$/, '');
+}
+
+/** The members of an input that the first arguments are, and the other arguments. */
+function splitArgs(
+  { part }: CommandFamily,
+  args: readonly (string | undefined)[],
+): { readonly named: JsonObject; readonly rest: readonly (string | undefined)[] } {
+  const names = Object.keys(part?.members ?? {});
+  const named = Object.fromEntries(names.map((name, at) => [name, args[at] ?? '']));
+  return { named, rest: args.slice(names.length) };
+}
+
 const fieldsDescription = 'the fields: JSON, @FILE, or - for standard input';
 
 /** The subcommands that all record families have. */
@@ -48,19 +72,23 @@ export function recordSubcommands(family: CommandFamily) {
   return { ...readingSubcommands(family), ...writingSubcommands(family) };
 }
 
-function readingSubcommands({ name, noun, list, afterAt }: CommandFamily) {
+function readingSubcommands(records: CommandFamily) {
+  const { name, noun, list, afterAt } = records;
   const family = `svc1.${name}`;
   const asOf = { as_of: asOfOption };
-  const idArg = { '<id>': `the id of the ${noun}` };
+  const idArg = { ...partArgs(records), '<id>': `the id of the ${noun}` };
   return {
     list: {
       summary: `list ${noun}s`,
+      args: partArgs(records),
       options: {
         ...inputOptions(Object.entries(list.filters)),
         text: { value: 'text', description: 'a text in any field' },
         ...(afterAt !== undefined && asOf),
       },
-      async *run(_args, { api, input }) {
+      async *run(args, { api, input: options }) {
+        const { named } = splitArgs(records, args);
+        const input = withObjects({ ...named, ...options }, list.filters);
         let after: string | null = '';
         while (after !== null) {
           const isFirst: boolean = after === '';
@@ -77,15 +105,19 @@ function readingSubcommands({ name, noun, list, afterAt }: CommandFamily) {
       summary: `print a ${noun} as JSON`,
       args: idArg,
       options: asOf,
-      async *run([id = ''], { api, input }) {
-        yield answerResult(await callApi(api, `${family}.read`, { v: { ...input, id } }));
+      async *run(args, { api, input }) {
+        const { named, rest } = splitArgs(records, args);
+        const [id = ''] = rest;
+        const v = { ...input, ...named, id };
+        yield answerResult(await callApi(api, `${family}.read`, { v }));
       },
     },
     history: {
       summary: `list the changes of a ${noun}, the newest first`,
       args: idArg,
-      async *run([id = ''], { api }) {
-        yield* historyPages(api, family, id);
+      async *run(args, { api }) {
+        const { named, rest } = splitArgs(records, args);
+        yield* historyPages(api, family, { ...named, id: rest[0] ?? '' });
       },
     },
   } as const satisfies Readonly<Record<string, Subcommand>>;
@@ -94,15 +126,16 @@ function readingSubcommands({ name, noun, list, afterAt }: CommandFamily) {
 function writingSubcommands(records: CommandFamily) {
   const { name, noun } = records;
   const family = `svc1.${name}`;
-  const idArg = { '<id>': `the id of the ${noun}` };
+  const idArg = { ...partArgs(records), '<id>': `the id of the ${noun}` };
   return {
     insert: {
       summary: `insert a ${noun}`,
-      args: { '<fields>': fieldsDescription },
+      args: { ...partArgs(records), '<fields>': fieldsDescription },
       options: { strict },
       writes: true,
-      async *run([source = ''], { api, vk, input, stdin }) {
-        const v = await readFields(source, stdin);
+      async *run(args, { api, vk, input, stdin }) {
+        const { named, rest } = splitArgs(records, args);
+        const v = { ...(await readFields(rest[0] ?? '', stdin)), ...named };
         const envelope = { v, vk, ...preference(input) };
         yield answerResult(await callApi(api, `${family}.insert`, envelope));
       },
@@ -112,15 +145,20 @@ function writingSubcommands(records: CommandFamily) {
       args: { ...idArg, '<fields>': fieldsDescription },
       options: { strict },
       writes: true,
-      async *run([id = '', source = ''], { api, vk, input, stdin }) {
-        const v = { ...(await readFields(source, stdin)), id };
+      async *run(args, { api, vk, input, stdin }) {
+        const { named, rest } = splitArgs(records, args);
+        const [id = '', source = ''] = rest;
+        const v = { ...(await readFields(source, stdin)), ...named, id };
         const envelope = { v, vk, ...preference(input) };
         yield answerResult(await callApi(api, `${family}.edit`, envelope));
       },
     },
     invalidate: {
       summary: 'revert changes; without --confirm, only show what would change',
-      args: { '[id]': `the id of a ${noun}; without it, options select the changes` },
+      args: {
+        ...partArgs(records),
+        '[id]': `the id of a ${noun}; without it, options select the changes`,
+      },
       options: {
         txn: { value: 'txn', description: 'changes of one transaction, such as an import' },
         by: { value: 'key', description: 'changes by the API key with this id' },
@@ -132,13 +170,29 @@ function writingSubcommands(records: CommandFamily) {
         },
       },
       writes: true,
-      async *run([id], { api, vk, input }) {
-        const v = { ...input, ...(id !== undefined && { id }) };
+      async *run(args, { api, vk, input }) {
+        const { named, rest } = splitArgs(records, args);
+        const [id] = rest;
+        const v = { ...input, ...named, ...(id !== undefined && { id }) };
         const answer = await callApi(api, `${family}.invalidate`, { v, vk });
-        yield { answer, lines: invalidateLines(answer.data as JsonObject, records) };
+        yield { answer, lines: invalidateLines(answer.data as JsonObject, records, named) };
       },
     },
   } as const satisfies Readonly<Record<string, Subcommand>>;
+}
+
+function shownArg(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Options with JSON objects in place of their texts. */
+function withObjects(input: JsonObject, filters: CommandFamily['list']['filters']): JsonObject {
+  return Object.fromEntries(
+    Object.entries(input).map(([name, value]) => {
+      const isObject = filters[name]?.type === 'object' && typeof value === 'string';
+      return [name, isObject ? parseObject(value, `--${name}`) : value] as const;
+    }),
+  );
 }
 
 /** A page of a list as a table with the columns of its family. */
@@ -177,13 +231,13 @@ interface HistoryPage {
 async function* historyPages(
   api: ApiTarget,
   family: string,
-  id: string,
+  named: JsonObject,
 ): AsyncIterable<SubcommandResult> {
   const heading = ['SEQ', 'AT', 'ACTION', 'BY', 'TXN', 'STATE', 'DATA'];
   let before: number | null = null;
   let isFirst = true;
   do {
-    const envelope = { v: { id, before }, qk: 'history' };
+    const envelope = { v: { ...named, before }, qk: 'history' };
     const answer: JsonObject = await callApi(api, `${family}.read`, envelope);
     const { rows, next = null } = answer.data as unknown as HistoryPage;
     const lines = table(heading, rows.map(historyCells));
@@ -247,7 +301,13 @@ interface Names {
 }
 
 /** The report of an invalidate as text, with the next command. */
-function invalidateLines(data: JsonObject, names: Names): readonly string[] {
+function invalidateLines(
+  data: JsonObject,
+  { noun, command: own }: Names,
+  named: JsonObject,
+): readonly string[] {
+  const command = [own, 'invalidate', ...Object.values(named).map(shownArg)].join(' ');
+  const names = { noun, command };
   return data.done === true
     ? doneLines(data as unknown as InvalidateDone, names)
     : dryRunLines(data as unknown as DryRun, names);
@@ -260,7 +320,7 @@ function doneLines(
   if (txn === null) return ['There was no change to revert.'];
   return [
     `Reverted ${counted(rows, 'change')} of ${counted(records, noun)}.`,
-    `To undo this: waymark ${command} invalidate --txn ${txn}`,
+    `To undo this: waymark ${command} --txn ${txn}`,
   ];
 }
 

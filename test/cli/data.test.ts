@@ -37,7 +37,7 @@ suite('waymark export and import', () => {
       err: '',
     });
     const exported = await from.waymark(['export']);
-    assert.deepEqual([exported.code, exported.err], [0, 'Exported 3 page rules and hooks.\n']);
+    assert.deepEqual([exported.code, exported.err], [0, 'Exported 3 records.\n']);
     const file = join(to.folder, 'rules.ndjson');
     await writeFile(file, exported.out);
     assert.match((await to.waymark(['import', file])).out, /^imported 3, unchanged 0, refused 0$/m);

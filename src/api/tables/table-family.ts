@@ -122,7 +122,7 @@ function nameIn({ name }: JsonObject): string | undefined {
  * access waits could be open to anybody; only unknown fields wait in `_unknowns_`. Returns the data
  * of the change. Throws `invalid` with the first mistake, `conflict` for another name.
  */
-function placeTableFields(
+export function placeTableFields(
   { isText = false, ...write }: FieldWrite<TableDefinition>,
   reads: Pick<Reads, 'tableCounts'>,
 ): JsonObject {

@@ -7,14 +7,17 @@ import {
 import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { Row } from '../../model/row.ts';
 import type { Rule } from '../../model/rule.ts';
+import type { TableDefinition } from '../../model/table.ts';
 import { applyOf, foldRows } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 
 /**
- * All page rules and hooks as lines for an import (docs/design/configuration.md#commands), as they
- * are when the iteration starts. They are in the order of their inserts, because that is the last
- * criterion of matching. No line has a hook's secret.
+ * All page rules, hooks, tables and rows as lines for an import
+ * (docs/design/configuration.md#commands), as they are when the iteration starts. They are in the
+ * order of their inserts, because that is the last criterion of matching. No line has a hook's
+ * secret.
  */
 export function* exportedRecords(
   reads: RecordReads,
@@ -27,7 +30,7 @@ export function* exportedRecords(
   }
 }
 
-type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt'>;
+type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt' | 'tableAt' | 'rowAt'>;
 
 /** Called for a change that cannot be read and gets no line; may throw. */
 type SkipDamaged = (seq: number, error: Failure) => void;
@@ -58,6 +61,18 @@ function recordLine(reads: RecordReads, seq: number, upTo: number): string | und
     const stored = reads.ruleAt(id, upTo);
     if (stored?.insertedSeq !== seq) return undefined;
     return JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(family, id) });
+  }
+  if (family === 'table') {
+    const stored = reads.tableAt(id, upTo);
+    if (stored?.insertedSeq !== seq) return undefined;
+    const v = exportedTableFields(stored.table);
+    return JSON.stringify({ a: 'svc1.table.insert', v, vk: exportVk(family, id) });
+  }
+  if (family === 'record') {
+    const stored = reads.rowAt(id, upTo);
+    if (stored?.insertedSeq !== seq) return undefined;
+    const v = exportedRowFields(stored.row);
+    return JSON.stringify({ a: 'svc1.record.insert', v, vk: exportVk(family, id) });
   }
   if (family !== 'webhook') return undefined;
   const stored = reads.hookAt(id, upTo);
@@ -131,6 +146,20 @@ export function exportedFields({ id: _id, origin, path, kind, ...fields }: Rule)
 /** The fields of a hook as input of an insert. */
 export function exportedHookFields({ id: _id, rotated_at: _rotated, ...fields }: Hook): JsonObject {
   return fields as unknown as JsonObject;
+}
+
+/** The fields of a table as input of an insert. */
+export function exportedTableFields({
+  id: _id,
+  rows_pending: _pending,
+  ...fields
+}: TableDefinition): JsonObject {
+  return { ...fields } as JsonObject;
+}
+
+/** The fields of a row as input of an insert; also those that no operation shows. */
+export function exportedRowFields({ id: _id, ...fields }: Row): JsonObject {
+  return fields as JsonObject;
 }
 
 const prefixes: Readonly<Record<RevertibleFamily, string>> = {

@@ -15,7 +15,7 @@ import { sentNames } from '../records/placement.ts';
 import { ruleProblems } from '../rules/rule-problems.ts';
 import { idOfExportVk } from './export.ts';
 import { hookProblems, placeHookFields } from '../webhooks/hook-placement.ts';
-import { derivedVk, hashRequest } from '../records/idempotency.ts';
+import { derivedVk, hashRequest, type RequestHashes } from '../records/idempotency.ts';
 import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
 import { placeRuleFields } from '../rules/placement.ts';
 import { importLineValuesMax } from './limits.ts';
@@ -49,6 +49,8 @@ export interface ReadLines {
 const inserts: ReadonlyMap<string, RevertibleFamily> = new Map([
   ['svc1.userinterface.insert', 'userinterface'],
   ['svc1.webhook.insert', 'webhook'],
+  ['svc1.table.insert', 'table'],
+  ['svc1.record.insert', 'record'],
 ]);
 const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
@@ -122,6 +124,7 @@ function readLine(
   const { family, v, vk, prefer } = parseLine(text);
   const hashes = hashRequest(`${family}.insert`, v);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
+  if (family === 'table' || family === 'record') return unplacedLine({ family, v, vk, hashes });
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
   const ready = family === 'userinterface' ? prepareRule(data) : undefined;
@@ -136,6 +139,27 @@ function readLine(
     ...hashes,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
     ...found,
+  };
+}
+
+/** A line of a table or row, which is placed in the transaction: see RowImport. */
+function unplacedLine({
+  family,
+  v,
+  vk,
+  hashes,
+}: Pick<ParsedLine, 'family' | 'v' | 'vk'> & { readonly hashes: RequestHashes }): ReturnType<
+  typeof readLine
+> {
+  const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
+  return {
+    family,
+    text: JSON.stringify(v),
+    ready: undefined,
+    vk: vk ?? derivedVk(hashes),
+    ...hashes,
+    standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
+    ...noProblems,
   };
 }
 
@@ -181,7 +205,7 @@ function parseLine(text: string): ParsedLine {
     typeof a === 'string' || a === undefined ? inserts.get(a ?? ruleInsert) : undefined;
   if (family === undefined) {
     const name = JSON.stringify(a).slice(0, 80);
-    const known = [...inserts.keys()].join(' and ');
+    const known = [...inserts.keys()].join(', ');
     throw new Failure('invalid', `${name} cannot be imported, only ${known}.`);
   }
   const v: Json | undefined = a === undefined ? fields : row.v;
@@ -220,7 +244,7 @@ const placeHook: Place = (sent) => placeHookFields({ current: undefined, sent })
  * in `_unknowns_`, where an edit left an invalid value; and a value there may be valid and wait all
  * the same, because an invalidate restored other fields. It becomes a field with the next edit.
  */
-function restored(sent: JsonObject, place: Place): JsonObject {
+export function restored(sent: JsonObject, place: Place): JsonObject {
   const { _unknowns_: unknowns, ...fields } = sent;
   // It also refuses a record that is too large.
   const inserted = place(sent);

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { hasScope } from '../../model/key.ts';
+import { hasScope, type Scope } from '../../model/key.ts';
 import { authorOf, defineOperation } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
@@ -22,6 +22,8 @@ export interface ImportRequest {
   readonly by: string;
   /** Why a line with a hook is refused; undefined if the caller may write hooks. */
   readonly hooksRefused: string | undefined;
+  /** The scopes of the caller. */
+  readonly scopes?: readonly Scope[];
   readonly dryRun: boolean;
 }
 
@@ -71,7 +73,8 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
   name: 'svc1.userinterface.import',
   scope: 'design',
   effect: 'writes',
-  summary: 'Imports page rules and hooks from NDJSON, all lines in one transaction or none.',
+  summary:
+    'Imports page rules, hooks, tables and rows from NDJSON, all lines in one transaction or none.',
   output: {
     title: 'ImportReport',
     type: 'object',
@@ -117,6 +120,7 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
         hooksRefused: hasScope(call.caller, 'webhook')
           ? undefined
           : 'a hook needs the scope webhook.',
+        scopes: [...call.caller.scopes],
         dryRun,
       };
       const isSmall = bytes.length <= importInlineBytesMax;
@@ -131,11 +135,12 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
  */
 export async function runImport(
   parts: Omit<ImportParts, 'engines'>,
-  { bytes, engines, isStrict, by, hooksRefused, dryRun }: ImportRequest,
+  { bytes, engines, isStrict, by, hooksRefused, scopes, dryRun }: ImportRequest,
 ): Promise<ImportReport> {
   const result = await importAll({ ...parts, engines, isStrict }, bytes, {
     by,
     hooksRefused,
+    scopes,
     dryRun,
   });
   const { refused, kept, imported, unchanged, txn } = result;

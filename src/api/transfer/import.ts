@@ -13,7 +13,15 @@ import type {
   StoredVkClaim,
   VkClaim,
 } from '../../store/store.ts';
-import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
+import type { Scope } from '../../model/key.ts';
+import {
+  exportedFields,
+  exportedHookFields,
+  exportedRowFields,
+  exportedTableFields,
+  idOfExportVk,
+} from './export.ts';
+import { RowImport } from './import-rows.ts';
 import {
   claimName,
   derivedVk,
@@ -41,7 +49,7 @@ export interface ImportParts extends LineChecks {
 }
 
 /** The parts that write lines. */
-type WritingParts = Pick<ImportParts, 'store' | 'newSecret'>;
+type WritingParts = Pick<ImportParts, 'store' | 'newSecret' | 'isStrict'>;
 
 /** The result of one transaction. */
 export interface Imported {
@@ -80,6 +88,8 @@ interface ImportOptions {
   readonly by?: string;
   /** Why lines with hooks are refused; undefined if they are not. */
   readonly hooksRefused?: string | undefined;
+  /** The scopes of the caller; undefined for a command, which may write all tables and rows. */
+  readonly scopes?: readonly Scope[] | undefined;
   /** Writes nothing. */
   readonly dryRun?: boolean;
 }
@@ -92,7 +102,7 @@ interface ImportOptions {
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-  { by = author, hooksRefused, dryRun = false }: ImportOptions = {},
+  { by = author, hooksRefused, scopes, dryRun = false }: ImportOptions = {},
 ): Promise<Imported & { readonly txn: string | undefined }> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
@@ -106,7 +116,7 @@ export async function importAll(
   const ready = all.filter((line) => !isRefused(line));
   const { refused, ...counts } = await commitLines(
     parts,
-    { ready, kept: lines.kept, by },
+    { ready, kept: lines.kept, by, isStrict, scopes },
     ({ refused: conflicting }) => dryRun || unreadable.length + conflicting.length > 0,
   );
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
@@ -191,7 +201,8 @@ async function commitBatch(
   parts: WritingParts,
   { ready, kept, refused: unreadable }: Batch,
 ): Promise<Imported> {
-  const { refused, ...counts } = await commitLines(parts, { ready, kept });
+  const { isStrict } = parts;
+  const { refused, ...counts } = await commitLines(parts, { ready, kept, isStrict });
   const all = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
   return { ...counts, refused: all };
 }
@@ -203,10 +214,14 @@ function commitLines(
     ready: lines,
     kept,
     by = author,
+    isStrict = false,
+    scopes,
   }: {
     readonly ready: readonly ImportLine[];
     readonly kept: readonly LineProblems[];
     readonly by?: string;
+    readonly isStrict?: boolean | undefined;
+    readonly scopes?: readonly Scope[] | undefined;
   },
   isWithheld: (result: Imported) => boolean = () => false,
 ): Promise<Imported> {
@@ -216,6 +231,8 @@ function commitLines(
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
     const planned = new Map<string, number>();
+    const rows = new RowImport(reads, { isStrict, scopes });
+    const placedProblems: LineProblems[] = [];
     for (const line of lines) {
       const state = stateOf(reads, line, { taken, by });
       if (state === 'same') continue;
@@ -227,22 +244,49 @@ function commitLines(
         refused.push({ line: line.line, why });
         continue;
       }
+      const placed = placeOrRefuse(rows, line);
+      if (placed === undefined) continue;
+      if ('why' in placed) {
+        refused.push(placed);
+        continue;
+      }
       if (place !== undefined) planned.set(place, more + 1);
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
       if (ready !== undefined) drafts.push({ id, prepared: ready, vk: claimFor(line, by) });
-      else drafts.push(...hookDrafts(line, by, { id, secret: newSecret() }));
+      else if ('draft' in placed) {
+        drafts.push({ ...placed.draft, id, vk: claimFor(line, by) });
+        const { names, problems } = placed;
+        if (names.length > 0) placedProblems.push({ line: line.line, names, problems });
+      } else drafts.push(...hookDrafts(line, by, { id, secret: newSecret() }));
     }
     const imported = taken.size;
     const result = {
       imported,
       unchanged: lines.length - imported - refused.length,
       refused,
-      kept: keptOf(kept, taken),
+      kept: keptOf([...kept, ...placedProblems], taken),
     };
     return { drafts: isWithheld(result) ? [] : drafts, answer: () => result };
   });
 }
+
+/** The placed record of a line of a table or row; undefined if it exists already. */
+function placeOrRefuse(
+  rows: RowImport,
+  line: ImportLine,
+): ReturnType<RowImport['place']> | Refusal | typeof otherFamily {
+  if (line.family !== 'table' && line.family !== 'record') return otherFamily;
+  try {
+    return rows.place(line);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return { line: line.line, why: error.message };
+  }
+}
+
+/** A line that was placed when it was read. */
+const otherFamily = { isPlaced: true } as const;
 
 function keptOf(
   kept: readonly LineProblems[],
@@ -323,6 +367,14 @@ function currentHash(
   if (family === 'webhook') {
     const stored = reads.hook(id);
     return stored && (() => insertHash(family, exportedHookFields(stored.hook)));
+  }
+  if (family === 'table') {
+    const stored = reads.tableById(id);
+    return stored && (() => insertHash(family, exportedTableFields(stored.table)));
+  }
+  if (family === 'record') {
+    const stored = reads.row(id);
+    return stored && (() => insertHash(family, exportedRowFields(stored.row)));
   }
   const stored = reads.rule(id);
   return stored && (() => insertHash(family, exportedFields(stored.rule)));

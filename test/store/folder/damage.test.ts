@@ -236,7 +236,7 @@ suite('a data folder that cannot be written', () => {
     await chmod(copies, 0o777);
     const waymark = (...words: string[]) => runHere([...words, '--config', iniFile]);
     await asReader(folder, async () => {
-      assert.match((await waymark('export')).err, /^Exported 30 page rules and hooks\.\n$/);
+      assert.match((await waymark('export')).err, /^Exported 30 records\.\n$/);
       assert.match(
         (await waymark('check', '--data')).err,
         /^The data is correct: \d+ page rules from a log of 31 /,

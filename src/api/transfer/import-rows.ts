@@ -1,0 +1,139 @@
+import { mergeFields } from '../../model/change.ts';
+import { Failure, type Problem } from '../../model/failure.ts';
+import { isJsonObject, sameJson, type JsonObject } from '../../model/json.ts';
+import { hasScope, type Scope } from '../../model/key.ts';
+import { scalarOf, type Row } from '../../model/row.ts';
+import type { TableDefinition } from '../../model/table.ts';
+import type { LoggedDraft, Reads } from '../../store/store.ts';
+import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
+import { definitionFields } from '../../tables/definition.ts';
+import { requireNoMistakes } from '../problems.ts';
+import { sentNames } from '../records/placement.ts';
+import { accessTo } from '../rows/access.ts';
+import { rowTable } from '../rows/compiled-tables.ts';
+import { placeRowFields } from '../rows/row-placement.ts';
+import { rowProblems } from '../rows/row-problems.ts';
+import { placeTableFields } from '../tables/table-family.ts';
+import { restored } from './import-line.ts';
+import type { ImportLine } from './import-packed.ts';
+
+/** A line of a table or row, placed by what the log and the lines before it have. */
+interface PlacedLine {
+  readonly draft: Pick<LoggedDraft, 'family' | 'action' | 'data'>;
+  /** As LineProblems. */
+  readonly names: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+/** How lines of tables and rows are written. */
+interface RowImportOptions {
+  readonly isStrict: boolean;
+  /** The scopes of the caller; undefined for a command, which may write everything. */
+  readonly scopes: readonly Scope[] | undefined;
+}
+
+/**
+ * The tables and rows of one transaction of an import. A row is placed in the transaction, because
+ * a line before it can be its table.
+ */
+export class RowImport {
+  readonly #reads: Reads;
+  readonly #options: RowImportOptions;
+  readonly #tables = new Map<string, CompiledTable>();
+  readonly #keys = new Set<string>();
+
+  constructor(reads: Reads, options: RowImportOptions) {
+    this.#reads = reads;
+    this.#options = options;
+  }
+
+  /**
+   * Places the record of a line; undefined if it exists with the same fields. Throws a Failure for
+   * a line that makes no record, or that the caller may not write.
+   */
+  place(line: ImportLine): PlacedLine | undefined {
+    const v = JSON.parse(line.text) as JsonObject;
+    return line.family === 'table' ? this.#table(v, line) : this.#row(v, line);
+  }
+
+  #table(v: JsonObject, { standsFor }: ImportLine): PlacedLine | undefined {
+    this.#require('admin', 'a table needs the scope admin.');
+    const place = (sent: JsonObject): JsonObject =>
+      placeTableFields({ current: undefined, sent }, this.#reads);
+    const data = standsFor === 'record' ? restored(v, place) : place(v);
+    const definition = data as unknown as TableDefinition;
+    const { name } = definition;
+    const existing = this.#reads.table(name)?.table ?? this.#tables.get(name)?.definition;
+    if (existing !== undefined) {
+      const isSame = definitionFields.every((field) => sameJson(existing[field], data[field]));
+      if (isSame) return undefined;
+      const message = `the table ${name} exists with other fields, and an import edits no record.`;
+      throw new Failure('conflict', message, { field: 'name' });
+    }
+    this.#tables.set(name, compileTable(definition));
+    const names = Object.keys(isJsonObject(data._unknowns_) ? data._unknowns_ : {});
+    return { draft: { family: 'table', action: 'insert', data }, names, problems: [] };
+  }
+
+  #row(v: JsonObject, { standsFor }: ImportLine): PlacedLine {
+    const { table: name, id: _id, ...sent } = v;
+    const table = typeof name === 'string' ? this.#tableOf(name) : undefined;
+    if (table === undefined) {
+      const shown = JSON.stringify(name ?? null).slice(0, shownCharacters);
+      throw new Failure('invalid', `there is no table ${shown}.`, { field: 'table' });
+    }
+    const { definition } = table;
+    const { scopes } = this.#options;
+    if (scopes !== undefined) {
+      const access = accessTo(definition, { scopes: new Set(scopes) }, undefined);
+      const message = `a row of ${definition.name} needs the scope record.write.`;
+      if (access.insert !== 'scope') throw new Failure('forbidden', message);
+    }
+    const place = (fields: JsonObject): JsonObject =>
+      placeRowFields({ current: undefined, sent: fields }, table);
+    const isExported = standsFor === 'record';
+    const data = isExported ? restored(sent, place) : place(sent);
+    this.#takeKey(definition, data);
+    const draft = { family: 'record', action: 'insert', data } as const;
+    // Fields that wait in an exported row are no mistakes of this import.
+    if (isExported) return { draft, names: [], problems: [] };
+    const names = Object.keys(isJsonObject(data._unknowns_) ? data._unknowns_ : {});
+    if (names.length === 0) return { draft, names, problems: [] };
+    const row = mergeFields({ id: '' }, data) as Row;
+    // References are not checked: the rows that they name may follow.
+    const problems = rowProblems(row, sentNames(sent), table, () => ({ row, ...noPlace }));
+    requireNoMistakes({ isStrict: this.#options.isStrict }, problems);
+    return { draft, names, problems };
+  }
+
+  #tableOf(name: string): CompiledTable | undefined {
+    const known = this.#tables.get(name);
+    if (known !== undefined) return known;
+    const stored = this.#reads.table(name);
+    if (stored === undefined) return undefined;
+    const table = rowTable(this.#reads, stored);
+    this.#tables.set(name, table);
+    return table;
+  }
+
+  #takeKey({ name, key }: TableDefinition, data: JsonObject): void {
+    if (key === undefined) return;
+    const value = scalarOf(data[key]);
+    const taken = `${name} ${JSON.stringify(value)}`;
+    if (this.#keys.has(taken) || this.#reads.rowIdByKey(name, value) !== undefined) {
+      const shown = JSON.stringify(value).slice(0, shownCharacters);
+      const message = `${name} has a row with the ${key} ${shown} already.`;
+      throw new Failure('conflict', message, { field: key });
+    }
+    this.#keys.add(taken);
+  }
+
+  #require(scope: Scope, message: string): void {
+    const { scopes } = this.#options;
+    if (scopes === undefined || hasScope({ scopes: new Set(scopes) }, scope)) return;
+    throw new Failure('forbidden', message);
+  }
+}
+
+const shownCharacters = 80;
+const noPlace = { seq: 0, insertedSeq: 0 } as const;
