@@ -154,7 +154,7 @@ export function exportedTableFields({
   rows_pending: _pending,
   ...fields
 }: TableDefinition): JsonObject {
-  return { ...fields } as JsonObject;
+  return { ...fields };
 }
 
 /** The fields of a row as input of an insert; also those that no operation shows. */
