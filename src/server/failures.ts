@@ -3,7 +3,7 @@ import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
-import { failureFrom, type Failure, type Problem } from '../model/failure.ts';
+import { failureFrom, type Failure, type FailureCode, type Problem } from '../model/failure.ts';
 import type { LimitLog } from '../observability/limit-log.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
@@ -83,10 +83,31 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
     );
   }
   const quote = `If you report this, quote ${escapeHtml(id)}`;
-  const further = `\n<p><a href="/">Go to the front page</a></p>\n<small>${quote}</small>`;
+  const advice = advices[failure.code];
+  const shown = advice === undefined ? '' : `\n<p>${advice}</p>`;
+  const further = `${shown}\n<p><a href="/">Go to the front page</a></p>\n<small>${quote}</small>`;
   const page = plainPage(title, escapeHtml(failure.message), further);
   return answer({ failure, id }, 'text/html; charset=utf-8', page);
 }
+
+/** What a visitor can do about a failure, in HTML. */
+const advices: Readonly<Partial<Record<FailureCode, string>>> = {
+  invalid: 'Check the address for typing mistakes.',
+  not_found: 'Check the address for typing mistakes, or look for the page from the front page.',
+  unauthenticated: 'Sign in first, then open the page again.',
+  forbidden: 'If you should have access, ask the people who run this site.',
+  conflict: 'Load the page again, and repeat what you did.',
+  too_large: 'Send less at a time.',
+  rate_limited: 'Too many requests have come from your network. Wait a minute, then try again.',
+  internal: 'The fault is on this site, not with you. Try again later.',
+  bad_gateway:
+    'This page comes from another server, which does not answer as it should. Try again in a few ' +
+    'minutes.',
+  gateway_timeout:
+    'This page comes from another server, which takes too long. Try again in a few minutes.',
+  unavailable: 'Wait a moment, then load the page again.',
+  storage_full: 'What you sent was not stored. The site can still be read; try again later.',
+};
 
 function answer(
   { failure, id }: { readonly failure: Failure; readonly id: string },

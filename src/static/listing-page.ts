@@ -2,26 +2,29 @@ import { createHash } from 'node:crypto';
 import { escapeHtml } from '../http/html.ts';
 import { encodePath } from '../model/path.ts';
 import type { Listing, ListingEntry } from './listing.ts';
+import { listingScript, listingScriptHash } from './listing-script.ts';
 import { mediaType } from './media-type.ts';
 
 const framing = /(?:^|[;,])\s*(frame-ancestors\s[^;,]*)/i;
 
 /**
- * The Content-Security-Policy of a listing: its own style sheet and nothing else. It replaces the
- * mount's policy, which is made for the site's own pages and might block this style sheet, but
- * keeps the mount's frame-ancestors.
+ * The Content-Security-Policy of a listing: its own style sheet and script, and nothing else. It
+ * replaces the mount's policy, which is made for the site's own pages and might block this style
+ * sheet, but keeps the mount's frame-ancestors.
  */
 export function listingPolicy(mountPolicy: string): string {
   const ancestors = framing.exec(mountPolicy)?.[1]?.trim() ?? "frame-ancestors 'self'";
   return (
     `default-src 'none'; style-src 'sha256-${styleHash}'; ` +
+    `script-src 'sha256-${listingScriptHash}'; ` +
     `base-uri 'none'; form-action 'none'; ${ancestors}`
   );
 }
 
 /**
- * The HTML page of a listing. Whatever the names of files contain, it has no scripts and links only
- * to the folder's entries, the folders above it up to the mount's path, and the front page.
+ * The HTML page of a listing. Whatever the names of files contain, it has no script but its own,
+ * and links only to the folder's entries, the folders above it up to the mount's path, and the
+ * front page.
  */
 export function listingPage(listing: Listing, mountPath: string): string {
   const { path, entries, truncated } = listing;
@@ -46,6 +49,7 @@ ${pathNav(segments)}<h1><bdi>${escapeHtml(name)}</bdi></h1>
 ${rows.length === 0 ? '<p class="empty">This folder is empty.</p>' : table(rows)}
 </div>
 ${truncated ? truncatedNote(entries.length) : ''}</main>
+<script>${listingScript}</script>
 </body>
 </html>
 `;
@@ -129,7 +133,8 @@ function entryRow({ name, type, size, modified }: ListingEntry): string {
   // Without `./`, the browser would read `mailto:x` as a scheme.
   const href = escapeHtml(`./${encodePath(name)}${slash}`);
   return (
-    `<tr${folder ? ' class="folder"' : ''}><th scope="row"><a href="${href}">` +
+    `<tr${folder ? ' class="folder"' : ''}><th scope="row" data-bytes="${size ?? -1}">` +
+    `<a href="${href}">` +
     `<svg aria-hidden="true"><use href="#${folder ? 'folder' : iconOf(name)}"/></svg>` +
     `<bdi>${escapeHtml(name)}${slash}</bdi></a></th>` +
     `<td class="size">${size === null ? '' : formatBytes(size)}</td>` +
@@ -216,6 +221,18 @@ svg {
 .symbols { display: none }
 td { color: var(--soft); white-space: nowrap; font-variant-numeric: tabular-nums }
 .size { text-align: right }
+label { display: block; margin: 0 0 1rem; color: var(--soft) }
+input {
+  font: inherit; color: var(--ink); background: var(--sheet); padding: .25rem .6rem;
+  border: 1px solid var(--soft); border-radius: .4rem; max-width: 100%;
+}
+thead button {
+  font: inherit; color: inherit; background: none; border: 0; padding: 0; min-height: 1.5rem;
+  cursor: pointer; white-space: nowrap;
+}
+button:focus-visible, input:focus-visible { outline: 2px solid var(--focus); outline-offset: 2px }
+[aria-sort=ascending] button::after { content: " ↑" }
+[aria-sort=descending] button::after { content: " ↓" }
 .empty { margin: 0; padding: 2rem 1rem; text-align: center; color: var(--soft) }
 @media (max-width: 34rem) {
   main { padding: 1.5rem .75rem 3rem }

@@ -84,3 +84,30 @@ suite('the documentation, as the server serves it', () => {
     assert.equal(theme, 'dark');
   });
 });
+
+suite('the page for receivers of webhooks', () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`has contents, tabs, colours and copy buttons, in ${colorScheme}`, async (t) => {
+      const options = { viewport: sizes[0].viewport, colorScheme };
+      const tab = await openTab(t, { ...options, permissions: ['clipboard-write'] });
+      await visit(tab, `${site.url}/way/svc1/webhooks`);
+      const { page } = tab;
+      assert.equal(await page.locator('.contents a').count(), await page.locator('h2').count());
+      await page.getByRole('tab', { name: 'Python' }).click();
+      const shownPanels = page.getByRole('tabpanel');
+      assert.equal(await shownPanels.count(), 1);
+      assert.match(await shownPanels.innerText(), /import base64/);
+      await page.keyboard.press('ArrowRight');
+      assert.match(await shownPanels.innerText(), /package main/);
+      assert.ok((await page.locator('.tok-keyword').count()) > 10);
+      await shownPanels.getByRole('button', { name: 'Copy' }).click();
+      await shownPanels.getByRole('button', { name: 'Copied' }).waitFor();
+      await assertOpenToAll(page, 'webhooks');
+      const overflow = await page.evaluate<number>(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      assert.equal(overflow, 0);
+      assert.deepEqual(tab.troubles, []);
+    });
+  }
+});
