@@ -15,6 +15,18 @@ const inFlight = 32;
 /** The server is killed after at most this time. */
 const lifeMsMax = 300;
 
+/** A table whose rows are written besides page rules. */
+const lamps = {
+  name: 'lamps',
+  schema: {
+    type: 'object',
+    properties: { sku: { type: 'string' }, rve: { type: 'number' }, title: { type: 'string' } },
+  },
+  key: 'sku',
+  index: ['rve'],
+  search: ['title'],
+};
+
 /** A requested write, and its answer if the server sent one. */
 interface Write {
   readonly a: string;
@@ -43,6 +55,7 @@ async function runAll(): Promise<void> {
   const { iniFile } = await serverFolder(context, '[log]\naccess = no\n');
   let served = await startServed(context, iniFile);
   const { adminKey } = served;
+  await postOperation(served.url, 'svc1.table.insert', lamps, { apikey: adminKey });
   const writes: Write[] = [];
   let [acknowledged, cut] = [0, 0];
   for (let run = 1; run <= runs; run += 1) {
@@ -95,25 +108,40 @@ async function nextWrite(
   writes: readonly Write[],
 ): Promise<Write | undefined> {
   const vk = `vk ${writes.length} ${Math.random()}`;
-  const known = writes[Math.floor(Math.random() * writes.length)]?.answer?.data?.id as
-    | string
-    | undefined;
+  const written = writes[Math.floor(Math.random() * writes.length)];
+  const known = written?.answer?.data?.id as string | undefined;
   const kind = Math.random();
-  if (known === undefined || kind < 0.5) {
+  if (written === undefined || known === undefined || kind < 0.5) {
+    if (Math.random() < 0.5) {
+      const v = { table: lamps.name, sku: vk, title: `a lamp ${writes.length}` };
+      return { a: 'svc1.record.insert', v, vk };
+    }
     const v = { path: `/${vk.replaceAll(' ', '/')}`, kind: 'content', content: vk };
     return { a: 'svc1.userinterface.insert', v, vk };
   }
-  const read = await socket.call({ a: 'svc1.userinterface.read', v: { id: known } });
+  const named = namedBy(written, known);
+  const family = familyOf(written);
+  const read = await socket.call({ a: `${family}.read`, v: named });
   if (read === undefined) return undefined;
   // Another write may have invalidated it meanwhile.
   if (read.error !== undefined) return nextWrite(socket, []);
-  if (kind < 0.9) return { a: 'svc1.userinterface.edit', v: { id: known, rve: kind }, vk };
-  const dry = await socket.call({ a: 'svc1.userinterface.invalidate', v: { id: known } });
+  if (kind < 0.9) return { a: `${family}.edit`, v: { ...named, rve: kind }, vk };
+  const dry = await socket.call({ a: `${family}.invalidate`, v: named });
   if (dry === undefined) return undefined;
   // A refused write does not claim its vk.
   if (dry.data.records === 0) return nextWrite(socket, []);
   const confirm = dry.data.digest as string;
-  return { a: 'svc1.userinterface.invalidate', v: { id: known, confirm }, vk };
+  return { a: `${family}.invalidate`, v: { ...named, confirm }, vk };
+}
+
+/** `svc1.userinterface` or `svc1.record`. */
+function familyOf({ a }: Write): string {
+  return a.slice(0, a.lastIndexOf('.'));
+}
+
+/** The members of an input that name the record of a write. */
+function namedBy({ v }: Write, id: string): Record<string, unknown> {
+  return v.table === undefined ? { id } : { id, table: v.table };
 }
 
 /** Repeats every write: acknowledged ones get the same answer, and none is executed twice. */
@@ -122,7 +150,8 @@ async function holdRepeats(
   apikey: string,
   writes: readonly Write[],
 ): Promise<void> {
-  for (const { a, v, vk, answer } of writes) {
+  for (const write of writes) {
+    const { a, v, vk, answer } = write;
     const again = await postOperation(served.url, a, v, { apikey, vk });
     if (answer !== undefined) {
       assert.equal(again.replayed, true, `${a} ${vk} was acknowledged and is lost`);
@@ -132,8 +161,8 @@ async function holdRepeats(
     if (!a.endsWith('.insert') || again.error !== undefined) continue;
     const { data } = await postOperation(
       served.url,
-      'svc1.userinterface.read',
-      { id: again.data.id },
+      `${familyOf(write)}.read`,
+      namedBy(write, again.data.id as string),
       { apikey, qk: 'history' },
     );
     const inserts = data.rows.filter(({ action }: { action: string }) => action === 'insert');
