@@ -19,3 +19,4 @@ export const renderedPagesBytesMax = 32 * MIB;
 export const shortLivedMs = 10_000;
 /** Changes of the log that are read to learn whose rows have changed; more may be all tables'. */
 export const changesReadMax = 1_000;
+export const changeBytesReadMax = 256 * KIB;

@@ -1,18 +1,18 @@
 import type { Reads } from '../store/store.ts';
-import { changesReadMax } from './limits.ts';
+import { changeBytesReadMax, changesReadMax } from './limits.ts';
 
 /**
  * Knows when the rows of tables changed last, from the log: each process reads the changes since
  * its last look.
  */
 export class TableVersions {
-  readonly #reads: Pick<Reads, 'seq' | 'change' | 'row'>;
+  readonly #reads: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row'>;
   readonly #newest = new Map<string, number>();
   /** The seq of the newest change that may concern all tables. */
   #ofAll = 0;
   #seq = -1;
 
-  constructor(reads: Pick<Reads, 'seq' | 'change' | 'row'>) {
+  constructor(reads: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row'>) {
     this.#reads = reads;
   }
 
@@ -34,6 +34,10 @@ export class TableVersions {
   }
 
   #read(seq: number): void {
+    if (this.#reads.rowBytes(seq) > changeBytesReadMax) {
+      this.#ofAll = seq;
+      return;
+    }
     const { family, id, data } = this.#reads.change(seq) ?? {};
     if (family === 'table') this.#ofAll = seq;
     if (family !== 'record' || id === undefined) return;

@@ -99,7 +99,10 @@ export function storedSource(
           case 'breadcrumb':
             return explainHops(rules, found, request);
           case 'generic':
-            return generic.explain(found, request, (page) => precedence.explain(page, depth + 1));
+            return withRendering(
+              found,
+              generic.explain(found, request, (page) => precedence.explain(page, depth + 1)),
+            );
           case 'page':
             return { status: pageStatus(found.stored.rule) };
         }
@@ -152,6 +155,14 @@ export function fetchedSource({
       return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
   };
+}
+
+/** Adds that the server renders a page; `enginedata.when` may decide otherwise for a visitor. */
+function withRendering({ stored }: FoundRule, expected: ExpectedReply): ExpectedReply {
+  if (stored.rule.engine !== 'template' || stored.rule.enginedata?.render !== 'server') {
+    return expected;
+  }
+  return { ...expected, notes: [...(expected.notes ?? []), 'The server renders its template.'] };
 }
 
 /** A failure with the name of its rule as its source, as in a reply of the rule. */

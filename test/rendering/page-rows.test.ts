@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
+import { readConfig } from '../../src/config/read.ts';
 import { startSite, type TestSite } from '../harness.ts';
 
 const products = {
@@ -141,6 +143,20 @@ suite('a page that the server renders with rows', () => {
     assert.equal((await get(site, '/unindexed')).status, 500);
     assert.match(site.logged(), /Its rows cannot be read/);
   });
+});
+
+test('a page shows no rows any more once a reload takes the access to them', async (t) => {
+  const site = await shop(t);
+  const grant = async (anonymous: string) => {
+    const ini = await readFile(site.iniFile, 'utf8');
+    const others = ini.replace(/^anonymous = .*\n/m, '');
+    await writeFile(site.iniFile, others.replace('[auth]', `[auth]\nanonymous = ${anonymous}`));
+    site.waymark.reload(await readConfig({ file: site.iniFile, env: {}, cores: 2, hostName: '' }));
+  };
+  await grant('render, record.read');
+  assert.deepEqual((await get(site, '/secret')).items, ['']);
+  await grant('render');
+  assert.deepEqual((await get(site, '/secret')).items, []);
 });
 
 test('meta of a page rule follows the schema of its table', async (t) => {

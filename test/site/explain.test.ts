@@ -196,6 +196,12 @@ suite('notes', () => {
       ['It shows the built-in generic page.'],
     ],
     [
+      'the server renders the template',
+      { path: '/a', engine: 'template', enginedata: { render: 'server', template: '' } },
+      200,
+      ['It shows the built-in generic page.', 'The server renders its template.'],
+    ],
+    [
       'the generic page of the rule is missing',
       { path: '/a', engine: 'html', enginedata: { page: '/none' } },
       200,

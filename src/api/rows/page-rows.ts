@@ -8,6 +8,8 @@ import type { Reads } from '../../store/store.ts';
 import type { Execute } from '../execute.ts';
 import { rowTable } from './compiled-tables.ts';
 
+let readers = 0;
+
 /**
  * The rows that rendered pages show: as record.get answers a caller without a key, who may be
  * signed in. `execute` runs that operation.
@@ -17,12 +19,15 @@ export function createPageRows({
   execute,
   anonymous,
 }: {
-  readonly store: Pick<Reads, 'seq' | 'change' | 'row' | 'rows' | 'table'>;
+  readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row' | 'rows' | 'table'>;
   readonly execute: () => Execute;
   /** The caller without a key at an address. */
   readonly anonymous: (address: string) => Caller;
 }): RowReader {
   const versions = new TableVersions(store);
+  readers += 1;
+  // Another configuration may give other callers access.
+  const own = readers;
 
   /** The tables, and those that their rows refer to. */
   function withReferences(tables: readonly string[]): readonly string[] {
@@ -40,7 +45,8 @@ export function createPageRows({
       withReferences(tables).some(
         (name) => store.table(name)?.table.read?.includes('user') === true,
       ),
-    version: (tables) => (tables.length === 0 ? '' : versions.version(withReferences(tables))),
+    version: (tables) =>
+      tables.length === 0 ? '' : `${own}: ${versions.version(withReferences(tables))}`,
     async get(input, { address, origin, fields, visitor }: ContentRequest) {
       const result = await execute().run('svc1.record.get', input, {
         caller: anonymous(address),
