@@ -62,7 +62,7 @@ suite('a wrong command line', () => {
       ['completion bas', /Did you mean bash\?/],
       [
         'help insert',
-        /unknown command 'insert'\. Did you mean rule insert, hook insert, event insert\?/,
+        /'insert'\. Did you mean rule insert, hook insert, event insert, table insert, record/,
       ],
       ['rotate h-1', /Did you mean hook rotate\?/],
     ] as const) {
