@@ -21,8 +21,16 @@ function bounded(check: (text: string) => boolean): (text: string) => boolean {
 /** A day that the calendar has (RFC 3339 §5.6, full-date). */
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+  // Without a Date, which takes a tenth of the time of an imported row.
+  const [year, month, day] = [text.slice(0, 4), text.slice(5, 7), text.slice(8)].map(Number);
+  return day !== undefined && day >= 1 && day <= daysOf(year ?? 0, month ?? 0);
+}
+
+/** The days of a month, 1 to 12; 0 for another number. */
+function daysOf(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  if (month < 1 || month > 12) return 0;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
 /** As HTML checks the value of `<input type="email">`, but without its pattern. */
