@@ -44,6 +44,34 @@ test(
   },
 );
 
+test(
+  'the records of README are written and read as they are pasted',
+  { skip: !hasBash && 'needs bash' },
+  async (t) => {
+    const site = await startSite(t);
+    const [block = ''] =
+      (readme.split('\n## Records\n')[1] ?? '').match(/(?<=```sh\n)[^]*?(?=```)/) ?? [];
+    const run = promisify(execFile);
+    const env = { ...process.env, KEY: site.adminKey, SITE: site.url };
+    const { stdout } = await run(
+      'bash',
+      ['-ec', `${block.replaceAll('curl ', 'curl -s ')}\necho`],
+      { env },
+    );
+    const answers = stdout.replaceAll('}{"r"', '}\n{"r"').trim().split('\n');
+    const data = answers.map(
+      (text) => (JSON.parse(text) as { data: Record<string, unknown> }).data,
+    );
+    const [table, inserted, edited, listed, one, found] = data;
+    assert.equal(table?.name, 'products');
+    assert.ok(inserted !== undefined && !('cost' in inserted));
+    assert.deepEqual([edited?.price, edited?._unknowns_], [30, { price: 'free' }]);
+    assert.equal(listed?.count, 1);
+    assert.equal(one?.name, 'Tern lamp');
+    assert.equal((found?.rows as readonly unknown[]).length, 1);
+  },
+);
+
 test('`npx waymark` in a clone prints no text of npm', async () => {
   const run = promisify(execFile);
   const { stdout, stderr } = await run('npx', ['--offline', 'waymark', '--version'], {
