@@ -42,7 +42,13 @@ for (const { what, rules, ...options } of looks) {
     const paths = {
       'from disk and another server': ['/', '/about/', '/tour/', '/stock/', '/supplier/today.html'],
       'that are stored': ['/offers/', '/visit/', '/lamps/puffin'],
-      'that an engine makes': ['/lamps/heron', '/finishes/brass', '/finishes/gold', '/tides/'],
+      'that an engine makes': [
+        '/lamps/heron',
+        '/finishes/brass',
+        '/finishes/gold',
+        '/tides/',
+        '/shelf/',
+      ],
       'that an engine makes with more or less': ['/lighting-up/', '/frame.html', '/write/'],
       'of records that are not there': ['/letters/', '/letters/burn/1'],
     };

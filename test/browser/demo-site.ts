@@ -13,6 +13,7 @@ import { project } from '../tidy/sources.ts';
 export interface Demo {
   /** Origin of the shop. */
   readonly url: string;
+  readonly adminKey: string;
 }
 
 /** Starts the demo before the tests of a file, and stops it after them. */
@@ -27,7 +28,7 @@ export async function startDemo(): Promise<Demo> {
   await writeFile(iniFile, moved);
   const waymark = await start(iniFile);
   after(() => waymark.stop(0));
-  return { url: `http://localhost:${shop}` };
+  return { url: `http://localhost:${shop}`, adminKey: waymark.firstKey ?? '' };
 }
 
 async function start(iniFile: string): Promise<Waymark> {

@@ -9,10 +9,12 @@ import {
   visitGeneric,
   type Tab,
 } from './browser.ts';
+import { postOperation } from '../harness.ts';
+import { startReceiver, type Delivered } from '../webhooks/receiver.ts';
 import { startDemo } from './demo-site.ts';
 
 const openTab = oneBrowser();
-const { url } = await startDemo();
+const { url, adminKey } = await startDemo();
 
 /** Resolves once a page has loaded everything that its scripts insert. */
 function settled({ page }: Tab): Promise<void> {
@@ -208,6 +210,31 @@ suite('one generic page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
+  test('shows the rows of a table without JavaScript, and what a form has changed', async (t) => {
+    const plain = await openTab(t, { javaScriptEnabled: false });
+    await visit(plain, `${url}/shelf/`);
+    const row = (tab: Tab) => tab.page.getByRole('row', { name: 'Heron Brass' });
+    assert.match(await row(plain).innerText(), /^Heron\tBrass\t1\tBy the door$/);
+    await visit(plain, `${url}/finishes/brass`);
+    assert.deepEqual(await plain.page.locator('.lamps b').allInnerTexts(), [
+      '€ 148',
+      '€ 86',
+      '€ 279',
+    ]);
+    const tab = await openTab(t);
+    const { page } = tab;
+    assert.equal(await visitGeneric(tab, `${url}/shelf/`), 'rendered');
+    await page.getByRole('link', { name: 'count again: Heron, brass' }).click();
+    await page.getByLabel('How many').fill('0');
+    await page.getByRole('button', { name: 'That is how many' }).click();
+    await page.getByRole('link', { name: 'The whole shelf' }).click();
+    await page.waitForURL(`${url}/shelf/`);
+    assert.match(await row(tab).innerText(), /^Heron\tBrass\tNone\t/);
+    await visit(plain, `${url}/shelf/`);
+    assert.match(await row(plain).innerText(), /^Heron\tBrass\tNone\t/);
+    assert.deepEqual(tab.troubles, []);
+  });
+
   test('is rendered by an engine of the site', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
@@ -283,6 +310,37 @@ suite('the redirects of the shop', () => {
       assert.match(await footOf(tab), /The server itself says: rule:/);
     });
   }
+});
+
+test('a form changes a row, the row raises an event, and the receiver of the hook reads the row', async (t) => {
+  const call = (name: string, v: object, apikey = adminKey) =>
+    postOperation(url, `svc1.${name}`, v, { apikey });
+  const receiver = await startReceiver(t);
+  const hooks = await call('webhook.list', {});
+  const [hook] = (hooks.data as { rows: { id: string; name: string }[] }).rows;
+  assert.equal(hook?.name, 'boathouse');
+  assert.equal((await call('webhook.edit', { id: hook.id, url: receiver.url })).error, undefined);
+  assert.equal((await call('webhook.resume', { id: hook.id })).error, undefined);
+
+  const tab = await openTab(t);
+  const { page } = tab;
+  await visitGeneric(tab, `${url}/shelf/count/tern-buoy-red`);
+  await page.getByLabel('How many').fill('0');
+  await page.getByRole('button', { name: 'That is how many' }).click();
+  await page.getByText('Thank you. It is on the list.').waitFor();
+  // The hook was paused, so it also has the events of other tests.
+  const isOfRow = ({ body }: Delivered) =>
+    body.type === 'stock.level_changed' && body.data.product === 'tern-buoy-red';
+  let delivered: Delivered | undefined;
+  for (let count = 1; delivered === undefined; count += 1) {
+    delivered = (await receiver.until(count)).find(isOfRow);
+  }
+  assert.equal(delivered.body.data.level, 0);
+  const made = await call('key.insert', { name: 'receiver', scopes: ['verify'] });
+  const { key } = made.data as { key: string };
+  const code = delivered.body.data.product as string;
+  const read = await call('record.read', { table: 'stock', code }, key);
+  assert.equal(read.data.count, 0);
 });
 
 test('the breadcrumb of the leaflets leads phones to the short offers', async () => {
