@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { newId, now, uptimeMs } from './model/clock.ts';
 import {
   compose,
@@ -61,7 +60,7 @@ import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
 import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { ConfigurationState } from './api/server-status.ts';
-import { version } from './version.ts';
+import { packageFolder, version } from './version.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
 import { deliveryHandOverMs } from './webhooks/limits.ts';
 
@@ -98,7 +97,7 @@ interface Given extends PortOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
+const publicFolder = join(packageFolder, 'public');
 
 /**
  * Starts the server. Rejects with a Failure, and leaves nothing open, if the data folder is in use,

@@ -1,7 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import type { Command } from 'commander';
 import { Failure } from '../model/failure.ts';
-import { version } from '../version.ts';
+import { versionText } from '../version.ts';
 import {
   writeLine,
   UsageError,
@@ -103,7 +103,15 @@ const entries: readonly CommandEntry[] = [
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).defineCompletion,
   },
+  {
+    name: 'manual',
+    summary: 'print the manual page',
+    load: async () => (await import('./manual.ts')).defineManual,
+  },
 ];
+
+/** The commands whose output describes all commands. */
+const ofAll: ReadonlySet<string | undefined> = new Set(['completion', 'manual']);
 
 /**
  * Runs a command line, without its `node waymark`; by default on the terminal of this process.
@@ -115,17 +123,17 @@ export async function run(
 ): Promise<number> {
   const [first = '--help', ...rest] = words;
   if (first === '--version' || first === '-V' || first === 'version') {
-    writeLine(terminal.out, version);
+    writeLine(terminal.out, versionText);
     return 0;
   }
   const { runProgram } = await import('./program.ts');
   const name = first === 'help' ? rest[0] : first;
-  // Only completion scripts, the list of all commands and suggestions need the record families.
-  const isAlone = name !== 'completion' && entries.some((entry) => entry.name === name);
+  // Only these, the list of all commands and suggestions need the record families.
+  const isAlone = !ofAll.has(name) && entries.some((entry) => entry.name === name);
   const all = isAlone ? entries : [...entries, ...(await otherFamilies())];
   const line = first === 'help' ? helpWords(rest, all) : [first, ...rest];
-  // Completion scripts and suggestions for an unknown command need the subcommands of all commands.
-  const needsAll = line[0] === 'completion' || !isCommand(line[0], all);
+  // These, and suggestions for an unknown command, need the subcommands of all commands.
+  const needsAll = ofAll.has(line[0]) || !isCommand(line[0], all);
   const commands = await Promise.all(
     all.map(async (entry) => {
       const { name, summary } = entry;

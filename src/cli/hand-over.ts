@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -63,11 +64,9 @@ export async function handOver(
 }
 
 async function startSuccessor({ server }: Config, signal: AbortSignal): Promise<RestartOutcome> {
-  if (process.pid === 1) {
-    return {
-      state: 'failed',
-      message: 'the server is process 1 of a container, which ends with it: replace the container',
-    };
+  if (endsContainer()) {
+    const message = 'its container ends with this process: start another container';
+    return { state: 'failed', message };
   }
   const matched = await matchSockets(server.listen, listeningSockets());
   const sockets = matched.filter((socket): socket is ListeningSocket => socket !== undefined);
@@ -76,6 +75,19 @@ async function startSuccessor({ server }: Config, signal: AbortSignal): Promise<
     return { state: 'failed', message };
   }
   return outcomeOf(start(server.data, sockets), signal);
+}
+
+/** Programs that run one other program in a container, and end with it. */
+const containerInits = ['docker-init', 'tini', 'dumb-init', 'catatonit'];
+
+function endsContainer(): boolean {
+  if (process.pid === 1) return true;
+  if (process.ppid !== 1) return false;
+  try {
+    return containerInits.includes(readFileSync('/proc/1/comm', 'utf8').trim());
+  } catch {
+    return false;
+  }
 }
 
 function start(data: string, sockets: readonly ListeningSocket[]): ChildProcess {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../config/config.ts';
 import { nearestName } from '../model/nearest.ts';
@@ -7,6 +7,7 @@ import { problemText, type ConfigProblem } from '../config/problem.ts';
 import type { FolderSettings } from '../config/read.ts';
 import { readWhenStable } from '../config/stable.ts';
 import { Failure } from '../model/failure.ts';
+import { packageFolder } from '../version.ts';
 import type { Terminal } from './command.ts';
 
 /** The places of the ini file, in this order, if neither option nor environment names it. */
@@ -104,4 +105,4 @@ export function problemsText(file: string, problems: readonly ConfigProblem[]): 
 }
 
 /** The ini file of the demo, in a clone and in the published package. */
-const sampleFile = fileURLToPath(new URL('../../conf/server.ini', import.meta.url));
+const sampleFile = join(packageFolder, 'conf/server.ini');

@@ -233,12 +233,12 @@ type CreatePurify = (window: unknown) => {
 /** Makes the function that does the work in the thread. */
 async function prepareThread(modules: RenderingModules): Promise<(job: Job) => Promise<Json>> {
   // @ts-expect-error -- jsdom comes without types
-  const { JSDOM } = (await import('jsdom')) as DomPackage;
+  const { default: dom } = (await import('jsdom')) as { readonly default: DomPackage };
   const { default: purifyPackage } = await import('dompurify');
   const { Liquid } = await import('liquidjs');
   const shared = (await import(modules.render)) as SharedRendering;
   const insertion = (await import(modules.insert)) as Insertion;
-  const { window } = new JSDOM('');
+  const { window } = new dom.JSDOM('');
   const purify = (purifyPackage as unknown as CreatePurify)(window);
   purify.addHook('beforeSanitizeElements', (node) => {
     insertion.removeClobbered(node);

@@ -1,0 +1,136 @@
+'use strict';
+// The program of the single executable (docs/design/packages.md): puts its files into a private
+// folder, where LMDB's addon and the threads can be loaded, and runs the command line from there.
+const { createHash } = require('node:crypto');
+const fs = require('node:fs');
+const module_ = require('node:module');
+const { homedir, tmpdir } = require('node:os');
+const { dirname, join } = require('node:path');
+const sea = require('node:sea');
+const { isMainThread } = require('node:worker_threads');
+
+// Of an ordinary start, see bin/waymark.js.
+process.on('SIGUSR1', () => undefined);
+process.on('SIGUSR2', () => undefined);
+
+/** The files by their path, with their SHA-256; its own SHA-256 names the folder. */
+const manifestText = sea.getAsset('manifest.json', 'utf8');
+const manifest = JSON.parse(manifestText);
+const name = sha256(manifestText).slice(0, 32);
+
+const folder = findFolder();
+module_.enableCompileCache(join(folder, 'compile-cache'));
+const { run } = module_.createRequire(join(folder, 'app/'))('./cli.js');
+run(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error) => {
+    // An error that nobody expects ends the process, as in any program of Node.js.
+    setImmediate(() => {
+      throw error;
+    });
+  },
+);
+
+/** The folder with the files, complete and unchanged. Ends the process if there is no place. */
+function findFolder() {
+  const reasons = [];
+  for (const parent of parents()) {
+    try {
+      return preparedFolder(parent);
+    } catch (error) {
+      reasons.push(`${parent}: ${error.message}`);
+    }
+  }
+  const hint = 'Set XDG_CACHE_HOME to a folder that this user can write.';
+  process.stderr.write(`waymark: cannot unpack its files. ${reasons.join('; ')}. ${hint}\n`);
+  process.exit(1);
+}
+
+/** The places for the files, in this order: CacheDirectory= of systemd, the user's cache, /tmp. */
+function parents() {
+  const { CACHE_DIRECTORY, XDG_CACHE_HOME, HOME } = process.env;
+  const cache = XDG_CACHE_HOME || ((HOME || isUser()) && join(HOME || homedir(), '.cache'));
+  const own = `waymark-${process.getuid()}`;
+  return [
+    ...(CACHE_DIRECTORY ? [CACHE_DIRECTORY.split(':')[0]] : []),
+    ...(cache ? [join(cache, 'waymark')] : []),
+    join(tmpdir(), own),
+  ];
+}
+
+function isUser() {
+  try {
+    return homedir() !== '';
+  } catch {
+    return false;
+  }
+}
+
+function preparedFolder(parent) {
+  fs.mkdirSync(parent, { recursive: true, mode: 0o700 });
+  requirePrivate(parent);
+  const target = join(parent, name);
+  if (!fs.existsSync(target)) unpack(parent, target);
+  requirePrivate(target);
+  // A worker gets what the leading process has checked a moment ago.
+  if (process.env.NODE_UNIQUE_ID === undefined && isMainThread) repair(target);
+  return target;
+}
+
+/** Throws unless only this user, or root, can change a folder. */
+function requirePrivate(path) {
+  const found = fs.lstatSync(path);
+  if (!found.isDirectory()) throw new Error('it is no folder');
+  if (found.uid !== process.getuid() && found.uid !== 0) throw new Error('another user owns it');
+  if ((found.mode & 0o022) !== 0) throw new Error('other users can write to it');
+}
+
+/** Writes all files into a draft, and renames it: no process finds half of them. */
+function unpack(parent, target) {
+  const draft = fs.mkdtempSync(join(parent, '.new-'));
+  try {
+    for (const path of Object.keys(manifest.files)) writeFile(draft, path);
+    try {
+      fs.renameSync(draft, target);
+    } catch (error) {
+      // Another process was faster.
+      if (!fs.existsSync(target)) throw error;
+    }
+  } finally {
+    fs.rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** Writes the files again that are missing or changed. */
+function repair(target) {
+  for (const [path, expected] of Object.entries(manifest.files)) {
+    let found;
+    try {
+      found = sha256(fs.readFileSync(join(target, path)));
+    } catch {
+      found = '';
+    }
+    if (found === expected) continue;
+    const file = join(target, path);
+    fs.mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const draft = `${file}.${process.pid}`;
+    fs.writeFileSync(draft, content(path), { mode: 0o600 });
+    fs.renameSync(draft, file);
+  }
+}
+
+function writeFile(into, path) {
+  const file = join(into, path);
+  fs.mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, content(path), { mode: 0o600 });
+}
+
+function content(path) {
+  return new Uint8Array(sea.getRawAsset(`files/${path}`));
+}
+
+function sha256(bytes) {
+  return createHash('sha256').update(bytes).digest('hex');
+}
