@@ -10,8 +10,6 @@ import { valueFromText } from './row-placement.ts';
 /** A condition on one field: ranges of its index, of which a value has to be in one. */
 export interface RowCondition {
   readonly field: string;
-  /** How few rows the ranges probably have: the lower, the fewer. */
-  readonly rank: number;
   readonly ranges: readonly IndexRange[];
   readonly matches: (row: Row) => boolean;
 }
@@ -100,7 +98,6 @@ function conditionOn(field: TableField, given: JsonObject): RowCondition {
     });
   return {
     field: name,
-    rank: rankOf(values, prefix, range),
     ranges: values?.map((one) => equal(name, one)) ?? [range],
     matches: (row) => isWithin(scalarOf(row[name])),
   };
@@ -108,16 +105,6 @@ function conditionOn(field: TableField, given: JsonObject): RowCondition {
 
 function equal(field: string, value: Scalar): IndexRange {
   return { field, from: { value, inclusive: true }, to: { value, inclusive: true } };
-}
-
-function rankOf(
-  values: readonly Scalar[] | undefined,
-  prefix: string | undefined,
-  { from, to }: IndexRange,
-): number {
-  if (values !== undefined) return values.length === 1 ? 0 : 1;
-  if (prefix !== undefined) return 2;
-  return from !== undefined && to !== undefined ? 3 : 4;
 }
 
 /** A value is compared with values of its own type only. */

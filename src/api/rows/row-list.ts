@@ -6,7 +6,7 @@ import { ruleCharacters } from '../limits.ts';
 import type { ListSelection, ListSteps, RecordStep } from '../records/family.ts';
 import { listSliceRecords } from '../records/limits.ts';
 import type { RowTable } from './compiled-tables.ts';
-import { countedRowsMax } from './limits.ts';
+import { comparedRowsMax, countedRowsMax } from './limits.ts';
 import { rowSteps, storedRow } from './row-steps.ts';
 import { indexedField, parseWhere, type RowCondition } from './row-conditions.ts';
 
@@ -124,19 +124,43 @@ function sourceNow(selection: {
     requireBuilt(reads, name, '');
     return foundSteps(reads, name, search);
   }
-  const [best] = conditions
-    .filter(({ field }) => order === undefined || field === order.field)
-    .toSorted((one, other) => one.rank - other.rank);
-  const field = order?.field ?? best?.field;
-  if (field === undefined) {
+  if (order === undefined && conditions.length === 0) {
     return (cursor) => rowSteps(reads.rowsAfter(name, cursor));
   }
-  for (const one of [field, ...conditions.map((condition) => condition.field)]) {
-    requireBuilt(reads, name, one);
+  const ordered = order && { field: order.field, ranges: [{ field: order.field }] };
+  for (const { field } of [...(ordered ? [ordered] : []), ...conditions]) {
+    requireBuilt(reads, name, field);
   }
-  const ranges: readonly IndexRange[] = best?.ranges ?? [{ field }];
+  const sorted = conditions.find(({ field }) => field === order?.field) ?? ordered;
   const descending = order?.descending === true;
-  return (cursor) => indexSteps(reads, name, inOrder(ranges, descending), cursor);
+  return (cursor) => {
+    const { field, ranges } = sorted ?? walkedCondition(reads, name, { conditions, cursor });
+    return indexSteps(reads, name, { field, ranges: inOrder(ranges, descending), cursor });
+  };
+}
+
+/**
+ * The condition whose index has the fewest rows. The next pages use the index of the first one,
+ * which their cursor names. Throws `invalid` for another cursor.
+ */
+function walkedCondition(
+  reads: Reads,
+  table: string,
+  { conditions, cursor }: { readonly conditions: readonly RowCondition[]; readonly cursor: string },
+): Pick<RowCondition, 'field' | 'ranges'> {
+  const [first, ...others] = conditions;
+  if (first === undefined) throw unusableCursor();
+  if (cursor !== '') {
+    const used = conditions.find(({ field }) => cursor.startsWith(`${markOf(field)}:`));
+    if (used === undefined) throw unusableCursor();
+    return used;
+  }
+  if (others.length === 0) return first;
+  const counted = conditions.map((condition) => {
+    const counts = condition.ranges.map((one) => reads.countByIndex(table, one, comparedRowsMax));
+    return { condition, rows: counts.reduce((sum, count) => sum + count, 0) };
+  });
+  return counted.reduce((best, one) => (one.rows < best.rows ? one : best)).condition;
 }
 
 /** Ranges of single values in the order of the list. */
@@ -156,21 +180,31 @@ function compareScalars(one: unknown, other: unknown): number {
   return Number(one) - Number(other);
 }
 
-/** The rows of several ranges in turn; a cursor begins with the number of its range. */
+/** The name of a field in a cursor, without a colon. */
+function markOf(field: string): string {
+  return Buffer.from(field).toString('base64url');
+}
+
+/** The rows of several ranges in turn; a cursor begins with the field and number of its range. */
 function* indexSteps(
   reads: Reads,
   table: string,
-  ranges: readonly IndexRange[],
-  cursor: string,
+  walk: {
+    readonly field: string;
+    readonly ranges: readonly IndexRange[];
+    readonly cursor: string;
+  },
 ): Iterable<RecordStep<Row>> {
-  const colon = cursor.indexOf(':');
-  const start = cursor === '' ? 0 : Number(cursor.slice(0, colon));
-  if (!Number.isInteger(start) || start < 0 || (cursor !== '' && colon < 1)) throw unusableCursor();
-  for (const [at, range] of ranges.entries()) {
+  const name = markOf(walk.field);
+  const [field, number = '', place] = walk.cursor.split(':', 3);
+  const start = walk.cursor === '' ? 0 : Number(number || NaN);
+  const isOwn = walk.cursor === '' || (field === name && place !== undefined);
+  if (!isOwn || !Number.isInteger(start) || start < 0) throw unusableCursor();
+  for (const [at, range] of walk.ranges.entries()) {
     if (at < start) continue;
-    const after = at === start && cursor !== '' ? cursor.slice(colon + 1) : undefined;
+    const after = at === start ? place : undefined;
     for (const step of reads.rowsByIndex(table, { ...range, after })) {
-      yield { ...storedRow(reads, step.id), cursor: `${at}:${step.cursor}` };
+      yield { ...storedRow(reads, step.id), cursor: `${name}:${at}:${step.cursor}` };
     }
   }
 }

@@ -127,6 +127,19 @@ for (const via of Object.keys(transports)) {
         second.data.rows.map(({ sku }: { sku: string }) => sku),
         ['B-2'],
       );
+      // Fewer rows have the price: its index gives the order, also after rows have changed that.
+      const where = { shop: 'zurich', price: { '>=': 20, '<=': 30 } };
+      assert.deepEqual(await skus({ where }), ['B-1', 'A-1']);
+      const page = await call('svc1.record.list', { table: 'products', where, limit: 1 });
+      for (const sku of ['C-1', 'C-2']) {
+        await call('svc1.record.insert', { table: 'products', sku, name: sku, price: 30 });
+      }
+      assert.deepEqual(await skus({ where }), ['A-1', 'B-1']);
+      assert.deepEqual(await skus({ where, after: page.data.next }), ['A-1']);
+      for (const after of ['x', ':0:x', `${String(page.data.next)}!`]) {
+        const wrong = await call('svc1.record.list', { table: 'products', where, after });
+        assert.deepEqual([wrong.error?.code, wrong.error?.field], ['invalid', 'after']);
+      }
       const none = await call('svc1.record.list', { table: 'products', where: { name: 'x' } });
       assert.deepEqual([none.error?.code, none.error?.field], ['invalid', 'where.name']);
       assert.match(none.error?.message ?? '', /`index = price, shop, name` to \[table\.products\]/);
