@@ -125,6 +125,7 @@ test('a counter delivers its own events without the centre, once, and not those 
   await centre.waymark.stop(0);
   await counter.call('svc1.event.insert', sale(3), { apikey });
   const got = await receiver.until(3);
+  await stateOf(counter, 1);
   assert.deepEqual(
     got.map(({ body }) => [body.seq, body.data.n, body.counter]),
     [1, 2, 3].map((n) => [n, n, 'shop-7']),

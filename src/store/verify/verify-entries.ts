@@ -7,6 +7,7 @@ import type { Databases } from '../databases.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';
 import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';
 import { dueKey, dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
+import { entryOfSeq, newestEntry } from '../outbox-entries.ts';
 import { keyOf } from '../encoding.ts';
 import { unpackClaim } from '../projections/claims.ts';
 import { isSeveralMark, indexEntryProblem } from '../projections/index-entries.ts';
@@ -178,7 +179,14 @@ function placeProblem(databases: Databases, key: Uint8Array, events = 1): string
   return hookProblem(databases, queue);
 }
 
+function beyondOutbox(n: number): string {
+  return `refers to entry ${n} of the outbox, which has fewer`;
+}
+
 function eventProblem(databases: Databases, logSeq: number): string | undefined {
+  const n = entryOfSeq(logSeq);
+  // The outbox forgets the oldest entries before the queues of hooks do.
+  if (n !== undefined) return n <= newestEntry(databases) ? undefined : beyondOutbox(n);
   const row = rowOf(databases, logSeq);
   const isEvent = row !== undefined && eventOf(row) !== undefined;
   return isEvent ? undefined : `refers to change ${logSeq}, which is not an event`;

@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A TCP proxy that a test can cut or stall. */
+export class FaultyProxy {
+  readonly #server: Server;
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  #isCut = false;
+  #isStalled = false;
+  #target = 0;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Listens on a port of the loopback and passes connections on to `target`. */
+  static async start(port: number, target: number): Promise<FaultyProxy> {
+    const server = createServer();
+    const proxy = new FaultyProxy(server);
+    proxy.#target = target;
+    server.on('connection', (client) => {
+      proxy.#accept(client);
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return proxy;
+  }
+
+  #accept(client: Socket): void {
+    client.on('error', () => undefined);
+    if (this.#isCut) {
+      client.destroy();
+      return;
+    }
+    const server = connect(this.#target, '127.0.0.1');
+    server.on('error', () => undefined);
+    const pair = [client, server] as const;
+    this.#pairs.add(pair);
+    const end = (): void => {
+      this.#pairs.delete(pair);
+      client.destroy();
+      server.destroy();
+    };
+    client.on('close', end);
+    server.on('close', end);
+    client.pipe(server).pipe(client);
+    if (this.#isStalled) for (const socket of pair) socket.pause();
+  }
+
+  /** Ends all connections, and refuses new ones until `heal`. */
+  cut(): void {
+    this.#isCut = true;
+    for (const [client, server] of this.#pairs) {
+      client.destroy();
+      server.destroy();
+    }
+  }
+
+  /** Passes no bytes on until `heal`; connections stay open. */
+  stall(): void {
+    this.#isStalled = true;
+    for (const pair of this.#pairs) {
+      for (const socket of pair) {
+        socket.unpipe();
+        socket.pause();
+      }
+    }
+  }
+
+  heal(): void {
+    this.#isCut = false;
+    if (!this.#isStalled) return;
+    this.#isStalled = false;
+    for (const [client, server] of this.#pairs) client.pipe(server).pipe(client);
+  }
+
+  close(): void {
+    this.cut();
+    this.#server.close();
+  }
+}
