@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { lazy } from './lazy.tsx';
-import { signOut } from './api.ts';
+import { may, signOut } from './api.ts';
 import { Palette } from './palette.tsx';
 import { goTo, useRoute, type Route } from './route.ts';
 import type { Session } from './session.ts';
@@ -13,13 +13,32 @@ const PageEditor = lazy(() => import('./screens/editor.tsx').then(({ PageEditor:
 const Explain = lazy(() => import('./screens/explain.tsx').then(({ Explain: one }) => one));
 const History = lazy(() => import('./screens/history.tsx').then(({ History: one }) => one));
 
+const Webhooks = lazy(() => import('./screens/webhooks.tsx').then(({ Webhooks: one }) => one));
+const Operations = lazy(() =>
+  import('./screens/operations.tsx').then(({ Operations: one }) => one),
+);
+
 /** The screens in the navigation, each with the key that opens it after `g`. */
-export const screens = [
+const screens: readonly ScreenLink[] = [
   { path: '/', name: texts.nav.overview, key: 'o' },
   { path: '/pages', name: texts.nav.pages, key: 'p' },
   { path: '/explain', name: texts.nav.explain, key: 'e' },
   { path: '/history', name: texts.nav.history, key: 'h' },
-] as const;
+  { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
+  { path: '/operations', name: texts.nav.operations, key: 'x' },
+];
+
+interface ScreenLink {
+  readonly path: string;
+  readonly name: string;
+  readonly key: string;
+  /** The scope without which the screen is not shown. */
+  readonly scope?: string;
+}
+
+function visibleScreens(): readonly ScreenLink[] {
+  return screens.filter(({ scope }) => scope === undefined || may(scope));
+}
 
 function Screen({ route }: { route: Route }) {
   const [, first = '', id] = route.path.split('/');
@@ -34,6 +53,10 @@ function Screen({ route }: { route: Route }) {
       return <Explain route={route} />;
     case 'history':
       return <History route={route} />;
+    case 'webhooks':
+      return <Webhooks route={route} />;
+    case 'operations':
+      return <Operations />;
     default:
       return <Overview route={route} />;
   }
@@ -62,7 +85,7 @@ export function Frame({ session }: { session: Session }) {
           {texts.product}
         </a>
         <ul>
-          {screens.map(({ path, name, key }) => (
+          {visibleScreens().map(({ path, name, key }) => (
             <li key={path}>
               <a href={`#${path}`} aria-current={at === path ? 'page' : undefined}>
                 {name}
@@ -136,7 +159,7 @@ function listenToKeys(openPalette: () => void): () => void {
       return;
     }
     if (ctrlKey || metaKey || altKey || isTyping(event)) return;
-    const screen = isAfterG ? screens.find((one) => one.key === key) : undefined;
+    const screen = isAfterG ? visibleScreens().find((one) => one.key === key) : undefined;
     isAfterG = key === 'g';
     if (screen !== undefined) goTo(screen.path);
     if (key !== '/') return;

@@ -22,6 +22,8 @@ function commandsFor(typed: string): readonly Command[] {
     { name: nav.pages, run: to('/pages') },
     { name: nav.explain, run: to('/explain') },
     { name: nav.history, run: to('/history') },
+    ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
+    { name: nav.operations, run: to('/operations') },
     ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
     { name: nav.signOut, run: () => void signOut() },
   ];

@@ -43,12 +43,25 @@ interface Opened extends Tab {
 
 async function signedIn(t: TestContext, options: object = {}): Promise<Opened> {
   const site = await started;
+  await theHook(site);
   const tab = await openTab(t, { locale: 'en-GB', ...options });
   await visit(tab, `${site.url}/svc1/console/`);
   await tab.page.getByLabel('API key').fill(site.adminKey);
   await tab.page.keyboard.press('Enter');
   await heading(tab.page, 'Overview');
   return { ...tab, site };
+}
+
+let hook: Promise<string> | undefined;
+
+/** The id of a webhook whose name and receiver's answer are hostile. */
+function theHook(site: TestSite): Promise<string> {
+  hook ??= site
+    .call('svc1.webhook.insert', {
+      ...{ name: hostile, url: 'http://127.0.0.1:1/', event: ['record.changed'] },
+    })
+    .then(({ data }) => data.id as string);
+  return hook;
 }
 
 async function heading(page: Page, name: string | RegExp): Promise<void> {
@@ -66,6 +79,8 @@ const screens = [
   ['#/pages', 'Pages', '.row'],
   ['#/pages?text=offers', 'Pages', '.row'],
   ['#/explain?url=/offers/', 'Explain', '.precedence'],
+  ['#/webhooks', 'Webhooks', '.cards li'],
+  ['#/operations', 'Operations', '.table-list li'],
   ['#/history', 'History', '.changes li'],
   ['#/history?by=import', 'History', '.changes li'],
 ] as const;
@@ -220,6 +235,40 @@ suite('the console', () => {
     assert.equal(await page.evaluate('sessionStorage.length + localStorage.length'), 0);
     await page.goto(`${site.url}/svc1/console/`);
     await heading(page, 'Sign in');
+  });
+
+  test('a webhook is tested, paused and asked to send again', async (t) => {
+    const { page, site } = await signedIn(t);
+    const id = await theHook(site);
+    await goTo(page, '#/webhooks', 'Webhooks');
+    await page.locator('.cards a').first().click();
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('A test event is on its way.').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    assert.equal((await site.call('svc1.webhook.read', { id })).data.active, false);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    assert.equal(await page.evaluate('window.hit'), undefined);
+  });
+
+  test('a key is made and revoked, and content is purged', async (t) => {
+    const { page, site } = await signedIn(t);
+    await goTo(page, '#/operations', 'Operations');
+    await page.getByLabel('Name', { exact: true }).fill('till');
+    await page.getByLabel('design', { exact: true }).check();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const shown = await page.locator('.new-key code').textContent();
+    assert.match(shown ?? '', /^wmk_/);
+    const made = await site.call('svc1.session.read', {}, { apikey: shown ?? '' });
+    assert.deepEqual(made.data.scopes, ['render', 'read', 'design']);
+    page.once('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Revoke till' }).click();
+    await page.getByRole('button', { name: 'Revoke till' }).waitFor({ state: 'detached' });
+    const revoked = await site.call('svc1.session.read', {}, { apikey: shown ?? '' });
+    assert.equal(revoked.error?.code, 'unauthenticated');
+    await page.getByRole('button', { name: 'Purge everything' }).click();
+    await page.getByText('Purged 0.').waitFor();
   });
 
   test('signing out ends the session at the server', async (t) => {
