@@ -147,6 +147,15 @@ words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; 
   return all.filter((word) => word !== '' && word.startsWith(typed)).toSorted();
 }
 
+test('the manual page has every command', async () => {
+  const { out } = await runHere(['manual']);
+  assert.match(out, /^\.TH WAYMARK 1 /);
+  for (const title of ['serve \\[options\\] \\[dir\\]', 'restart \\[options\\]', 'rule list']) {
+    assert.match(out, new RegExp(`^\\.SS "waymark ${title}`, 'm'));
+  }
+  assert.doesNotMatch(out, /^(?!\.[A-Z])[.']/m, 'no text is taken for a request');
+});
+
 suite('completion', () => {
   for (const shell of ['bash', 'zsh', 'fish'] as const) {
     test(

@@ -11,7 +11,7 @@ import { createAuthority } from '../certificates.ts';
 import { writeFiles } from '../folder.ts';
 import { postOperation } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { isDead, runWaymark, serverFolder, startServed } from '../process.ts';
+import { isDead, runWaymark, serverFolder, startServed, workersOf } from '../process.ts';
 import { project } from '../tidy/sources.ts';
 import { visit } from './visitors.ts';
 
@@ -152,6 +152,21 @@ suite('waymark restart', onLinux, () => {
       assert.match(await restart(), /"done"/);
       assert.notEqual(await serverPid(folder), served.pid);
     }
+  });
+
+  test('keeps the old process if the new one is killed', async (t) => {
+    const { served, folder } = await startSite(t);
+    process.kill(served.pid, 'SIGUSR2');
+    let child: number | undefined;
+    while (child === undefined) [child] = workersOf(served);
+    process.kill(child, 'SIGKILL');
+    while (!served.out().includes('Cannot restart')) await pause();
+    assert.match(
+      served.out(),
+      /Cannot restart: the new process ended with SIGKILL before it served/,
+    );
+    assert.equal(await serverPid(folder), served.pid);
+    assert.equal(await (await fetch(served.url, { headers })).text(), 'here');
   });
 
   test('says that no server runs', async (t) => {

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { open } from 'lmdb';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
+import { openStore } from '../../src/store/open.ts';
 import { temporaryFolder } from '../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
 
@@ -189,6 +190,20 @@ suite('a data folder of Waymark', () => {
     );
     assert.deepEqual(found, [1, 2, 2, 2, 1, 3]);
     for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+  });
+
+  test('of an older layout is not changed while another version may use it', async (t) => {
+    const folder = await temporaryFolder(t);
+    await (await openIn(folder)).close();
+    const former = open({ path: folder, maxDbs: 64 });
+    const meta = former.openDB<string, string>({ name: 'meta', encoding: 'string' });
+    await meta.put('schema', '5');
+    await former.close();
+    const parts = { folder, now: Date.now, newId: () => 'an id', isInUse: true };
+    await assert.rejects(openStore(parts), {
+      code: 'unavailable',
+      message: /has the layout 5, and this version changes it .* stop the server, then start it/,
+    });
   });
 
   test('of the layout before tables gets those', async (t) => {

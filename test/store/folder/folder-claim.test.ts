@@ -5,7 +5,11 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
-import { claimFolder } from '../../../src/store/folder/folder-claim.ts';
+import {
+  claimFolder,
+  claimantPid,
+  takeOverFolder,
+} from '../../../src/store/folder/folder-claim.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 const { pid } = process;
@@ -34,6 +38,26 @@ suite('the claim of a data folder', () => {
     );
     assert.equal(claims.filter(({ status }) => status === 'fulfilled').length, 1);
     assert.deepEqual(await readdir(folder), ['serve.pid']);
+  });
+
+  test('passes from a process that holds it to the one that takes over', async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await claimFolder(folder, { pid });
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    t.after(() => child.kill('SIGKILL'));
+    const next = child.pid ?? 0;
+    await assert.rejects(takeOverFolder(folder, { pid: next, from: next }), {
+      code: 'conflict',
+      message: `the process ${pid} holds the data folder ${folder}, not ${next}`,
+    });
+    const second = await takeOverFolder(folder, { pid: next, from: pid });
+    assert.equal(await claimantPid(folder, 'serve'), next);
+    // The first process ends later, and leaves the claim of the other.
+    await first.release();
+    assert.equal(await claimantPid(folder, 'serve'), next);
+    await second.release();
+    assert.deepEqual(await readdir(folder), []);
+    await assert.rejects(takeOverFolder(folder, { pid: next, from: pid }), { code: 'conflict' });
   });
 
   const stale: readonly (readonly [string, string])[] = [
