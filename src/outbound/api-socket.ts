@@ -28,8 +28,9 @@ interface ApiSocketOptions {
 }
 
 /**
- * Opens the websocket of a Waymark server. Rejects with `unavailable` if it cannot be opened, with
- * `bad_gateway` if the URL is not that of a Waymark server.
+ * Opens the websocket of a Waymark server. Rejects with `unavailable` if it cannot be opened now,
+ * with `unauthenticated` if the server refuses the key, with `bad_gateway` if the URL is not that
+ * of a Waymark server.
  */
 export async function openApiSocket(options: ApiSocketOptions): Promise<ApiSocket> {
   const { url, apikey, connection, signal } = options;
@@ -52,8 +53,7 @@ export async function openApiSocket(options: ApiSocketOptions): Promise<ApiSocke
     websocket.once('open', resolve);
     websocket.once('unexpected-response', (request, { statusCode = 0 }) => {
       request.destroy();
-      const message = `${url} answers ${statusCode}: it is not the websocket of a Waymark server.`;
-      reject(new Failure('bad_gateway', message));
+      reject(refusal(url, statusCode));
     });
     websocket.once('error', (cause: NodeJS.ErrnoException) => {
       const why = cause.code ?? cause.message;
@@ -61,6 +61,17 @@ export async function openApiSocket(options: ApiSocketOptions): Promise<ApiSocke
     });
   });
   return new ApiSocket(websocket);
+}
+
+function refusal(url: string, status: number): Failure {
+  if (status === 401 || status === 403) {
+    return new Failure('unauthenticated', `${url} refuses the API key.`);
+  }
+  if (status === 429 || status >= 500) {
+    return new Failure('unavailable', `${url} answers ${status}.`);
+  }
+  const message = `${url} answers ${status}: it is not the websocket of a Waymark server.`;
+  return new Failure('bad_gateway', message);
 }
 
 interface Pending {

@@ -202,4 +202,6 @@ test('a follower without access ends with the reason', async (t) => {
     });
   await assert.rejects(follow(data.key, ['products']), { code: 'forbidden' });
   await assert.rejects(follow(site.adminKey, ['nothing']), { code: 'not_found' });
+  const refused = { code: 'unauthenticated', message: /refuses the API key/ };
+  await assert.rejects(follow('wmk_wrong', ['products']), refused);
 });
