@@ -1973,7 +1973,7 @@ export interface Operations {
     };
     output: InvalidateDryRun | InvalidateDone;
   };
-  /** Imports page rules and hooks from NDJSON, all lines in one transaction or none. */
+  /** Imports page rules, hooks, tables and rows from NDJSON, all lines in one transaction or none. */
   'userinterface.import': {
     input: {
       /** Up to 100000 lines: a rule with its vk beside its fields, or {a, v, vk}. Over HTTP they may be the body, as application/x-ndjson. */

@@ -42,6 +42,7 @@ import {
 } from './api/keys/authenticate.ts';
 import { withDataHosts } from './api/rows/hosted-rows.ts';
 import { createPageRows } from './api/rows/page-rows.ts';
+import { rowInsert, takeRows } from './api/nodes/taken-rows.ts';
 import { createExecute, type ExecuteParts } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
@@ -233,7 +234,11 @@ function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteP
   return {
     keyRates,
     passOn: composePassOn(config, store),
-    isTaken: (name) => takesEvents(config) && name === eventInsert,
+    isTaken: (name, { keyId }) => {
+      // The centre knows visitors without a key better.
+      const isRow = name === rowInsert && keyId !== undefined;
+      return takesEvents(config) && (isRow || name === eventInsert);
+    },
   };
 }
 
@@ -311,7 +316,10 @@ function composeOperations(
     },
   };
   const hosted = { ...parts, hosts, keyFileOf: hostKeyFiles(config) };
-  return withDataHosts(bindOperations(definitions, parts), hosted);
+  const bound = bindOperations(definitions, parts).map((one) =>
+    one.name === rowInsert && parts.takesEvents ? { ...one, run: takeRows(parts, now) } : one,
+  );
+  return withDataHosts(bound, hosted);
 }
 
 /** The files with the keys for the data hosts of tables. */

@@ -37,7 +37,7 @@ export interface ExecuteParts {
   /** Undefined at a node without a centre. */
   readonly passOn?: PassOn | undefined;
   /** Whether this node takes the writes of an operation into its outbox. */
-  readonly isTaken?: (name: string) => boolean;
+  readonly isTaken?: (name: string, caller: Caller) => boolean;
 }
 
 /** Makes the function by which every transport runs operations. */
@@ -94,7 +94,8 @@ export function createExecute(
       }
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
-      const isPassed = found.effect === 'writes' && !isLocal.has(name) && !isTaken(name);
+      const isPassed =
+        found.effect === 'writes' && !isLocal.has(name) && !isTaken(name, call.caller);
       if (passOn !== undefined && isPassed) {
         return passedOn(await passOn(name, passedRequest(v, call)));
       }

@@ -131,3 +131,41 @@ test('a counter delivers its own events without the centre, once, and not those 
     [1, 2, 3].map((n) => [n, n, 'shop-7']),
   );
 });
+
+test('a counter takes rows of tables, which the centre stores once and with the same id', async (t) => {
+  const centre = await startSite(t);
+  const apikey = centre.adminKey;
+  const v = { name: 'orders', schema: { type: 'object', properties: { no: { type: 'string' } } } };
+  const made = await centre.call('svc1.table.insert', { ...v, key: 'no' });
+  assert.equal(made.error, undefined);
+  const key = { name: 'shop-7', scopes: ['follow', 'event', 'record.write'], node: 'shop-7' };
+  const { data: node } = await centre.call('svc1.key.insert', key);
+  const counter = await startFollower(t, centre, {
+    ...{ name: 'shop-7', role: 'counter', key: node.key },
+  });
+  const more = { apikey, vk: 'order-1' };
+  const taken = await counter.call('svc1.record.insert', { table: 'orders', no: 'A1' }, more);
+  assert.equal(taken.error, undefined);
+  assert.deepEqual([taken.data.seq, taken.data.no], [null, 'A1']);
+  const again = await counter.call('svc1.record.insert', { table: 'orders', no: 'A1' }, more);
+  assert.deepEqual([again.data.id, again.replayed], [taken.data.id, true]);
+  const other = await counter.call('svc1.record.insert', { table: 'orders', no: 'A2' }, more);
+  assert.equal(other.error?.code, 'conflict');
+  const wrong = await counter.call('svc1.record.insert', { table: 'order', no: 'A2' }, { apikey });
+  assert.equal(wrong.error?.code, 'not_found');
+  await eventually(async () => {
+    const { data } = await centre.call('svc1.record.list', { table: 'orders' });
+    assert.deepEqual(
+      data.rows.map(({ id, no }: { id: string; no: string }) => [id, no]),
+      [[taken.data.id, 'A1']],
+    );
+  });
+  const seq = await untilEqual(centre, counter);
+  assert.equal(await stateOf(counter, seq), await stateOf(centre, seq));
+  const read = await counter.call(
+    'svc1.record.read',
+    { table: 'orders', id: taken.data.id },
+    { apikey },
+  );
+  assert.equal(read.data.no, 'A1');
+});

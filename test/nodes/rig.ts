@@ -11,6 +11,8 @@ interface NodeOptions {
   readonly name: string;
   readonly role?: 'replica' | 'counter';
   readonly ini?: string;
+  /** Its key on the centre; by default a new one. */
+  readonly key?: string;
   /** The site to follow; by default the centre. */
   readonly central?: TestSite;
 }
@@ -27,9 +29,9 @@ export async function nodeKey(centre: TestSite, node: string): Promise<string> {
 export async function startFollower(
   t: Cleaning,
   centre: TestSite,
-  { name, role = 'replica', ini = '', central = centre }: NodeOptions,
+  { name, role = 'replica', ini = '', central = centre, ...given }: NodeOptions,
 ): Promise<TestSite> {
-  const key = await nodeKey(centre, name);
+  const key = given.key ?? (await nodeKey(centre, name));
   if (central !== centre) await untilEqual(centre, central);
   return startSite(t, {
     ini: `[node]\nrole = ${role}\nname = ${name}\ncentral = ${central.url}\nkey_file = central.key\n${ini}`,

@@ -5,6 +5,8 @@ import { parseDateTime } from '../../model/time.ts';
 import { eventInsert } from '../../store/outbox.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';
 import { storeTakenEvent, type EventParts } from '../webhooks/events.ts';
+import type { RowParts } from '../rows/row-family.ts';
+import { rowInsert, storeTakenRow } from './taken-rows.ts';
 import { nodeProperties, requireNode, type NodeInput } from './access.ts';
 import { takenEntriesMax } from './limits.ts';
 
@@ -37,7 +39,7 @@ const entrySchema = {
  * node.insert: stores what a node took while it could not ask, in order, each entry once. An entry
  * that is refused does not stop the next ones (docs/design/nodes.md#outbox).
  */
-export const insertTaken = defineOperation<EventParts, InsertInput>({
+export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
   name: 'svc1.node.insert',
   scope: 'follow',
   effect: 'writes',
@@ -93,21 +95,21 @@ export const insertTaken = defineOperation<EventParts, InsertInput>({
 const passing: ReadonlySet<string> = new Set(['unavailable', 'storage_full', 'internal']);
 
 async function storeEntry(
-  parts: EventParts,
+  parts: EventParts & RowParts,
   node: string,
   { id, a, v, dtu_txn }: TakenEntry,
   call: Call,
 ): Promise<number> {
+  const takenMs = Date.parse(parseDateTime(dtu_txn) ?? '');
+  const decidedMs = Number.isNaN(takenMs) ? parts.now() : Math.min(takenMs, parts.now());
+  const decided = new Date(decidedMs).toISOString();
+  if (a === rowInsert) return storeTakenRow(parts, { id, v, dtu_txn: decided }, call);
   if (a !== eventInsert) {
     throw new Failure('unprocessable', `This server stores no entries of ${a} for a node.`);
   }
   if (!hasScope(call.caller, 'event') && v.type !== 'error.detected') {
     throw new Failure('forbidden', 'The key of the node lacks the scope event.');
   }
-  const takenMs = Date.parse(parseDateTime(dtu_txn) ?? '');
-  const decidedMs = Number.isNaN(takenMs) ? parts.now() : Math.min(takenMs, parts.now());
-  return storeTakenEvent(parts, {
-    ...{ node, id, v, by: authorOf(call) },
-    dtu_txn: new Date(decidedMs).toISOString(),
-  });
+  const by = authorOf(call);
+  return storeTakenEvent(parts, { node, id, v, by, dtu_txn: decided });
 }

@@ -1,0 +1,90 @@
+import type { Change } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Decision, LoggedDraft, PreparedInsert, Reads, Store } from '../../store/store.ts';
+import type { Call, Operation, OperationResult } from '../operation.ts';
+import { insertOperation } from '../records/write.ts';
+import { rowFamily, type RowParts } from '../rows/row-family.ts';
+
+/** The operation whose entries are rows; `v` of such an entry has the fields of the row. */
+export const rowInsert = 'svc1.record.insert';
+
+const insertRow = insertOperation(rowFamily);
+
+/**
+ * Makes the run of record.insert at a counter: it decides as usual, by the rows that the counter
+ * has, and puts the row into the outbox instead of the log (docs/design/nodes.md#outbox).
+ */
+export function takeRows(parts: RowParts, now: () => number): Operation['run'] {
+  return async (v, call) => {
+    let isRepeated = false;
+    const commit = async <T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T> => {
+      const { outbox } = parts.store;
+      let answer: (() => T) | undefined;
+      await outbox.put((earlier) => {
+        const { drafts, answer: answerOf } = decide(parts.store);
+        const draft = rowDraft(drafts);
+        const taken = draft?.vk && earlier(draft.vk.vk);
+        if (taken !== undefined && taken.requestHash !== draft?.vk?.requestHash) throw otherVk();
+        isRepeated = taken !== undefined;
+        const made = draft && { ...draft, id: taken?.id ?? draft.id };
+        const dtu_txn = new Date(now()).toISOString();
+        answer = () => answerOf(made === undefined ? [] : [provisional(made, { by, dtu_txn })]);
+        if (made === undefined || isRepeated) return undefined;
+        const { id, data, vk } = made;
+        return { id, a: rowInsert, v: data, by, dtu_txn, ...(vk !== undefined && { vk }) };
+      });
+      if (answer === undefined) throw new TypeError('the outbox made no decision');
+      return answer();
+    };
+    const taken = insertRow.run({ ...parts, store: { ...parts.store, commit } });
+    return withoutSeq(await taken(v, call), isRepeated);
+  };
+}
+
+/**
+ * Stores a row that a node took, once; resolves to its seq. Rejects as record.insert does for the
+ * key of the node.
+ */
+export async function storeTakenRow(
+  parts: RowParts,
+  { id, v, dtu_txn }: { readonly id: string; readonly v: JsonObject; readonly dtu_txn: string },
+  call: Call,
+): Promise<number> {
+  const commit: Store['commit'] = (by, decide) =>
+    parts.store.commit(by, (reads) => ({ ...decide(reads), dtu_txn }));
+  const store = { ...parts.store, commit };
+  const insert = insertRow.run({ ...parts, store, newId: () => id });
+  const outcome = await insert(v, { ...call, vk: `outbox:${id}`, isStrict: false });
+  const { seq } = (outcome.kind === 'data' ? outcome.data : {}) as { readonly seq?: number };
+  return seq ?? 0;
+}
+
+function rowDraft(drafts: Decision<never>['drafts']): LoggedDraft | undefined {
+  const [first] = drafts as readonly (LoggedDraft | PreparedInsert | undefined)[];
+  return first === undefined || 'prepared' in first ? undefined : first;
+}
+
+/** The change as the centre will log it, but for its seq. */
+function provisional(
+  { family, id, action, data }: LoggedDraft,
+  { by, dtu_txn }: { readonly by: string; readonly dtu_txn: string },
+): Change {
+  return { seq: 0, dtu_txn, dtu_stored: dtu_txn, by, txn: '', family, id, action, data };
+}
+
+/** The answer about a row that the log does not have yet. */
+function withoutSeq(outcome: OperationResult, isRepeated: boolean): OperationResult {
+  if (outcome.kind !== 'data' || outcome.replayed === true) return outcome;
+  const { etag: _etag, ...rest } = outcome;
+  const data = { ...(outcome.data as object), seq: null };
+  return { ...rest, data, ...(isRepeated && { replayed: true }) };
+}
+
+function otherVk(): Failure {
+  return new Failure(
+    'conflict',
+    'This vk was used before for another request. Send each request with a vk of its own.',
+    { field: 'vk' },
+  );
+}
