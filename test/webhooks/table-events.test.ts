@@ -64,3 +64,28 @@ test('a receiver reads the event and the row, now and then, with a key that writ
   const refused = await site.call('svc1.record.edit', v, { apikey: key.key });
   assert.equal(refused.error?.code, 'forbidden');
 });
+
+test('rows of an import raise the events of their table, in its transaction', async (t) => {
+  const site = await startSite(t);
+  const events = 'product.sold_out: stock below 1';
+  await site.call('svc1.table.insert', { ...products, events });
+  const lines = [0, 5, 0].map((stock, at) => {
+    const v = { table: 'products', sku: `P-${at}`, stock };
+    return JSON.stringify({ a: 'svc1.record.insert', v });
+  });
+  const reply = await fetch(`${site.url}/svc1/userinterface/import`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson', apikey: site.adminKey },
+    body: lines.join('\n'),
+  });
+  const { data } = (await reply.json()) as Answer;
+  assert.deepEqual([data.imported, data.refused], [3, 0], JSON.stringify(data));
+  const { rows } = (await site.call('svc1.event.list', { type: 'product.sold_out' })).data;
+  assert.deepEqual(
+    rows.map((row: Answer) => [row.data.key, row.data.value]),
+    [
+      ['P-2', 0],
+      ['P-0', 0],
+    ],
+  );
+});
