@@ -8,6 +8,7 @@ import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
 import { centralTimeoutMs } from './nodes/limits.ts';
 import { createHostClient, type HostClient } from './hosts/host-client.ts';
+import type { RowCheckProgress } from './api/tables/row-checks.ts';
 import type { TableHostState } from './hosts/host-follower.ts';
 import { createPassOn, type PassOn } from './nodes/pass-on.ts';
 import { createConnector, createDialler, type Dialler } from './outbound/dialler.ts';
@@ -84,6 +85,7 @@ export interface AppContext {
   readonly certificates: () => Promise<readonly CertificateState[]>;
   readonly memory: () => MemoryUse;
   readonly hostStates: () => readonly TableHostState[];
+  readonly rowChecks: () => readonly RowCheckProgress[];
   readonly started: string;
 }
 
@@ -313,6 +315,7 @@ function composeOperations(
       certificates: context.certificates,
       memory: context.memory,
       hosts: context.hostStates,
+      rowChecks: context.rowChecks,
     },
   };
   const hosted = { ...parts, hosts, keyFileOf: hostKeyFiles(config) };

@@ -358,6 +358,7 @@ class ServingProcess implements RunningServer {
       certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
       memory: () => this.#memory(),
       hostStates: () => this.#hosts.states(),
+      rowChecks: () => this.#rowChecks.progress(),
       started: this.#since,
     };
     this.#instance = compose(config, this.#context);

@@ -106,6 +106,8 @@ export interface OperationDescription {
   readonly scope: Scope | undefined;
   /** Whether the table that the input names decides who may call it; `scope` is its default. */
   readonly tableDecides?: true;
+  /** Whether running pages call it, also those of other origins: see cors.ts. */
+  readonly forPages?: true;
   readonly effect: Effect;
   /** One sentence. */
   readonly summary: string;

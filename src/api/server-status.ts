@@ -3,6 +3,7 @@ import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/ho
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';
+import type { RowCheckProgress } from './tables/row-checks.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from './operation.ts';
 
@@ -110,6 +111,8 @@ interface StatusParts {
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** The data hosts of tables; of one process, if several share the ports. */
   readonly hosts: () => readonly TableHostState[];
+  /** Tables whose rows are checked after a change of the schema; of one process, too. */
+  readonly rowChecks: () => readonly RowCheckProgress[];
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
 }
@@ -189,6 +192,7 @@ const statusSchema: JsonObject = {
     'counts',
     'indexes',
     'hosts',
+    'row_checks',
     'webhooks',
     'memory',
     'node',
@@ -280,6 +284,20 @@ const statusSchema: JsonObject = {
         },
       },
     },
+    row_checks: {
+      type: 'array',
+      description: 'Tables whose rows are checked after a change of the schema.',
+      items: {
+        type: 'object',
+        required: ['table', 'checked', 'of', 'moved'],
+        properties: {
+          table: { type: 'string' },
+          checked: { ...integer, description: 'Rows that are checked.' },
+          of: { ...integer, description: 'Rows when the check began.' },
+          moved: { ...integer, description: 'Rows that were changed.' },
+        },
+      },
+    },
     hosts: {
       type: 'array',
       description:
@@ -340,6 +358,7 @@ export const serverStatus = defineOperation<{ readonly status: StatusParts }, ob
             .indexes()
             .map(({ table, index, done, of }) => ({ table, field: index || null, done, of })),
           hosts: status.hosts(),
+          row_checks: status.rowChecks(),
           webhooks: status.webhooks(),
           memory: status.memory(),
           node: status.node(),

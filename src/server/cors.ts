@@ -4,14 +4,14 @@ import type { Operation } from '../api/operation.ts';
 
 /**
  * Returns the CORS fields of an answer (Fetch standard §3.2): pages of the allowed origins may call
- * operations with the scope render, and no others. Preflights get the same fields.
+ * the operations that running pages use, and no others. Preflights get the same fields.
  */
 export function corsFields(
   operation: Operation | undefined,
   corsOrigins: readonly string[],
   fields: Fields,
 ): FieldList {
-  if (operation?.scope !== 'render') return [];
+  if (operation?.scope !== 'render' && operation?.forPages !== true) return [];
   const origin = fields.origin ?? '';
   const any = corsOrigins.includes('*');
   // Requests without Origin get the field as well, so that caches store one answer for all.

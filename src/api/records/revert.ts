@@ -61,6 +61,8 @@ export interface RecordRevert {
   readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
   /** The fields that change: the values before and after. */
   readonly fields: JsonObject;
+  /** The record after it; undefined if it does not exist then. */
+  readonly then: JsonObject | undefined;
 }
 
 /** The effect of an invalidate, with its digest. */
@@ -214,6 +216,7 @@ function revertOf(
       .filter((seq) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
     becomes: becoming(now, then),
     fields: fieldChanges(now, then),
+    then,
   };
 }
 

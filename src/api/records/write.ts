@@ -38,7 +38,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
   return defineOperation<Parts, JsonObject>({
     name: `svc1.${name}.insert`,
     scope: scopes.write,
-    ...(family.tableDecides && { tableDecides: true }),
+    ...(family.tableDecides && { tableDecides: true, forPages: true }),
     effect: 'writes',
     summary: summaries?.insert ?? `Adds a ${noun}.`,
     input: {

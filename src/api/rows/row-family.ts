@@ -9,6 +9,7 @@ import { addressNetwork } from '../../model/cidr.ts';
 import { hasScope } from '../../model/key.ts';
 import { nearestName } from '../../model/nearest.ts';
 import type { Call } from '../operation.ts';
+import type { RecordRevert } from '../records/revert.ts';
 import type { FamilyCall, RecordFamily, RecordParts, StoredRecord } from '../records/family.ts';
 import { accessTo, actionOf, mayAccess, noAccess, type TableAccess } from './access.ts';
 import type { AnonymousWrites } from './anonymous-writes.ts';
@@ -55,6 +56,7 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   },
   problems: () => [],
   isWithin: (reads, id, { table }) => tableOfRow(reads, id) === table,
+  requireRevertible: requireFreeKeys,
 
   list: {
     filters: rowFilters,
@@ -102,7 +104,7 @@ export function openTable(
   if (extents.every((extent) => extent === 'none')) throw noAccess(operation, name, call.caller);
   const isByUser = extents.every((extent) => extent === 'own' || extent === 'none');
   const isWrite = ['insert', 'edit', 'invalidate'].includes(operation);
-  if (isByUser && (isWrite || call.transport === 'websocket')) {
+  if (isByUser && (isWrite || call.transport === 'websocket' || call.fields.origin !== undefined)) {
     requireSameOrigin(call, isOwnOrigin);
   }
   return { table: rowTable(reads, stored), access, call, operation };
@@ -289,6 +291,27 @@ function requireFreeKey(
   throw new Failure('conflict', `${name} has a row with the ${key} ${shown} already${which}.`, {
     field: key,
   });
+}
+
+/** Throws `conflict` for a revert that would give a row a key that another row has by then. */
+function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
+  const reverted = new Map(records.map(({ id, then }) => [id, then]));
+  for (const { id, then } of records) {
+    const { key, name = '' } = reads.table(String(then?.table))?.table ?? {};
+    const value = key === undefined || then === undefined ? null : scalarOf(then[key]);
+    if (key === undefined || value === null) continue;
+    const holder = reads.rowIdByKey(name, value);
+    if (holder === undefined || holder === id) continue;
+    const isFreed = reverted.has(holder) && scalarOf(reverted.get(holder)?.[key]) !== value;
+    if (isFreed) continue;
+    const shown = JSON.stringify(value).slice(0, shownValueCharactersMax);
+    throw new Failure(
+      'conflict',
+      `The row ${id} of ${name} would have the ${key} ${shown} again, which ${holder} has now. ` +
+        'Change that row first, or leave this one out.',
+      { field: key },
+    );
+  }
 }
 
 function idByKey(v: JsonObject, reads: Reads, table: RowTable): string | undefined {

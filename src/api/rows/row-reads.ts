@@ -60,6 +60,7 @@ export const getRow = defineOperation<RowParts, object>({
   name: 'svc1.record.get',
   scope: 'record.read',
   tableDecides: true,
+  forPages: true,
   effect: 'reads',
   summary: 'A row, or a list of rows, as a running page may see it.',
   input: {
@@ -161,6 +162,7 @@ export const getTableSchema = defineOperation<RowParts, { table: string }>({
   name: 'svc1.record.schema',
   scope: 'record.read',
   tableDecides: true,
+  forPages: true,
   effect: 'reads',
   summary: 'The schema of a table, and what the caller may do with its rows.',
   input: {

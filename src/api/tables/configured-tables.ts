@@ -88,7 +88,8 @@ async function effectOf(
 function sentence({ rows, invalid, fields }: SchemaEffect): string {
   const named = Object.entries(fields).map(([name, count]) => `${name} of ${count}`);
   return (
-    `Of ${rows} rows, ${invalid} have values that the schema does not permit ` +
+    `Of ${rows} row${rows === 1 ? '' : 's'}, ${invalid} ${invalid === 1 ? 'has' : 'have'} values ` +
+    `that the schema does not permit ` +
     `(${named.join(', ')}); the server moves them to _unknowns_.`
   );
 }

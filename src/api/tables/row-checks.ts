@@ -7,7 +7,7 @@ import { rowCheckPollMs, rowCheckRetryMs, rowsCheckedAtOnce, rowsMovedAtOnce } f
 import { rowCorrection } from './schema-change.ts';
 
 /** The progress of a check of the rows of a table. */
-interface RowCheckProgress {
+export interface RowCheckProgress {
   readonly table: string;
   readonly checked: number;
   readonly of: number;

@@ -94,6 +94,7 @@ function composed(
   return compose(config, {
     store,
     hostStates: () => [],
+    rowChecks: () => [],
     publicFiles,
     consoleFiles: new Map(),
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),

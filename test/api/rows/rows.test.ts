@@ -146,3 +146,53 @@ for (const via of Object.keys(transports)) {
     });
   });
 }
+
+test('a row keeps its key when an undo would give the same to another one', async (t) => {
+  const { call } = await shop(t);
+  const v = { table: 'products', sku: 'A-1', name: 'Tern' };
+  const { data: first } = await call('svc1.record.insert', v);
+  const { data: dry } = await call('svc1.record.invalidate', { table: 'products', id: first.id });
+  const { digest: confirm } = dry;
+  const gone = { table: 'products', id: first.id, confirm };
+  const { data: done } = await call('svc1.record.invalidate', gone);
+  const { data: second } = await call('svc1.record.insert', { ...v, name: 'Heron' });
+  const undo = await call('svc1.record.invalidate', { table: 'products', txn: done.txn });
+  assert.deepEqual([undo.error?.code, undo.error?.field], ['conflict', 'sku']);
+  assert.match(undo.error?.message ?? '', new RegExp(`${first.id}.*"A-1".*${second.id}`));
+});
+
+test('a field that is too large is refused by name, and one form is one row', async (t) => {
+  const { site, call } = await shop(t);
+  const v = { table: 'products', sku: 'A-1', name: 'x'.repeat(10_000_000) };
+  const large = await call('svc1.record.insert', v);
+  assert.deepEqual([large.error?.code, large.error?.field], ['too_large', 'name']);
+  const form = { table: 'products', sku: 'A-2', name: 'Tern' };
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => site.call('record.insert', form, { vk: 'one form' })),
+  );
+  assert.equal(new Set(answers.map(({ data }) => data.id)).size, 1);
+  assert.equal(answers.filter(({ replayed }) => replayed === true).length, 99);
+  const listed = await call('svc1.record.list', { table: 'products', count: true });
+  assert.equal(listed.data.count, 1);
+});
+
+test('a reference shows the title of its row, and one without a row is a problem', async (t) => {
+  const { call } = await shop(t);
+  const schema = {
+    properties: { lamp: { type: 'string', 'x-table': 'products' }, count: { type: 'integer' } },
+  };
+  await call('svc1.table.insert', { name: 'orders', schema });
+  await call('svc1.record.insert', { table: 'products', sku: 'A-1', name: 'Tern' });
+  const { data: order } = await call('svc1.record.insert', { table: 'orders', lamp: 'A-1' });
+  assert.deepEqual(order.problems, []);
+  const { data } = await call('svc1.record.get', { table: 'orders', id: order.id });
+  // The first text of a product is its sku.
+  assert.deepEqual(data._titles_, { lamp: 'A-1' });
+  const { data: form } = await call('svc1.record.schema', { table: 'orders' });
+  assert.deepEqual(form.references.lamp.choices, [{ value: 'A-1', title: 'A-1' }]);
+  const wrong = await call('svc1.record.insert', { table: 'orders', lamp: 'none', count: 1 });
+  assert.deepEqual(
+    wrong.data.problems.map((one: { field: string; reason: string }) => [one.field, one.reason]),
+    [['lamp', 'no_row']],
+  );
+});

@@ -2,6 +2,12 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createRowChecks } from '../../../src/api/tables/row-checks.ts';
+import { tableWarnings, writeConfiguredTables } from '../../../src/api/tables/configured-tables.ts';
+import { newId } from '../../../src/model/clock.ts';
+import { silentLog } from '../../../src/observability/log.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 
 const schema = (price: object, more: object = {}) => ({
@@ -48,7 +54,7 @@ test('a reload changes a table, moves values that are no longer valid, and says 
     JSON.stringify(schema({ type: 'integer' }, { title: { type: 'string' } })),
   );
   await reload(site, (text) => text.replace('index = price', 'index = price, title'));
-  await site.untilLogged(/Of 2 rows, 1 have values that the schema does not permit \(price of 1\)/);
+  await site.untilLogged(/Of 2 rows, 1 has values that the schema does not permit \(price of 1\)/);
   await site.untilLogged(/Checked the rows of the table products by its new schema/);
   const moved = await site.call('record.read', { table, sku: 'A' });
   assert.deepEqual(moved.data._unknowns_, { price: 1.5 });
@@ -73,4 +79,39 @@ test('a key that rows forbid to change stays, and the log says why', async (t) =
   await site.untilLogged(/Cannot apply \[table\.products\]; the table stays as it is: .*key sku/);
   const { rows } = (await site.call('table.list', {})).data;
   assert.equal(rows[0].key, 'sku');
+});
+
+test('a schema that changes while the server is stopped moves the values at the next start', async (t) => {
+  const folder = await temporaryFolder(t);
+  const iniFile = join(folder, 'server.ini');
+  const write = (price: object) =>
+    writeFiles(folder, {
+      'server.ini': `[server]\nlisten = 127.0.0.1:0\ndata = data\n${ini}`,
+      'products.json': JSON.stringify(schema(price)),
+    });
+  await write({ type: 'number' });
+  const store = await openStore({ folder: join(folder, 'data'), now: Date.now, newId });
+  const parts = { store, newId, log: silentLog };
+  await writeConfiguredTables(await readTestConfig(iniFile), parts);
+  const id = newId();
+  const data = { table: 'products', sku: 'A', price: 1.5 };
+  await store.commit('test', () => ({
+    drafts: [{ family: 'record', id, action: 'insert', data }],
+    answer: () => undefined,
+  }));
+  await write({ type: 'integer' });
+  const config = await readTestConfig(iniFile);
+  assert.match((await tableWarnings(config.tables, store)).join(), /Of 1 row, 1 has values/);
+  // The process ends after it has applied the schema, and before it has checked the rows.
+  await writeConfiguredTables(config, parts);
+  assert.equal(store.row(id)?.row.price, 1.5);
+  assert.equal(store.table('products')?.table.rows_pending, true);
+  const checks = createRowChecks({ store, log: silentLog });
+  checks.start();
+  while (store.table('products')?.table.rows_pending === true) {
+    await store.waitForRows(store.seq(), AbortSignal.timeout(10_000), 10);
+  }
+  await checks.stop();
+  assert.deepEqual(store.row(id)?.row._unknowns_, { price: 1.5 });
+  await store.close();
 });
