@@ -297,8 +297,10 @@ function requireFreeKey(
 function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
   const reverted = new Map(records.map(({ id, then }) => [id, then]));
   for (const { id, then } of records) {
-    const { key, name = '' } = reads.table(String(then?.table))?.table ?? {};
-    const value = key === undefined || then === undefined ? null : scalarOf(then[key]);
+    const name = then?.table;
+    if (typeof name !== 'string') continue;
+    const key = reads.table(name)?.table.key;
+    const value = key === undefined ? null : scalarOf(then?.[key]);
     if (key === undefined || value === null) continue;
     const holder = reads.rowIdByKey(name, value);
     if (holder === undefined || holder === id) continue;
