@@ -116,7 +116,7 @@ async function writePieces(folder: string): Promise<void> {
 
 /** Text of so many bytes that somebody wrote, of which a compressor makes what it would of a page. */
 async function text(bytes: number): Promise<Buffer> {
-  const written = await readFile(new URL('../README.md', import.meta.url));
+  const written = await readFile(new URL('../CHANGELOG.md', import.meta.url));
   return written.subarray(0, bytes);
 }
 

@@ -1378,6 +1378,16 @@ export type ServerStatus = {
     /** Rows when the build began. */
     readonly of: number;
   }[];
+  /** Tables whose rows are checked after a change of the schema. */
+  readonly row_checks: readonly {
+    readonly table: string;
+    /** Rows that are checked. */
+    readonly checked: number;
+    /** Rows when the check began. */
+    readonly of: number;
+    /** Rows that were changed. */
+    readonly moved: number;
+  }[];
   /** The data hosts of tables; of several processes that share the ports, one has them. */
   readonly hosts: readonly {
     readonly table: string;

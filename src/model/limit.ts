@@ -1,7 +1,7 @@
 /**
- * The limits that clients can exceed, by their names in the log and in README, with the message
- * that the log has then. The sizes are in the `limits.ts` of each folder, and in the ini file; a
- * test compares README with them.
+ * The limits that clients can exceed, by their names in the log and in the documentation, with the
+ * message that the log has then. The sizes are in the `limits.ts` of each folder, and in the ini
+ * file; a test compares docs/reference/limits.md with them.
  */
 export const limitMessages = {
   connections: 'the process had too many connections: it closed some at once',

@@ -8,7 +8,7 @@ export const fileCacheBytesMax = 64 * MIB;
 /**
  * How long a cached file, a listing or a "not found" is used before the disk is checked again. A
  * prepared reply made of it may live as long once more: both together stay below the one second
- * that README promises.
+ * that the documentation promises.
  */
 export const fileCacheValidMs = 400;
 /** All keys of the "not found" cache. */

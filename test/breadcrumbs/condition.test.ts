@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { defineCondition } from '../../src/breadcrumbs/condition.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
 
-test('README lists every condition', async () => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const rows = readme.split('\n').filter((line) => line.startsWith('| `'));
+test('the page about breadcrumbs lists every condition', async () => {
+  const url = new URL('../../docs/how-to/breadcrumbs.md', import.meta.url);
+  const rows = (await readFile(url, 'utf8')).split('\n').filter((line) => line.startsWith('| `'));
   for (const { name } of conditionTypes) {
     assert.ok(
       rows.some((row) => row.split('|')[1]?.includes(`\`${name}\``)),

@@ -1,55 +1,22 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'node:test';
-import { freePort } from '../free-port.ts';
-import { readTestConfig, startSite } from '../harness.ts';
+import { startSite } from '../harness.ts';
 import { project } from '../tidy/sources.ts';
 
-const readme = await readFile(join(project, 'README.md'), 'utf8');
-
-/** The first block of shell commands below a heading. */
-function shellBelow(heading: string): string {
-  const [, below = ''] = readme.split(`\n${heading}\n`);
-  return /\n```sh\n([^]*?)```/.exec(below)?.[1] ?? '';
-}
+const records = await readFile(join(project, 'docs/how-to/records.md'), 'utf8');
+const [, block = ''] = /\n```sh\n([^]*?)```/.exec(records) ?? [];
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 
 test(
-  'the webhook of README is delivered as it is pasted',
-  { skip: !hasBash && 'needs bash' },
-  async (t) => {
-    const site = await startSite(t, { ini: '[webhook]\nallow_private = 127.0.0.0/8\n' });
-    const demo = await readTestConfig(join(project, 'conf/server.ini'));
-    assert.ok(demo.webhook.allowPrivate.length > 0, 'the demo allows it as well');
-    const block = shellBelow('## Webhooks').replaceAll('9099', String(await freePort()));
-    assert.match(block, /webhook\/insert/);
-    const child = spawn('bash', ['-c', `${block}\nwait`], {
-      env: { ...process.env, KEY: site.adminKey, SITE: site.url },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      detached: true,
-    });
-    t.after(() => {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    });
-    let text = '';
-    for await (const chunk of child.stdout) {
-      text += String(chunk);
-      if (/^\{"id":.*"type":"sale\.completed".*"data":\{"id":"S-1042"\}\}$/m.test(text)) return;
-    }
-    assert.fail(text);
-  },
-);
-
-test(
-  'the records of README are written and read as they are pasted',
+  'the records of the documentation are written and read as they are pasted',
   { skip: !hasBash && 'needs bash' },
   async (t) => {
     const site = await startSite(t);
-    const block = shellBelow('## Records');
     const run = promisify(execFile);
     const env = { ...process.env, KEY: site.adminKey, SITE: site.url };
     const { stdout } = await run(

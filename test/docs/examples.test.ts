@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -19,13 +19,16 @@ interface Block {
   readonly code: string;
 }
 
+const readme = await readFile(join(project, 'README.md'), 'utf8');
 const pages = new Map(
-  (await readPages()).map(({ address, markdown }) => [
-    address,
-    [...markdown.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)].map(
-      ([, info = '', code = '']): Block => ({ info, code }),
-    ),
-  ]),
+  [...(await readPages()), { address: 'README.md', markdown: readme }].map(
+    ({ address, markdown }) => [
+      address,
+      [...markdown.matchAll(/^```([^\n]*)\n(.*?)^```$/gms)].map(
+        ([, info = '', code = '']): Block => ({ info, code }),
+      ),
+    ],
+  ),
 );
 const hasBash = spawnSync('bash', ['-c', 'curl --version && awk 1 /dev/null']).status === 0;
 

@@ -29,7 +29,7 @@ const count = (value: number): string => value.toLocaleString('en-US');
 const size = (bytes: number): string => sizeText(bytes).replace(/(?<=\d)(?=[A-Z])/, ' ');
 const seconds = (ms: number): string => `${ms / 1_000} s`;
 
-/** The figures of each limit in the code, which README has to name. */
+/** The figures of each limit in the code, which the page of limits has to name. */
 const figures: Readonly<Record<LimitName, readonly string[]>> = {
   connections: [count(connectionsMax), count(server.reservedDescriptors)],
   connections_per_address: [count(Number(sections.server.connections_per_address.defaultText))],
@@ -84,14 +84,10 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   anonymous_writes: [count(anonymousWritesPerMinuteMax)],
 };
 
-test('README has a row for every limit that clients run into, with the figures of the code', () => {
-  const readme = readFileSync(join(project, 'README.md'), 'utf8');
-  const [section = ''] = readme.split('\n## Limits\n')[1]?.split('\n## ') ?? [];
+test('the reference has a row for every limit that clients run into, with the figures of the code', () => {
+  const page = readFileSync(join(project, 'docs/reference/limits.md'), 'utf8');
   const rows = new Map(
-    [...section.matchAll(/^\| `(\w+)` +\|([^\n]*)$/gm)].map(([, name = '', row = '']) => [
-      name,
-      row,
-    ]),
+    [...page.matchAll(/^\| `(\w+)` +\|([^\n]*)$/gm)].map(([, name = '', row = '']) => [name, row]),
   );
   assert.deepEqual([...rows.keys()].sort(), Object.keys(limitMessages).sort());
   for (const [name, texts] of Object.entries(figures)) {

@@ -151,12 +151,12 @@ test('the code has no marks of unfinished work', () => {
   );
 });
 
-test('README gives the reason of every dependency', () => {
+test('the documentation gives the reason of every dependency', () => {
   const { dependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
   };
-  const readme = readFileSync(join(project, 'README.md'), 'utf8');
-  const missing = Object.keys(dependencies).filter((name) => !readme.includes(`| \`${name}\``));
+  const page = readFileSync(join(project, 'docs/explanation/dependencies.md'), 'utf8');
+  const missing = Object.keys(dependencies).filter((name) => !page.includes(`| \`${name}\``));
   assert.deepEqual(missing, []);
   const used = new Set(sources.flatMap(({ packages }) => packages));
   const unused = Object.keys(dependencies).filter((name) => !used.has(name));
