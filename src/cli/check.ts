@@ -102,7 +102,7 @@ async function verifyData(
   const shown: Difference[] = [];
   let count = 0;
   try {
-    const { seq, rules } = store.counts();
+    const { seq, rules, tables, rows } = store.counts();
     for (const warning of await tableWarnings(config.tables, store)) writeLine(err, warning);
     const digest = digestSeq === undefined ? undefined : await digestOf(store, digestSeq);
     for await (const { checked, of, differences } of store.verify()) {
@@ -113,7 +113,7 @@ async function verifyData(
     progress.clear();
     const ok = count === 0;
     if (json) {
-      const found = { ok, seq, rules, count, differences: shown, ...(digest && { digest }) };
+      const found = { ok, seq, rules, rows, count, differences: shown, ...(digest && { digest }) };
       writeLine(out, JSON.stringify(found, undefined, 2));
       return ok ? 0 : 1;
     }
@@ -123,8 +123,9 @@ async function verifyData(
     for (const { database, what } of shown) writeLine(err, `${database}: ${what}`);
     if (count > shown.length) writeLine(err, `and ${count - shown.length} more`);
     const places = count === 1 ? 'one place' : `${count} places`;
+    const ofTables = tables === 0 ? '' : ` and ${rows} row${rows === 1 ? '' : 's'} of tables`;
     const verdict = ok
-      ? `The data is correct: ${rules} page rules from a log of ${seq} changes.`
+      ? `The data is correct: ${rules} page rules${ofTables} from a log of ${seq} changes.`
       : `The data differs from its log of ${seq} changes in ${places}. Restore a backup.`;
     writeLine(err, verdict);
     return ok ? 0 : 1;

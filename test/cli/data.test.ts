@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
+import { rowKey } from '../../src/store/projections/index-key.ts';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, spawnWaymark, startServed } from '../process.ts';
 import { scratchStore } from '../store/scratch.ts';
@@ -215,6 +216,33 @@ suite('waymark backup', () => {
 });
 
 suite('waymark check --data', () => {
+  test('counts and checks the rows of tables', async (t) => {
+    const here = await site(t);
+    const table = {
+      name: 'lamps',
+      key: 'sku',
+      schema: { properties: { sku: { type: 'string' } } },
+    };
+    const lines = [
+      { a: 'svc1.table.insert', v: { ...table, schema: { type: 'object', ...table.schema } } },
+      { a: 'svc1.record.insert', v: { table: 'lamps', sku: 'A' } },
+    ];
+    await here.waymark(['import'], lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const sound = await here.waymark(['check', '--data']);
+    const says = 'The data is correct: 0 page rules and 1 row of tables from a log of 2 changes.\n';
+    assert.deepEqual([sound.code, sound.err], [0, says]);
+    const environment = openEnvironment(here.data);
+    environment.transactionSync(() => {
+      openDatabases(environment).rowkey.removeSync(rowKey('lamps', 'A', ''));
+    });
+    await environment.close();
+    const damaged = await here.waymark(['check', '--data']);
+    assert.equal(damaged.code, 1);
+    assert.match(damaged.err, /^rowkey: \S+ is missing under its key\n/);
+    const json = await here.waymark(['check', '--data', '--json']);
+    assert.equal((JSON.parse(json.out) as { rows: number }).rows, 1);
+  });
+
   test('prints where the data differs from its log', async (t) => {
     const here = await site(t);
     await here.waymark(['import'], pages('/a', '/b'));
