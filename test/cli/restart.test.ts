@@ -145,6 +145,11 @@ suite('waymark restart', onLinux, () => {
       const { port } = other.address() as AddressInfo;
       await writeFile(iniFile, ini.replace('data =', `listen[] = 127.0.0.1:${port}\ndata =`));
       assert.match(await restart(), /"failed".*Cannot listen on 127\.0\.0\.1:\d+: it is in use/);
+      // Two processes of a node would both follow its centre.
+      await writeFile(join(folder, 'node.key'), 'wmk_none');
+      const node = '[node]\nname = shop\nrole = replica\nkey_file = node.key\n';
+      await writeFile(iniFile, `${ini}${node}central = http://127.0.0.1:1\n`);
+      assert.match(await restart(), /"failed".*follow its centre: stop the server/);
       const page = await fetch(served.url);
       assert.equal(await page.text(), 'here');
       assert.equal(await serverPid(folder), served.pid);
