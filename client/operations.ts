@@ -1121,6 +1121,8 @@ export type DeliveryList = {
   readonly queued: number;
   /** Number of messages that wait for another attempt, at most 1,000. */
   readonly waiting: number;
+  /** The nodes that deliver the hook themselves, as each has reported last. */
+  readonly nodes: readonly NodeQueue[];
 };
 
 export type Attempt = {
@@ -1144,6 +1146,22 @@ export type Attempt = {
   readonly ms: number;
   /** The first KiB of the answer’s content. */
   readonly answer?: string;
+};
+
+export type NodeQueue = {
+  readonly node: string;
+
+  readonly reported: string;
+  /** The seq of its newest message. */
+  readonly newest: number;
+  /** Number of messages without an attempt. */
+  readonly queued: number;
+  /** Number of messages that wait for an attempt. */
+  readonly waiting: number;
+
+  readonly outcome?: 'completed' | 'completed_404' | 'failed' | 'exhausted' | 'frozen';
+  /** When its newest attempt began. */
+  readonly at?: string;
 };
 
 export type NewEvent = {

@@ -16,3 +16,5 @@ export const outboxPollMs = 50;
 /** How long a node may be silent before an event reports it, and how often the centre looks. */
 export const nodeSilentMs = 60_000;
 export const silenceLookMs = 10_000;
+/** Hooks whose queues a node describes in a report. */
+export const reportedQueuesMax = 200;

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
 import { copyAgain } from './copy.ts';
 import { Follower, followProtocol, type FollowerParts } from './follower.ts';
-import { reportMs } from './limits.ts';
+import { reportedQueuesMax, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
 
 /** The dependencies of a NodeService. */
@@ -130,7 +130,23 @@ export class NodeService {
       ...{ node: name, role, version, protocol: followProtocol },
       ...(place !== undefined && { place }),
       ...{ seq: store.seq(), now: now(), ...store.outbox.counts() },
+      deliveries: queueStates(store),
     };
     await central.client.call('svc1.node.report', { v, apikey: central.apikey });
   }
+}
+
+/** The queues of hooks that have had events here, by the ids of the hooks. */
+function queueStates(store: Store): JsonObject {
+  const { deliveries } = store;
+  const states: [string, JsonObject][] = [];
+  for (const { hook, insertedSeq } of store.hooksAfter('')) {
+    const newest = deliveries.newest(insertedSeq);
+    if (newest === 0) continue;
+    const [last] = deliveries.attempts(insertedSeq, undefined);
+    const outcome = last === undefined ? {} : { outcome: last.outcome, at: last.at };
+    states.push([hook.id, { newest, ...deliveries.depth(insertedSeq), ...outcome }]);
+    if (states.length >= reportedQueuesMax) break;
+  }
+  return Object.fromEntries(states);
 }

@@ -14,7 +14,7 @@ export interface NodeState {
   readonly seq: number;
   /** Entries of its outbox that wait, and that the centre has refused. */
   readonly outbox: { readonly waiting: number; readonly refused: number };
-  /** What it has delivered to its hooks, by hook: the counts of outcomes. */
+  /** Its queue of each hook that it delivers, by the id of the hook: HookQueueState. */
   readonly deliveries?: JsonObject;
   /** Its clock less that of this node, in milliseconds. */
   readonly clock_offset_ms: number;

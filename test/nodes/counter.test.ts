@@ -122,6 +122,9 @@ test('a counter delivers its own events without the centre, once, and not those 
   await untilEqual(centre, counter);
   await centre.call('svc1.event.insert', { ...sale(2), counter: 'shop-7' });
   await receiver.until(2);
+  const { data: hooks } = await centre.call('svc1.webhook.list', {});
+  // A new connection reports at once.
+  await untilReported(centre, hooks.rows[0].id);
   await centre.waymark.stop(0);
   await counter.call('svc1.event.insert', sale(3), { apikey });
   const got = await receiver.until(3);
@@ -131,6 +134,17 @@ test('a counter delivers its own events without the centre, once, and not those 
     [1, 2, 3].map((n) => [n, n, 'shop-7']),
   );
 });
+
+/** Resolves once the centre shows what the counter has delivered. */
+async function untilReported(centre: TestSite, id: string): Promise<void> {
+  await eventually(async () => {
+    // A changed hook makes its node report before the next period.
+    await centre.call('svc1.webhook.edit', { id, name: String(Math.random()) });
+    const { data } = await centre.call('svc1.webhook.deliveries', { id });
+    const [queue] = data.nodes as { node: string; newest: number; outcome?: string }[];
+    assert.deepEqual([queue?.node, queue?.newest, queue?.outcome], ['shop-7', 2, 'completed']);
+  });
+}
 
 test('a counter takes rows of tables, which the centre stores once and with the same id', async (t) => {
   const centre = await startSite(t);

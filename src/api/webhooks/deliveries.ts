@@ -1,5 +1,5 @@
 import { batchId } from '../../model/event.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import { deliveriesExaminedMax } from './limits.ts';
 import {
@@ -23,7 +23,7 @@ const integer = { type: 'integer' } as const;
 const output: JsonObject = {
   title: 'DeliveryList',
   type: 'object',
-  required: ['rows', 'next', 'queued', 'waiting'],
+  required: ['rows', 'next', 'queued', 'waiting', 'nodes'],
   properties: {
     rows: {
       type: 'array',
@@ -56,6 +56,24 @@ const output: JsonObject = {
     waiting: {
       ...integer,
       description: 'Number of messages that wait for another attempt, at most 1,000.',
+    },
+    nodes: {
+      type: 'array',
+      description: 'The nodes that deliver the hook themselves, as each has reported last.',
+      items: {
+        title: 'NodeQueue',
+        type: 'object',
+        required: ['node', 'reported', 'newest', 'queued', 'waiting'],
+        properties: {
+          node: { type: 'string' },
+          reported: { type: 'string', format: 'date-time' },
+          newest: { ...integer, description: 'The seq of its newest message.' },
+          queued: { ...integer, description: 'Number of messages without an attempt.' },
+          waiting: { ...integer, description: 'Number of messages that wait for an attempt.' },
+          outcome: { type: 'string', enum: [...attemptOutcomes, 'frozen'] },
+          at: { type: 'string', description: 'When its newest attempt began.' },
+        },
+      },
     },
   },
 };
@@ -106,9 +124,18 @@ export const listDeliveries = defineOperation<{ readonly store: Store }, Deliver
         if (outcome === undefined || row.outcome === outcome)
           rows.push(attemptView(store, id, row));
       }
-      return { kind: 'data', data: { rows, next, ...deliveries.depth(queue) } };
+      const nodes = queuesElsewhere(store, id);
+      return { kind: 'data', data: { rows, next, ...deliveries.depth(queue), nodes } };
     },
 });
+
+/** The queues that other nodes have for a hook, by their last reports. */
+function queuesElsewhere({ nodes }: Pick<Store, 'nodes'>, id: string): readonly object[] {
+  return nodes.all().flatMap(({ name, last_contact: reported, deliveries = {} }) => {
+    const queue = Object.hasOwn(deliveries, id) ? deliveries[id] : undefined;
+    return isJsonObject(queue) ? [{ node: name, reported, ...queue }] : [];
+  });
+}
 
 /** The queue of a hook, also of a deleted one. Throws `not_found`. */
 export function queueOf(store: Pick<Store, 'rows'>, id: string): QueueKey {
