@@ -45,7 +45,11 @@ export function createProgram(commands: readonly ProgramCommand[], terminal: Ter
     .option('-V, --version', 'print the version')
     .helpCommand('help [command...]', 'show the options of a command')
     .helpOption('-h, --help', 'show this help')
-    .addHelpText('after', '\n"waymark <command> --help" shows the options of a command.');
+    .addHelpText(
+      'after',
+      '\n"waymark <command> --help" shows the options of a command.\n' +
+        'A running server has the documentation: http://localhost:8080/svc1/docs/',
+    );
   program.configureHelp({ optionDescription });
   writeTo(program, terminal);
   for (const { name, summary, define } of commands) {
