@@ -28,7 +28,7 @@ function colourOf(name: string): string {
 }
 
 function options(
-  { lines, markers, range: [from, until] }: ChartData,
+  { times, lines, markers, range: [from, until] }: ChartData,
   { width, format, onSelect }: ChartShape & { width: number },
 ): uPlot.Options {
   const axis = { stroke: colourOf('--quiet'), grid: { stroke: colourOf('--line'), width: 1 } };
@@ -63,7 +63,7 @@ function options(
         label,
         stroke: colourOf(colour),
         width: 2,
-        points: { show: true, size: 5 },
+        points: { show: times.length < 30, size: 5 },
         value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format(value)),
       })),
     ],

@@ -97,6 +97,7 @@ export function createExecute(
       const isPassed =
         found.effect === 'writes' && !isLocal.has(name) && !isTaken(name, call.caller);
       if (passOn !== undefined && isPassed) {
+        if (name === 'svc1.session.insert') throw noSessionHere();
         return passedOn(await passOn(name, passedRequest(v, call)));
       }
       return found.run(parse(found, v), call);
@@ -117,6 +118,15 @@ const isLocal: ReadonlySet<string> = new Set([
   'svc1.outbox.retry',
   'svc1.outbox.discard',
 ]);
+
+/** The cookie of a session comes with the answer to the browser itself, which is not the centre's. */
+function noSessionHere(): Failure {
+  return new Failure(
+    'unavailable',
+    'A node that follows a centre makes no sessions. Sign in to the console of the centre, or send ' +
+      'an API key with each request.',
+  );
+}
 
 /** A call as the centre gets it. */
 function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call): ClientRequest {

@@ -64,6 +64,15 @@ test('a write at a replica is made by the centre with the key of the caller', as
   assert.equal(stranger.error?.code, 'unauthenticated');
 });
 
+test('a replica makes no sessions, whose cookie only the answer of the centre could set', async (t) => {
+  const centre = await startSite(t);
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  const v = { apikey: centre.adminKey };
+  const refused = await replica.call('svc1.session.insert', v, { apikey: undefined });
+  assert.equal(refused.error?.code, 'unavailable');
+  assert.match(refused.error.message, /Sign in to the console of the centre/);
+});
+
 test('a replica serves on without its centre, and refuses writes with Retry-After', async (t) => {
   const centre = await startSite(t, { rules: [page('/a', 'one')] });
   const replica = await startFollower(t, centre, { name: 'copy-1' });

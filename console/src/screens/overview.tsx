@@ -137,8 +137,8 @@ function Figures({ series, changes }: { series: Series; changes: readonly Change
           {t.cacheOf(shortCount(cached))}
         </Tile>
         <Tile name={t.bytes} value={bytesText(total(points, ({ bytes }) => bytes))} />
-        <Tile name={t.hooks} value={shortCount(completed)} isBad={failed > 0}>
-          {t.hooksFailed(shortCount(failed))}
+        <Tile name={t.hooks} value={shortCount(completed)}>
+          <span class={failed > 0 ? 'bad-text' : ''}>{t.hooksFailed(shortCount(failed))}</span>
         </Tile>
       </dl>
       {points.length === 0 ? (
