@@ -119,12 +119,12 @@ const isLocal: ReadonlySet<string> = new Set([
   'svc1.outbox.discard',
 ]);
 
-/** The cookie of a session comes with the answer to the browser itself, which is not the centre's. */
+/** Only the server that a browser asks can set its cookie, so the centre cannot. */
 function noSessionHere(): Failure {
   return new Failure(
     'unavailable',
-    'A node that follows a centre makes no sessions. Sign in to the console of the centre, or send ' +
-      'an API key with each request.',
+    'A node that follows a centre makes no sessions. Sign in to the console of the centre, or ' +
+      'send an API key with each request.',
   );
 }
 
