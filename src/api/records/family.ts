@@ -129,6 +129,11 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** Names for `unknowns` besides those of whole fields that wait. */
   unknownMembers?(record: R, names: readonly string[]): readonly string[];
   /**
+   * Whether each insert without a vk is a new record. By default an exact repeat of an insert is
+   * not, while its record exists.
+   */
+  readonly insertsAnew?: true;
+  /**
    * Runs in the transaction of an insert, before it writes: throws a Failure if there is no room
    * for the record, and returns further drafts and members of the answer.
    */

@@ -58,7 +58,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
       const now = familyFor(family, given, parts.store, parts);
       const sent = fieldsSent(family, v);
       const request = requestOf(now, `${name}.insert`, v, call);
-      const vk = call.vk ?? request.derivedVk;
+      const vk = call.vk ?? (now.insertsAnew === true ? parts.newId() : request.derivedVk);
       if (now.beforeWrite?.(sent, parts).isDiscarded === true) {
         return writeAnswer(now, parts, call, { ...pretended(now, parts, sent, call), sent, vk });
       }

@@ -44,6 +44,8 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
 
   prepare: ({ visitor }) => visitor.prepare(needsUser),
   forCall: (given, reads, parts) => rowsFor(given, reads, parts),
+  // Two visitors who send the same letter send two letters.
+  insertsAnew: true,
   hadRecord: () => true,
 
   find: (reads, id) => rowRecordOf(reads.row(id)),

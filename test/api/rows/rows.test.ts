@@ -176,6 +176,25 @@ test('a field that is too large is refused by name, and one form is one row', as
   assert.equal(listed.data.count, 1);
 });
 
+test('equal rows without vk are two rows, from the same key and without a key', async (t) => {
+  const { site } = await shop(t);
+  const schema = { type: 'object', properties: { message: { type: 'string' } } };
+  await site.call('table.insert', { name: 'letters', schema, insert: ['anonymous'] });
+  const v = { table: 'letters', message: 'hello' };
+  const send = async (apikey: string | undefined) => {
+    const { data, replayed } = await site.call('record.insert', v, { apikey });
+    assert.equal(replayed, undefined);
+    return data.id as string;
+  };
+  const ids = [
+    await send(site.adminKey),
+    await send(site.adminKey),
+    await send(undefined),
+    await send(undefined),
+  ];
+  assert.equal(new Set(ids).size, 4);
+});
+
 test('a reference shows the title of its row, and one without a row is a problem', async (t) => {
   const { call } = await shop(t);
   const schema = {
