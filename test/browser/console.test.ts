@@ -203,6 +203,7 @@ suite('the console', () => {
     await page.locator('.precedence .winner', { hasText: '[disk.site]' }).waitFor();
     await page.getByRole('button', { name: 'Request the page' }).click();
     await page.locator('.body', { hasText: 'file' }).waitFor();
+    await page.frameLocator('.preview').getByText('file').waitFor();
   });
 
   test('shows hostile text as text, and runs none of it', async (t) => {
