@@ -296,6 +296,8 @@ class ServingProcess implements RunningServer {
   readonly #indexBuilder: IndexBuilder;
   readonly #series: SeriesRecorder | undefined;
   readonly #rowChecks: RowChecks;
+  /** The definitions of tables that reloads write. */
+  #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
   #instance: AppInstance;
   #server: Server | undefined;
@@ -461,7 +463,9 @@ class ServingProcess implements RunningServer {
     logs.configure(next.log);
     const { store } = this.#context;
     if (next.node.central === undefined) {
-      void writeConfiguredTables(next, { store, newId, log });
+      // One reload after the other: the newest definition is written last.
+      const write = () => writeConfiguredTables(next, { store, newId, log });
+      this.#tableWrites = this.#tableWrites.then(write);
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
     this.#tls?.reload(next.tls.acme);
@@ -498,6 +502,7 @@ class ServingProcess implements RunningServer {
       this.#indexBuilder.stop(),
       this.#rowChecks.stop(),
       this.#hosts.stop(),
+      this.#tableWrites,
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();

@@ -55,7 +55,11 @@ export async function writeConfiguredTables(
       else log.error({ table: name, err: error }, message);
     }
   }
-  nameFormerTables(tables, store, log);
+  try {
+    nameFormerTables(tables, store, log);
+  } catch (error) {
+    log.error({ err: error }, 'Cannot read the tables that the ini file had before.');
+  }
 }
 
 /** What the tables of the ini file would do to rows in the log: sentences, none for no effect. */

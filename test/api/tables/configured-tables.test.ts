@@ -115,3 +115,18 @@ test('a schema that changes while the server is stopped moves the values at the 
   assert.deepEqual(store.row(id)?.row._unknowns_, { price: 1.5 });
   await store.close();
 });
+
+test('of two reloads at once, the later one decides', async (t) => {
+  const file = { 'products.json': JSON.stringify(schema({ type: 'number' })) };
+  const site = await startSite(t, { ini, files: file });
+  const text = await readFile(site.iniFile, 'utf8');
+  const configs = [];
+  for (const index of ['', 'index = price']) {
+    await writeFile(site.iniFile, text.replace('index = price', index));
+    configs.push(await readTestConfig(site.iniFile));
+  }
+  for (const config of configs) site.waymark.reload({ ok: true, config });
+  await site.untilLogged(/(?:as \[table\.products\] says[^]*){3}/);
+  const { rows } = (await site.call('table.list', {})).data;
+  assert.deepEqual(rows[0].index, ['price']);
+});
