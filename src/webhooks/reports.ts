@@ -46,7 +46,18 @@ export function createReports({
       log.error({ err: error, ...fields }, 'Cannot store the outcome of a webhook delivery.');
     };
     if (verdict.isGone) {
-      const isPaused = await pause(store, hook).catch(unstored);
+      const isPaused = await pause(store, hook).catch(async (error: unknown) => {
+        const isCopy = store.rowLog.identity().follows !== undefined;
+        if (!isCopy) {
+          unstored(error);
+          return undefined;
+        }
+        // Only the centre can pause it.
+        const message = `The receiver of the hook ${hook.id} answered 410 (Gone): pause the hook.`;
+        const gone = { code: 'receiver_gone', message, id: hook.id, seq: n };
+        await emit('error.detected', gone, { about: hook.id });
+        return undefined;
+      });
       if (isPaused === true) {
         log.warn(
           fields,

@@ -183,3 +183,25 @@ test('a counter takes rows of tables, which the centre stores once and with the 
   );
   assert.equal(read.data.no, 'A1');
 });
+
+test('a counter tells the centre of a receiver that is gone, because it cannot pause the hook', async (t) => {
+  const receiver = await startReceiver(t);
+  receiver.answer = () => 410;
+  const allow = '[webhook]\nallow_private = 127.0.0.0/8\n';
+  const centre = await startSite(t, { ini: `${allow}[node]\nrole = central\n` });
+  const counter = await startFollower(t, centre, { name: 'shop-7', role: 'counter', ini: allow });
+  const v = { event: ['a.sale'], url: receiver.url, where: 'shop-7' };
+  const { data } = await centre.call('svc1.webhook.insert', v);
+  await untilEqual(centre, counter);
+  await counter.call('svc1.event.insert', sale(1), { apikey: centre.adminKey });
+  await eventually(async () => {
+    const { data: errors } = await centre.call('svc1.event.list', { type: 'error.detected' });
+    assert.deepEqual(
+      errors.rows.map((row: { data: { code: string; id: string } }) => [
+        row.data.code,
+        row.data.id,
+      ]),
+      [['receiver_gone', data.id]],
+    );
+  });
+});
