@@ -10,6 +10,7 @@ import { problemText } from '../../src/config/problem.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { freePort } from '../free-port.ts';
+import { startDemo } from '../browser/demo-site.ts';
 import { startSite } from '../harness.ts';
 import { project } from '../tidy/sources.ts';
 
@@ -34,7 +35,7 @@ const hasBash = spawnSync('bash', ['-c', 'curl --version && awk 1 /dev/null']).s
 
 suite('the examples of the documentation', { concurrency: 4 }, () => {
   for (const [address, blocks] of pages) {
-    if (!blocks.some(({ info }) => info === 'sh test')) continue;
+    if (!blocks.some(isRun)) continue;
     test(
       `in ${address} answer as they say`,
       { skip: !hasBash && 'needs bash and curl' },
@@ -104,11 +105,19 @@ suite('the examples of the documentation', { concurrency: 4 }, () => {
 /** Files of examples that a test does not have. */
 const aboutMissingFile = /does not exist|cannot be read|no such file/i;
 
+/** Whether a test runs a block: on a site of its own, or on the demo. */
+function isRun({ info }: Block): boolean {
+  return info === 'sh test' || info === 'sh demo';
+}
+
 /** Runs the blocks of a page in one shell, and compares what each prints with its answer. */
 async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> {
-  const site = await startSite(t, {
-    ini: '[fetch]\nallow_private = 127.0.0.0/8\n[webhook]\nallow_private = 127.0.0.0/8\n[auth]\nanonymous = render\n',
-  });
+  const receiverPort = await freePort();
+  const site = blocks.some(({ info }) => info === 'sh demo')
+    ? await startDemo(t, receiverPort)
+    : await startSite(t, {
+        ini: '[fetch]\nallow_private = 127.0.0.0/8\n[webhook]\nallow_private = 127.0.0.0/8\n[auth]\nanonymous = render\n',
+      });
   const bin = join(site.folder, 'bin');
   await mkdir(bin);
   const command = join(bin, 'waymark');
@@ -118,9 +127,12 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
   );
   await chmod(command, 0o755);
   const marker = '=== end of block ===';
-  const runs = blocks.filter(({ info }) => info === 'sh test').map(({ code }) => code);
-  let script = runs.map((code) => `${code}\necho; echo '${marker}'\n`).join('');
-  for (const port of ['3000', '9099']) script = script.replaceAll(port, String(await freePort()));
+  const runs = blocks.filter(isRun).map(({ code }) => code);
+  const script = runs
+    .map((code) => `${code}\necho; echo '${marker}'\n`)
+    .join('')
+    .replaceAll('3000', String(await freePort()))
+    .replaceAll('9099', String(receiverPort));
   const text = await new Promise<string>((resolve) => {
     const child = execFile(
       'bash',
@@ -144,7 +156,7 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
     child.stdin?.end();
   });
   const printed = text.split(marker);
-  const at = blocks.flatMap(({ info }, index) => (info === 'sh test' ? [index] : []));
+  const at = blocks.flatMap((block, index) => (isRun(block) ? [index] : []));
   for (const [run, index] of at.entries()) {
     const answer = blocks[index + 1];
     if (answer?.info !== 'text answer') continue;
