@@ -11,7 +11,7 @@ export const requestTimeoutMs = 60_000;
 export const readBodyBytesMax = 256 * KIB;
 export const socketFrameBytesMax = 16 * MIB;
 /** Requests of one websocket that are not answered yet. */
-export const socketRequestsInFlightMax = 64;
+export const socketRequestsInFlightMax = 256;
 /** How often the server sends a PING over a websocket. */
 export const socketPingMs = 30_000;
 export const vkCharactersMax = 256;

@@ -200,6 +200,8 @@ export interface Reads extends TreeReads {
   tablesAfter(after: string): Iterable<StoredTable>;
   /** The size of a table; zeros if there is none of this name. */
   tableCounts(name: string): TableCounts;
+  /** An index of a table that is not complete; undefined for one that is. */
+  indexBuild(table: string, index: string): IndexBuild | undefined;
   /** The indexes that are not complete, of one table or of all. */
   indexBuilds(table?: string): readonly IndexBuild[];
   /** The current state of a row; undefined when there is none. */

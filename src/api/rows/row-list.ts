@@ -247,7 +247,7 @@ function unusableCursor(): Failure {
 
 /** Throws `unavailable` for an index that is being built; '' is that of the search. */
 function requireBuilt(reads: Reads, table: string, index: string): void {
-  const build = reads.indexBuilds(table).find((one) => one.index === index);
+  const build = reads.indexBuild(table, index);
   if (build === undefined) return;
   const what = index === '' ? 'search' : `index on ${index}`;
   throw new Failure(

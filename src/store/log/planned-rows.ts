@@ -21,8 +21,8 @@ interface PlannedTable {
   indexes: TableIndexes;
   rows: number;
   words: number;
-  /** The indexes that are not complete, by name. */
-  readonly builds: Map<string, IndexBuild>;
+  /** The builds of indexes that are not complete, by name: each is read when it is needed. */
+  readonly builds: Map<string, IndexBuild | undefined>;
   hasNewCounts: boolean;
 }
 
@@ -117,7 +117,7 @@ export class PlannedRows {
       stored,
       indexes: stored === undefined ? noIndexes : tableIndexes(stored.table),
       ...this.#reads.tableCounts(name),
-      builds: new Map(this.#reads.indexBuilds(name).map((build) => [build.index, build])),
+      builds: new Map(),
       hasNewCounts: false,
     };
     this.#tables.set(name, planned);
@@ -131,7 +131,7 @@ export class PlannedRows {
     const isSameSearch = before.search.join('\0') === after.search.join('\0');
     for (const index of [...changed, ...(isSameSearch ? [] : [searchIndex])]) {
       // An index of no rows is complete.
-      if (planned.rows === 0 && !planned.builds.has(index)) continue;
+      if (planned.rows === 0 && this.#build(name, planned, index) === undefined) continue;
       const build = startedBuild(name, index, planned.rows);
       planned.builds.set(index, build);
       this.#entries.put('indexbuild', buildKey(name, index), JSON.stringify(build));
@@ -162,9 +162,15 @@ export class PlannedRows {
     this.#entries.put('rowkey', after, id);
   }
 
-  #moveFields({ indexes, builds }: PlannedTable, { id, table }: Row, rows: Rows): void {
-    for (const field of indexes.fields) {
-      if (!isMaintained(builds.get(field), id)) continue;
+  /** The build of an index; undefined if it is complete. */
+  #build(table: string, { builds }: PlannedTable, index: string): IndexBuild | undefined {
+    if (!builds.has(index)) builds.set(index, this.#reads.indexBuild(table, index));
+    return builds.get(index);
+  }
+
+  #moveFields(planned: PlannedTable, { id, table }: Row, rows: Rows): void {
+    for (const field of planned.indexes.fields) {
+      if (!isMaintained(this.#build(table, planned, field), id)) continue;
       const [before, after] = [rows.before, rows.after].map(
         (row) => row && indexKey(table, field, scalarOf(row[field]), id),
       );
@@ -176,7 +182,7 @@ export class PlannedRows {
 
   #moveWords(planned: PlannedTable, { id, table }: Row, { before, after }: Rows): void {
     const { search } = planned.indexes;
-    if (search.length === 0 || !isMaintained(planned.builds.get(searchIndex), id)) return;
+    if (search.length === 0 || !isMaintained(this.#build(table, planned, searchIndex), id)) return;
     if (before !== undefined && after !== undefined) {
       if (search.every((field) => before[field] === after[field])) return;
     }

@@ -6,10 +6,18 @@ import { tablesRememberedMax } from '../limits.ts';
 import { foldRows, foldTable } from '../log/fold.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
 import { keyPrefix, prefixEnd } from './index-key.ts';
+import { buildKey } from './row-entries.ts';
 
 type TableReads = Pick<
   Reads,
-  'table' | 'tableById' | 'tableAt' | 'tableNamedAt' | 'tablesAfter' | 'tableCounts' | 'indexBuilds'
+  | 'table'
+  | 'tableById'
+  | 'tableAt'
+  | 'tableNamedAt'
+  | 'tablesAfter'
+  | 'tableCounts'
+  | 'indexBuild'
+  | 'indexBuilds'
 >;
 
 /** Reads the projections of tables, and their past states from the rows of the log. */
@@ -42,6 +50,10 @@ export function createTableReads(databases: Databases, rows: Reads['rows']): Tab
       }
     },
     tableCounts: (name) => tableCounts(databases, name),
+    indexBuild(name, index) {
+      const text = databases.indexbuild.get(buildKey(name, index));
+      return text === undefined ? undefined : (storedJson(text) as IndexBuild);
+    },
     indexBuilds: (name) => indexBuilds(databases, name),
   };
 }

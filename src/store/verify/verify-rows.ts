@@ -101,14 +101,13 @@ function* verifyIndexes({ databases, reads }: VerifiedDatabases, row: Row): Iter
     return;
   }
   const { fields, search } = tableIndexes(stored.table);
-  const builds = buildsOf(reads.indexBuilds(table));
   for (const field of fields) {
-    if (!isMaintained(builds.get(field), id)) continue;
+    if (!isMaintained(reads.indexBuild(table, field), id)) continue;
     if (!databases.rowindex.doesExist(indexKey(table, field, scalarOf(row[field]), id))) {
       yield { database: 'rowindex', what: `${id} is missing in the index ${field} of ${table}` };
     }
   }
-  if (search.length === 0 || !isMaintained(builds.get(searchIndex), id)) return;
+  if (search.length === 0 || !isMaintained(reads.indexBuild(table, searchIndex), id)) return;
   const { counts, length } = rowWords(row, search);
   for (const [word, count] of counts) {
     if (databases.rowword.get(wordKey(table, word, id)) === packWord(count, length)) continue;
@@ -192,7 +191,7 @@ export const rowEntryChecks = {
     const { table: word, rest: id } = parts(Buffer.from(rest, 'latin1'));
     const row = reads.row(id)?.row;
     const definition = reads.table(table)?.table;
-    const build = reads.indexBuilds(table).find(({ index }) => index === searchIndex);
+    const build = reads.indexBuild(table, searchIndex);
     if (build?.phase === 'empty') return undefined;
     if (row?.table === table && definition !== undefined && isMaintained(build, id)) {
       const { counts, length } = rowWords(row, tableIndexes(definition).search);
@@ -210,7 +209,7 @@ export const rowEntryChecks = {
     const definition = reads.table(table)?.table;
     if (definition === undefined) return 'counts the rows of a table that does not exist';
     const { search } = tableIndexes(definition);
-    const build = reads.indexBuilds(table).find(({ index }) => index === searchIndex);
+    const build = reads.indexBuild(table, searchIndex);
     if (build?.phase === 'empty') return undefined;
     let words = 0;
     for (const { id, stored } of search.length === 0 ? [] : reads.rowsAfter(table, '')) {

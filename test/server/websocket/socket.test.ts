@@ -113,16 +113,16 @@ function deep(levels: number): string {
   return `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
 }
 
-test('at most 64 requests of a websocket run at a time, and each is answered', async (t) => {
+test('at most 256 requests of a websocket run at a time, and each is answered', async (t) => {
   const { site, source, ask } = await startWithSource(t);
   const socket = await site.socket();
-  const asked = Array.from({ length: 300 }, (_, at) => ask(socket, `/far/${at}`));
-  await source.reached(64);
+  const asked = Array.from({ length: 600 }, (_, at) => ask(socket, `/far/${at}`));
+  await source.reached(256);
   // This connection does not delay another one, whose answer comes after all requests here have
   // begun.
   const other = await site.socket();
   assert.equal((await ask(other, '/near')).data.content, 'near');
-  assert.equal(source.waiting.length, 64);
+  assert.equal(source.waiting.length, 256);
   source.release();
   for (const [at, answer] of (await Promise.all(asked)).entries()) {
     assert.equal(answer.data.content, `/${at}`);
