@@ -200,7 +200,8 @@ export const overWebsockets: OpenSystem = async (t) => {
   const keys = await Promise.all(Array.from({ length: authorCount }, addKey));
   const sockets = await Promise.all(keys.map(({ key }) => site.socket(key)));
   return {
-    start: { newest: authorCount + 1, authors: keys.map(({ id }) => id), origin: site.url },
+    // The first rows are the admin key of the site and the table of the ini file.
+    start: { newest: authorCount + 2, authors: keys.map(({ id }) => id), origin: site.url },
     ask: async ({ a, v, author, vk, qk }) => {
       const socket = sockets[author % authorCount];
       if (socket === undefined) throw new RangeError('an author without a socket');
