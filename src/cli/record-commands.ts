@@ -13,7 +13,7 @@ import {
   type InputOption,
 } from './client-command.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
-import type { DefineCommand } from './command.ts';
+import { UsageError, type DefineCommand } from './command.ts';
 import { inputOptions, operationSubcommands } from './operation-command.ts';
 
 /** The description of a record family, as far as its command needs it. */
@@ -65,6 +65,33 @@ function splitArgs(
   return { named, rest: args.slice(names.length) };
 }
 
+/** The argument that names a record; rows have a key as well. */
+function idArgOf({ noun, part }: CommandFamily): string {
+  return part === undefined ? `the id of the ${noun}` : `the id of the ${noun}, or its key`;
+}
+
+/** The members of an input that name a record; `id` is an id, or else the key of a row. */
+async function naming(
+  { name, part }: CommandFamily,
+  { api, part: named, id }: { readonly api: ApiTarget; readonly part: JsonObject; id: string },
+): Promise<JsonObject> {
+  if (part === undefined || isUuid(id)) return { ...named, id };
+  const { data } = await callApi(api, `svc1.${name}.schema`, { v: named });
+  const { key } = data as JsonObject;
+  return typeof key === 'string' ? { ...named, [key]: id } : { ...named, id };
+}
+
+function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+/** Throws UsageError for fields that would change the key by which they name their row. */
+function requireNoName(fields: JsonObject, named: JsonObject): void {
+  const field = Object.keys(named).find((one) => one !== 'table' && Object.hasOwn(fields, one));
+  if (field === undefined || fields[field] === named[field]) return;
+  throw new UsageError(`<fields> sets ${field}: name the row by its id to change its ${field}.`);
+}
+
 const fieldsDescription = 'the fields: JSON, @FILE, or - for standard input';
 
 /** The subcommands that all record families have. */
@@ -76,7 +103,7 @@ function readingSubcommands(records: CommandFamily) {
   const { name, noun, list, afterAt } = records;
   const family = `svc1.${name}`;
   const asOf = { as_of: asOfOption };
-  const idArg = { ...partArgs(records), '<id>': `the id of the ${noun}` };
+  const idArg = { ...partArgs(records), '<id>': idArgOf(records) };
   return {
     list: {
       summary: `list ${noun}s`,
@@ -106,9 +133,8 @@ function readingSubcommands(records: CommandFamily) {
       args: idArg,
       options: asOf,
       async *run(args, { api, input }) {
-        const { named, rest } = splitArgs(records, args);
-        const [id = ''] = rest;
-        const v = { ...input, ...named, id };
+        const { named: part, rest } = splitArgs(records, args);
+        const v = { ...input, ...(await naming(records, { api, part, id: rest[0] ?? '' })) };
         yield answerResult(await callApi(api, `${family}.read`, { v }));
       },
     },
@@ -116,8 +142,9 @@ function readingSubcommands(records: CommandFamily) {
       summary: `list the changes of a ${noun}, the newest first`,
       args: idArg,
       async *run(args, { api }) {
-        const { named, rest } = splitArgs(records, args);
-        yield* historyPages(api, family, { ...named, id: rest[0] ?? '' });
+        const { named: part, rest } = splitArgs(records, args);
+        const named = await naming(records, { api, part, id: rest[0] ?? '' });
+        yield* historyPages(api, family, named);
       },
     },
   } as const satisfies Readonly<Record<string, Subcommand>>;
@@ -126,7 +153,7 @@ function readingSubcommands(records: CommandFamily) {
 function writingSubcommands(records: CommandFamily) {
   const { name, noun } = records;
   const family = `svc1.${name}`;
-  const idArg = { ...partArgs(records), '<id>': `the id of the ${noun}` };
+  const idArg = { ...partArgs(records), '<id>': idArgOf(records) };
   return {
     insert: {
       summary: `insert a ${noun}`,
@@ -146,9 +173,12 @@ function writingSubcommands(records: CommandFamily) {
       options: { strict },
       writes: true,
       async *run(args, { api, vk, input, stdin }) {
-        const { named, rest } = splitArgs(records, args);
+        const { named: part, rest } = splitArgs(records, args);
         const [id = '', source = ''] = rest;
-        const v = { ...(await readFields(source, stdin)), ...named, id };
+        const fields = await readFields(source, stdin);
+        const named = await naming(records, { api, part, id });
+        if (records.part !== undefined) requireNoName(fields, named);
+        const v = { ...fields, ...named };
         const envelope = { v, vk, ...preference(input) };
         yield answerResult(await callApi(api, `${family}.edit`, envelope));
       },
@@ -157,7 +187,7 @@ function writingSubcommands(records: CommandFamily) {
       summary: 'revert changes; without --confirm, only show what would change',
       args: {
         ...partArgs(records),
-        '[id]': `the id of a ${noun}; without it, options select the changes`,
+        '[id]': `${idArgOf(records)}; without it, options select the changes`,
       },
       options: {
         txn: { value: 'txn', description: 'changes of one transaction, such as an import' },
@@ -173,7 +203,8 @@ function writingSubcommands(records: CommandFamily) {
       async *run(args, { api, vk, input }) {
         const { named, rest } = splitArgs(records, args);
         const [id] = rest;
-        const v = { ...input, ...named, ...(id !== undefined && { id }) };
+        const row = id === undefined ? named : await naming(records, { api, part: named, id });
+        const v = { ...input, ...row };
         const answer = await callApi(api, `${family}.invalidate`, { v, vk });
         yield { answer, lines: invalidateLines(answer.data as JsonObject, records, named) };
       },

@@ -36,3 +36,30 @@ test('waymark table and waymark record insert, list, edit and delete', async (t)
   const missing = await waymark('record', 'read', 'products', id);
   assert.equal(missing.code, 1);
 });
+
+test('waymark record names a row by its key, too', async (t) => {
+  const { waymark, out } = await startClient(t);
+  await out('table', 'insert', products);
+  await out('record', 'insert', 'products', '{"sku":"L-1","price":2}');
+  await out('record', 'edit', 'products', 'L-1', '{"price":4}');
+  assert.match(await out('record', 'read', 'products', 'L-1'), /"price": ?4/);
+  assert.match(await out('record', 'read', 'products', 'L-1', '--as-of', '4'), /"sku": ?"L-1"/);
+  assert.equal((await out('record', 'history', 'products', 'L-1')).trim().split('\n').length, 3);
+  const renamed = await waymark('record', 'edit', 'products', 'L-1', '{"sku":"L-2"}');
+  assert.equal(renamed.code, 2);
+  assert.match(renamed.err, /name the row by its id to change its sku/);
+
+  const dry = await out('record', 'invalidate', 'products', 'L-1');
+  const digest = /--confirm (\S+)/.exec(dry)?.[1] ?? '';
+  await out('record', 'invalidate', 'products', 'L-1', '--confirm', digest);
+  const missing = await waymark('record', 'read', 'products', 'L-1');
+  assert.equal(missing.code, 1);
+
+  await out(
+    'table',
+    'insert',
+    '{"name":"years","key":"n","schema":{"properties":{"n":{"type":"integer"}}}}',
+  );
+  await out('record', 'insert', 'years', '{"n":1999}');
+  assert.match(await out('record', 'read', 'years', '1999'), /"n": ?1999/);
+});
