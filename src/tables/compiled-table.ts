@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { TableDefinition } from '../model/table.ts';
 import { formats } from './formats.ts';
 import { linearPattern } from './linear-pattern.ts';
-import { hasKeyword, pointerPart, typesOf } from './schema-check.ts';
+import { pointerPart, typesOf, writeOnlyFields } from './schema-check.ts';
 
 /** Why a value is not valid for its field. */
 interface ValueMistake {
@@ -56,6 +56,7 @@ export function compileTable(definition: TableDefinition): CompiledTable {
   const ajv = createAjv();
   ajv.addSchema(schema, rootName);
   const fields = new Map<string, TableField>();
+  const writeOnly = new Set(writeOnlyFields(schema));
   for (const [name, property] of Object.entries(properties)) {
     const part = isJsonObject(property) ? property : {};
     const at = `/properties/${pointerPart(name)}`;
@@ -65,7 +66,7 @@ export function compileTable(definition: TableDefinition): CompiledTable {
       name,
       schema: part,
       types: typesOf(schema, part),
-      isWriteOnly: hasKeyword(schema, part, 'writeOnly'),
+      isWriteOnly: writeOnly.has(name),
       refersTo: typeof refersTo === 'string' ? refersTo : undefined,
       formerName: typeof formerName === 'string' ? formerName : undefined,
       mistake: (value) => firstMistake(validate, value, name),
@@ -84,15 +85,6 @@ export function compileTable(definition: TableDefinition): CompiledTable {
   };
 }
 
-/** The names of the properties of a schema that are writeOnly, or have a part that is. */
-export function writeOnlyFields(schema: JsonObject): readonly string[] {
-  const { properties } = schema;
-  if (!isJsonObject(properties)) return [];
-  return Object.keys(properties).filter((name) => {
-    return hasKeyword(schema, properties[name], 'writeOnly');
-  });
-}
-
 /** Validates a schema by the meta-schema; returns the mistakes as pointers and sentences. */
 export function metaSchemaMistakes(
   schema: JsonObject,
@@ -108,15 +100,37 @@ export function metaSchemaMistakes(
 const linearRegExp = Object.assign(linearPattern, { code: 'linearPattern' });
 
 function createAjv(): Ajv2020 {
-  return new Ajv2020({
+  const ajv = new Ajv2020({
     strict: false,
     allErrors: false,
+    // A row without a field `constructor` has none, whatever all objects inherit.
+    ownProperties: true,
     // A definition is checked before it is stored, not each time it is compiled.
     validateSchema: false,
     logger: false,
     formats: { ...formats },
     code: { regExp: linearRegExp },
   });
+  // That of ajv compares each object of a list with each other one.
+  ajv.removeKeyword('uniqueItems');
+  return ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    error: { message: 'must NOT have duplicate items' },
+    validate: (isUnique: boolean, items: readonly Json[]) =>
+      !isUnique || new Set(items.map(sortedJson)).size === items.length,
+  });
+}
+
+/** A text that equal values share. */
+function sortedJson(value: Json): string {
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(sortedJson).join()}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, one]) => {
+    return `${JSON.stringify(name)}:${sortedJson(one)}`;
+  });
+  return `{${members.toSorted().join()}}`;
 }
 
 function compiled(ajv: Ajv2020, at: string, part: JsonObject): ValidateFunction {

@@ -4,6 +4,8 @@ const KIB = 1024;
 export const schemaCharactersMax = 1024 * KIB;
 /** Objects and lists in a schema; compiling takes time in proportion. */
 export const schemaNodesMax = 5_000;
+/** Parts of a schema that check one row, each as often as a `$ref` leads to it. */
+export const schemaChecksMax = 20_000;
 export const tableFieldsMax = 500;
 export const fieldNameCharactersMax = 128;
 /** Fields that `index` may name; each costs an entry for each row. */

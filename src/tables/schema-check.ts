@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { nearestName } from '../model/nearest.ts';
-import { schemaNodesMax } from './limits.ts';
+import { schemaChecksMax, schemaNodesMax } from './limits.ts';
 
 /** A mistake in a schema: a JSON pointer (RFC 6901) below the schema, and a sentence about it. */
 interface SchemaMistake {
@@ -20,7 +20,8 @@ const schemasByName = [
   'patternProperties',
   'properties',
 ];
-const schemaLists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const choices = ['allOf', 'anyOf', 'oneOf'];
+const schemaLists = [...choices, 'prefixItems'];
 const plainKeywords = [
   ...['$comment', '$ref', '$schema', 'const', 'contentEncoding', 'contentMediaType', 'default'],
   ...['dependentRequired', 'deprecated', 'description', 'enum', 'examples', 'exclusiveMaximum'],
@@ -48,7 +49,26 @@ export function schemaMistakes(schema: JsonObject): readonly SchemaMistake[] {
     return [{ at: '', message: `The schema has more than ${schemaNodesMax} parts.` }];
   }
   const mistakes = nodes.flatMap(({ at, node }) => keywordMistakes(at, node, schema));
-  return mistakes.length > 0 ? mistakes : circles(schema);
+  if (mistakes.length > 0) return mistakes;
+  const circle = circles(schema);
+  return circle.length > 0 ? circle : tooManyChecks(schema);
+}
+
+/** Finds references that a value would be checked by too often: their number can double each time. */
+function tooManyChecks(schema: JsonObject): readonly SchemaMistake[] {
+  const known = new Map<JsonObject, number>();
+  const checksOf = (one: SchemaNode): number => {
+    const counted = known.get(one.node);
+    if (counted !== undefined) return counted;
+    const checks = edges(one, schema).reduce((sum, { target }) => sum + checksOf(target), 1);
+    known.set(one.node, checks);
+    return checks;
+  };
+  if (checksOf({ at: '', node: schema }) <= schemaChecksMax) return [];
+  const message =
+    `A row would be checked by more than ${schemaChecksMax} parts of the schema, because its ` +
+    '$ref repeat each other. Refer to each definition fewer times.';
+  return [{ at: '', message }];
 }
 
 /** A schema inside a schema. */
@@ -164,10 +184,33 @@ function edges(
   return [...inner, { via: { at, node }, target: { at, node } }];
 }
 
-/** Whether a schema, or any part of it, has a keyword with a value. */
-export function hasKeyword(schema: JsonObject, part: Json | undefined, keyword: string): boolean {
-  if (!isJsonObject(part)) return false;
-  return reachable(schema, part).some((node) => node[keyword] === true);
+/**
+ * The names of the properties of a schema that are writeOnly, or have a part that is: also those
+ * that a schema for the same row says so about, in `allOf` or behind a `$ref`.
+ */
+export function writeOnlyFields(schema: JsonObject): readonly string[] {
+  const found = new Set<string>();
+  const ofRow = new Set([schema]);
+  // A set also iterates over what is added meanwhile.
+  for (const node of ofRow) {
+    for (const one of schemasOfSameValue(schema, node)) ofRow.add(one);
+    for (const [name, part] of Object.entries(isJsonObject(node.properties) ? node.properties : {}))
+      if (isJsonObject(part) && reachable(schema, part).some((one) => one.writeOnly === true))
+        found.add(name);
+  }
+  return [...found];
+}
+
+/** The schemas inside one that describe the same value. */
+function schemasOfSameValue(schema: JsonObject, node: JsonObject): readonly JsonObject[] {
+  const { $ref: reference, dependentSchemas } = node;
+  const inner: readonly (Json | undefined)[] = [
+    ...choices.flatMap((name) => (node[name] ?? []) as readonly Json[]),
+    ...['if', 'then', 'else', 'not'].map((name) => node[name]),
+    ...Object.values(isJsonObject(dependentSchemas) ? dependentSchemas : {}),
+    typeof reference === 'string' ? referenced(schema, reference) : undefined,
+  ];
+  return inner.filter(isJsonObject);
 }
 
 /** A schema without circles, with all schemas inside it and those that it refers to. */
@@ -204,9 +247,9 @@ function statedTypes(
   if (only !== undefined) return new Set([typeOf(only)]);
   if (Array.isArray(values)) return new Set((values as readonly Json[]).map(typeOf));
   if (typeof reference === 'string') return inner(referenced(schema, reference));
-  const choices = [anyOf, oneOf].find((one) => Array.isArray(one)) as readonly Json[] | undefined;
-  if (choices !== undefined) {
-    const all = choices.map(inner);
+  const among = [anyOf, oneOf].find((one) => Array.isArray(one)) as readonly Json[] | undefined;
+  if (among !== undefined) {
+    const all = among.map(inner);
     return all.includes(undefined) ? undefined : new Set(all.flatMap((one) => [...(one ?? [])]));
   }
   const parts = (Array.isArray(allOf) ? allOf : []) as readonly Json[];

@@ -4,7 +4,7 @@ import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/jso
 import { nearestName } from '../model/nearest.ts';
 import type { TableField } from './compiled-table.ts';
 import { eventConditionsMax } from './limits.ts';
-import { hasKeyword } from './schema-check.ts';
+import { writeOnlyFields } from './schema-check.ts';
 
 /** A change of a row that raises an event (docs/design/webhooks.md#events-of-tables). */
 export interface TableEvent {
@@ -65,11 +65,11 @@ export function tableEvents(
   events: JsonObject | undefined,
   schema: JsonObject | undefined,
 ): readonly TableEvent[] {
-  const properties = isJsonObject(schema?.properties) ? schema.properties : {};
+  const hidden = events === undefined ? [] : writeOnlyFields(schema ?? {});
   return Object.entries(events ?? {}).flatMap(([type, member]) => {
     const conditions = (Array.isArray(member) ? member : [member]) as unknown as TableEvent[];
     return conditions
-      .filter(({ field }) => !hasKeyword(schema ?? {}, properties[field], 'writeOnly'))
+      .filter(({ field }) => !hidden.includes(field))
       .map((one) => ({ ...one, type }));
   });
 }

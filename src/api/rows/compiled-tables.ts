@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { StoredTable } from '../../model/table.ts';
 import type { Reads } from '../../store/store.ts';
-import { compileTable, writeOnlyFields, type CompiledTable } from '../../tables/compiled-table.ts';
+import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
+import { writeOnlyFields } from '../../tables/schema-check.ts';
 
 /** A table as the operations on its rows need it. */
 export interface RowTable extends CompiledTable {
