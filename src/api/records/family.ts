@@ -147,7 +147,7 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
    * The record as a reader sees it; by default as it is stored. `written` are the names of the
    * fields that the caller has sent now, for the answer to a write.
    */
-  view?(record: R, written?: readonly string[]): JsonObject;
+  view?(record: R, written?: JsonObject): JsonObject;
   /** Fields that the configuration adds to a record. */
   serverFields?(record: R, parts: Parts, origin: string): JsonObject;
   /**

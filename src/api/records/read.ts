@@ -130,7 +130,7 @@ export function recordView<Parts extends RecordParts, R extends RecordFields>(
   parts: Parts,
   stored: StoredRecord<R>,
   origin: string,
-  written?: readonly string[],
+  written?: JsonObject,
 ): JsonObject {
   const { record } = stored;
   const view = family.view?.(record, written) ?? (record as unknown as JsonObject);

@@ -368,7 +368,7 @@ function writeAnswer<Parts extends RecordParts, R extends RecordFields>(
   return {
     kind: 'data',
     data: {
-      ...recordView(family, parts, stored, call.origin, names),
+      ...recordView(family, parts, stored, call.origin, sent),
       ...members,
       unknowns,
       problems,

@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { needsUser } from '../../model/visitor.ts';
 import { scalarOf, type Row } from '../../model/row.ts';
 import { foldRow } from '../../store/log/fold.ts';
@@ -20,7 +20,7 @@ import { placeRowFields, valueFromText } from './row-placement.ts';
 import { invalidFields, referredRow, rowProblems } from './row-problems.ts';
 import { rowPart, rowSchema } from './row-schema.ts';
 import { rowRecord, rowRecordOf, rowSteps } from './row-steps.ts';
-import { requireSameOrigin } from './same-origin.ts';
+import { isSameOrigin, requireSameOrigin } from './same-origin.ts';
 
 /** The parts that the operations on rows need. */
 export interface RowParts extends RecordParts {
@@ -109,7 +109,12 @@ export function openTable(
   if (isByUser && (isWrite || call.transport === 'websocket' || call.fields.origin !== undefined)) {
     requireSameOrigin(call, isOwnOrigin);
   }
-  return { table: rowTable(reads, stored), access, call, operation };
+  const table = rowTable(reads, stored);
+  // What anybody may do, a page of another site does as nobody, not as the user of the cookie.
+  if (!isWrite || user === undefined || isSameOrigin(call, isOwnOrigin)) {
+    return { table, access, call, operation };
+  }
+  return { table, access: accessTo(stored.table, call.caller, undefined), call, operation };
 }
 
 function unknownTable(
@@ -381,8 +386,8 @@ export function visibleReference(
   return mayAccess(there, 'read', target, found.row) ? found : undefined;
 }
 
-/** A row without hidden fields; a caller who may not read it sees only what it has written now. */
-function rowView(open: TableCall, row: Row, written: readonly string[] | undefined): JsonObject {
+/** A row without hidden fields; a caller who may not read it sees only the values it sends. */
+function rowView(open: TableCall, row: Row, written: JsonObject | undefined): JsonObject {
   const { table, access } = open;
   const fields = withoutHidden(table.hidden, row as unknown as JsonObject);
   const mayRead = mayAccess(access, 'read', table.definition, row);
@@ -391,18 +396,30 @@ function rowView(open: TableCall, row: Row, written: readonly string[] | undefin
     return problems.length === 0 ? fields : { ...fields, problems: problems as never };
   }
   if (mayRead) return fields;
-  return onlyWritten(fields, written ?? []);
+  return onlyWritten(fields, written ?? {}, table);
 }
 
+/** The fields whose values are the sent ones: an edit that is not valid leaves the former value. */
 function onlyWritten(
-  { id = '', table = '', _unknowns_: unknowns, ...fields }: JsonObject,
-  written: readonly string[],
+  { id = '', table: name = '', _unknowns_: unknowns, ...fields }: JsonObject,
+  written: JsonObject,
+  table: RowTable,
 ): JsonObject {
+  const { _unknowns_: nested } = written;
+  const sources = [written, isJsonObject(nested) ? nested : {}];
+  const isWritten = (one: string, value: Json): boolean => {
+    const field = table.fields.get(one);
+    return sources
+      .flatMap((source) => (Object.hasOwn(source, one) ? (source[one] ?? null) : []))
+      .some((sent) => {
+        return sameJson(sent, value) || (field && sameJson(valueFromText(sent, field), value));
+      });
+  };
   const among = (all: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(all).filter(([name]) => written.includes(name)));
-  const waiting = typeof unknowns === 'object' ? among(unknowns as JsonObject) : {};
+    Object.fromEntries(Object.entries(all).filter(([one, value]) => isWritten(one, value)));
+  const waiting = isJsonObject(unknowns) ? among(unknowns) : {};
   return {
-    ...{ id, table, ...among(fields) },
+    ...{ id, table: name, ...among(fields) },
     ...(Object.keys(waiting).length > 0 && { _unknowns_: waiting }),
   };
 }

@@ -348,3 +348,45 @@ test('an anonymous form is stored once, discarded with a filled honeypot, and li
   assert.equal(refused?.error?.code, 'rate_limited');
   await site.untilLogged(/anonymous_writes/);
 });
+
+test('a caller who may edit a row and not read it gets back only what it has sent', async (t) => {
+  const site = await startSite(t);
+  await site.call('table.insert', {
+    name: 'stock',
+    key: 'sku',
+    schema: { properties: { sku: { type: 'string' }, price: { type: 'number' } } },
+    edit: ['anonymous'],
+  });
+  await site.call('record.insert', { table: 'stock', sku: 'A', price: 30 });
+  const shown = async (v: object): Promise<unknown> => {
+    const more = { apikey: undefined };
+    const { data } = await site.call('record.edit', { table: 'stock', sku: 'A', ...v }, more);
+    return [data.price, data._unknowns_];
+  };
+  assert.deepEqual(await shown({ price: 'free' }), [undefined, { price: 'free' }]);
+  assert.deepEqual(await shown({ _unknowns_: { price: null } }), [undefined, undefined]);
+  assert.deepEqual(await shown({ _unknowns_: { price: 'x' } }), [undefined, { price: 'x' }]);
+  assert.deepEqual(await shown({ price: 31 }), [31, undefined]);
+});
+
+test('a page of another site writes as nobody where anybody may write', async (t) => {
+  const site = await startSite(t, {
+    server: 'trust_proxy = 127.0.0.1/32',
+    ini: '[auth]\nuser_header = X-User\n',
+  });
+  const schema = { properties: { who: { type: 'string' }, note: { type: 'string' } } };
+  const access = { owner: 'who', insert: ['anonymous'], read: ['user'] };
+  await site.call('table.insert', { name: 'notes', schema, ...access });
+  const user = { 'X-User': 'ada', 'X-Forwarded-For': '203.0.113.7' };
+  const send = async (more: object): Promise<unknown> => {
+    const v = { table: 'notes', note: 'x' };
+    const options = { headers: { ...user, ...more }, apikey: undefined };
+    return (await postOperation(site.url, 'svc1.record.insert', v, options)).data.who;
+  };
+  assert.equal(await send({ origin: site.url, 'sec-fetch-site': 'same-origin' }), 'ada');
+  assert.equal(await send({ 'sec-fetch-site': 'cross-site' }), undefined);
+  assert.equal(await send({ origin: 'https://evil.example' }), undefined);
+  const { data } = await site.call('record.list', { table: 'notes' });
+  const owners = (data.rows as { who?: string }[]).map(({ who }) => who);
+  assert.deepEqual(owners, ['ada', undefined, undefined]);
+});
