@@ -54,7 +54,7 @@ export function schemaMistakes(schema: JsonObject): readonly SchemaMistake[] {
   return circle.length > 0 ? circle : tooManyChecks(schema);
 }
 
-/** Finds references that a value would be checked by too often: their number can double each time. */
+/** Finds references that multiply: each can double how often a row is checked. */
 function tooManyChecks(schema: JsonObject): readonly SchemaMistake[] {
   const known = new Map<JsonObject, number>();
   const checksOf = (one: SchemaNode): number => {
