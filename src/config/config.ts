@@ -74,7 +74,12 @@ export interface Config {
 /** The result of reading an ini file: a configuration, or all problems of the file. */
 export type ConfigResult =
   | { readonly ok: true; readonly config: Config }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly ConfigProblem[];
+      /** The schema files that the tables of the file name; a change of one may repair it. */
+      readonly schemaFiles?: readonly string[];
+    };
 
 /**
  * Whether a configuration names an origin as one of its server: in `listen`, `public_url`, a

@@ -68,7 +68,14 @@ async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigRes
   const { definitions, problems } = await checkReferences(ini, { folder });
   const exposed = await exposureProblems(ini, { folder });
   const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
-  if (all.length > 0) return failed(file, all);
+  if (all.length > 0) {
+    const named = ini.tables.flatMap(({ values }) => values.schema ?? []);
+    return failed(
+      file,
+      all,
+      named.map((path) => resolve(folder, path)),
+    );
+  }
   const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, definitions });
   return { ok: true, config };
 }
@@ -85,9 +92,17 @@ function incomplete(text: string): LineProblem {
   return { line: 0, message };
 }
 
-function failed(file: string, problems: readonly LineProblem[]): ConfigResult {
+function failed(
+  file: string,
+  problems: readonly LineProblem[],
+  schemaFiles: readonly string[] = [],
+): ConfigResult {
   const inOrder = problems.toSorted((one, other) => one.line - other.line);
-  return { ok: false, problems: inOrder.map(({ line, message }) => ({ file, line, message })) };
+  return {
+    ok: false,
+    problems: inOrder.map(({ line, message }) => ({ file, line, message })),
+    ...(schemaFiles.length > 0 && { schemaFiles }),
+  };
 }
 
 /** The options of the command line for a folder that is served without an ini file. */

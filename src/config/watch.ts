@@ -33,7 +33,7 @@ export async function* watchConfig({
   for await (const why of fileChanges(() => [file, ...schemas], signal)) {
     if (why === 'first') watching?.();
     const result = await readWhenStable({ files: [file, ...schemas], read, now, signal });
-    // An invalid file names no schemas: those of the last valid file stay watched.
+    // A broken file may name no schemas: those of the file before stay watched.
     schemas = schemaFiles(result) ?? schemas;
     if (signal.aborted) return;
     const isNew = !isDeepStrictEqual(result, latest);
@@ -47,7 +47,8 @@ export async function* watchConfig({
 }
 
 function schemaFiles(result: ConfigResult): readonly string[] | undefined {
-  return result.ok ? result.config.tables.flatMap(({ schemaFile }) => schemaFile ?? []) : undefined;
+  if (!result.ok) return result.schemaFiles;
+  return result.config.tables.flatMap(({ schemaFile }) => schemaFile ?? []);
 }
 
 /**

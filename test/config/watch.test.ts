@@ -131,6 +131,19 @@ test('the schema of a table is watched once the ini file names it', async (conte
   await until('line 5');
 });
 
+test('a schema that is broken when the ini file first names it is read when it is repaired', async (context) => {
+  const folder = await makeFolder(context, {
+    'server.ini': ini('info'),
+    'first.json': '{"type":"strin"}',
+  });
+  const file = join(folder, 'server.ini');
+  const { until } = await follow(context, file);
+  await writeFile(file, `${ini('warn')}[table.a]\nschema = first.json`);
+  await until('line 5');
+  await writeFile(join(folder, 'first.json'), '{"type":"object"}');
+  await until('warn');
+});
+
 test('after a burst of writes, the last content is read, and no two reads overlap', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
