@@ -59,7 +59,9 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
   for (const { line, why } of refusals) writeLine(terminal.err, `line ${line}: ${why}`);
   for (const kept of unknowns) printProblems(kept, terminal);
   if (txn !== null) {
-    writeLine(terminal.err, `To undo this: waymark rule invalidate --txn ${txn}`);
+    for (const written of writtenKinds(body)) {
+      writeLine(terminal.err, `To undo this: waymark ${written} --txn ${txn}`);
+    }
   }
   writeLine(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
   return counts.refused > 0 ? 1 : 0;
@@ -73,12 +75,41 @@ function printProblems({ line, problems }: LineProblems, terminal: Pick<Terminal
   for (const { message } of problems) writeLine(terminal.err, `line ${line}: warning: ${message}`);
 }
 
+/** The commands that revert what imported lines have written: an invalidate is of one family. */
+function writtenKinds(body: Uint8Array): readonly string[] {
+  const lines = Buffer.from(body).toString().split('\n');
+  const found = new Set(lines.filter((line) => line.trim() !== '').map(invalidateOf));
+  // Rows first: a table without rows can be reverted without losing any.
+  return [...found].toSorted(
+    (one, other) => Number(other.startsWith('record')) - Number(one.startsWith('record')),
+  );
+}
+
+const commandOfFamily: Readonly<Record<string, string>> = { webhook: 'hook', table: 'table' };
+
+function invalidateOf(line: string): string {
+  const { a = '', v } = JSON.parse(line.replace(/^\uFEFF/, '')) as ImportedLine;
+  const [, family = ''] = a.split('.');
+  if (family === 'record') return `record invalidate ${v?.table ?? ''}`;
+  return `${commandOfFamily[family] ?? 'rule'} invalidate`;
+}
+
+/** What an imported line says about its family. */
+interface ImportedLine {
+  readonly a?: string;
+  readonly v?: { readonly table?: string };
+}
+
 function countsText({
+  done = true,
   imported,
   unchanged,
   refused,
-}: Readonly<Record<'imported' | 'unchanged' | 'refused', number>>): string {
-  return `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
+}: Pick<ImportReport, 'imported' | 'unchanged' | 'refused'> & {
+  readonly done?: boolean;
+}): string {
+  const verb = done ? 'imported' : 'dry run: would import';
+  return `${verb} ${imported}, unchanged ${unchanged}, refused ${refused}`;
 }
 
 async function importFile(
@@ -132,15 +163,18 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       report.imported += imported;
       report.unchanged += unchanged;
       report.refused += refused.length;
-      report.refusals.push(...refused.slice(0, refusalsKeptMax - report.refusals.length));
-      if (refused.length + kept.length > 0) progress.clear();
-      for (const { line, why } of refused) writeLine(err, `line ${line}: ${why}`);
+      const named = refused.slice(0, refusalsKeptMax - report.refusals.length);
+      report.refusals.push(...named);
+      if (named.length + kept.length > 0) progress.clear();
+      for (const { line, why } of named) writeLine(err, `line ${line}: ${why}`);
       const listed = kept.slice(0, refusalsKeptMax - report.unknowns.length);
       for (const one of listed) printProblems(one, { err });
       report.kept += kept.length;
       report.unknowns.push(...listed);
       progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
     }
+    const unnamed = report.refused - report.refusals.length;
+    if (unnamed > 0) writeLine(err, `… and ${unnamed} more refused lines.`);
     const unlisted = report.kept - report.unknowns.length;
     if (unlisted > 0) writeLine(err, `… and ${unlisted} more lines with invalid fields.`);
     return report;

@@ -93,7 +93,10 @@ export function metaSchemaMistakes(
   if (ajv.validateSchema(schema) === true) return [];
   // Of the errors at one place, the first says what is wrong.
   const [first] = ajv.errors ?? [];
-  return [{ at: first?.instancePath ?? '', message: `It ${first?.message ?? 'is not valid'}.` }];
+  const allowed: unknown = first?.keyword === 'enum' ? first.params.allowedValues : undefined;
+  const which = Array.isArray(allowed) ? `: ${allowed.join(', ')}` : '';
+  const message = `It ${first?.message ?? 'is not valid'}${which}.`;
+  return [{ at: first?.instancePath ?? '', message }];
 }
 
 /** As ajv calls it; `code` is only for code that it writes to files. */

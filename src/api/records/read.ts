@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { HistoryRow, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { Json, JsonObject } from '../../model/json.ts';
 import type { Reads } from '../../store/store.ts';
 import type { JSONSchemaType } from 'ajv';
 import {
@@ -84,12 +84,12 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
         if (isHistoryRead(call.qk, v)) {
           const isKnown = bound.hadRecord?.(store, id) ?? true;
           const history = isKnown ? historyView(store, name, { ...v, id }, mask) : undefined;
-          if (history === undefined) throw noSuchRecord(family, id);
+          if (history === undefined) throw noSuchRecord(family, v.id);
           return { kind: 'data', data: history };
         }
         const seq = asOf === undefined ? undefined : seqOfMoment(store, 'as_of', asOf);
         const found = findRecord(bound, store, { id, seq });
-        if (found === undefined) throw noSuchRecord(family, id);
+        if (found === undefined) throw noSuchRecord(family, v.id);
         const stored = seq === undefined ? found : maskedRecord(found, mask);
         return {
           kind: 'data',
@@ -118,8 +118,14 @@ export function maskedRecord<R extends RecordFields>(
   return { ...stored, record: fields as unknown as R };
 }
 
-/** The failure for an id without a record. */
-export function noSuchRecord({ noun }: { readonly noun: string }, id: string): Failure {
+/**
+ * The failure for an input that names no record. `id` is that of the input: the id that belongs to
+ * its key may be of a record that the caller may not see.
+ */
+export function noSuchRecord({ noun }: { readonly noun: string }, id?: Json): Failure {
+  if (typeof id !== 'string') {
+    return new Failure('not_found', `There is no ${noun} with this key.`, {});
+  }
   const shown = JSON.stringify(id.slice(0, shownIdCharactersMax));
   return new Failure('not_found', `There is no ${noun} ${shown}.`, { field: 'id' });
 }

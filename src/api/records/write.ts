@@ -259,7 +259,7 @@ export async function changeRecord<Parts extends RecordParts, R extends RecordFi
   const currentOf = (bound: RecordFamily<Parts, R>, reads: Reads): StoredRecord<R> => {
     const id = idIn(bound, reads);
     const current = bound.find(reads, id);
-    if (current === undefined) throw noSuchRecord(family, id);
+    if (current === undefined) throw noSuchRecord(family, given.v.id);
     requireSeq(current.seq, expected, call.fields['if-match']);
     return current;
   };

@@ -42,9 +42,12 @@ export function indexedField(name: string, table: CompiledTable, by: 'where' | '
   if (found === undefined || found.isWriteOnly) {
     const known = [...fields.values()].filter(({ isWriteOnly }) => !isWriteOnly);
     const names = known.map((one) => one.name).join(', ');
-    throw new Failure('invalid', `${by} names ${JSON.stringify(name.slice(0, 80))}: ${names}.`, {
-      field: by === 'where' ? `where.${name}` : 'sort',
-    });
+    const shown = JSON.stringify(name.slice(0, 80));
+    throw new Failure(
+      'invalid',
+      `${by} names ${shown}, which is no field of ${definition.name}. Its fields are ${names}.`,
+      { field: by === 'where' ? `where.${name}` : 'sort' },
+    );
   }
   const indexes = tableIndexes(definition);
   const indexed = [...(indexes.key === undefined ? [] : [indexes.key]), ...indexes.fields];

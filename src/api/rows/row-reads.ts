@@ -113,7 +113,7 @@ function oneRow(
   const { store } = parts;
   const id = namedId(family, v, store);
   const stored = family.find(store, id);
-  if (stored === undefined) throw noSuchRecord(family, id);
+  if (stored === undefined) throw noSuchRecord(family, v.id);
   return recordView(family, parts, stored, call.origin);
 }
 

@@ -291,6 +291,15 @@ test('a user writes rows of its own, and those only', async (t) => {
     const { error } = await bob(`record.${verb}`, v);
     assert.equal(error?.code, 'not_found', verb);
   }
+  // By its key, the row of somebody else and a row that never was get the same answer.
+  for (const verb of ['read', 'get', 'edit']) {
+    const [hidden, missing] = [
+      await bob(`record.${verb}`, { code: 'a1' }),
+      await bob(`record.${verb}`, { code: 'z9' }),
+    ];
+    assert.equal(hidden.error?.message, missing.error?.message, verb);
+    assert.equal(missing.error?.message, 'There is no row with this key.');
+  }
   const given = await ada('record.edit', { id: mine.id, who: 'bob' });
   assert.deepEqual([given.error?.code, given.error?.field], ['forbidden', 'who']);
   // A unique key is taken for all; whose it is, nobody learns.

@@ -174,7 +174,7 @@ test('waymark import --url sends a file to a server', async (t) => {
   await writeFile(file, ndjson([{ path: '/a', content: 'a', colour: 'red' }]));
   const waymark = (...words: string[]) => runHere(['import', file, ...words], { env });
   const dry = await waymark('--url', site.url, '--dry-run');
-  assert.deepEqual([dry.code, dry.out], [0, 'imported 1, unchanged 0, refused 0\n']);
+  assert.deepEqual([dry.code, dry.out], [0, 'dry run: would import 1, unchanged 0, refused 0\n']);
   assert.equal(await statusOf(site, '/a'), 404);
   const done = await waymark('--url', site.url);
   assert.equal(done.code, 0, done.err);
@@ -190,4 +190,24 @@ test('waymark import --url sends a file to a server', async (t) => {
   const config = ['--config', site.iniFile];
   assert.equal((await waymark('--dry-run', ...config)).code, 2);
   assert.equal((await waymark('--url', site.url, ...config)).code, 2);
+});
+
+test('waymark import names a command for each kind of record that undoes it', async (t) => {
+  const { site, env } = await startClient(t);
+  const run = (...words: string[]) => runHere(words, { env });
+  const file = join(site.folder, 'all.ndjson');
+  const table = { name: 'crew', key: 'nick', schema: { properties: { nick: { type: 'string' } } } };
+  const row = (nick: string) => ({ a: 'svc1.record.insert', vk: nick, v: { table: 'crew', nick } });
+  await run('table', 'insert', JSON.stringify(table));
+  await writeFile(file, ndjson([{ path: '/a', content: 'a' }, row('Ada'), row('Bo'), hook]));
+  const done = await run('import', file, '--url', site.url);
+  const commands = [...done.err.matchAll(/^To undo this: waymark (.*)$/gm)].map(([, one]) => one);
+  assert.deepEqual(
+    commands.map((one = '') => one.replace(/ --txn \S+$/, '')),
+    ['record invalidate crew', 'rule invalidate', 'hook invalidate'],
+  );
+  for (const command of commands) {
+    const dry = await run(...(command ?? '').split(' '));
+    assert.match(dry.out, /--confirm /);
+  }
 });
