@@ -8,13 +8,17 @@ type PlannedDatabase = Exclude<
   'environment' | 'meta' | 'log' | 'mark' | 'lane' | 'job' | 'delivery' | 'outbox'
 >;
 
-interface PlannedEntry {
+/** An entry that a plan puts or removes. */
+export interface PlannedEntry {
   readonly key: Uint8Array;
   /** A text, a function that makes a long one when it is put, or undefined to remove the entry. */
   readonly value: string | (() => string) | undefined;
   /** The value to remove, in a database with several values under a key. */
   readonly removed?: string;
 }
+
+/** Makes entries when they are put, so that a large decision does not hold them until then. */
+type EntryGroup = () => Iterable<PlannedEntry>;
 
 /** A record before and after a change; undefined if it does not exist. */
 export interface Transition<S> {
@@ -30,12 +34,17 @@ export type Marks = readonly (readonly [number, Change | undefined])[];
  * written, so that its pages stay in the CPU cache.
  */
 export class PlannedEntries {
-  readonly #entries = new Map<PlannedDatabase, PlannedEntry[]>();
+  readonly #entries = new Map<PlannedDatabase, (PlannedEntry | EntryGroup)[]>();
   readonly #marks: Marks[number][] = [];
   #hooksChange: Change | undefined;
 
   put(database: PlannedDatabase, key: Uint8Array, value: string | (() => string)): void {
     this.#of(database).push({ key, value });
+  }
+
+  /** Puts entries that are made when it is their turn. */
+  group(database: PlannedDatabase, make: EntryGroup): void {
+    this.#of(database).push(make);
   }
 
   /** Removes an entry; in a database with several values under a key, the given one. */
@@ -60,8 +69,9 @@ export class PlannedEntries {
   /** Writes the entries. The caller runs it in a write transaction. */
   write(databases: Databases): void {
     for (const [name, entries] of this.#entries) {
-      if (name === 'exact' || name === 'wildcard') writeCandidates(databases, name, entries);
-      else writeEntries(databases, name, entries);
+      if (name === 'exact' || name === 'wildcard')
+        writeCandidates(databases, name, single(entries));
+      else writeEntries(databases, name, single(entries));
     }
     for (const [seq, by] of this.#marks) {
       if (by === undefined) databases.mark.removeSync(seq);
@@ -70,10 +80,10 @@ export class PlannedEntries {
     if (this.#hooksChange !== undefined) putHooksStamp(databases.meta, this.#hooksChange);
   }
 
-  #of(database: PlannedDatabase): PlannedEntry[] {
+  #of(database: PlannedDatabase): (PlannedEntry | EntryGroup)[] {
     const known = this.#entries.get(database);
     if (known !== undefined) return known;
-    const entries: PlannedEntry[] = [];
+    const entries: (PlannedEntry | EntryGroup)[] = [];
     this.#entries.set(database, entries);
     return entries;
   }
@@ -87,13 +97,21 @@ export function putHooksStamp(
   meta.putSync('hooks', `${seq} ${txn}`);
 }
 
+/** Entries one by one. */
+function* single(entries: readonly (PlannedEntry | EntryGroup)[]): Iterable<PlannedEntry> {
+  for (const entry of entries) {
+    if (typeof entry === 'function') yield* entry();
+    else yield entry;
+  }
+}
+
 /** The databases whose keys usually grow: the ids of records do. */
 const growing: ReadonlySet<string> = new Set(['row', 'tablerow']);
 
 function writeEntries(
   databases: Databases,
   name: Exclude<PlannedDatabase, IndexEntry['database']>,
-  entries: readonly PlannedEntry[],
+  entries: Iterable<PlannedEntry>,
 ): void {
   const database = databases[name];
   const grows = growing.has(name);
@@ -110,7 +128,7 @@ function writeEntries(
 function writeCandidates(
   databases: Databases,
   database: IndexEntry['database'],
-  entries: readonly PlannedEntry[],
+  entries: Iterable<PlannedEntry>,
 ): void {
   for (const { key, value, removed = '' } of entries) {
     const entry = { database, key: Buffer.from(key) };

@@ -1,6 +1,6 @@
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { scalarOf, type Row, type StoredRow } from '../../model/row.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { indexKey, rowInTable, rowKey, wordKey } from '../projections/index-key.ts';
@@ -13,7 +13,7 @@ import {
 } from '../projections/row-entries.ts';
 import { rowWords } from '../projections/words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
-import type { PlannedEntries, Transition } from './planned-entries.ts';
+import type { PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
 
 /** A table in the middle of a decision. */
 interface PlannedTable {
@@ -26,6 +26,13 @@ interface PlannedTable {
   hasNewCounts: boolean;
 }
 
+/** A row that did not exist before, and the indexes that its entries go into. */
+interface InsertedRow {
+  readonly after: StoredRow;
+  readonly key: string | undefined;
+  readonly fields: readonly string[];
+}
+
 const noIndexes: TableIndexes = { key: undefined, fields: [], search: [] };
 
 /** Plans the entries of tables and rows, which depend on each other within one decision. */
@@ -35,6 +42,8 @@ export class PlannedRows {
   readonly #tables = new Map<string, PlannedTable>();
   /** Keys that the decision gives to rows, or takes: the id of the row, if any. */
   readonly #keys = new Map<string, string | undefined>();
+  /** Rows that were inserted one after the other, with no other change between them. */
+  #run: InsertedRow[] | undefined;
 
   constructor(reads: Reads, entries: PlannedEntries) {
     this.#reads = reads;
@@ -51,6 +60,7 @@ export class PlannedRows {
     if (before !== undefined && after !== undefined && before.table.name !== name) {
       throw new Error(`the table ${before.table.name} cannot be renamed`);
     }
+    this.#run = undefined;
     const planned = this.#table(name);
     const holder = planned.stored?.table.id;
     if (before === undefined && holder !== undefined && holder !== change.id) {
@@ -84,17 +94,9 @@ export class PlannedRows {
     }
     const planned = this.#table(row.table);
     if (planned.stored === undefined) throw noTable(row.table);
-    const entries = this.#entries;
-    entries.state('row', keyOf(row.id), after);
-    const place = rowInTable(row.table, row.id);
-    if (before === undefined) entries.put('tablerow', place, '');
-    if (after === undefined) {
-      entries.remove('tablerow', place);
-      entries.put('evertablerow', place, '');
-    }
     const rows = { before: before?.row, after: after?.row };
-    this.#moveKey(planned, row, rows);
-    this.#moveFields(planned, row, rows);
+    if (before === undefined && after !== undefined) this.#insert(planned, after);
+    else this.#move(planned, row, { before, after });
     this.#moveWords(planned, row, rows);
     planned.rows += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
     planned.hasNewCounts ||= (before === undefined) !== (after === undefined);
@@ -138,6 +140,56 @@ export class PlannedRows {
     }
   }
 
+  /** Plans the entries of a row that did not exist; those of a run are made when they are put. */
+  #insert(planned: PlannedTable, after: StoredRow): void {
+    const { row } = after;
+    const { key, fields: all } = planned.indexes;
+    if (key !== undefined) this.#takeKey(row, key);
+    const isKept = (field: string): boolean => {
+      return isMaintained(this.#build(row.table, planned, field), row.id);
+    };
+    const fields = all.every(isKept) ? all : all.filter(isKept);
+    this.#run ??= this.#startRun();
+    this.#run.push({ after, key, fields });
+  }
+
+  #startRun(): InsertedRow[] {
+    const run: InsertedRow[] = [];
+    for (const [database, entriesOf] of insertedEntries) {
+      this.#entries.group(database, function* () {
+        for (const inserted of run) yield* entriesOf(inserted);
+      });
+    }
+    return run;
+  }
+
+  #move(planned: PlannedTable, row: Row, { before, after }: Transition<StoredRow>): void {
+    this.#run = undefined;
+    const entries = this.#entries;
+    entries.state('row', keyOf(row.id), after);
+    if (after === undefined) {
+      const place = rowInTable(row.table, row.id);
+      entries.remove('tablerow', place);
+      entries.put('evertablerow', place, '');
+    }
+    const rows = { before: before?.row, after: after?.row };
+    this.#moveKey(planned, row, rows);
+    this.#moveFields(planned, row, rows);
+  }
+
+  /** Gives a key to a row. Throws `conflict` if another row has it. */
+  #takeKey(row: Row, field: string): void {
+    const { id, table } = row;
+    const value = scalarOf(row[field]);
+    if (value === null) return;
+    const name = keyName(table, value);
+    const holder = this.#keys.has(name)
+      ? this.#keys.get(name)
+      : this.#reads.rowIdByKey(table, value);
+    if (holder !== undefined && holder !== id) throw keyIsTaken({ table, field, value, holder });
+    this.#keys.set(name, id);
+  }
+
   #moveKey({ indexes: { key: field } }: PlannedTable, { id, table }: Row, rows: Rows): void {
     if (field === undefined) return;
     const [before, after] = [rows.before, rows.after].map(
@@ -145,20 +197,13 @@ export class PlannedRows {
     );
     if (before !== undefined && after?.equals(before) === true) return;
     if (before !== undefined) {
-      this.#keys.set(before.toString('latin1'), undefined);
+      const former = scalarOf(rows.before?.[field]);
+      if (former !== null) this.#keys.set(keyName(table, former), undefined);
       this.#entries.remove('rowkey', before);
       this.#entries.put('everrowkey', before, id);
     }
-    if (after === undefined) return;
-    const name = after.toString('latin1');
-    const value = scalarOf(rows.after?.[field]);
-    const holder = this.#keys.has(name)
-      ? this.#keys.get(name)
-      : value === null
-        ? undefined
-        : this.#reads.rowIdByKey(table, value);
-    if (holder !== undefined && holder !== id) throw keyIsTaken({ table, field, value, holder });
-    this.#keys.set(name, id);
+    if (after === undefined || rows.after === undefined) return;
+    this.#takeKey(rows.after, field);
     this.#entries.put('rowkey', after, id);
   }
 
@@ -197,6 +242,42 @@ export class PlannedRows {
     planned.words += (words?.length ?? 0) - (former?.length ?? 0);
     planned.hasNewCounts = true;
   }
+}
+
+/** The entries of an inserted row, by database. */
+const insertedEntries = [
+  [
+    'row',
+    ({ after }: InsertedRow): readonly PlannedEntry[] => [
+      { key: keyOf(after.row.id), value: JSON.stringify(after) },
+    ],
+  ],
+  [
+    'tablerow',
+    ({ after: { row } }: InsertedRow): readonly PlannedEntry[] => [
+      { key: rowInTable(row.table, row.id), value: '' },
+    ],
+  ],
+  [
+    'rowkey',
+    ({ after: { row }, key }: InsertedRow): readonly PlannedEntry[] => {
+      if (key === undefined) return [];
+      return [{ key: rowKey(row.table, scalarOf(row[key]), row.id), value: row.id }];
+    },
+  ],
+  [
+    'rowindex',
+    ({ after: { row }, fields }: InsertedRow): readonly PlannedEntry[] => {
+      return fields.map((field) => {
+        return { key: indexKey(row.table, field, scalarOf(row[field]), row.id), value: '' };
+      });
+    },
+  ],
+] as const;
+
+/** A name for a key of a table: different values have different names. */
+function keyName(table: string, value: Exclude<Scalar, null>): string {
+  return `${table} ${typeof value} ${value}`;
 }
 
 interface Rows {

@@ -58,7 +58,9 @@ export function planWrites(
     ...stamp
   }: ChangeStamp & { readonly firstSeq: number; readonly newEventId?: () => string },
 ): WritePlan {
-  const planner = new Planner(reads);
+  // Only a record that several drafts change has to be remembered between them.
+  const isOnceEach = new Set(drafts.map(({ id }) => id)).size === drafts.length;
+  const planner = new Planner(reads, { isOnceEach });
   const planned = (draft: LoggedDraft, seq: number): PlannedStep => {
     const { dtu_txn, dtu_stored, by, txn } = stamp;
     const { family, id, action, vk, text } = draft;
@@ -87,14 +89,16 @@ interface WrittenRecord {
 class Planner {
   readonly #reads: Reads;
   readonly #planning: Planning;
+  readonly #isOnceEach: boolean;
   // Several changes of one decision may concern the same record.
   readonly #records = new Map<string, WrittenRecord>();
   readonly #tables = new Map<string, DeclaredEvents>();
   /** The events that the tables of changed rows declare. */
   readonly raised: EventFields[] = [];
 
-  constructor(reads: Reads) {
+  constructor(reads: Reads, { isOnceEach }: { readonly isOnceEach: boolean }) {
     this.#reads = reads;
+    this.#isOnceEach = isOnceEach;
     const entries = new PlannedEntries();
     const [places, rows] = [new PlannedPlaces(reads), new PlannedRows(reads, entries)];
     this.#planning = { entries, places, rows };
@@ -114,10 +118,12 @@ class Planner {
   plan(change: Change): void {
     const projection = familyProjection(change.family);
     if (projection === undefined) return;
-    const name = `${change.family} ${change.id}`;
     const { stored: before, written } = this.#record(change.family, change.id);
     const after = this.#after({ stored: before, written }, change, projection);
-    this.#records.set(name, { stored: after, written: [...written, change] });
+    if (!this.#isOnceEach) {
+      const record = { stored: after, written: [...written, change] };
+      this.#records.set(`${change.family} ${change.id}`, record);
+    }
     projection.plan(this.#planning, change, { before, after });
     if (change.family === 'record') {
       this.#raise(change, before as StoredRow | undefined, after as StoredRow | undefined);
@@ -137,7 +143,7 @@ class Planner {
 
   /** The state of a record, and what this decision has added to it. */
   #record(family: Family, id: string): WrittenRecord {
-    const written = this.#records.get(`${family} ${id}`);
+    const written = this.#isOnceEach ? undefined : this.#records.get(`${family} ${id}`);
     if (written !== undefined) return written;
     return { stored: familyProjection(family)?.stored(this.#reads, id), written: [] };
   }

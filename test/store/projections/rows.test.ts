@@ -123,6 +123,21 @@ suite('rows', () => {
     assert.equal(store.tableCounts('products').rows, 4, 'rows without a key');
   });
 
+  test('one decision inserts rows, changes one of them, and inserts further ones', async (t) => {
+    const store = await scratchStore(t);
+    await commit(
+      store,
+      ...[products, row('a', { sku: 'A', price: 1 }), row('b', { sku: 'B', price: 2 })],
+      edit('a', { sku: 'C', price: 3 }),
+      ...[row('c', { sku: 'A', price: 1 }), row('d', { price: 4 })],
+    );
+    const keys = ['A', 'B', 'C'].map((sku) => store.rowByKey('products', sku)?.row.id);
+    assert.deepEqual(keys, ['c', 'b', 'a']);
+    assert.deepEqual(idsIn(store, { field: 'price' }), ['c', 'b', 'a', 'd']);
+    assert.equal(store.row('a')?.row.price, 3);
+    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+  });
+
   test('a table has its rows in the order of their ids, now and in the past', async (t) => {
     const store = await scratchStore(t);
     const letters = { ...products, id: 'l', data: { name: 'products-old', schema: {} } };
