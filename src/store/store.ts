@@ -206,6 +206,8 @@ export interface Reads extends TreeReads {
   indexBuilds(table?: string): readonly IndexBuild[];
   /** The current state of a row; undefined when there is none. */
   row(id: string): StoredRow | undefined;
+  /** As row, with the size of the row. */
+  rowStep(id: string): RowStep;
   /** A row as it was right after the change `seq` of the log. */
   rowAt(id: string, seq: number): StoredRow | undefined;
   /** The row of a table with this key. */

@@ -229,8 +229,13 @@ export interface ListSelection {
 export interface ListSteps<R> {
   /** The steps after the position of a step, `cursor`; '' is the start. */
   stepsAfter(cursor: string): Iterable<RecordStep<R>>;
+  /**
+   * Whether a page ends at a row that the caller sees: the cursor of another one would show it the
+   * place of that row in the index, which is its value.
+   */
+  readonly endsAtShown?: boolean;
   /** Further members of the answer. */
-  members?(): JsonObject;
+  members?(signal: AbortSignal): JsonObject | Promise<JsonObject>;
 }
 
 /** The family as a call sees it. */

@@ -104,6 +104,7 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
     {
       after,
       limit,
+      endsAtShown: selected?.endsAtShown === true,
       rowOf: (stored) => {
         // The filters see only what the caller may see.
         const seen = mask === unmasked ? stored : maskedRecord(stored, mask);
@@ -114,7 +115,7 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
     },
     call.signal(),
   );
-  return { ...page, ...selected?.members?.() };
+  return { ...page, ...(await selected?.members?.(call.signal())) };
 }
 
 /** A page of a list; `next` is null at its end. */
@@ -129,17 +130,19 @@ async function readPage<R>(
   {
     after,
     limit,
+    endsAtShown,
     rowOf,
   }: {
     readonly after: string;
     readonly limit: number;
+    readonly endsAtShown: boolean;
     /** The row of a record; undefined if the record does not match. */
     readonly rowOf: (stored: StoredRecord<R>) => JsonObject | undefined;
   },
   signal: AbortSignal,
 ): Promise<Page> {
   const rows: JsonObject[] = [];
-  let [characters, examined, last] = [0, 0, after];
+  let [characters, examined, last, lastShown] = [0, 0, after, after];
   for (;;) {
     let inSlice = 0;
     let isEnd = true;
@@ -148,10 +151,11 @@ async function readPage<R>(
       const row = stored && rowOf(stored);
       if (row !== undefined) {
         rows.push(row);
+        lastShown = cursor;
         characters += JSON.stringify(row).length;
         if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
       }
-      inSlice += 1 + Math.floor(size / ruleCharacters);
+      inSlice += examinedRecords(size);
       if (inSlice >= listSliceRecords) {
         isEnd = false;
         break;
@@ -159,9 +163,15 @@ async function readPage<R>(
     }
     if (isEnd) return { rows, next: null };
     examined += inSlice;
-    if (examined >= listExaminedMax) return { rows, next: last };
+    if (examined >= listExaminedMax && !endsAtShown) return { rows, next: last };
+    if (examined >= listExaminedMax && rows.length > 0) return { rows, next: lastShown };
     await nextTurn(undefined, { signal });
   }
+}
+
+/** A long record counts as several. */
+export function examinedRecords(size: number): number {
+  return 1 + Math.floor(size / ruleCharacters);
 }
 
 /**

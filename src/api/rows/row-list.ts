@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Row } from '../../model/row.ts';
 import type { IndexRange, Reads, SearchStep } from '../../store/store.ts';
 import { ruleCharacters } from '../limits.ts';
+import { examinedRecords } from '../records/list.ts';
 import type { ListSelection, ListSteps, RecordStep } from '../records/family.ts';
 import { listSliceRecords } from '../records/limits.ts';
 import type { RowTable } from './compiled-tables.ts';
@@ -64,6 +66,7 @@ export function selectRows(
   const isListed = (row: Row): boolean =>
     row.table === name && isVisible(row) && conditions.every((one) => one.matches(row));
   const steps: ListSteps<Row> = {
+    ...(!seesAll && { endsAtShown: true }),
     *stepsAfter(cursor) {
       for (const step of source(cursor)) {
         const isShown = step.stored !== undefined && isListed(step.stored.record);
@@ -75,19 +78,27 @@ export function selectRows(
   const isWhole = seesAll && conditions.length === 0 && search === undefined && seq === undefined;
   return {
     ...steps,
-    members: () => (isWhole ? { count: reads.tableCounts(name).rows } : counted(steps)),
+    members: (signal) =>
+      isWhole ? { count: reads.tableCounts(name).rows } : counted(steps, signal),
   };
 }
 
-/** Counts the rows one by one, up to a limit. */
-function counted(steps: ListSteps<Row>): JsonObject {
-  let [count, examined] = [0, 0];
-  for (const { stored } of steps.stepsAfter('')) {
-    if (stored !== undefined) count += 1;
-    examined += 1;
+/** Counts the rows one by one, up to a limit, in slices that let other requests run. */
+async function counted(steps: ListSteps<Row>, signal: AbortSignal): Promise<JsonObject> {
+  let [count, examined, inSlice, last] = [0, 0, 0, ''];
+  for (;;) {
+    inSlice = 0;
+    for (const { id, stored, size, cursor = id } of steps.stepsAfter(last)) {
+      last = cursor;
+      if (stored !== undefined) count += 1;
+      inSlice += examinedRecords(size);
+      if (inSlice >= listSliceRecords) break;
+    }
+    if (inSlice < listSliceRecords) return { count };
+    examined += inSlice;
     if (examined >= countedRowsMax) return { count, count_is_minimum: true };
+    await nextTurn(undefined, { signal });
   }
-  return { count };
 }
 
 interface SortOrder {

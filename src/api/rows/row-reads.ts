@@ -7,7 +7,7 @@ import type { TableField } from '../../tables/compiled-table.ts';
 import { listRowsMax } from '../limits.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import { familyFor, namedId, type FamilyCall, type RecordFamily } from '../records/family.ts';
-import { listPage } from '../records/list.ts';
+import { examinedRecords, listPage } from '../records/list.ts';
 import { etagOfDigest, noSuchRecord, recordView } from '../records/read.ts';
 import { namingMembers } from '../records/schema.ts';
 import { accessTo, mayAccess, type TableAccess } from './access.ts';
@@ -256,8 +256,8 @@ function referenceView(
   const { key } = target;
   const choices: JsonObject[] = [];
   let examined = 0;
-  for (const { stored } of reads.rowsAfter(refersTo, '')) {
-    examined += 1;
+  for (const { stored, size } of reads.rowsAfter(refersTo, '')) {
+    examined += examinedRecords(size);
     if (choices.length >= referenceChoicesMax || examined > 10 * referenceChoicesMax) break;
     if (stored === undefined || !mayAccess(access, 'read', target, stored.row)) continue;
     const value = key === undefined ? stored.row.id : stored.row[key];

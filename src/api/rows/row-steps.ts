@@ -17,7 +17,8 @@ export function* rowSteps(walked: ReturnType<Reads['rowsAfter']>): Iterable<Reco
   for (const { stored, ...step } of walked) yield { ...step, stored: rowRecordOf(stored) };
 }
 
-/** A step with the current row of an id; its size is estimated. */
-export function storedRow(reads: Pick<Reads, 'row'>, id: string): RecordStep<Row> {
-  return { id, stored: rowRecordOf(reads.row(id)), size: 0 };
+/** A step with the current row of an id. */
+export function storedRow(reads: Pick<Reads, 'rowStep'>, id: string): RecordStep<Row> {
+  const { stored, size } = reads.rowStep(id);
+  return { id, stored: rowRecordOf(stored), size };
 }

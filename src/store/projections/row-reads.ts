@@ -10,6 +10,7 @@ import { searchRows } from './row-search.ts';
 type RowReads = Pick<
   Reads,
   | 'row'
+  | 'rowStep'
   | 'rowAt'
   | 'rowIdByKey'
   | 'rowByKey'
@@ -31,10 +32,12 @@ interface RowParts extends Pick<Reads, 'rows' | 'table' | 'tableNamedAt'> {
 export function createRowReads(databases: Databases, parts: RowParts): RowReads {
   const { rows, table, tableNamedAt, historyBytes } = parts;
   const { rowkey, everrowkey, tablerow, evertablerow } = databases;
-  const row: Reads['row'] = (id) => {
+  const rowStep: Reads['rowStep'] = (id) => {
     const text = databases.row.get(keyOf(id));
-    return text === undefined ? undefined : (storedJson(text) as StoredRow);
+    const stored = text === undefined ? undefined : (storedJson(text) as StoredRow);
+    return { id, stored, size: text?.length ?? 0 };
   };
+  const row: Reads['row'] = (id) => rowStep(id).stored;
   const rowAt: Reads['rowAt'] = (id, seq) => {
     const current = row(id);
     if (current !== undefined && current.seq <= seq) return current;
@@ -45,6 +48,7 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
 
   return {
     row,
+    rowStep,
     rowAt,
     rowIdByKey,
     rowByKey(name, value) {
@@ -62,9 +66,8 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
     },
     *rowsAfter(name, after): Iterable<RowStep> {
       for (const id of idsAfter(tablerow, name, after)) {
-        const text = databases.row.get(keyOf(id));
-        if (text === undefined) continue;
-        yield { id, stored: storedJson(text) as StoredRow, size: text.length };
+        const step = rowStep(id);
+        if (step.stored !== undefined) yield step;
       }
     },
     *rowsAt(name, after, seq): Iterable<RowStep> {
