@@ -81,5 +81,6 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
     'A folder that the server publishes. Only this file can publish folders; no operation can.\n\n',
   'tls.<host>': 'The certificate of one name.\n\n',
   'engine.<name>': 'An engine of your own for generic pages.\n\n',
+  node: 'Without `central`, a reload applies all of these keys.\n\n',
   'table.<name>': 'A table whose rows a form shows or changes.\n\n',
 };

@@ -13,7 +13,7 @@ type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S
 
 /**
  * A text for each key of `config/schema.ts`: a key without one does not compile. A test validates
- * the examples and compares `restart` with the code.
+ * the examples, and compares `restart` with `config/restart.ts`.
  */
 export const keyTexts: Texts = {
   server: {
@@ -276,15 +276,22 @@ export const keyTexts: Texts = {
     role: {
       about: 'The role of this machine among several.',
       example: 'counter',
+      restart: true,
     },
-    name: { about: 'The name of this machine; by default its host name.', example: 'boathouse' },
+    name: {
+      about: 'The name of this machine; by default its host name.',
+      example: 'boathouse',
+      restart: true,
+    },
     central: {
       about: 'The URL of the Waymark whose log this one copies and follows.',
       example: 'https://www.example.com',
+      restart: true,
     },
     key_file: {
       about: 'A file with an API key of the centre, with the scope `follow` and bound to `name`.',
       example: 'central.key',
+      restart: true,
     },
     place: {
       about: 'Where the machine is, such as a branch: the condition `place` of breadcrumbs.',

@@ -13,7 +13,9 @@ import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
 import { operations } from '../../src/api/table.ts';
 import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
+import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';
+import { restartNeeded } from '../../src/config/restart.ts';
 import { knownEventTypes } from '../../src/model/event-types.ts';
 import { project } from '../tidy/sources.ts';
 
@@ -68,11 +70,24 @@ suite('the reference', () => {
     assert.deepEqual(missing, []);
   });
 
+  test('says of each ini key whether a change needs a restart, as the server does', () => {
+    for (const { section, name, example, restart } of describedKeys()) {
+      const header = `[${titleOf(section)}]`;
+      const others = Object.entries(settingsInUse[section] ?? {}).filter(([key]) => key !== name);
+      const lines = [header, ...others.map(([key, value]) => `${key} = ${value}`)];
+      const before = configOf(lines.join('\n'));
+      const after = configOf([...lines, `${name} = ${example}`].join('\n'));
+      const needsRestart = restartNeeded(before, after).includes(`${header} ${name}`);
+      assert.equal(restart === true, needsRestart, `${header} ${name}`);
+    }
+  });
+
   test('has valid examples of ini keys', () => {
     for (const { section, name, example } of describedKeys()) {
-      const title = section.replace('<name>', 'x').replace('<host>', 'www.example.com');
       const server = section === 'server' ? '' : '[server]\n';
-      const { problems } = parseIni(`${server}[${title}]\n${name} = ${example}\n`, { env: {} });
+      const { problems } = parseIni(`${server}[${titleOf(section)}]\n${name} = ${example}\n`, {
+        env: {},
+      });
       assert.deepEqual(problems, [], `[${section}] ${name}`);
     }
   });
@@ -80,3 +95,20 @@ suite('the reference', () => {
 
 /** Operations that only pages in a browser call. */
 const withoutCommand = ['svc1.userinterface.tree'];
+
+/** Settings without which the server does not use the other keys of their section. */
+const settingsInUse: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  tls: { cert: 'a.pem', key: 'a.key' },
+  'tls.<host>': { cert: 'a.pem', key: 'a.key' },
+  node: { central: 'https://central.example.com', key_file: 'a.key' },
+};
+
+function titleOf(section: string): string {
+  return section.replace('<name>', 'x').replace('<host>', 'www.example.com');
+}
+
+function configOf(text: string) {
+  const ini = parseIni(text, { env: {} });
+  const file = { file: '/w/server.ini', folder: '/w' };
+  return assembleConfig(ini, { ...file, cores: 4, hostName: 'here', definitions: new Map() });
+}
