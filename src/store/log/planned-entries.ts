@@ -18,7 +18,9 @@ export interface PlannedEntry {
 }
 
 /** Makes entries when they are put, so that a large decision does not hold them until then. */
-type EntryGroup = () => Iterable<PlannedEntry>;
+type EntryGroup = (put: PutEntry) => void;
+
+type PutEntry = (entry: PlannedEntry) => void;
 
 /** A record before and after a change; undefined if it does not exist. */
 export interface Transition<S> {
@@ -69,9 +71,12 @@ export class PlannedEntries {
   /** Writes the entries. The caller runs it in a write transaction. */
   write(databases: Databases): void {
     for (const [name, entries] of this.#entries) {
-      if (name === 'exact' || name === 'wildcard')
-        writeCandidates(databases, name, single(entries));
-      else writeEntries(databases, name, single(entries));
+      const isPlace = name === 'exact' || name === 'wildcard';
+      const put = isPlace ? candidatePut(databases, name) : entryPut(databases, name);
+      for (const entry of entries) {
+        if (typeof entry === 'function') entry(put);
+        else put(entry);
+      }
     }
     for (const [seq, by] of this.#marks) {
       if (by === undefined) databases.mark.removeSync(seq);
@@ -97,42 +102,29 @@ export function putHooksStamp(
   meta.putSync('hooks', `${seq} ${txn}`);
 }
 
-/** Entries one by one. */
-function* single(entries: readonly (PlannedEntry | EntryGroup)[]): Iterable<PlannedEntry> {
-  for (const entry of entries) {
-    if (typeof entry === 'function') yield* entry();
-    else yield entry;
-  }
-}
-
 /** The databases whose keys usually grow: the ids of records do. */
 const growing: ReadonlySet<string> = new Set(['row', 'tablerow']);
 
-function writeEntries(
+function entryPut(
   databases: Databases,
   name: Exclude<PlannedDatabase, IndexEntry['database']>,
-  entries: Iterable<PlannedEntry>,
-): void {
+): PutEntry {
   const database = databases[name];
   const grows = growing.has(name);
-  for (const { key, value, removed } of entries) {
+  return ({ key, value, removed }) => {
     if (value !== undefined) {
       const text = typeof value === 'string' ? value : value();
       if (grows) putLast(database, key, text);
       else database.putSync(key, text);
     } else if (removed === undefined) database.removeSync(key);
     else database.removeSync(key, removed);
-  }
+  };
 }
 
-function writeCandidates(
-  databases: Databases,
-  database: IndexEntry['database'],
-  entries: Iterable<PlannedEntry>,
-): void {
-  for (const { key, value, removed = '' } of entries) {
+function candidatePut(databases: Databases, database: IndexEntry['database']): PutEntry {
+  return ({ key, value, removed = '' }) => {
     const entry = { database, key: Buffer.from(key) };
     if (typeof value === 'string') putIndexEntry(databases, { ...entry, value });
     else removeIndexEntry(databases, { ...entry, value: removed });
-  }
+  };
 }

@@ -156,8 +156,8 @@ export class PlannedRows {
   #startRun(): InsertedRow[] {
     const run: InsertedRow[] = [];
     for (const [database, entriesOf] of insertedEntries) {
-      this.#entries.group(database, function* () {
-        for (const inserted of run) yield* entriesOf(inserted);
+      this.#entries.group(database, (put) => {
+        for (const inserted of run) for (const entry of entriesOf(inserted)) put(entry);
       });
     }
     return run;
