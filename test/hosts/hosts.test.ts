@@ -173,3 +173,25 @@ test('the table decides here who may call its host, and hides what its schema hi
   const user = await site.call('svc1.table.edit', { id: rows[0].id, owner: 'sku', read: ['user'] });
   assert.match(user.error?.message ?? '', /user, which a table with a host cannot have/);
 });
+
+test('who may write rows of a host and not read them learns none of their values', async (t) => {
+  const { site } = await startPair(t);
+  await untilState(site, 'connected');
+  const { data } = await site.call('svc1.table.list', {});
+  const id = (data.rows as { id: string }[])[0]?.id;
+  const access = { read: ['admin'], insert: ['anonymous'], edit: ['anonymous'] };
+  const edited = await site.call('svc1.table.edit', { id, ...access });
+  assert.equal(edited.error, undefined, JSON.stringify(edited.error));
+  await site.call('svc1.record.insert', { table: 'products', sku: 'P-1', stock: 777 });
+  const nobody = (verb: string, v: object) =>
+    site.call(`svc1.record.${verb}`, { table: 'products', ...v }, { apikey: undefined });
+  const inserted = await nobody('insert', { sku: 'P-2', stock: 5 });
+  assert.deepEqual([inserted.data?.sku, inserted.data?.stock], ['P-2', 5]);
+  const wrong = await nobody('edit', { sku: 'P-1', stock: 'many' });
+  assert.deepEqual([wrong.data?.stock, wrong.data?._unknowns_], [undefined, { stock: 'many' }]);
+  const dry = await nobody('invalidate', { id: wrong.data?.id });
+  assert.equal(dry.data?.records, 1, JSON.stringify(dry));
+  for (const one of [inserted, wrong, dry]) assert.ok(!JSON.stringify(one.data).includes('777'));
+  const all = await nobody('invalidate', { from: '1' });
+  assert.deepEqual([all.error?.code, all.error?.field], ['forbidden', 'from']);
+});

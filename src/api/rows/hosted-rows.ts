@@ -5,7 +5,14 @@ import { needsUser } from '../../model/visitor.ts';
 import type { Call, Operation, OperationResult } from '../operation.ts';
 import type { FamilyCall } from '../records/family.ts';
 import { actionOf } from './access.ts';
-import { countAnonymousWrite, openTable, type RowParts } from './row-family.ts';
+import {
+  countAnonymousWrite,
+  onlyWritten,
+  openTable,
+  requireOneRow,
+  type RowParts,
+  type TableCall,
+} from './row-family.ts';
 
 /** The parts that calls of data hosts need. */
 interface HostedParts extends RowParts {
@@ -70,6 +77,7 @@ async function callHost(
     const message = 'The history of rows needs an API key with the scope record.read.';
     throw new Failure('forbidden', message, { field: 'as_of' });
   }
+  if (operation === 'invalidate') requireOneRow(open, input);
   const { honeypot } = open.table.definition;
   if (actionOf(operation) !== 'read' && countAnonymousWrite(open, input, parts).isDiscarded) {
     const seen = { id: parts.newId(), ...without(input, honeypot), seq: 0 };
@@ -83,10 +91,29 @@ async function callHost(
   return {
     kind: 'data',
     // What the schema here hides stays hidden, whatever the host shows.
-    data: shown(data ?? null, open.table.hidden),
+    data: readable(open, v, shown(data ?? null, open.table.hidden)),
     ...(typeof answeredVk === 'string' && { vk: answeredVk }),
     ...(replayed === true && { replayed }),
   };
+}
+
+/** The answer to a write, as a caller may see it who may not read the rows: see rowView. */
+function readable(
+  { access, operation, table }: TableCall,
+  sent: JsonObject,
+  data: unknown,
+): unknown {
+  if (actionOf(operation) === 'read' || !isJsonObject(data)) return data;
+  if (operation === 'invalidate') {
+    const { changes } = data;
+    if (access.read === 'scope' || !Array.isArray(changes)) return data;
+    const bare = (changes as readonly JsonObject[]).map((one) => ({ ...one, fields: {} }));
+    return { ...data, changes: bare };
+  }
+  if (access.read !== 'none') return data;
+  const members = ['seq', 'unknowns', 'problems'].filter((name) => Object.hasOwn(data, name));
+  const kept = members.map((name) => [name, data[name]] as const);
+  return { ...onlyWritten(data, sent, table), ...Object.fromEntries(kept) };
 }
 
 function without(fields: JsonObject, name: string | undefined): JsonObject {

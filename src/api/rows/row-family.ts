@@ -358,7 +358,16 @@ function hadRow(reads: Reads, id: string, open: TableCall): boolean {
 }
 
 /** Only a scope permits to revert changes by others; anybody else can delete one row. */
-function requireRevertAccess({ access }: TableCall, reads: Reads, v: JsonObject): void {
+function requireRevertAccess(open: TableCall, reads: Reads, v: JsonObject): void {
+  requireOneRow(open, v);
+  if (open.access.edit === 'scope') return;
+  if (typeof v.id === 'string' && reads.row(v.id) === undefined) {
+    throw new Failure('forbidden', 'Only a key with the scope record.write may restore a row.');
+  }
+}
+
+/** Throws `forbidden` for a revert by more than a row, unless by a scope. */
+export function requireOneRow({ access }: TableCall, v: JsonObject): void {
   if (access.edit === 'scope') return;
   const selections = ['txn', 'by', 'from', 'until'];
   const field = selections.find((name) => (v[name] ?? undefined) !== undefined);
@@ -366,9 +375,6 @@ function requireRevertAccess({ access }: TableCall, reads: Reads, v: JsonObject)
     throw new Failure('forbidden', `Only a key with the scope record.write may use ${field}.`, {
       field,
     });
-  }
-  if (typeof v.id === 'string' && reads.row(v.id) === undefined) {
-    throw new Failure('forbidden', 'Only a key with the scope record.write may restore a row.');
   }
 }
 
@@ -400,7 +406,7 @@ function rowView(open: TableCall, row: Row, written: JsonObject | undefined): Js
 }
 
 /** The fields whose values are the sent ones: an edit that is not valid leaves the former value. */
-function onlyWritten(
+export function onlyWritten(
   { id = '', table: name = '', _unknowns_: unknowns, ...fields }: JsonObject,
   written: JsonObject,
   table: RowTable,
