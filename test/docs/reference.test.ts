@@ -59,7 +59,7 @@ suite('the reference', () => {
 
   test('has every metric that the code can answer', () => {
     const names = globSync('src/**/*.ts', { cwd: project }).flatMap((path) => {
-      const text = readFileSync(join(project, path), 'utf8');
+      const text = textOf(path);
       return [
         ...text.matchAll(/(?:name: |\('(?:counter|gauge)', |gauge\()'(waymark_[a-z0-9_]+)'/g),
       ].map(([, name = '']) => name);
@@ -79,6 +79,21 @@ suite('the reference', () => {
       const after = configOf([...lines, `${name} = ${example}`].join('\n'));
       const needsRestart = restartNeeded(before, after).includes(`${header} ${name}`);
       assert.equal(restart === true, needsRestart, `${header} ${name}`);
+    }
+  });
+
+  test('names each dependency with its licence, and no other package', () => {
+    const text = textOf('docs/explanation/dependencies.md');
+    const rows = [...text.matchAll(/^\| `(.+?)` +\| (\S+) +\| (.+?) *\|$/gm)];
+    const shown = new Map(rows.map(([, name = '', licence = '']) => [name, licence]));
+    const { dependencies, devDependencies } = packageAt('package.json');
+    const names = Object.keys({ ...dependencies, ...devDependencies });
+    assert.deepEqual([...shown.keys()].toSorted(), names.toSorted());
+    for (const [name, licence] of shown) {
+      const { license = '' } = packageAt(`node_modules/${name}/package.json`);
+      // Of several licences, the table names the one that Waymark uses.
+      const choices = license.replace(/[()]/g, '').split(' OR ');
+      assert.ok(choices.includes(licence), `${name}: ${licence}, not ${license}`);
     }
   });
 
@@ -102,6 +117,20 @@ const settingsInUse: Readonly<Record<string, Readonly<Record<string, string>>>> 
   'tls.<host>': { cert: 'a.pem', key: 'a.key' },
   node: { central: 'https://central.example.com', key_file: 'a.key' },
 };
+
+interface Package {
+  readonly license?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+function packageAt(path: string): Package {
+  return JSON.parse(textOf(path)) as Package;
+}
+
+function textOf(path: string): string {
+  return readFileSync(join(project, path), 'utf8');
+}
 
 function titleOf(section: string): string {
   return section.replace('<name>', 'x').replace('<host>', 'www.example.com');
