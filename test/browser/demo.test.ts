@@ -189,6 +189,10 @@ suite('one generic page', () => {
     await page.getByRole('radio', { name: 'Buoy red' }).check();
     await page.getByRole('link', { name: 'Order by letter' }).click();
     await page.waitForURL(`${url}/write/?lamp=Tern&finish=Buoy+red`);
+    await page.getByRole('button', { name: 'Put it in the letter box' }).click();
+    const errors = page.getByRole('alert').getByRole('link');
+    await errors.filter({ hasText: /^Your name: / }).waitFor();
+    await errors.filter({ hasText: /^What would you like to say\? [A-Z]/ }).waitFor();
     await page.getByLabel('Your name').fill('Ada');
     await page.getByLabel('Where we can answer').fill('ada@example.org');
     await page.getByLabel('What would you like to say?').fill('One, please.');

@@ -8,7 +8,9 @@ import { tag } from './dom.js';
  */
 export function showErrors(top, wrong, say, texts = new Map()) {
   const items = wrong.map((field) => {
-    const text = `${field.label}: ${texts.get(field) ?? field.problem()}`;
+    // A label may be a question.
+    const mark = /[?!.:]$/.test(field.label) ? '' : ':';
+    const text = `${field.label}${mark} ${texts.get(field) ?? field.problem()}`;
     const item = tag('a', { href: `#${field.target?.id ?? ''}` }, text);
     item.addEventListener('click', (event) => {
       event.preventDefault();
