@@ -92,10 +92,18 @@ function formPairs(value: object, name: string): string[][] {
 interface Rows {
   readonly ids: readonly string[];
   readonly seq: number;
+  /** The page that shows the rows. */
+  readonly path: string;
+  /** A hook that hears of each change. */
+  readonly hook: string;
+  /** The ids of the events about changes of the rows. */
+  readonly events: readonly string[];
 }
 
 async function fill(site: TestSite): Promise<Readonly<Record<string, Rows>>> {
   const rows: Record<string, Rows> = {};
+  const url = 'http://127.0.0.1:1/';
+  const { data: hook } = await site.call('webhook.insert', { url, event: ['record.changed'] });
   for (const [name, access] of Object.entries(tables)) {
     const schema = { type: 'object', properties };
     const definition = { name, schema, key: 'code', index: ['note'], search: ['note'], ...access };
@@ -112,7 +120,12 @@ async function fill(site: TestSite): Promise<Readonly<Record<string, Rows>>> {
       ids.push(data.id);
       seq = data.seq;
     }
-    rows[name] = { ids, seq };
+    const { data: listed } = await site.call('event.list', { limit: 1000 });
+    const events = (listed.rows as { id: string; data: { table?: string } }[])
+      .filter((event) => event.data.table === name)
+      .map((event) => event.id);
+    assert.ok(events.length >= ids.length, 'there are events to read');
+    rows[name] = { ids, seq, path: `/rows-${name}`, hook: hook.id, events };
   }
   return rows;
 }
@@ -120,7 +133,7 @@ async function fill(site: TestSite): Promise<Readonly<Record<string, Rows>>> {
 /** Every operation by which a row could get out, with inputs about each row. */
 function* requests(
   table: string,
-  { ids, seq }: Rows,
+  { ids, seq, path, hook, events }: Rows,
 ): Iterable<readonly [string, object, { qk: string }?]> {
   yield ['svc1.record.list', { table, count: true }];
   yield ['svc1.record.list', { table, as_of: String(seq) }];
@@ -150,7 +163,24 @@ function* requests(
   yield ['svc1.userinterface.list', { text: 'MARK' }];
   yield ['svc1.event.list', {}];
   yield ['svc1.webhook.list', { text: 'MARK' }];
+  yield ['svc1.webhook.deliveries', { id: hook }];
+  yield ['svc1.change.list', { limit: 1000 }];
+  yield ['svc1.userinterface.explain', { path }];
+  for (const id of events) yield ['svc1.event.read', { id }];
 }
+
+/** Pages that the server renders, each with the rows of one table. */
+const pages = Object.keys(tables).map((table) => ({
+  path: `/rows-${table}`,
+  kind: 'content',
+  engine: 'template',
+  enginedata: {
+    render: 'server',
+    rows: { all: { table } },
+    template:
+      '{% for one in rows.all %}<i>{{ one.note }}{{ one.pin }}{{ one.colour }}</i>{% endfor %}',
+  },
+}));
 
 for (const [way, connect] of Object.entries(ways)) {
   suite(`no row reaches a caller without access, over ${way}`, () => {
@@ -159,6 +189,7 @@ for (const [way, connect] of Object.entries(ways)) {
         const site = await startSite(t, {
           server: 'trust_proxy = 127.0.0.1/32',
           ini: '[auth]\nuser_header = X-User\n',
+          rules: pages,
         });
         const rows = await fill(site);
         const headers = {
@@ -399,3 +430,68 @@ test('a page of another site writes as nobody where anybody may write', async (t
   const owners = (data.rows as { who?: string }[]).map(({ who }) => who);
   assert.deepEqual(owners, ['ada', undefined, undefined]);
 });
+
+for (const [name, { scopes, user, sees }] of Object.entries(callers)) {
+  test(`a page that the server renders shows rows of its visitor only: ${name}`, async (t) => {
+    const site = await startSite(t, {
+      server: 'trust_proxy = 127.0.0.1/32',
+      ini: '[auth]\nuser_header = X-User\n',
+      rules: pages,
+    });
+    const rows = await fill(site);
+    const key = scopes && (await keyWith(site, scopes));
+    const visitor = (one: string) => ({ 'X-User': one, 'X-Forwarded-For': '203.0.113.7' });
+    for (const [table, { path }] of Object.entries(rows)) {
+      // A page that another visitor has had before is not the page of this one.
+      await (await fetch(site.url + path, { headers: visitor('ada') })).text();
+      const headers = { ...(key && { apikey: key }), ...(user !== undefined && visitor(user)) };
+      const text = await (await fetch(site.url + path, { headers })).text();
+      assert.ok(!text.includes(marks.pin), text);
+      const shown = all.filter((mark) => text.includes(mark));
+      for (const mark of shown) assert.ok(sees[table]?.includes(mark), `${path}: ${text}`);
+      if (table === 'open') assert.deepEqual(shown, all);
+      if (table === 'own' && user === 'ada') assert.deepEqual(shown, [marks.ada]);
+    }
+  });
+
+  test(`a feed has rows that its caller may read, before and after: ${name}`, async (t) => {
+    const site = await startSite(t, {
+      server: 'trust_proxy = 127.0.0.1/32',
+      ini: '[auth]\nuser_header = X-User\n',
+    });
+    const rows = await fill(site);
+    const key = scopes && (await keyWith(site, scopes));
+    const headers = user === undefined ? {} : { 'X-User': user, 'X-Forwarded-For': '203.0.113.7' };
+    const url = `${site.url.replace('http', 'ws')}/svc1/ws`;
+    const socket = await openSocket(t, url, key, headers);
+    const shown = new Map<string, Set<string>>();
+    const last = new Promise<void>((resolve) => {
+      socket.websocket.on('message', (bytes: Buffer) => {
+        const text = bytes.toString();
+        assert.ok(!text.includes(marks.pin), text);
+        for (const mark of all) {
+          if (!text.includes(mark)) continue;
+          const table = Object.keys(tables).find((one) => text.includes(`"table":"${one}"`)) ?? '';
+          assert.ok(sees[table]?.includes(mark), text);
+          shown.set(table, (shown.get(table) ?? new Set()).add(mark));
+        }
+        if (text.includes('the last one')) resolve();
+      });
+    });
+    for (const table of Object.keys(tables)) {
+      await socket.call('svc1.record.subscribe', { table, from_seq: 0 });
+    }
+    for (const [table, { ids }] of Object.entries(rows)) {
+      const [ofNobody, ofAda] = ids;
+      await site.call('record.edit', { table, id: ofNobody, note: `again ${marks.nobody}` });
+      await site.call('record.edit', { table, id: ofAda, who: 'eve', note: 'given away' });
+    }
+    // Packets have the order of the log, so those of all other changes come before this one.
+    const [first] = rows.open?.ids ?? [];
+    await site.call('record.edit', { table: 'open', id: first, note: 'the last one' });
+    await last;
+    for (const [table, allowed] of Object.entries(sees)) {
+      assert.deepEqual([...(shown.get(table) ?? [])].toSorted(), [...allowed].toSorted(), table);
+    }
+  });
+}
