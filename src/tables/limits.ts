@@ -6,6 +6,8 @@ export const schemaCharactersMax = 1024 * KIB;
 export const schemaNodesMax = 5_000;
 /** Parts of a schema that check one row, each as often as a `$ref` leads to it. */
 export const schemaChecksMax = 20_000;
+/** Schemas that a `$ref` leads through one after another. */
+export const schemaDepthMax = 256;
 export const tableFieldsMax = 500;
 export const fieldNameCharactersMax = 128;
 /** Fields that `index` may name; each costs an entry for each row. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { nearestName } from '../model/nearest.ts';
-import { schemaChecksMax, schemaNodesMax } from './limits.ts';
+import { schemaChecksMax, schemaDepthMax, schemaNodesMax } from './limits.ts';
 
 /** A mistake in a schema: a JSON pointer (RFC 6901) below the schema, and a sentence about it. */
 interface SchemaMistake {
@@ -56,20 +56,26 @@ export function schemaMistakes(schema: JsonObject): readonly SchemaMistake[] {
 
 /** Finds references that multiply: each can double how often a row is checked. */
 function tooManyChecks(schema: JsonObject): readonly SchemaMistake[] {
-  const known = new Map<JsonObject, number>();
-  const checksOf = (one: SchemaNode): number => {
+  const known = new Map<JsonObject, { readonly checks: number; readonly depth: number }>();
+  const sizeOf = (one: SchemaNode): { readonly checks: number; readonly depth: number } => {
     const counted = known.get(one.node);
     if (counted !== undefined) return counted;
-    const checks = edges(one, schema).reduce((sum, { target }) => sum + checksOf(target), 1);
-    known.set(one.node, checks);
-    return checks;
+    const inner = edges(one, schema).map(({ target }) => sizeOf(target));
+    const checks = inner.reduce((sum, each) => sum + each.checks, 1);
+    const depth = 1 + Math.max(0, ...inner.map((each) => each.depth));
+    known.set(one.node, { checks, depth });
+    return { checks, depth };
   };
-  if (checksOf({ at: '', node: schema }) <= schemaChecksMax) return [];
+  const { checks, depth } = sizeOf({ at: '', node: schema });
+  if (depth > schemaDepthMax) return [{ at: '', message: tooDeep }];
+  if (checks <= schemaChecksMax) return [];
   const message =
     `A row would be checked by more than ${schemaChecksMax} parts of the schema, because its ` +
     '$ref repeat each other. Refer to each definition fewer times.';
   return [{ at: '', message }];
 }
+
+const tooDeep = `Its $ref lead through more than ${schemaDepthMax} schemas. Shorten the chain.`;
 
 /** A schema inside a schema. */
 interface SchemaNode {
@@ -154,6 +160,7 @@ function circles(schema: JsonObject): readonly SchemaMistake[] {
   const open = new Set<JsonObject>();
   const visit = (one: SchemaNode): SchemaMistake | undefined => {
     if (done.has(one.node)) return undefined;
+    if (open.size > schemaDepthMax) return { at: one.at, message: tooDeep };
     open.add(one.node);
     for (const { via, target } of edges(one, schema)) {
       const message = `${via.at} refers to a schema around it: rows cannot nest in a circle.`;

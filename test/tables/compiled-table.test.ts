@@ -48,6 +48,25 @@ test('a definition whose references double the checks of a row is refused', () =
   assert.match(refused.mistakes[0]?.message ?? '', /more than 20000 parts of the schema/);
 });
 
+test('a definition with a long chain of references is refused', () => {
+  const chain = (length: number): JsonObject => {
+    const links = Array.from({ length }, (_, at) => [`a${at}`, { $ref: `#/$defs/a${at + 1}` }]);
+    const $defs: JsonObject = { ...Object.fromEntries(links), [`a${length}`]: { type: 'number' } };
+    // Those that begin late come first, so each of them alone is short.
+    const starts = Array.from({ length: length / 100 }, (_, at) => `a${length - 100 * (at + 1)}`);
+    const properties = starts.map((start) => [start, { $ref: `#/$defs/${start}` }]);
+    return { properties: Object.fromEntries(properties), $defs };
+  };
+  assert.ok('definition' in parseDefinition({ name: 'x', schema: chain(200) }));
+  for (const schema of [
+    chain(4_000),
+    { ...chain(4_000), properties: { x: { $ref: '#/$defs/a0' } } },
+  ]) {
+    const refused = parseDefinition({ name: 'x', schema });
+    assert.match(JSON.stringify(refused), /lead through more than 256 schemas/);
+  }
+});
+
 test('a field is writeOnly wherever the schema of the row says so', () => {
   const hidden = { properties: { pin: { writeOnly: true } } };
   const pin = { type: 'string' };
