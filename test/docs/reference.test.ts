@@ -17,6 +17,7 @@ import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';
 import { restartNeeded } from '../../src/config/restart.ts';
 import { knownEventTypes } from '../../src/model/event-types.ts';
+import { createAccessLog } from '../../src/observability/access.ts';
 import { project } from '../tidy/sources.ts';
 
 const reference = await generatedReference();
@@ -82,6 +83,37 @@ suite('the reference', () => {
     }
   });
 
+  test('has the fields that the access log writes, and no others', () => {
+    const lines: string[] = [];
+    const sink = { write: (text: string) => lines.push(text) };
+    const log = createAccessLog({ format: 'json', sink, now: () => 0 });
+    const texts = { address: '::1', method: 'GET', target: '/', host: 'a', httpVersion: '1.1' };
+    const agent = { userAgent: 'a', referer: 'a', source: 'none', cache: 'hit' };
+    const numbers = { status: 200, bytes: 1, durationMs: 1 };
+    log.add({ ...texts, ...agent, ...numbers, failureId: 'a', keyId: 'a', cut: true });
+    log.flush();
+    const written = Object.keys(JSON.parse(lines.join('')) as object);
+    const [, table = ''] = textOf('docs/reference/log.md').split(/^## .*$/m);
+    const shown = [...table.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
+    assert.deepEqual(shown, written);
+  });
+
+  test('has the header fields that the code names, and no others', () => {
+    const sources = globSync('src/**/*.ts', { cwd: project }).map(textOf);
+    // A field has a dash and capitals, or is one of the words that HTTP has without a dash.
+    const inCode =
+      /'([A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)+|Age|Allow|Date|ETag|Location|Vary|Via)'|'(webhook-[a-z]+)'/g;
+    const used = sources.flatMap((text) => [...text.matchAll(inCode)].map(([, a, b]) => a ?? b));
+    const shown = namesInTables(textOf('docs/reference/headers.md'));
+    const missing = used.filter((name = '') => !shown.has(name.toLowerCase()));
+    assert.deepEqual([...new Set(missing)], []);
+    const code = sources.join('\n').toLowerCase();
+    assert.deepEqual(
+      [...shown].filter((name) => !code.includes(name)),
+      [],
+    );
+  });
+
   test('names each dependency with its licence, and no other package', () => {
     const text = textOf('docs/explanation/dependencies.md');
     const rows = [...text.matchAll(/^\| `(.+?)` +\| (\S+) +\| (.+?) *\|$/gm)];
@@ -130,6 +162,13 @@ function packageAt(path: string): Package {
 
 function textOf(path: string): string {
   return readFileSync(join(project, path), 'utf8');
+}
+
+/** The lower-case names of fields in the first column of all tables. */
+function namesInTables(markdown: string): ReadonlySet<string> {
+  const cells = markdown.split('\n').flatMap((line) => /^\| (`[^|]*)\|/.exec(line)?.[1] ?? []);
+  const names = cells.flatMap((cell) => [...cell.matchAll(/`([A-Za-z-]+)/g)]);
+  return new Set(names.map(([, name = '']) => name.toLowerCase()));
 }
 
 function titleOf(section: string): string {
