@@ -37,6 +37,9 @@ export class ApiError extends Error {
 /** The address of the service: the folder above the console's. */
 export const service = new URL('../', document.baseURI.replace(/[?#].*$/s, ''));
 
+/** The address of the documentation of the version that runs. */
+export const docs = new URL('docs/', service).href;
+
 /** The address of an operation: `userinterface.list` has `…/userinterface/list`. */
 export function operationUrl(name: string): string {
   return new URL(name.replace('.', '/'), service).href;

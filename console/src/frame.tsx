@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { lazy } from './lazy.tsx';
-import { may, signOut } from './api.ts';
+import { docs, may, signOut } from './api.ts';
 import { Palette } from './palette.tsx';
 import { goTo, useRoute, type Route } from './route.ts';
 import type { Session } from './session.ts';
@@ -121,6 +121,9 @@ function Tools({ session, onPalette }: { session: Session; onPalette: () => void
       <button type="button" class="quiet-button" onClick={onPalette}>
         {texts.nav.search} <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
+      <a class="quiet-button" href={docs} target="_blank" rel="noopener noreferrer">
+        {texts.nav.docs}
+      </a>
       <button type="button" class="quiet-button" onClick={switchTheme}>
         {texts.nav.theme}
       </button>

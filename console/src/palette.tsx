@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { may, signOut } from './api.ts';
+import { docs, may, signOut } from './api.ts';
 import { goTo } from './route.ts';
 import { texts } from './texts.ts';
 
@@ -25,6 +25,7 @@ function commandsFor(typed: string): readonly Command[] {
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
     { name: nav.operations, run: to('/operations') },
     ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
+    { name: nav.docs, run: () => void window.open(docs, '_blank', 'noopener,noreferrer') },
     { name: nav.signOut, run: () => void signOut() },
   ];
   const isPath = /^(?:\/|https?:)/.test(typed);

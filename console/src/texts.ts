@@ -21,6 +21,7 @@ export const texts = {
     operations: 'Operations',
     signOut: 'Sign out',
     search: 'Search',
+    docs: 'Docs',
     theme: 'Theme',
     signedIn: 'Signed in with',
   },

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { after, suite, test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
+import { builtDocs } from '../docs/built-docs.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes, visit, type Tab } from './browser.ts';
@@ -17,6 +18,7 @@ const hostile = `"'><script>window.hit = true</script>${code}`;
 const started = startSite(
   { after },
   {
+    docsFolder: (await builtDocs()).folder,
     ini: '[disk.site]\nroot = site\n',
     files: { 'site/index.html': '<h1>Front</h1>', 'site/shadow.html': 'file' },
     rules: [
@@ -139,6 +141,15 @@ suite('the console', () => {
     const alert = tab.page.getByRole('alert');
     await alert.waitFor();
     assert.match((await alert.textContent()) ?? '', /unknown or has been revoked/);
+  });
+
+  test('its frame links to the documentation, which opens in a tab of its own', async (t) => {
+    const { page, site } = await signedIn(t);
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'Docs', exact: true }).click();
+    const docs = await opened;
+    await docs.getByRole('heading', { level: 1 }).waitFor();
+    assert.equal(docs.url(), `${site.url}/svc1/docs/`);
   });
 
   test('a page is made, previewed, changed and reverted, by keyboard alone', async (t) => {
