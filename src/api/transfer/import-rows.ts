@@ -1,8 +1,8 @@
 import { mergeFields } from '../../model/change.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
-import { isJsonObject, sameJson, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
-import { scalarOf, type Row } from '../../model/row.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
 import type { TableDefinition } from '../../model/table.ts';
 import type { LoggedDraft, Reads } from '../../store/store.ts';
 import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
@@ -12,13 +12,13 @@ import { sentNames } from '../records/placement.ts';
 import { accessTo } from '../rows/access.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
 import { placeRowFields } from '../rows/row-placement.ts';
-import { rowProblems } from '../rows/row-problems.ts';
+import { referredRow, rowProblems } from '../rows/row-problems.ts';
 import { placeTableFields } from '../tables/table-family.ts';
 import { restored } from './import-line.ts';
 import type { ImportLine } from './import-packed.ts';
 
 /** A line of a table or row, placed by what the log and the lines before it have. */
-interface PlacedLine {
+export interface PlacedLine {
   readonly draft: Pick<LoggedDraft, 'family' | 'action' | 'data'>;
   /** As LineProblems. */
   readonly names: readonly string[];
@@ -100,10 +100,37 @@ export class RowImport {
     const names = Object.keys(isJsonObject(data._unknowns_) ? data._unknowns_ : {});
     if (names.length === 0) return { draft, names, problems: [] };
     const row = mergeFields({ id: '' }, data) as Row;
-    // References are not checked: the rows that they name may follow.
+    // The rows that references name may follow: see referenceProblems.
     const problems = rowProblems(row, sentNames(sent), table, () => ({ row, ...noPlace }));
     requireNoMistakes({ isStrict: this.#options.isStrict }, problems);
     return { draft, names, problems };
+  }
+
+  /**
+   * The references of a placed row that name no row, neither of the log nor of the lines that have
+   * been placed. As in an insert, a row that the caller may not read is none.
+   */
+  referenceProblems({ family, data }: PlacedLine['draft']): readonly Problem[] {
+    const table = family === 'record' ? this.#tableOf(data.table as string) : undefined;
+    const references = [...(table?.fields.values() ?? [])].filter(
+      ({ name, refersTo }) => refersTo !== undefined && scalarOf(data[name]) !== null,
+    );
+    if (table === undefined || references.length === 0) return [];
+    const row = mergeFields({ id: '' }, data) as Row;
+    const names = references.map(({ name }) => name);
+    return rowProblems(row, names, table, ({ refersTo = '' }, value) =>
+      this.#referred(refersTo, value, row),
+    );
+  }
+
+  #referred(refersTo: string, value: Json, row: Row): StoredRow | undefined {
+    const target = this.#tableOf(refersTo)?.definition;
+    if (target === undefined) return undefined;
+    const { scopes } = this.#options;
+    const access = scopes && accessTo(target, { scopes: new Set(scopes) }, undefined);
+    if (access?.read === 'none') return undefined;
+    const isPlaced = this.#keys.has(keyName(refersTo, scalarOf(value)));
+    return isPlaced ? { row, ...noPlace } : referredRow(this.#reads, refersTo, value);
   }
 
   #tableOf(name: string): CompiledTable | undefined {
@@ -119,7 +146,7 @@ export class RowImport {
   #takeKey({ name, key }: TableDefinition, data: JsonObject): void {
     if (key === undefined) return;
     const value = scalarOf(data[key]);
-    const taken = `${name} ${JSON.stringify(value)}`;
+    const taken = keyName(name, value);
     if (this.#keys.has(taken) || this.#reads.rowIdByKey(name, value) !== undefined) {
       const shown = JSON.stringify(value).slice(0, shownCharacters);
       const message = `${name} has a row with the ${key} ${shown} already.`;
@@ -133,6 +160,10 @@ export class RowImport {
     if (scopes === undefined || hasScope({ scopes: new Set(scopes) }, scope)) return;
     throw new Failure('forbidden', message);
   }
+}
+
+function keyName(table: string, key: Scalar): string {
+  return `${table} ${JSON.stringify(key)}`;
 }
 
 const shownCharacters = 80;

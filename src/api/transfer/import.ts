@@ -21,7 +21,7 @@ import {
   exportedTableFields,
   idOfExportVk,
 } from './export.ts';
-import { RowImport } from './import-rows.ts';
+import { RowImport, type PlacedLine } from './import-rows.ts';
 import {
   claimName,
   derivedVk,
@@ -233,6 +233,7 @@ function commitLines(
     const planned = new Map<string, number>();
     const rows = new RowImport(reads, { isStrict, scopes });
     const placedProblems: LineProblems[] = [];
+    const placedRows: { readonly line: number; readonly placed: PlacedLine }[] = [];
     for (const line of lines) {
       const state = stateOf(reads, line, { taken, by });
       if (state === 'same') continue;
@@ -256,9 +257,13 @@ function commitLines(
       if (ready !== undefined) drafts.push({ id, prepared: ready, vk: claimFor(line, by) });
       else if ('draft' in placed) {
         drafts.push({ ...placed.draft, id, vk: claimFor(line, by) });
-        const { names, problems } = placed;
-        if (names.length > 0) placedProblems.push({ line: line.line, names, problems });
+        placedRows.push({ line: line.line, placed });
       } else drafts.push(...hookDrafts(line, by, { id, secret: newSecret() }));
+    }
+    for (const { line, placed } of placedRows) {
+      const { names } = placed;
+      const problems = [...placed.problems, ...rows.referenceProblems(placed.draft)];
+      if (names.length + problems.length > 0) placedProblems.push({ line, names, problems });
     }
     const imported = taken.size;
     const result = {

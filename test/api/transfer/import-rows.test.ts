@@ -57,6 +57,44 @@ test('an import of a table and its rows is one transaction, with dry run and und
   assert.equal(after.data.count, 0);
 });
 
+test('a reference that names no row is a problem of its line, and its row is imported', async (t) => {
+  const site = await startSite(t);
+  const properties = { sku: { type: 'string' }, shop: { type: 'string', 'x-table': 'shops' } };
+  const lamps = { name: 'lamps', schema: { type: 'object', properties }, key: 'sku' };
+  const shops = {
+    name: 'shops',
+    schema: { properties: { code: { type: 'string' } } },
+    key: 'code',
+  };
+  for (const v of [lamps, shops]) await site.call('table.insert', v);
+  const { data: mill } = await site.call('record.insert', { table: 'shops', code: 'mill' });
+  const insert = (v: object) => ({ a: 'svc1.record.insert', v });
+  const lines = [
+    insert({ table: 'lamps', sku: 'A', shop: 'mill' }),
+    insert({ table: 'lamps', sku: 'B', shop: 'harbour' }),
+    insert({ table: 'lamps', sku: 'C', shop: 'nowhere' }),
+    insert({ table: 'lamps', sku: 'D', shop: mill.id }),
+    insert({ table: 'shops', code: 'harbour' }),
+  ];
+  const of = ({ data }: Awaited<ReturnType<typeof importLines>>): unknown =>
+    (data.unknowns as { line: number; problems: { field: string; reason: string }[] }[]).map(
+      ({ line, problems }) => [line, problems.map(({ field, reason }) => [field, reason])],
+    );
+  assert.deepEqual(of(await importLines(site, lines, { dry_run: true })), [
+    [3, [['shop', 'no_row']]],
+  ]);
+  // A row that the caller may not read is none, as in an insert.
+  const scopes = ['design', 'record.write'];
+  const { data: key } = await site.call('key.insert', { name: 'x', scopes });
+  const blind = await importLines(site, lines, { dry_run: true, apikey: key.key });
+  const every = [1, 2, 3, 4].map((line) => [line, [['shop', 'no_row']]]);
+  assert.deepEqual(of(blind), every);
+  const done = await importLines(site, lines);
+  assert.deepEqual([done.data.imported, done.data.kept], [5, 1]);
+  const { data } = await site.call('record.read', { table: 'lamps', sku: 'C' });
+  assert.equal(data.shop, 'nowhere');
+});
+
 test('lines that cannot be imported are named, and none is then', async (t) => {
   const site = await startSite(t);
   await importLines(site, [table, row({ sku: 'A' })]);
