@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
+import { socketRequestsInFlightMax } from '../../../src/api/limits.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import {
   closing,
@@ -58,10 +59,10 @@ suite('a websocket client', () => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const { site, source } = await startWithSource(t);
     const socket = await site.socket();
-    const asked = Array.from({ length: 65 }, (_, at) =>
+    const asked = Array.from({ length: socketRequestsInFlightMax + 1 }, (_, at) =>
       socket.call('svc1.userinterface.get_content', { origin: site.url, path: `/far/${at}` }),
     );
-    await source.reached(64);
+    await source.reached(socketRequestsInFlightMax);
     for (let tick = 0; tick < 4; tick += 1) t.mock.timers.tick(pingMs);
     source.release();
     for (const { data } of await Promise.all(asked)) assert.equal(data.status, 200);
@@ -108,9 +109,10 @@ suite('when the server stops', () => {
     websocket.on('message', (data: Buffer) => {
       answers.push((JSON.parse(data.toString()) as { id: string }).id);
     });
-    const paths = Array.from({ length: 100 }, (_, at) => `/far/${at}`);
+    const running = socketRequestsInFlightMax;
+    const paths = Array.from({ length: running + 36 }, (_, at) => `/far/${at}`);
     for (const path of paths) websocket.send(contentOf(site, path));
-    await source.reached(64);
+    await source.reached(socketRequestsInFlightMax);
     const stopped = site.waymark.stop(10_000);
     source.release();
     const reason = 'The server is stopping.';
@@ -119,7 +121,7 @@ suite('when the server stops', () => {
       [1001, reason],
     ]);
     assert.deepEqual(await stopped, { cut: 0 });
-    assert.deepEqual(answers.slice(0, 64).sort(), paths.slice(0, 64).sort());
+    assert.deepEqual(answers.slice(0, running).sort(), paths.slice(0, running).sort());
   });
 
   test('responses that take longer than the grace period are cut off and counted', async (t) => {
