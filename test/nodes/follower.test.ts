@@ -127,7 +127,8 @@ test('only a node that delivers a hook gets its secret', async (t) => {
   await untilEqual(centre, two);
   const hasSecret = async (site: typeof one): Promise<boolean> => {
     const { openStore } = await import('../../src/store/open.ts');
-    const store = await openStore({ folder: `${site.folder}/data`, now: Date.now, newId: String });
+    const folder = `${site.folder}/data`;
+    const store = await openStore({ folder, now: Date.now, newId: String, readOnly: true });
     const texts = Array.from({ length: seq }, (_, at) => JSON.stringify(store.change(at + 1)));
     await store.close();
     return texts.join('').includes(secret);

@@ -72,10 +72,12 @@ export async function eventually(check: () => Promise<void> | void): Promise<voi
 
 /** The digest of a site's log up to a seq, and the number of differences in its projections. */
 export async function stateOf(site: TestSite, seq: number): Promise<string> {
+  // Only to read: a second writer of one process can wait for the first for ever.
   const store = await openStore({
     folder: join(site.folder, 'data'),
     now: Date.now,
     newId: uuidv7,
+    readOnly: true,
   });
   try {
     const differences = [];

@@ -216,6 +216,7 @@ export const overWebsockets: OpenSystem = async (t) => {
         folder: join(site.folder, 'data'),
         now: Date.now,
         newId: uuidv7,
+        readOnly: true,
       });
       try {
         return await differencesIn(store);
