@@ -586,11 +586,11 @@ export type NewTable = {
   readonly title?: string;
   /** The field with the name of the user who owns a row. */
   readonly owner?: string;
-  /** Who may read rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may read rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly read?: readonly string[];
-  /** Who may insert rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may insert rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly insert?: readonly string[];
-  /** Who may edit and delete rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may edit and delete rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly edit?: readonly string[];
   /** The name of a form field that people leave empty. */
   readonly honeypot?: string;
@@ -619,11 +619,11 @@ export type WrittenTable = {
   readonly title?: string;
   /** The field with the name of the user who owns a row. */
   readonly owner?: string;
-  /** Who may read rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may read rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly read?: readonly string[];
-  /** Who may insert rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may insert rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly insert?: readonly string[];
-  /** Who may edit and delete rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may edit and delete rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly edit?: readonly string[];
   /** The name of a form field that people leave empty. */
   readonly honeypot?: string;
@@ -714,11 +714,11 @@ export type Table = {
   readonly title?: string;
   /** The field with the name of the user who owns a row. */
   readonly owner?: string;
-  /** Who may read rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may read rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly read?: readonly string[];
-  /** Who may insert rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may insert rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly insert?: readonly string[];
-  /** Who may edit and delete rows: scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is). */
+  /** Who may edit and delete rows: scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns). */
   readonly edit?: readonly string[];
   /** The name of a form field that people leave empty. */
   readonly honeypot?: string;

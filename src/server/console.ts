@@ -53,7 +53,7 @@ export function redirectToConsole({ server }: ConsoleConfig): Reply {
 }
 
 /**
- * The reply to a request for content at the console's own origin, where there is none of the site:
+ * The reply to a request for content at the console's own origin, which has no pages of the site:
  * a redirect from `/` to the console. Throws `not_found` for other paths; undefined at other
  * origins.
  */

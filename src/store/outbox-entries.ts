@@ -186,7 +186,7 @@ class OutboxEntries implements Outbox {
     });
   }
 
-  /** Changes a refused entry, which is none of the refused ones afterwards. */
+  /** Changes a refused entry; after that it no longer counts as refused. */
   #change(n: number, change: (entry: OutboxEntry) => void): Promise<void> {
     return this.#queue.write(() => {
       const entry = this.#entryAt(n);

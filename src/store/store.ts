@@ -198,7 +198,7 @@ export interface Reads extends TreeReads {
   tableNamedAt(name: string, seq: number): StoredTable | undefined;
   /** The current tables in the order of their ids, after `after`. */
   tablesAfter(after: string): Iterable<StoredTable>;
-  /** The size of a table; zeros if there is none of this name. */
+  /** The size of a table; zeros if no table has this name. */
   tableCounts(name: string): TableCounts;
   /** An index of a table that is not complete; undefined for one that is. */
   indexBuild(table: string, index: string): IndexBuild | undefined;

@@ -63,7 +63,7 @@ export const readLogEnd = defineOperation<LogParts, NodeInput>({
 
 /**
  * log.rows: the rows after a place up to the end of the log at the time of the request, as NDJSON.
- * Refuses with `conflict` if the place is none of this log.
+ * Refuses with `conflict` if this log does not have the place.
  */
 export const readLogRows = defineOperation<LogParts, AfterInput>({
   name: 'svc1.log.rows',
@@ -97,7 +97,7 @@ export const readLogRows = defineOperation<LogParts, AfterInput>({
 
 /**
  * log.follow: the end of the log, and then its rows after a place, in the order of seq, as they are
- * committed. Refuses with `conflict` if the place is none of this log.
+ * committed. Refuses with `conflict` if this log does not have the place.
  */
 export const followLog = defineOperation<LogParts, AfterInput>({
   name: 'svc1.log.follow',

@@ -5,8 +5,7 @@ const text = { type: 'string' } as const;
 const texts = { type: 'array', items: text } as const;
 const openObject = { type: 'object', additionalProperties: true } as const;
 
-const who =
-  'scopes, anonymous (anybody), user (whoever is signed in, with the rows whose owner it is)';
+const who = 'scopes, anonymous (anybody), user (a signed-in user, for the rows that the user owns)';
 
 /** The fields of a table that callers write (docs/design/records.md#tables-and-their-rows). */
 const fields: Readonly<Record<string, JsonObject>> = {

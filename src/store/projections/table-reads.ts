@@ -80,7 +80,7 @@ function createNamedTables(
   };
 }
 
-/** The size of a table; zeros if there is none of this name. */
+/** The size of a table; zeros if no table has this name. */
 export function tableCounts(
   { tablecount }: Pick<Databases, 'tablecount'>,
   name: string,
