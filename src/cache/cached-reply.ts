@@ -18,13 +18,13 @@ import { Failure } from '../model/failure.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs, remainingMs, type Freshness } from './freshness.ts';
-import type { Row } from './storage/record.ts';
+import type { StoredEntry } from './storage/record.ts';
 
 /** Makes a cached response from a stored one, with its content if it is loaded. */
 export function toCachedResponse(
   answer: StoredResponse,
   content: Buffer | ContentFile | undefined,
-  row?: Row<StoredResponse>,
+  row?: StoredEntry<StoredResponse>,
 ): CachedResponse {
   const isAtHand = Buffer.isBuffer(content);
   const file = isAtHand ? undefined : content;

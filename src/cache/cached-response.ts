@@ -1,5 +1,5 @@
 import type { FieldList, Reply } from '../http/reply.ts';
-import type { Row } from './storage/record.ts';
+import type { StoredEntry } from './storage/record.ts';
 import type { PreparedPage } from '../http/prepared-page.ts';
 import type { ClockReading, Freshness } from './freshness.ts';
 import type { ContentFile } from './content-file.ts';
@@ -40,7 +40,7 @@ export interface StoredResponse {
 export interface CachedResponse {
   readonly answer: StoredResponse;
   /** Its row in the storage; undefined while it is being written. */
-  row: Row<StoredResponse> | undefined;
+  row: StoredEntry<StoredResponse> | undefined;
   /** Its content with its constant fields; undefined if it is not loaded. */
   page: PreparedPage | undefined;
   /** The file of content that is too long for memory. */

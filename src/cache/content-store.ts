@@ -1,7 +1,7 @@
 import { cacheHeldFileBytesMax } from './limits.ts';
 import { unpooled } from '../model/unpooled.ts';
 import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
-import type { Row } from './storage/record.ts';
+import type { StoredEntry } from './storage/record.ts';
 import { readBytes } from '../http/file-source.ts';
 import type { StoredResponse } from './cached-response.ts';
 import type { BodyFilePlace } from './body-file.ts';
@@ -29,13 +29,13 @@ export class ContentStore {
   }
 
   /** The file of a row whose content is too long for memory; else undefined. */
-  filed({ entry, crc, isFile }: Row<StoredResponse>): ContentFile | undefined {
+  filed({ entry, crc, isFile }: StoredEntry<StoredResponse>): ContentFile | undefined {
     const isLong = isFile && entry.bytesLength > cacheHeldFileBytesMax;
     return isLong ? this.#fileOf(entry, crc) : undefined;
   }
 
   /** Reads the content of a row into memory; undefined if it is missing or corrupt. */
-  read(row: Row<StoredResponse>): Buffer | undefined | Promise<Buffer | undefined> {
+  read(row: StoredEntry<StoredResponse>): Buffer | undefined | Promise<Buffer | undefined> {
     return row.isFile ? this.#readFile(row) : this.#parts.cache.content(row);
   }
 
@@ -45,7 +45,7 @@ export class ContentStore {
     return { create: () => cache.createFile(id), remove: () => cache.removeFile(id), report };
   }
 
-  async #readFile({ entry, crc }: Row<StoredResponse>): Promise<Buffer | undefined> {
+  async #readFile({ entry, crc }: StoredEntry<StoredResponse>): Promise<Buffer | undefined> {
     const file = this.#fileOf(entry, crc).open();
     try {
       return file && (await readBytes(file, entry.bytesLength));

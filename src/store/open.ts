@@ -28,7 +28,7 @@ import {
 import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
 import { createCommit } from './log/commit.ts';
-import { Feed } from './log/feed.ts';
+import { LogFeed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createNodes } from './nodes.ts';
@@ -73,7 +73,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const condition: StoreCondition = { refusal: undefined };
   const queue = new WriteQueue(databases.environment, condition);
   const commit = createCommit({ databases, reads, queue, now, newId });
-  const feed = new Feed(databases, reads);
+  const feed = new LogFeed(databases, reads);
   const wake = (): void => {
     feed.wake();
   };

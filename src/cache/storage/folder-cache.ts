@@ -25,7 +25,7 @@ import {
   purgesSince,
   urlKey,
   type CacheEntry,
-  type Row,
+  type StoredEntry,
   type UrlRecord,
 } from './record.ts';
 
@@ -78,7 +78,7 @@ class FolderCache<T extends CacheEntry> implements ResponseStorage<T> {
     return this.#records.read(urlKey(url));
   }
 
-  content({ entry, crc }: Row<T>): Buffer | undefined {
+  content({ entry, crc }: StoredEntry<T>): Buffer | undefined {
     const bytes = this.#databases.content.get(entry.id);
     if (bytes?.length !== entry.bytesLength || crc32(bytes) !== crc) return undefined;
     return bytes;
@@ -121,7 +121,7 @@ class FolderCache<T extends CacheEntry> implements ResponseStorage<T> {
       if (isPurgedSince(this.#databases, since, { url, rule })) return;
       const before = this.#records.read(key);
       const used = Math.floor(this.#now() / 1000);
-      const rows = decide(before.rows.map(({ entry }) => entry)).map((entry): Row<T> => {
+      const rows = decide(before.rows.map(({ entry }) => entry)).map((entry): StoredEntry<T> => {
         const row = before.rows.find((one) => one.entry.id === entry.id);
         if (row !== undefined) return { ...row, entry, size: sizeOf(entry) };
         return { entry, used, size: sizeOf(entry), crc: crcOf(added?.content), isFile };

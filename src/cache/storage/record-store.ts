@@ -5,7 +5,7 @@ import {
   unpackRecord,
   urlKey,
   type CacheEntry,
-  type Row,
+  type StoredEntry,
   type UrlRecord,
 } from './record.ts';
 
@@ -46,7 +46,7 @@ export class RecordStore<T extends CacheEntry> {
   write(
     key: string,
     before: UrlRecord<T>,
-    rows: readonly Row<T>[],
+    rows: readonly StoredEntry<T>[],
     totals: TransactionTotals,
   ): UrlRecord<T> {
     const { urls, recency, content, files, rules } = this.#databases;

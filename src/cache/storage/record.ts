@@ -14,7 +14,7 @@ export interface CacheEntry {
 }
 
 /** A stored response with its bookkeeping. */
-export interface Row<T> {
+export interface StoredEntry<T> {
   readonly entry: T;
   /** When it was last used, in seconds since 1970, as far as that is recorded. */
   readonly used: number;
@@ -28,7 +28,7 @@ export interface Row<T> {
 /** The stored responses of a URL. Each change makes a new version, a number above 0. */
 export interface UrlRecord<T> {
   readonly version: number;
-  readonly rows: readonly Row<T>[];
+  readonly rows: readonly StoredEntry<T>[];
 }
 
 const versionBytes = 6;
@@ -61,7 +61,7 @@ export function packedVersion(packed: Buffer): number {
 
 /** The record of a stored form. */
 export function unpackRecord<T>(packed: Buffer): UrlRecord<T> {
-  const rows = JSON.parse(packed.toString('utf8', versionBytes)) as readonly Row<T>[];
+  const rows = JSON.parse(packed.toString('utf8', versionBytes)) as readonly StoredEntry<T>[];
   return { version: packedVersion(packed), rows };
 }
 

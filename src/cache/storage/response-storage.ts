@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { CacheCounts, CachePurge } from '../../model/cache-admin.ts';
-import type { CacheEntry, Row, UrlRecord } from './record.ts';
+import type { CacheEntry, StoredEntry, UrlRecord } from './record.ts';
 
 /** The content of a new response: its bytes, or the file that already holds them. */
 export type NewContent =
@@ -30,7 +30,7 @@ export interface ListQuery {
 /** The responses of one URL in a list. */
 export interface ListedUrl<T> {
   readonly url: string;
-  readonly rows: readonly Row<T>[];
+  readonly rows: readonly StoredEntry<T>[];
 }
 
 /**
@@ -44,7 +44,7 @@ export interface ResponseStorage<T extends CacheEntry> {
   version(url: string): number;
   read(url: string): UrlRecord<T>;
   /** Content that is not in a file; undefined if it is missing or corrupt. */
-  content(row: Row<T>): Buffer | undefined;
+  content(row: StoredEntry<T>): Buffer | undefined;
   /** Opens the content file of a response: a descriptor that the caller closes, or undefined. */
   openFile(id: string): number | undefined;
   /** Creates the content file of a response that will be stored. */

@@ -41,7 +41,7 @@ interface Waiting {
  * poll. All followers share a cache and together read one slice in a turn of the event loop, so
  * that a thousand followers do not delay requests.
  */
-export class Feed {
+export class LogFeed {
   readonly #databases: Databases;
   readonly #reads: Reads;
   readonly #remembered = new LRUCache<number, Remembered>({

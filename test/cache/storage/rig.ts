@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import type { ResponseStorage } from '../../../src/cache/storage/response-storage.ts';
 import { openCache } from '../../../src/cache/storage/folder-cache.ts';
 import { prepareCache } from '../../../src/cache/storage/environment.ts';
-import type { CacheEntry, Row } from '../../../src/cache/storage/record.ts';
+import type { CacheEntry, StoredEntry } from '../../../src/cache/storage/record.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 /** A stored response of a test. */
@@ -21,7 +21,7 @@ export interface CacheRig {
   readonly put: (url: string, more?: PutOptions) => Promise<boolean>;
   /** The ids of the stored responses of a URL. */
   readonly ids: (url: string) => readonly string[];
-  readonly row: (url: string) => Row<Kept>;
+  readonly row: (url: string) => StoredEntry<Kept>;
   readonly pass: (seconds: number) => void;
 }
 
