@@ -22,11 +22,17 @@ export function takeRows(parts: RowParts, now: () => number): Operation['run'] {
       const { outbox } = parts.store;
       let answer: (() => T) | undefined;
       await outbox.put((earlier) => {
-        const { drafts, answer: answerOf } = decide(parts.store);
-        const draft = rowDraft(drafts);
+        // The copy of the log may have the row before the outbox forgets its entry; the key of the
+        // row is no conflict with a repeat of the request that inserted it.
+        let { drafts, answer: answerOf } = decide({ ...parts.store, rowIdByKey: () => undefined });
+        let draft = rowDraft(drafts);
         const taken = draft?.vk && earlier(draft.vk.vk);
         if (taken !== undefined && taken.requestHash !== draft?.vk?.requestHash) throw otherVk();
         isRepeated = taken !== undefined;
+        if (!isRepeated) {
+          ({ drafts, answer: answerOf } = decide(parts.store));
+          draft = rowDraft(drafts);
+        }
         const made = draft && { ...draft, id: taken?.id ?? draft.id };
         const dtu_txn = new Date(now()).toISOString();
         answer = () => answerOf(made === undefined ? [] : [provisional(made, { by, dtu_txn })]);
