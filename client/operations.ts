@@ -1688,11 +1688,11 @@ export type OutboxList = {
 export type OutboxEntry = {
   /** Its place in the outbox. */
   readonly n: number;
-  /** The id of the event. */
+  /** The id of the event or row. */
   readonly id: string;
   /** The operation. */
   readonly a: string;
-
+  /** Its input; of a row only the table. */
   readonly v: { readonly [name: string]: Json };
   /** When this node took it. */
   readonly dtu_txn: string;
@@ -2463,7 +2463,7 @@ export interface Operations {
     };
     output: TakenEntries;
   };
-  /** The events that this counter took and its centre has not stored yet. */
+  /** The events and rows that this counter took and its centre has not stored yet. */
   'outbox.list': {
     input: {
       /** Only entries that the centre has refused. */

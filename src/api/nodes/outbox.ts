@@ -1,7 +1,8 @@
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import type { OutboxEntry } from '../../store/outbox.ts';
 import type { Store } from '../../store/store.ts';
-import { defineOperation } from '../operation.ts';
+import { defineOperation, type OperationDefinition } from '../operation.ts';
+import { rowInsert } from './taken-rows.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string' } as const;
@@ -18,7 +19,7 @@ export const listOutbox = defineOperation<
   name: 'svc1.outbox.list',
   scope: 'read',
   effect: 'reads',
-  summary: 'The events that this counter took and its centre has not stored yet.',
+  summary: 'The events and rows that this counter took and its centre has not stored yet.',
   input: {
     type: 'object',
     properties: {
@@ -44,9 +45,13 @@ export const listOutbox = defineOperation<
           required: ['n', 'id', 'a', 'v', 'dtu_txn', 'by'],
           properties: {
             n: { ...count, description: 'Its place in the outbox.' },
-            id: { ...text, description: 'The id of the event.' },
+            id: { ...text, description: 'The id of the event or row.' },
             a: { ...text, description: 'The operation.' },
-            v: { type: 'object', additionalProperties: true },
+            v: {
+              type: 'object',
+              additionalProperties: true,
+              description: 'Its input; of a row only the table.',
+            },
             dtu_txn: { ...text, description: 'When this node took it.' },
             by: { ...text, description: 'The key of the caller.' },
             refused: {
@@ -69,9 +74,13 @@ export const listOutbox = defineOperation<
     },
 });
 
-/** The claim has the hash of the request, which nobody needs. */
-function entryView({ vk: _vk, ...shown }: OutboxEntry): object {
-  return shown;
+/**
+ * An entry without its claim. Of a row it shows the table only: who may see the outbox may not see
+ * every table, and nobody sees a field that is writeOnly.
+ */
+function entryView({ vk: _vk, ...entry }: OutboxEntry): object {
+  const { a, v } = entry;
+  return a === rowInsert ? { ...entry, v: { table: v.table ?? null } } : entry;
 }
 
 const entryInput = {
@@ -87,36 +96,33 @@ const changedEntry = {
   properties: { n: count },
 } as const;
 
-/** outbox.retry: makes a refused entry wait again, as the last. Refuses with `not_found`. */
-export const retryEntry = defineOperation<OutboxParts, { n: number }>({
-  name: 'svc1.outbox.retry',
-  scope: 'event',
-  effect: 'writes',
-  summary: 'Sends an entry that the centre has refused again, after all others.',
-  failures: ['not_found'],
-  input: entryInput,
-  output: changedEntry,
-  run:
-    ({ store: { outbox } }) =>
-    async ({ n }) => {
-      await outbox.retry(n);
-      return { kind: 'data', data: { n } };
-    },
-});
+/** An operation that changes a refused entry. Refuses with `not_found`. */
+function changeEntry(verb: 'retry' | 'discard', summary: string): OperationDefinition<OutboxParts> {
+  return defineOperation<OutboxParts, { n: number }>({
+    name: `svc1.outbox.${verb}`,
+    scope: 'event',
+    effect: 'writes',
+    summary,
+    failures: ['not_found'],
+    input: entryInput,
+    output: changedEntry,
+    run:
+      ({ store: { outbox } }) =>
+      async ({ n }) => {
+        await outbox[verb](n);
+        return { kind: 'data', data: { n } };
+      },
+  });
+}
 
-/** outbox.discard: removes a refused entry. Refuses with `not_found`. */
-export const discardEntry = defineOperation<OutboxParts, { n: number }>({
-  name: 'svc1.outbox.discard',
-  scope: 'event',
-  effect: 'writes',
-  summary: 'Removes an entry that the centre has refused from the outbox.',
-  failures: ['not_found'],
-  input: entryInput,
-  output: changedEntry,
-  run:
-    ({ store: { outbox } }) =>
-    async ({ n }) => {
-      await outbox.discard(n);
-      return { kind: 'data', data: { n } };
-    },
-});
+/** outbox.retry: makes a refused entry wait again, as the last. */
+export const retryEntry = changeEntry(
+  'retry',
+  'Sends an entry that the centre has refused again, after all others.',
+);
+
+/** outbox.discard: removes a refused entry. */
+export const discardEntry = changeEntry(
+  'discard',
+  'Removes an entry that the centre has refused from the outbox.',
+);

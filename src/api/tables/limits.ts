@@ -1,8 +1,6 @@
 /** Bytes of the JSON of a definition. */
 export const tableBytesMax = 1_200_000;
-/** Rows that one transaction moves after a change of the schema. */
-export const rowsMovedAtOnce = 1_000;
-/** Rows that are checked in one turn of the event loop. */
+/** Rows that are checked in one turn of the event loop, and moved by at most one transaction. */
 export const rowsCheckedAtOnce = 500;
 /** How often a process looks for tables whose rows it has to check. */
 export const rowCheckPollMs = 500;

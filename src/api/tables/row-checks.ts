@@ -3,7 +3,7 @@ import type { LoggedDraft, Store } from '../../store/store.ts';
 import { reasonOf, type Log } from '../../observability/log.ts';
 import type { StoredTable } from '../../model/table.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
-import { rowCheckPollMs, rowCheckRetryMs, rowsCheckedAtOnce, rowsMovedAtOnce } from './limits.ts';
+import { rowCheckPollMs, rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
 import { rowCorrection } from './schema-change.ts';
 
 /** The progress of a check of the rows of a table. */
@@ -141,9 +141,7 @@ function nextRows(
     checked += 1;
     const correction = step.stored === undefined ? {} : rowCorrection(step.stored.row, table);
     if (Object.keys(correction).length > 0) ids.push(step.id);
-    if (ids.length >= rowsMovedAtOnce || checked >= rowsCheckedAtOnce) {
-      return { ids, last, checked, isEnd: false };
-    }
+    if (checked >= rowsCheckedAtOnce) return { ids, last, checked, isEnd: false };
   }
   return { ids, last, checked, isEnd: true };
 }
