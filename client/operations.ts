@@ -1146,6 +1146,8 @@ export type Attempt = {
   readonly ms: number;
   /** The first KiB of the answer’s content. */
   readonly answer?: string;
+  /** When the next attempt begins, at the earliest; of the newest attempt only. */
+  readonly next_attempt?: string;
 };
 
 export type NodeQueue = {
@@ -1162,6 +1164,107 @@ export type NodeQueue = {
   readonly outcome?: 'completed' | 'completed_404' | 'failed' | 'exhausted' | 'frozen';
   /** When its newest attempt began. */
   readonly at?: string;
+};
+
+export type Delivery = {
+  /** The id of the message, as its receiver gets it. */
+  readonly id: string;
+  /** Its number among the messages of the hook; of a batch, the first. */
+  readonly seq: number;
+  /** Of a batch, the last. */
+  readonly last_seq?: number;
+  /** The content of its requests, or the beginning of it. */
+  readonly body: string;
+  /** Whether `body` lacks the rest. */
+  readonly truncated: boolean;
+  /** When the next attempt begins, at the earliest; of the newest attempt only. */
+  readonly next_attempt?: string;
+  /** The newest first. */
+  readonly attempts: readonly DeliveryAttempt[];
+};
+
+export type DeliveryAttempt = {
+  /** The number of the attempt, from 1. */
+  readonly attempt: number;
+  /** When the attempt began. */
+  readonly at: string;
+  /** HTTP status of the answer, if there was one. */
+  readonly status?: number;
+
+  readonly outcome: 'completed' | 'completed_404' | 'failed' | 'exhausted';
+  /** Why the attempt failed. */
+  readonly error?: string;
+  /** Its duration. */
+  readonly ms: number;
+  /** Method of the request. */
+  readonly method?: string;
+  /** URL of the request. */
+  readonly url?: string;
+  /** Header fields of the request; values that may be secret are ***. */
+  readonly headers?: readonly {
+    readonly name: string;
+
+    readonly value: string;
+  }[];
+  /** The first header fields of the answer, in the same way. */
+  readonly answer_headers?: readonly {
+    readonly name: string;
+
+    readonly value: string;
+  }[];
+  /** The first 4 KiB of the answer’s content. */
+  readonly answer?: string;
+};
+
+export type HookHealthList = {
+  readonly rows: readonly HookHealth[];
+  /** The after of the next page. */
+  readonly next: string | null;
+};
+
+export type HookHealth = {
+  readonly id: string;
+
+  readonly name?: string;
+
+  readonly url: string;
+
+  readonly method: string;
+
+  readonly event: readonly string[];
+  /** failing if its newest attempt failed, idle if there is none. */
+  readonly state: 'idle' | 'healthy' | 'failing' | 'paused';
+  /** Number of its newest message; 0 for none. */
+  readonly seq: number;
+  /** Number of messages without an attempt. */
+  readonly queued: number;
+  /** Number of messages that wait for a retry. */
+  readonly waiting: number;
+  /** When its oldest undelivered event was stored. */
+  readonly oldest?: string;
+  /** Its attempts at the newest messages, at most 20. */
+  readonly recent: {
+    readonly attempts: number;
+
+    readonly failed: number;
+    /** Their median duration. */
+    readonly ms: number;
+  };
+  /** The newest of these attempts. */
+  readonly last?: {
+    /** The number of the attempt, from 1. */
+    readonly attempt?: number;
+    /** When the attempt began. */
+    readonly at?: string;
+    /** HTTP status of the answer, if there was one. */
+    readonly status?: number;
+
+    readonly outcome?: 'completed' | 'completed_404' | 'failed' | 'exhausted';
+    /** Why the attempt failed. */
+    readonly error?: string;
+    /** Its duration. */
+    readonly ms?: number;
+  };
 };
 
 export type NewEvent = {
@@ -2243,6 +2346,28 @@ export interface Operations {
       readonly limit?: number | null;
     };
     output: DeliveryList;
+  };
+  /** One message of a hook: its content, its requests, and what the receiver answered. */
+  'webhook.delivery': {
+    input: {
+      /** The id of the hook. */
+      readonly id: string;
+      /** The id of the message, or its seq. */
+      readonly delivery: string;
+    };
+    output: Delivery;
+  };
+  /** The state of hooks: how the newest attempts ended, and what waits. */
+  'webhook.health': {
+    input: {
+      /** Only this hook. */
+      readonly id?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: HookHealthList;
   };
   /** Stores an event, which the hooks for its type deliver; answers when it is durable. */
   'event.insert': { input: NewEvent; output: TakenEvent };

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
-import { hasScope, type Caller } from '../model/key.ts';
+import { hasHookScope, hasScope, type Caller } from '../model/key.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import type { PassOn } from '../nodes/pass-on.ts';
@@ -163,10 +163,16 @@ function nearestOperation(name: string, names: readonly string[]): string | unde
 
 /** Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation. */
 export function authorise(
-  { scope, name, tableDecides }: Pick<Operation, 'scope' | 'name' | 'tableDecides'>,
+  {
+    scope,
+    name,
+    tableDecides,
+    forHookKeys,
+  }: Pick<Operation, 'scope' | 'name' | 'tableDecides' | 'forHookKeys'>,
   caller: Caller,
 ): void {
   if (scope === undefined || tableDecides === true || hasScope(caller, scope)) return;
+  if (forHookKeys === true && hasHookScope(caller)) return;
   if (caller.keyId === undefined) {
     throw new Failure(
       'unauthenticated',

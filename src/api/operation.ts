@@ -106,6 +106,8 @@ export interface OperationDescription {
   readonly scope: Scope | undefined;
   /** Whether the table that the input names decides who may call it; `scope` is its default. */
   readonly tableDecides?: true;
+  /** Whether a key of the scope `verify:<hook>` may call it for that hook, its input field `id`. */
+  readonly forHookKeys?: true;
   /** Whether running pages call it, also those of other origins: see cors.ts. */
   readonly forPages?: true;
   readonly effect: Effect;

@@ -28,9 +28,11 @@ import { serverStatus } from './server-status.ts';
 import { tableFamily, type TableParts } from './tables/table-family.ts';
 import { importLines } from './transfer/import-operation.ts';
 import { listDeliveries } from './webhooks/deliveries.ts';
+import { readDelivery } from './webhooks/delivery.ts';
 import { listEvents, readEvent } from './webhooks/event-reads.ts';
 import { listEventTypes } from './webhooks/event-types.ts';
 import { insertEvent, testHook } from './webhooks/events.ts';
+import { listHealth } from './webhooks/health.ts';
 import { hookFamily, type HookParts } from './webhooks/hook-family.ts';
 import { pauseHook, resumeHook } from './webhooks/pause.ts';
 import { replayDeliveries } from './webhooks/replay.ts';
@@ -67,6 +69,8 @@ const others = [
   testHook,
   replayDeliveries,
   listDeliveries,
+  readDelivery,
+  listHealth,
   insertEvent,
   readEvent,
   listEvents,

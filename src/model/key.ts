@@ -17,6 +17,12 @@ export const scopes = [
 /** `record.read` or `record.write` for one table: `record.read:products`. */
 type TableScope = `record.${'read' | 'write'}:${string}`;
 
+/** `verify` for one webhook, by its id: its deliveries, and nothing else. */
+type HookScope = `verify:${string}`;
+
+/** The pattern of a HookScope. */
+export const hookScopePattern = '^verify:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
+
 /** The pattern of a TableScope. */
 export const tableScopePattern = '^record\\.(?:read|write):[a-z][a-z0-9_-]{0,62}$';
 
@@ -30,7 +36,7 @@ export const keyPrefix = 'wmk_';
 export const sessionPrefix = 'wms_';
 
 /** A permission of a key. */
-export type Scope = (typeof scopes)[number] | TableScope;
+export type Scope = (typeof scopes)[number] | TableScope | HookScope;
 
 /** An API key as it is stored: with its SHA-256 instead of its text. */
 export interface ApiKey {
@@ -74,7 +80,11 @@ export function isKeyName(text: string): boolean {
 
 /** Whether a text is the name of a scope. */
 export function isScope(text: string): text is Scope {
-  return (scopes as readonly string[]).includes(text) || new RegExp(tableScopePattern).test(text);
+  return (
+    (scopes as readonly string[]).includes(text) ||
+    new RegExp(tableScopePattern).test(text) ||
+    new RegExp(hookScopePattern).test(text)
+  );
 }
 
 /**
@@ -88,12 +98,20 @@ export function hasScope({ scopes: held }: Pick<Caller, 'scopes'>, scope: Scope)
   return scope.startsWith('record.write:') && held.has('record.write');
 }
 
+/** Whether a caller may read the deliveries of some webhook, named by a HookScope. */
+export function hasHookScope({ scopes: held }: Pick<Caller, 'scopes'>): boolean {
+  return [...held].some((scope) => scope.startsWith('verify:'));
+}
+
 /** The scopes whose operations only read. */
 const readingScopes: readonly Scope[] = ['render', 'read', 'verify', 'record.read'];
 
 /** Whether a caller may call any operation that writes. */
 export function canWrite({ scopes: held }: Pick<Caller, 'scopes'>): boolean {
   return [...held].some(
-    (scope) => !readingScopes.includes(scope) && !scope.startsWith('record.read:'),
+    (scope) =>
+      !readingScopes.includes(scope) &&
+      !scope.startsWith('record.read:') &&
+      !scope.startsWith('verify:'),
   );
 }

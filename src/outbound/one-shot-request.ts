@@ -31,6 +31,8 @@ export interface OneShotResponse {
   readonly status: number | undefined;
   /** The Retry-After field of a response other than 2xx, as it was sent. */
   readonly retryAfter: string | undefined;
+  /** The header fields of the response, as they were sent: name, value, name, value. */
+  readonly fields: readonly string[];
   /** The beginning of the content, without decoding. */
   readonly content: Buffer;
   /** Why there is no status, or why the content is incomplete. */
@@ -61,6 +63,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
   readonly #method: string;
   #status: number | undefined;
   #retryAfter: string | undefined;
+  #fields: readonly string[] = [];
   #content: Buffer = noContent;
 
   /**
@@ -110,8 +113,8 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
       return;
     }
     this.#status = status;
-    const texts = fields.map((field) => field.toString('latin1'));
-    this.#isUnframed = endsWithConnection(this.#method, status, texts);
+    this.#fields = fields.map((field) => field.toString('latin1'));
+    this.#isUnframed = endsWithConnection(this.#method, status, this.#fields);
     if (status >= 300) this.#retryAfter = fieldOf(fields, 'retry-after');
   }
 
@@ -163,6 +166,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#resolve({
       status: this.#status,
       retryAfter: this.#retryAfter,
+      fields: this.#fields,
       content: this.#content,
       problem,
     });

@@ -2,6 +2,7 @@ import { readRetryAfter } from '../http/retry-after.ts';
 import { Failure } from '../model/failure.ts';
 import { isHookHeader } from '../model/hook.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax } from './limits.ts';
+import { reportedFields } from './reported-fields.ts';
 import type { OneShotResponse, OneShotOptions } from '../outbound/one-shot-request.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { outboundProblem, type OutboundProblem } from '../outbound/problem.ts';
@@ -28,8 +29,10 @@ export interface AttemptResult {
   readonly status: number | undefined;
   /** The answer's Retry-After, as readRetryAfter parses it. */
   readonly retryAfterMs: number | undefined;
-  /** The first KiB of the answer's content, as text. */
+  /** The first KiBs of the answer's content, as text. */
   readonly answer: string;
+  /** The answer's first header fields, without secrets: name, value, name, value. */
+  readonly answerFields: readonly string[];
   /** The duration of the attempt. */
   readonly ms: number;
   /** Why the attempt failed. With a status, the problem concerns the content of the answer only. */
@@ -79,14 +82,17 @@ export function createAttempt({
     if (template !== undefined) {
       const { origin, target, method } = template;
       const signed = await signatureFields({ id, nowMs: now(), body, keys });
-      const fields = [...template.fields, ...signed];
-      answer = await dialler.exchange({ origin, target, method, fields, body, ...cancellation });
+      const sent = [...template.fields, ...signed];
+      answer = await dialler.exchange({
+        ...{ origin, target, method, fields: sent, body, ...cancellation },
+      });
     }
-    const { status, retryAfter, content, problem } = answer;
+    const { status, retryAfter, fields, content, problem } = answer;
     return {
       status,
       retryAfterMs: readRetryAfter(retryAfter, { nowMs: now(), msMax: retryAfterMsMax }),
       answer: reported(content),
+      answerFields: reportedFields(fields),
       ms: monotonicMs() - startedMs,
       problem,
     };
@@ -99,6 +105,7 @@ type RequestTemplate = Omit<OneShotOptions, 'body'>;
 const unsendable: OneShotResponse = {
   status: undefined,
   retryAfter: undefined,
+  fields: [],
   content: Buffer.alloc(0),
   problem: outboundProblem('request'),
 };

@@ -78,5 +78,7 @@ export const probePauseMs = 1_000;
 export const probePauseMsMax = 60_000;
 /** Hooks whose queues have a label of their own in the metrics. */
 export const hooksMeasuredMax = 200;
-/** Bytes of an answer that the record of an attempt holds, as text. */
-export const reportedAnswerBytesMax = KIB;
+/** Bytes of an answer that the record of an attempt holds, as text … */
+export const reportedAnswerBytesMax = 4 * KIB;
+/** … and characters of the names and values of its header fields. */
+export const reportedFieldCharactersMax = 2 * KIB;

@@ -9,6 +9,8 @@ interface Judged {
   /** The start of the attempt, in milliseconds since 1970. */
   readonly at: number;
   readonly result: AttemptResult;
+  /** Version of the hook that the attempt was made for. */
+  readonly hookSeq: number;
   readonly verdict: Verdict;
   /** The hook's `retry_limit`. */
   readonly attemptsMax: number;
@@ -24,7 +26,7 @@ interface Judged {
 
 /** Makes the record of an attempt: its outcome, and when the next attempt is due. */
 export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
-  const { status, answer, ms, problem, retryAfterMs } = judged.result;
+  const { status, answer, answerFields, ms, problem, retryAfterMs } = judged.result;
   const { outcome } = judged.verdict;
   const tries = (before?.tries ?? 0) + 1;
   const isAgain = outcome === 'failed' && !judged.isSplit;
@@ -40,7 +42,12 @@ export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged):
     ...(problem !== undefined && { error: problem.message }),
     ms: Math.round(ms),
     ...(answer !== '' && { answer }),
-    ...(delayMs !== undefined && { dueMs: Math.trunc(judged.clockMs + delayMs) }),
+    ...(answerFields.length > 0 && { answerFields }),
+    hookSeq: judged.hookSeq,
+    ...(delayMs !== undefined && {
+      dueMs: Math.trunc(judged.clockMs + delayMs),
+      dueAt: new Date(judged.at + ms + delayMs).toISOString(),
+    }),
   };
 }
 

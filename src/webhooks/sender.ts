@@ -262,7 +262,14 @@ export class Sender {
     });
     const split = verdict.isTooLarge ? halvesOf(message) : [];
     const record = attemptRecord(message, {
-      ...{ at, result, verdict, attemptsMax: hook.retry_limit, isSplit: split.length > 0 },
+      ...{
+        at,
+        result,
+        hookSeq: version.seq,
+        verdict,
+        attemptsMax: hook.retry_limit,
+        isSplit: split.length > 0,
+      },
       ...{ retryMs, random: random(), clockMs: clockMs() },
     });
     // The next attempt can begin while this one is being recorded.

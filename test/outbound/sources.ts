@@ -5,6 +5,7 @@ import { duplexPair } from 'node:stream';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import type { Cleaning } from '../folder.ts';
 import { parseCidr } from '../../src/model/cidr.ts';
 import { createDialler, type Dialler, type OutboundRequest } from '../../src/outbound/dialler.ts';
 
@@ -48,7 +49,7 @@ export function outbound(
 
 /** Starts an HTTP server; resolves to its origin. */
 export async function httpSource(
-  t: TestContext,
+  t: Cleaning,
   listener: RequestListener,
   host = '127.0.0.1',
 ): Promise<{ readonly origin: string; readonly port: number; readonly server: Server }> {

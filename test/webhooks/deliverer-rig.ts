@@ -24,6 +24,7 @@ const answered: AttemptResult = {
   status: 200,
   retryAfterMs: undefined,
   answer: '',
+  answerFields: [],
   ms: 1,
   problem: undefined,
 };

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { TestContext } from 'node:test';
 import { buffer } from 'node:stream/consumers';
+import type { Cleaning } from '../folder.ts';
 import { httpSource } from '../outbound/sources.ts';
 
 /** A delivery as it arrived. */
@@ -28,7 +28,7 @@ export interface TestReceiver {
 }
 
 /** Starts a receiver on the loopback for a test. */
-export async function startReceiver(t: TestContext): Promise<TestReceiver> {
+export async function startReceiver(t: Cleaning): Promise<TestReceiver> {
   const got: Delivered[] = [];
   const waiting = new Set<() => void>();
   const when = <T>(check: () => T | undefined) =>

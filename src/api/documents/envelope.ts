@@ -123,9 +123,12 @@ export function isOpen(
 }
 
 /** The scope that an operation needs, in a sentence. */
-export function scopeSentence({ scope, tableDecides }: OperationDescription): string {
+export function scopeSentence({ scope, tableDecides, forHookKeys }: OperationDescription): string {
   if (tableDecides === true) {
     return `The table decides who may call it; by default it needs the scope \`${scope}\`.`;
+  }
+  if (forHookKeys === true) {
+    return `Needs the scope \`${scope}\`, or \`verify:<id>\` for this hook alone.`;
   }
   return scope === undefined ? 'Every caller may call it.' : `Needs the scope \`${scope}\`.`;
 }

@@ -1,5 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import {
+  hookScopePattern,
   keyNamePattern,
   keyPrefix,
   scopes,
@@ -112,8 +113,10 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
 
 const scopeSchema = {
   type: 'string',
-  anyOf: [{ enum: scopes }, { pattern: tableScopePattern }],
-  description: 'A scope; record.read and record.write also for one table: record.read:products.',
+  anyOf: [{ enum: scopes }, { pattern: tableScopePattern }, { pattern: hookScopePattern }],
+  description:
+    'A scope; record.read and record.write also for one table (record.read:products), verify ' +
+    'also for the deliveries of one webhook (verify:<id>).',
 } as const;
 
 /** JSON Schema of a list of scopes. */

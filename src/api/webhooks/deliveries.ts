@@ -1,7 +1,9 @@
 import { batchId } from '../../model/event.ts';
+import { Failure } from '../../model/failure.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
-import { deliveriesExaminedMax } from './limits.ts';
+import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
 import {
   attemptOutcomes,
   type NumberedAttempt,
@@ -20,6 +22,33 @@ interface DeliveriesInput {
 
 const integer = { type: 'integer' } as const;
 
+/** The members that identify a message. */
+export const messageProperties = {
+  id: { type: 'string', description: 'The id of the message, as its receiver gets it.' },
+  seq: {
+    ...integer,
+    description: 'Its number among the messages of the hook; of a batch, the first.',
+  },
+  last_seq: { ...integer, description: 'Of a batch, the last.' },
+} as const;
+
+/** The members of an attempt, without those of its message. */
+export const attemptProperties = {
+  attempt: { ...integer, description: 'The number of the attempt, from 1.' },
+  at: { type: 'string', format: 'date-time', description: 'When the attempt began.' },
+  status: { ...integer, description: 'HTTP status of the answer, if there was one.' },
+  outcome: { type: 'string', enum: attemptOutcomes },
+  error: { type: 'string', description: 'Why the attempt failed.' },
+  ms: { ...integer, description: 'Its duration.' },
+} as const;
+
+/** The member that says when the next attempt at a message begins. */
+export const nextAttemptMember = {
+  type: 'string',
+  format: 'date-time',
+  description: 'When the next attempt begins, at the earliest; of the newest attempt only.',
+} as const;
+
 const output: JsonObject = {
   title: 'DeliveryList',
   type: 'object',
@@ -32,19 +61,10 @@ const output: JsonObject = {
         type: 'object',
         required: ['id', 'seq', 'attempt', 'at', 'outcome', 'ms'],
         properties: {
-          id: { type: 'string', description: 'The id of the message, as its receiver gets it.' },
-          seq: {
-            ...integer,
-            description: 'Its number among the messages of the hook; of a batch, the first.',
-          },
-          last_seq: { ...integer, description: 'Of a batch, the last.' },
-          attempt: { ...integer, description: 'The number of the attempt, from 1.' },
-          at: { type: 'string', format: 'date-time', description: 'When the attempt began.' },
-          status: { ...integer, description: 'HTTP status of the answer, if there was one.' },
-          outcome: { type: 'string', enum: attemptOutcomes },
-          error: { type: 'string', description: 'Why the attempt failed.' },
-          ms: { ...integer, description: 'Its duration.' },
+          ...messageProperties,
+          ...attemptProperties,
           answer: { type: 'string', description: 'The first KiB of the answer’s content.' },
+          next_attempt: nextAttemptMember,
         },
       },
     },
@@ -85,6 +105,7 @@ const output: JsonObject = {
 export const listDeliveries = defineOperation<{ readonly store: Store }, DeliveriesInput>({
   name: 'svc1.webhook.deliveries',
   scope: 'webhook',
+  forHookKeys: true,
   effect: 'reads',
   summary: 'The attempts at the messages of a hook, the newest messages first.',
   output,
@@ -106,7 +127,8 @@ export const listDeliveries = defineOperation<{ readonly store: Store }, Deliver
   },
   run:
     ({ store }) =>
-    ({ id, outcome, before, limit = listRowsDefault }) => {
+    ({ id, outcome, before, limit = listRowsDefault }, { caller }) => {
+      requireHookScope(caller, id);
       const { deliveries } = store;
       const queue = queueOf(store, id);
       const rows: object[] = [];
@@ -119,12 +141,13 @@ export const listDeliveries = defineOperation<{ readonly store: Store }, Deliver
           break;
         }
         examined += 1;
+        const isNewest = row.n !== last;
         last = row.n;
         if (row.outcome === 'frozen') continue;
         if (outcome === undefined || row.outcome === outcome)
-          rows.push(attemptView(store, id, row));
+          rows.push(attemptView(store, id, { row, isNewest }));
       }
-      const nodes = queuesElsewhere(store, id);
+      const nodes = hasScope(caller, 'webhook') ? queuesElsewhere(store, id) : [];
       return { kind: 'data', data: { rows, next, ...deliveries.depth(queue), nodes } };
     },
 });
@@ -144,19 +167,47 @@ export function queueOf(store: Pick<Store, 'rows'>, id: string): QueueKey {
   return insert.seq;
 }
 
-function attemptView(
+/** Throws `forbidden` for a key of the scope `verify:<hook>` of another hook. */
+export function requireHookScope(caller: Caller, id: string): void {
+  if (hasScope(caller, 'webhook') || hasScope(caller, `verify:${id}`)) return;
+  throw new Failure('forbidden', 'This key may read the deliveries of another webhook only.', {
+    field: 'id',
+  });
+}
+
+/** The members of a message in an answer. */
+export function messageView(
   { deliveries }: Pick<Store, 'deliveries'>,
   hook: string,
-  { n, logSeqs, batch, attempt, at, status, outcome, error, ms, answer }: NumberedAttempt,
-): object {
+  { n, logSeqs, batch }: Pick<NumberedAttempt, 'n' | 'logSeqs' | 'batch'>,
+): { readonly id: string; readonly seq: number; readonly last_seq?: number } {
   const last = n + logSeqs.length - 1;
   return {
     id: batch ? batchId(hook, n, last) : deliveries.event(logSeqs[0] ?? 0).id,
     seq: n,
     ...(batch && { last_seq: last }),
+  };
+}
+
+/** The members of an attempt in an answer, without those of its message and of its receiver. */
+export function attemptFacts({ attempt, at, status, outcome, error, ms }: NumberedAttempt): object {
+  return {
     ...{ attempt, at, outcome, ms },
     ...(status !== undefined && { status }),
     ...(error !== undefined && { error }),
-    ...(answer !== undefined && { answer }),
+  };
+}
+
+function attemptView(
+  store: Pick<Store, 'deliveries'>,
+  hook: string,
+  { row, isNewest }: { readonly row: NumberedAttempt; readonly isNewest: boolean },
+): object {
+  const { answer, dueAt } = row;
+  return {
+    ...messageView(store, hook, row),
+    ...attemptFacts(row),
+    ...(answer !== undefined && { answer: answer.slice(0, listedAnswerCharactersMax) }),
+    ...(isNewest && dueAt !== undefined && { next_attempt: dueAt }),
   };
 }

@@ -28,6 +28,15 @@ export const hookBatchEveryMsMax = 86_400_000;
 export const hookSecretOverlapMs = 86_400_000;
 /** Attempts that are examined for one page of a list. */
 export const deliveriesExaminedMax = 10_000;
+/** Characters of an answer in the list of attempts; the answer for one message has all of it. */
+export const listedAnswerCharactersMax = KIB;
+/** Characters of a body in the answer for one message, and its attempts, the newest. */
+export const shownBodyCharactersMax = 64 * KIB;
+export const shownAttemptsMax = 100;
+/** Newest attempts of a hook by which webhook.health judges it. */
+export const healthAttemptsMax = 20;
+/** Hooks in one answer of webhook.health. */
+export const healthRowsMax = 200;
 /** Messages that the preview of a replay counts in one turn of the event loop. */
 export const replayCountedAtOnce = 2_000;
 export const eventCounterCharactersMax = 253;

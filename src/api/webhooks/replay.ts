@@ -154,8 +154,8 @@ interface Places {
 }
 
 /** The places of a message in the hook's queue, by the id that its receiver has. */
-function placesOfDelivery(
-  store: Store,
+export function placesOfDelivery(
+  store: Pick<Store, 'deliveries' | 'history'>,
   queue: QueueKey,
   hook: string,
   delivery: string,

@@ -38,8 +38,8 @@ function replayDueMs(
  * Whatever the outcome, the replay starts a new round of attempts, which replaces the next retry.
  */
 function withNewRound(record: AttemptRecord, dueMs: number): AttemptRecord {
-  const { outcome } = record;
-  return { ...record, tries: 0, dueMs, outcome: outcome === 'exhausted' ? 'failed' : outcome };
+  const { outcome, dueAt: _, ...rest } = record;
+  return { ...rest, tries: 0, dueMs, outcome: outcome === 'exhausted' ? 'failed' : outcome };
 }
 
 /** Removes the events of a batch from the queue, and stores the batch as a message. */

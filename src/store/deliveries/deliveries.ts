@@ -43,8 +43,14 @@ export interface AttemptRecord {
   readonly ms: number;
   /** The beginning of the answer's content. */
   readonly answer?: string;
-  /** When the next attempt is due, on the deliverer's clock. */
+  /** The answer's first header fields, without secrets: name, value, name, value. */
+  readonly answerFields?: readonly string[];
+  /** Version of the hook that the attempt was made for: the seq of its newest change. */
+  readonly hookSeq?: number;
+  /** When the next attempt is due, on the deliverer's clock … */
   readonly dueMs?: number;
+  /** … and in the time of the system, ISO 8601, UTC; absent if a replay made it due at once. */
+  readonly dueAt?: string;
 }
 
 /** A stored attempt with n, the place of its message's first event in the hook's count. */

@@ -84,6 +84,7 @@ function makeDue(databases: Databases, queue: QueueKey, n: number, nowMs: number
   if (outcome === 'exhausted') exhausted.removeSync(eventKey(queue, n));
   // A batch without an attempt is stored at the key of its first attempt.
   const at = outcome === 'frozen' ? attempts + 1 : attempts;
-  attempt.putSync(attemptKey(queue, n, at), JSON.stringify({ ...latest, tries: 0, dueMs: nowMs }));
+  const { dueAt: _, ...again } = { ...latest, tries: 0, dueMs: nowMs };
+  attempt.putSync(attemptKey(queue, n, at), JSON.stringify(again));
   due.putSync(dueKey(queue, nowMs, n), '1');
 }

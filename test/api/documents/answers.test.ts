@@ -165,7 +165,10 @@ async function callHooks(ask: Call): Promise<void> {
   const hook = 'svc1.webhook';
   const { data: first } = await ask(`${hook}.insert`, everyHookField, { vk: 'first hook' });
   await ask(`${hook}.insert`, everyHookField, { vk: 'first hook' });
-  await ask(`${hook}.insert`, { event: ['*'], url: 'http://shop.example' });
+  // The server refuses to connect to this address, so the attempt ends at once.
+  const { data: refused } = await ask(`${hook}.insert`, {
+    ...{ event: ['*'], url: 'http://127.0.0.1:1/', headers: { 'x-a': 'b' } },
+  });
   const { id, seq } = first;
   await ask(`${hook}.edit`, { id, if_seq: seq, name: null, _unknowns_: { colour: 'blue' } });
   await ask(`${hook}.edit`, { id, frequency: { mode: 'batch', every: '25h' } });
@@ -181,6 +184,13 @@ async function callHooks(ask: Call): Promise<void> {
   await ask(`${hook}.replay`, { id, failed: true }, { vk: 'again' });
   await ask(`${hook}.replay`, { id, failed: true }, { vk: 'again' });
   await ask(`${hook}.deliveries`, { id, outcome: 'failed', limit: 1 });
+  for (let isPending = true; isPending;) {
+    const { data: sent } = await ask(`${hook}.deliveries`, { id: refused.id });
+    isPending = sent.rows.length === 0;
+  }
+  await ask(`${hook}.delivery`, { id: refused.id, delivery: '1' });
+  await ask(`${hook}.health`, { limit: 1 });
+  await ask(`${hook}.health`, { id: refused.id });
   const { data: dry } = await ask(`${hook}.invalidate`, { id });
   await ask(`${hook}.invalidate`, { id, confirm: dry.digest });
 
@@ -290,6 +300,8 @@ for (const [transport, open] of Object.entries(transports)) {
       ['svc1.webhook.resume', { id: 'none' }, 'not_found'],
       ['svc1.webhook.test', { id: 'none' }, 'not_found'],
       ['svc1.webhook.deliveries', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.delivery', { id: 'none', delivery: '1' }, 'not_found'],
+      ['svc1.webhook.health', { id: 'none' }, 'not_found'],
       ['svc1.webhook.replay', { id: 'none', failed: true }, 'not_found'],
       ['svc1.event.insert', { type: 'sale' }, 'invalid'],
       ['svc1.event.insert', { type: 'sale.completed' }, 'conflict'],
