@@ -8,15 +8,16 @@ const folder = fileURLToPath(new URL('..', import.meta.url));
 
 /** As `npm run lint`. */
 const checks = [
-  ['types and lint', 'oxlint/bin/oxlint', ['--type-check']],
-  ['format', 'oxfmt/bin/oxfmt', ['--check']],
+  ['types and lint', 'node_modules/oxlint/bin/oxlint', ['--type-check']],
+  ['format', 'node_modules/oxfmt/bin/oxfmt', ['--check']],
+  ['words and sentences', 'docs/prose/lint.ts', []],
 ] as const;
 
 suite('the sources', { concurrency: 1 }, () => {
   for (const [what, program, words] of checks) {
     // They read every file while the other tests run.
     test(what, { timeout: 120_000 }, async () => {
-      const path = fileURLToPath(new URL(`../node_modules/${program}`, import.meta.url));
+      const path = fileURLToPath(new URL(`../${program}`, import.meta.url));
       const child = spawn(process.execPath, [path, ...words], { cwd: folder });
       const said = Promise.all([text(child.stdout), text(child.stderr)]);
       const [code] = await new Promise<[number | null]>((resolve) => {

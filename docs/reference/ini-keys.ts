@@ -279,7 +279,7 @@ export const keyTexts: Texts = {
       restart: true,
     },
     name: {
-      about: 'The name of this machine; by default its host name.',
+      about: 'The name of this machine; by default its hostname.',
       example: 'boathouse',
       restart: true,
     },

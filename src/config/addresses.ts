@@ -139,11 +139,11 @@ export function isUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);
 }
 
-/** A host name for SNI (RFC 6066 §3), lower case; its first label may be `*`. */
+/** A hostname for SNI (RFC 6066 §3), lower case; its first label may be `*`. */
 export const serverName: ValueParser<string> = (text) => {
   const name = text.replace(/^\*\./, '');
   if (hostName.test(name) && !endsInNumber.test(name)) return { value: text.toLowerCase() };
-  return { refused: 'write a host name such as [tls.www.example.com] or [tls.*.example.com]' };
+  return { refused: 'write a hostname such as [tls.www.example.com] or [tls.*.example.com]' };
 };
 
 function listenHost(written: string): string | undefined {

@@ -2,7 +2,7 @@
 
 const MIB = 1024 * 1024;
 
-/** How often a data host is asked for the schema of a table. */
+/** How often the server requests the schema of a table from its data host. */
 export const hostSchemaMs = 1_000;
 /** How long to wait before the next attempt to connect to a data host, at first and at most. */
 export const hostRetryMs = 500;

@@ -15,7 +15,7 @@ export function detectTruncation(socket: Socket, tcp: Socket): void {
 }
 
 /**
- * Whether a connection has ended incompletely: by a reset, by a time-out, or over TLS without a
+ * Whether a connection has ended incompletely: by a reset, by a timeout, or over TLS without a
  * close_notify (RFC 9112 §9.8).
  */
 export function hasBrokenOff(socket: Socket): boolean {

@@ -183,7 +183,7 @@ function readOnAfterFailure(socket: Socket): Socket {
   return socket;
 }
 
-/** Reports a failed write once the connection has ended, or after a time-out. */
+/** Reports a failed write once the connection has ended, or after a timeout. */
 function delayFailure(socket: Socket, error: Error, done: Done): void {
   const report = (): void => {
     clearTimeout(timer);

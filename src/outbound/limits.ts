@@ -16,7 +16,7 @@ export const outboundConnectionsMax = 1_024;
 export const outboundUnreadBytesMax = 64 * KIB;
 /** Bytes that are passed on before the garbage collector frees the buffers that they came in. */
 export const passedBytesPerCollection = 4 * MIB;
-/** The time-out of a DNS query, and the number of queries to each server. */
+/** The timeout of a DNS query, and the number of queries to each server. */
 export const nameTryMs = 1_000;
 export const nameTriesMax = 2;
 /** How long the addresses of one family wait for those of the other (RFC 8305 §3). */

@@ -22,7 +22,7 @@ const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 /**
  * Sends a request to one of several sources, and to the next one if the first fails before anything
  * was sent, if it breaks off and the request is idempotent (RFC 9110 §9.2.2), or if it answers 502,
- * 503 or 504 to a safe method. Does not try another source after a time-out: the first may still be
+ * 503 or 504 to a safe method. Does not try another source after a timeout: the first may still be
  * working on the request. Rejects as the last one did.
  */
 export async function sendWithFailover(
@@ -66,7 +66,7 @@ function isSourceFailure(thrown: unknown): thrown is Failure {
 }
 
 /**
- * Whether content failed because the connection broke, not because the client left. A time-out in
+ * Whether content failed because the connection broke, not because the client left. A timeout in
  * the middle of an answer, such as an event stream, does not count against a source.
  */
 function isConnectionFailure(error: Error | null): boolean {

@@ -25,7 +25,7 @@ export type Listener = HttpServer | HttpsServer;
 /** Whether a request may switch to the protocol in its Upgrade. */
 type ShouldUpgrade = (message: IncomingMessage) => boolean;
 
-/** The time-outs of a listener, and its fast path. */
+/** The timeouts of a listener, and its fast path. */
 interface ListenerOptions {
   readonly waits?: Timeouts;
   readonly tryAnswer?: TryAnswer | undefined;

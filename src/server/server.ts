@@ -72,7 +72,7 @@ export interface Server {
   stop(graceMs: number): Promise<{ readonly cut: number }>;
   /**
    * Stops accepting connections, and lets those that are open end by themselves: each is closed
-   * with the response to its next request, or by its time-out. Another process has the listening
+   * with the response to its next request, or by its timeout. Another process has the listening
    * sockets. Resolves when all are closed, after `graceMs`, or when the signal aborts; `stop`
    * follows.
    */

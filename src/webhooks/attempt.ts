@@ -50,7 +50,7 @@ export type DeliveryAttempt = (
 ) => Promise<AttemptResult>;
 
 /**
- * Makes attempts through a dialler that checks addresses and applies its time-outs. `now` gives
+ * Makes attempts through a dialler that checks addresses and applies its timeouts. `now` gives
  * milliseconds since 1970, `monotonicMs` measures durations. A hook may replace `userAgent`.
  */
 export function createAttempt({

@@ -27,7 +27,7 @@ const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' }
 
 /**
  * The verdict on an attempt by the status of its response. Undefined stands for no response: a
- * refused address, a TLS failure, a broken connection or a time-out.
+ * refused address, a TLS failure, a broken connection or a timeout.
  */
 export function verdictOn(status: number | undefined): Verdict {
   if (status === undefined || status < 200 || status > 499) return failed;

@@ -82,7 +82,7 @@ const nameTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ],
   [
     '[tls.127.0.0.1]',
-    '1: unknown section `[tls.127.0.0.1]`: write a host name such as [tls.www.example.com] or [tls.*.example.com]',
+    '1: unknown section `[tls.127.0.0.1]`: write a hostname such as [tls.www.example.com] or [tls.*.example.com]',
   ],
   [
     `[table.${'t'.repeat(129)}]`,

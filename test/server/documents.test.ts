@@ -62,7 +62,7 @@ for (const [name, server, base, expected] of places) {
   });
 }
 
-test('each host name gets a document with its own URL', async (t) => {
+test('each hostname gets a document with its own URL', async (t) => {
   const site = await startSite(t);
   for (const host of ['a.example', 'b.example', 'a.example']) {
     const reply = await site.raw(

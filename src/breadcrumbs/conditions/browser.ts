@@ -104,7 +104,7 @@ function withForm(classes: readonly DeviceClass[]): ReadonlySet<DeviceClass> {
   return new Set([...classes, ...(has('windows', 'macos', 'linux') ? (['desktop'] as const) : [])]);
 }
 
-/** A host name in lower case, or `*.` and one. */
+/** A hostname in lower case, or `*.` and one. */
 function hostPattern(text: string): string | undefined {
   const host = text.startsWith('*.') ? text.slice(2) : text;
   const isName = host.length <= hostCharactersMax && !host.includes('*');

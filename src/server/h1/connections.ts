@@ -30,7 +30,7 @@ interface ConnectionParts extends ConnectionLimits {
   readonly passed: LimitLog['passed'];
 }
 
-/** The time-outs of a server, and its fast path. */
+/** The timeouts of a server, and its fast path. */
 interface Watch {
   readonly waits: Timeouts;
   readonly tryAnswer?: TryAnswer | undefined;
@@ -101,7 +101,7 @@ export class Connections {
     if (tryAnswer !== undefined) this.#checkUnparsed(server, waits);
   }
 
-  /** Closes a connection after a time-out, if its client is the silent side. */
+  /** Closes a connection after a timeout, if its client is the silent side. */
   handleTimeout(socket: Socket, stalledMs: number): void {
     // An answer of this turn of the event loop has not reached the client yet.
     while (socket.writableCorked > 0) socket.uncork();
@@ -261,7 +261,7 @@ export class Connections {
   /**
    * Checks the connections that Node's HTTP server does not have, at intervals. Those without a
    * request go to Node's server, which limits the time for the first head; the others get a
-   * time-out. One timer for all costs less than a timer for each connection.
+   * timeout. One timer for all costs less than a timer for each connection.
    */
   #checkUnparsed(server: Server, { keepAliveMs, stalledMs, checkMs }: Timeouts): void {
     const timer = setInterval(() => {

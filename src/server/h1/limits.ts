@@ -1,7 +1,7 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** The interval between two checks of running requests for their time-outs. */
+/** The interval between two checks of running requests for their timeouts. */
 export const requestCheckMs = 1_000;
 /** The longest time for a TLS handshake. */
 export const tlsHandshakeTimeoutMs = 10_000;

@@ -2,7 +2,7 @@ import { requestTimeoutMs } from '../../api/limits.ts';
 import { requestCheckMs, tlsHandshakeTimeoutMs } from './limits.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, stalledMs } from '../limits.ts';
 
-/** The time-outs of a server for its clients, in milliseconds. */
+/** The timeouts of a server for its clients, in milliseconds. */
 export interface Timeouts {
   /** For a TLS handshake. */
   readonly handshakeMs: number;
@@ -18,7 +18,7 @@ export interface Timeouts {
   readonly stalledMs: number;
 }
 
-/** The time-outs of docs/design/failures.md#limits. */
+/** The timeouts of docs/design/failures.md#limits. */
 export const timeouts: Timeouts = {
   handshakeMs: tlsHandshakeTimeoutMs,
   headersMs: headersTimeoutMs,

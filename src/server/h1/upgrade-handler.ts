@@ -67,7 +67,7 @@ export class UpgradeHandler {
 
   /**
    * Continues the earlier answers of a connection, which Node stops serving with the Upgrade:
-   * writes more when the client has read, and applies the time-out. Returns a function that ends
+   * writes more when the client has read, and applies the timeout. Returns a function that ends
    * this.
    */
   #continueAnswers(socket: Socket): () => void {

@@ -27,7 +27,7 @@ export const http2CountingMs = 10_000;
 export const http2ResetsMax = 200;
 /** … and send this many PING and SETTINGS frames. */
 export const http2IdleFramesMax = 100;
-/** The interval between two checks of all connections for time-outs. */
+/** The interval between two checks of all connections for timeouts. */
 export const http2CheckMs = 5_000;
 /** More bytes between two checks than the answers to PING and SETTINGS alone. */
 export const http2ControlBytesMax = 2 * KIB;

@@ -115,7 +115,7 @@ export class Certificates {
     return isFromAcme && !this.covers(host);
   }
 
-  /** The first exact host name of the certificates; undefined if there is none. */
+  /** The first exact hostname of the certificates; undefined if there is none. */
   get mainHost(): string | undefined {
     const sections = this.#active().map(({ files }) => files.host ?? '');
     const names = [...certificateNames(this.#fallback()?.current), ...sections];
