@@ -1651,6 +1651,64 @@ export type MetricsSeries = {
   }[];
 };
 
+export type BreadcrumbVisits = {
+  /** The first day, in UTC. */
+  readonly from: string;
+  /** The last day. */
+  readonly until: string;
+  /** `[stats] retention`; 0 if nothing is counted. */
+  readonly retention_days: number;
+
+  readonly visits: number;
+  /** Visits of robots, which `visits` does not contain. */
+  readonly robots: number;
+  /** Each day, also those without visits. */
+  readonly days: readonly {
+    readonly day: string;
+
+    readonly visits: number;
+    /** Visits of robots, which `visits` does not contain. */
+    readonly robots: number;
+    /** Visits by branch, of one key. */
+    readonly branches?: { readonly [name: string]: number };
+  }[];
+  /** when[0] and so on, or default. */
+  readonly branches: readonly {
+    readonly name: string;
+
+    readonly visits: number;
+  }[];
+  /** ISO 3166-1 codes, or (unknown). */
+  readonly countries: readonly {
+    readonly name: string;
+
+    readonly visits: number;
+  }[];
+  /** mobile, tablet, desktop or (unknown). */
+  readonly devices: readonly {
+    readonly name: string;
+
+    readonly visits: number;
+  }[];
+  /** The hosts of the pages with the link, or (none). */
+  readonly hosts: readonly {
+    readonly name: string;
+
+    readonly visits: number;
+  }[];
+  /** The most visited breadcrumbs; absent if the input names one. */
+  readonly keys?: readonly {
+    /** Empty for all above the limit of a day. */
+    readonly k: string;
+
+    readonly origin: string;
+
+    readonly visits: number;
+    /** Visits of robots, which `visits` does not contain. */
+    readonly robots: number;
+  }[];
+};
+
 export type ChangeList = {
   readonly rows: readonly {
     /** Position in the log. */
@@ -2480,6 +2538,22 @@ export interface Operations {
       readonly last?: '1h' | '3h' | '24h' | '3d' | '7d' | '30d';
     };
     output: MetricsSeries;
+  };
+  /** The visits of a breadcrumb, or of all, by day, branch, country, device and host. */
+  'breadcrumb.visits': {
+    input: {
+      /** The key of one. */
+      readonly k?: string | null;
+      /** The origin of its rule; all by default. */
+      readonly origin?: string | null;
+      /** The first day, in UTC; 30 days up to `until` by default. */
+      readonly from?: string | null;
+      /** The last day; today by default. */
+      readonly until?: string | null;
+      /** Keys in the answer; 100 by default. */
+      readonly limit?: number | null;
+    };
+    output: BreadcrumbVisits;
   };
   /** The changes of page rules, and of hooks and keys for their scopes, newest first. */
   'change.list': {

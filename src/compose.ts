@@ -17,6 +17,7 @@ import { createDocuments } from './server/documents.ts';
 import { createIndexPages, type IndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
+import type { VisitCounter } from './breadcrumbs/visit-counter.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
 import type { CacheStore } from './cache/cache-store.ts';
 import { createDisk, type Disk } from './static/disk.ts';
@@ -29,7 +30,7 @@ import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
 import type { RenderedPages, RowReader } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
-import { createSite, type Site } from './site/site.ts';
+import { createSite, type Site, type SiteParts } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import type { Emit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
@@ -78,6 +79,7 @@ export interface AppContext {
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly anonymousWrites: AnonymousWrites;
+  readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
   readonly emit: Emit;
   readonly version: string;
   readonly status: () => ConfigurationState;
@@ -123,13 +125,11 @@ export function compose(config: Config, context: AppContext): AppInstance {
     execute: () => execute,
     anonymous: (address) => authenticate({ apikey: undefined, address }),
   });
-  const site = composeSite(config, context, { disk, dialler, pageRows });
-  const operations = composeOperations(config, context, {
-    site,
-    authenticate,
-    visitors,
-    hosts,
-  });
+  const siteParts = composeSite(config, context, { disk, dialler, pageRows });
+  const site = createSite({ ...siteParts, countVisit: context.visits.count });
+  // What an operation reads is no visit.
+  const operationParts = { site: createSite(siteParts), authenticate, visitors, hosts };
+  const operations = composeOperations(config, context, operationParts);
   const execute = createExecute(operations, executeParts(config, context));
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
@@ -204,7 +204,7 @@ function composeSite(
     dialler,
     pageRows,
   }: { readonly disk: Disk; readonly dialler: Dialler; readonly pageRows: RowReader },
-): Site {
+): SiteParts {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
     engines: config.engines,
@@ -212,7 +212,7 @@ function composeSite(
     ownFiles,
   });
   const fetch = composeFetch(config, context, dialler);
-  return createSite({ rules, disk, stored, generic, rendered, pageRows, fetch });
+  return { rules, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */
@@ -301,6 +301,8 @@ function composeOperations(
     cache: context.answers,
     authenticate,
     series: () => readSeries(data),
+    countVisit: context.visits.count,
+    visits: context.visits,
     status: {
       version: context.version,
       started: context.started,

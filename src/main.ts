@@ -43,6 +43,8 @@ import {
   loadPublicFiles,
   type PublicFiles,
 } from './pages/public-files.ts';
+import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter.ts';
+import { prepareVisitDatabase } from './store/visits/visit-database.ts';
 import { createRenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
@@ -180,7 +182,7 @@ export async function prepareData(
     await claim?.release();
   };
   try {
-    if (from === undefined) await prepareCacheStore(data);
+    if (from === undefined) await prepareOwnDatabases(data, logs);
     else await requireShareable(config, data);
     if (config.node.central !== undefined) await replaceWithCopy(data);
     store = await openData(data, { isInUse: from !== undefined });
@@ -207,6 +209,14 @@ export async function prepareData(
     await release();
     throw error;
   }
+}
+
+/** Prepares the databases besides that of the log. */
+async function prepareOwnDatabases(data: string, { log }: Logs): Promise<void> {
+  await prepareCacheStore(data);
+  const damage = await prepareVisitDatabase(data);
+  if (damage === undefined) return;
+  log.error({ err: damage }, 'The visit counts are damaged. They begin anew; see visits-damaged.');
 }
 
 /** Rejects with the reason if two processes cannot use a data folder at the same time. */
@@ -280,6 +290,8 @@ export async function startServing(
   }
 }
 
+const monotonicMs = (): number => performance.now();
+
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
@@ -287,6 +299,7 @@ class ServingProcess implements RunningServer {
   readonly #pageCompressor: PageCompressor;
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
+  readonly #visits: VisitCounter;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
@@ -329,9 +342,8 @@ class ServingProcess implements RunningServer {
     this.#pageCompressor = createPageCompressor();
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
-    const monotonicMs = (): number => performance.now();
+    this.#visits = openVisitCounter(config, { now, log: logs.log });
     const sourceHealth = new SourceHealth({ monotonicMs, log: logs.log });
-    this.#metrics.add(() => sourceHealth.metrics());
     this.#context = {
       store,
       logs,
@@ -349,11 +361,12 @@ class ServingProcess implements RunningServer {
       }),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,
-      sourceHealth: sourceHealth,
+      sourceHealth,
       wrongKeys: createWrongKeys({ now }),
       emit: emitOf(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
+      visits: this.#visits,
       version,
       status: () => this.#configurationState(),
       metricsText: () => this.#metrics.text(),
@@ -370,9 +383,9 @@ class ServingProcess implements RunningServer {
     this.#hosts = this.#tableHosts();
     this.#metrics.add(() => this.#deliverer.metrics());
     this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
-    this.#metrics.add(() => this.#answers.metrics());
+    this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => this.#context.anonymousWrites.metrics());
-    this.#metrics.add(() => this.#tls?.metrics() ?? []);
+    this.#metrics.add(() => [...(this.#tls?.metrics() ?? []), ...sourceHealth.metrics()]);
     this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
     this.#flushing = flushRegularly(logs);
   }
@@ -395,7 +408,7 @@ class ServingProcess implements RunningServer {
         metrics: this.#metrics.requests,
         newId,
         now,
-        monotonicMs: () => performance.now(),
+        monotonicMs,
         hasFastPath: this.#hasFastPath,
       },
       config.server.listen,
@@ -411,6 +424,7 @@ class ServingProcess implements RunningServer {
     if (this.#isPrimary && isOwnLog) this.#hosts.start();
     tls.start();
     this.#series?.start();
+    this.#visits.start();
     this.#checkPages();
     this.#watchNodes();
   }
@@ -468,6 +482,7 @@ class ServingProcess implements RunningServer {
       this.#tableWrites = this.#tableWrites.then(write);
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
+    this.#visits.retain(next.stats.retentionMs);
     this.#tls?.reload(next.tls.acme);
     log.info({}, 'The server uses the changed ini file.');
     for (const name of this.#restartNeeded)
@@ -512,6 +527,7 @@ class ServingProcess implements RunningServer {
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
+    await this.#visits.close();
     await this.#templates.close();
     this.#pageCompressor.close();
     await this.#answers.close();

@@ -316,6 +316,13 @@ export const keyTexts: Texts = {
       example: 'CF-IPCity',
     },
   },
+  stats: {
+    retention: {
+      about:
+        'How many days the [visits of breadcrumbs](../how-to/breadcrumbs.md) are stored; `no` counts none.',
+      example: '400d',
+    },
+  },
   log: {
     level: { about: 'The least important messages that the log has.', example: 'warn' },
     access: { about: 'Whether each request has a line.', example: 'no' },

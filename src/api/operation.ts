@@ -22,6 +22,8 @@ export interface Call {
   /** The properties of the caller that an answer may depend on. */
   readonly visitor: Visitor;
   readonly transport: 'http' | 'websocket';
+  /** The method of the HTTP request; undefined over the websocket. */
+  readonly method?: string | undefined;
   /** Whether the input is a query or a form, in which every value is a text. */
   readonly isText?: boolean;
   /** Whether the server refuses a write with a mistake in it (RFC 7240 §4.4, handling=strict). */

@@ -1,3 +1,4 @@
+import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
 import { listChanges } from './changes.ts';
@@ -88,6 +89,7 @@ const others = [
   listSessions,
   endSession,
   metricsSeries,
+  breadcrumbVisits,
   listChanges,
   ruleTree,
   readLogEnd,

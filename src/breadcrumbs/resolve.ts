@@ -41,6 +41,8 @@ export interface ResolvedBreadcrumb extends Resolution {
   readonly dependencies: Dependencies;
   /** An object that stands for the reply if all visitors of this branch get the same one. */
   readonly cacheKey: object | undefined;
+  /** The rules on the way, each with its branch. */
+  readonly hops: readonly BreadcrumbHop[];
 }
 
 /**
@@ -158,7 +160,10 @@ function resolvedAt(
   const dependencies = isDirect
     ? breadcrumb.dependencies
     : joinedDependencies(steps.map((step) => step.breadcrumb.dependencies));
-  const base = { id, contenttype, matched, dependencies, cacheKey: isDirect ? branch : undefined };
+  const base = {
+    ...{ id, contenttype, matched, dependencies, hops: steps },
+    cacheKey: isDirect ? branch : undefined,
+  };
   switch (destination.kind) {
     case 'redirect': {
       const query = forwardQuery ? visit.query : '';

@@ -64,6 +64,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./cache.ts')).defineCache,
   },
   {
+    name: 'breadcrumb',
+    summary: 'show the visits of breadcrumbs',
+    load: async () => (await import('./breadcrumb.ts')).defineBreadcrumb,
+  },
+  {
     name: 'node',
     summary: 'show the replicas and counters that follow a server',
     load: async () => (await import('./node.ts')).defineNode,

@@ -52,6 +52,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     geo: fieldsOf('geo', ini.geo, folder),
+    stats: fieldsOf('stats', ini.stats, folder),
     log: fieldsOf('log', ini.log, folder),
   });
 }

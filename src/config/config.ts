@@ -68,6 +68,7 @@ export interface Config {
   readonly webhook: SectionFields<'webhook'>;
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
   readonly geo: SectionFields<'geo'>;
+  readonly stats: SectionFields<'stats'>;
   readonly log: SectionFields<'log'>;
 }
 

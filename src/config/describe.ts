@@ -48,6 +48,7 @@ export function describeConfig(config: Config): string {
     described('webhook', config.webhook),
     described('node', config.node),
     described('geo', config.geo),
+    described('stats', config.stats),
     described('log', config.log),
   ];
   return texts.join('\n');

@@ -41,6 +41,7 @@ export interface ParsedIni {
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly geo: ParsedSection<'geo'>;
+  readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   /** All problems, in the order of the lines. */
   readonly problems: readonly LineProblem[];
@@ -89,6 +90,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     webhook: one('webhook'),
     node: one('node'),
     geo: one('geo'),
+    stats: one('stats'),
     log: one('log'),
   };
   return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };

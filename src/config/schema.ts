@@ -27,6 +27,7 @@ import {
   pathBelow,
   plainFileName,
   plainName,
+  retention,
   scope,
   shortText,
   size,
@@ -190,6 +191,13 @@ export const sections = {
     country_header: optional(fieldName),
     region_header: optional(fieldName),
     city_header: optional(fieldName),
+  },
+  stats: {
+    /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
+    retention: single(retention, '90d', {
+      field: 'retentionMs',
+      write: (ms: number) => (ms === 0 ? 'no' : durationText(ms)),
+    }),
   },
   log: {
     level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),

@@ -67,6 +67,13 @@ export function duration(min: string, max: string): ValueParser<number> {
   };
 }
 
+/** A time of days, up to ten years, in milliseconds; 0 for `no` and `0`. */
+export const retention: ValueParser<number> = (text) => {
+  if (/^(?:no|0d?)$/i.test(text)) return { value: 0 };
+  const parsed = duration('1d', '3650d')(text);
+  return 'value' in parsed ? parsed : { refused: `${parsed.refused}, or \`no\`` };
+};
+
 /** A size such as `64KiB`, `256MiB`, `1GiB`, `10MB` or `4096`, in bytes. */
 export const size: ValueParser<number> = (text) => {
   const value = sizeBytes(text);

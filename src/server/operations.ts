@@ -96,6 +96,7 @@ async function answerHeld(
     fields,
     visitor,
     transport: 'http',
+    method: message.method,
     isText,
     isStrict: isStrictPreferred(prefer, fields.prefer),
     signal,

@@ -1,7 +1,12 @@
 import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';
-import { resolveVisit, type BreadcrumbHop } from '../breadcrumbs/resolve.ts';
+import {
+  resolveVisit,
+  type BreadcrumbHop,
+  type ResolvedBreadcrumb,
+} from '../breadcrumbs/resolve.ts';
+import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
@@ -47,6 +52,8 @@ interface StoredParts {
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
+  /** Counts the visits of breadcrumbs; undefined for requests of operations. */
+  readonly countVisit?: CountVisit | undefined;
 }
 
 /**
@@ -54,7 +61,7 @@ interface StoredParts {
  * another page than the GET of the same URL.
  */
 export function storedSource(
-  { rules, stored, generic, rendered, pageRows }: StoredParts,
+  { rules, stored, generic, rendered, pageRows, countVisit }: StoredParts,
   precedence: Precedence,
 ): ContentSource {
   return {
@@ -71,7 +78,7 @@ export function storedSource(
         switch (kind) {
           case 'breadcrumb': {
             const resolved = resolveVisit(rules, found, request, steps);
-            return withLanguageVary(found, replyTo(resolved, request));
+            return withLanguageVary(found, replyTo(resolved, request, countVisit));
           }
           case 'generic': {
             const open = (page: ContentRequest) => precedence.respond(page, depth + 1);
@@ -204,11 +211,13 @@ function addLanguageVary(reply: Reply): Reply {
 }
 
 function replyTo(
-  resolved: ReturnType<typeof resolveVisit>,
+  resolved: ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>,
   request: ContentRequest,
+  countVisit: CountVisit | undefined,
 ): Reply | Promise<Reply> {
-  if (!(resolved instanceof Promise)) return breadcrumbReply(resolved, request);
-  return resolved.then((found) => breadcrumbReply(found, request));
+  if (resolved instanceof Promise) return resolved.then((one) => replyTo(one, request, countVisit));
+  if (request.method === 'GET') countVisit?.(resolved, request);
+  return breadcrumbReply(resolved, request);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { SiteAccess } from '../api/site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
 import { resolveKey } from '../breadcrumbs/resolve.ts';
+import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
@@ -18,7 +19,7 @@ import { explainFrom } from './explain.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 
 /** What a site is made of. */
-interface SiteParts {
+export interface SiteParts {
   readonly rules: RuleReader;
   readonly disk: Disk;
   readonly stored: StoredPages;
@@ -26,6 +27,8 @@ interface SiteParts {
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
   readonly fetch: Fetcher;
+  /** Counts the visits of breadcrumbs; undefined for requests of operations. */
+  readonly countVisit?: CountVisit | undefined;
 }
 
 /**
@@ -86,6 +89,7 @@ export function createSite(parts: SiteParts): Site {
     at: (past) =>
       createSite({
         ...parts,
+        countVisit: undefined,
         fetch: { ...parts.fetch, respond: refuseFetch },
         pageRows: pastRows,
         rules: {

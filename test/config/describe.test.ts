@@ -149,10 +149,10 @@ test('`check` prints every section and every key, also those with their default'
   );
   const described = parseIni(text, { env });
   const all = [described.hosts, described.disk, described.engines, described.tables].flat();
-  const { server, tls, fetch, auth, webhook, node, geo, log } = described;
-  const keys = [server, tls, fetch, auth, webhook, node, geo, log, ...all].flatMap(({ lines }) => [
-    ...lines.keys(),
-  ]);
+  const { server, tls, fetch, auth, webhook, node, geo, stats, log } = described;
+  const keys = [server, tls, fetch, auth, webhook, node, geo, stats, log, ...all].flatMap(
+    ({ lines }) => [...lines.keys()],
+  );
   const expected = Object.values(sections).flatMap((section) => Object.keys(section));
   assert.deepEqual(keys.toSorted(), expected.toSorted());
 });

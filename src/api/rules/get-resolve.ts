@@ -1,4 +1,6 @@
 import type { JSONSchemaType } from 'ajv';
+import type { ResolvedBreadcrumb } from '../../breadcrumbs/resolve.ts';
+import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
@@ -66,11 +68,17 @@ export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
   },
 });
 
+/** The parts of userinterface.link.htm. */
+interface LinkParts extends Pick<PageParts, 'site'> {
+  /** Counts the visit of a browser. */
+  readonly countVisit: CountVisit;
+}
+
 /**
  * userinterface.link.htm: the breadcrumb itself (docs/design/rendering.md#breadcrumbs): over HTTP a
  * redirect or a page, over a websocket the answer of get_resolve.
  */
-export const linkHtm = defineOperation<Pick<PageParts, 'site'>, BreadcrumbInput>({
+export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
   name: 'svc1.userinterface.link.htm',
   scope: 'render',
   effect: 'reads',
@@ -94,15 +102,16 @@ export const linkHtm = defineOperation<Pick<PageParts, 'site'>, BreadcrumbInput>
     default: 'Another status that the page rule sets, or a failure.',
   },
   run:
-    ({ site }) =>
+    ({ site, countVisit }) =>
     (v, call) => {
       const visit = visitOf(v, call);
       if (call.transport === 'websocket') return resolutionAnswer(site, visit);
-      const resolved = site.resolve(visit);
-      if (!(resolved instanceof Promise)) {
+      const answer = (resolved: ResolvedBreadcrumb): OperationResult => {
+        if (call.method === 'GET') countVisit(resolved, visit);
         return { kind: 'reply', reply: site.breadcrumb(resolved, visit) };
-      }
-      return resolved.then((one) => ({ kind: 'reply', reply: site.breadcrumb(one, visit) }));
+      };
+      const resolved = site.resolve(visit);
+      return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
     },
 });
 

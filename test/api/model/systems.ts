@@ -111,6 +111,15 @@ function composed(
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
+    visits: {
+      count: () => undefined,
+      flush: () => Promise.resolve(),
+      ofKey: () => [],
+      async *ofAll() {
+        // Nothing is counted.
+      },
+      retentionMs: 0,
+    },
     emit: () => Promise.resolve(),
     version: 'test',
     metricsText: () => Promise.resolve(''),

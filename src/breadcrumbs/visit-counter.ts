@@ -1,0 +1,233 @@
+import type { Config } from '../config/config.ts';
+import type { Fields } from '../http/request.ts';
+import type { Visitor } from '../model/visitor.ts';
+import { singleMetric, type Metric } from '../observability/metrics.ts';
+import type { Log } from '../observability/log.ts';
+import { addCounts, addName, noVisits, type VisitCounts } from '../store/visits/visit-counts.ts';
+import {
+  otherKeys,
+  VisitDatabase,
+  type DaySpan,
+  type DayVisits,
+} from '../store/visits/visit-database.ts';
+import {
+  visitBatchKeysMax,
+  visitFlushMs,
+  visitKeysBufferedMax,
+  visitRefererCharactersMax,
+} from './limits.ts';
+import type { ResolvedBreadcrumb } from './resolve.ts';
+
+/** Counts one visit of each breadcrumb that a request has followed. */
+export type CountVisit = (
+  resolved: Pick<ResolvedBreadcrumb, 'hops'>,
+  visit: { readonly fields: Fields; readonly visitor: Visitor },
+) => void;
+
+/** Opens the counter of a data folder. Throws the errors of lmdb. */
+export function openVisitCounter(
+  { server, stats }: Pick<Config, 'server' | 'stats'>,
+  { now, log }: Pick<CounterParts, 'now' | 'log'>,
+): VisitCounter {
+  const database = new VisitDatabase(server.data);
+  return new VisitCounter({ database, retentionMs: stats.retentionMs, now, log });
+}
+
+interface CounterParts {
+  readonly database: VisitDatabase;
+  /** How long counts are stored; 0 counts nothing and deletes what is stored. */
+  readonly retentionMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+const dayMs = 86_400_000;
+const nothing = '(none)';
+const unknown = '(unknown)';
+
+/**
+ * Counts the visits of breadcrumbs (docs/design/rendering.md#visit-counts): in memory, and every
+ * few seconds added to the database, which has no address, user, cookie or path of a visitor.
+ */
+export class VisitCounter {
+  readonly #parts: CounterParts;
+  #retentionMs: number;
+  #pending = new Map<string, DayVisits>();
+  #timer: NodeJS.Timeout | undefined;
+  /** Writes run one after the other. */
+  #writing: Promise<void> = Promise.resolve();
+  #isFailing = false;
+  /** The day before which counts have been deleted. */
+  #deletedBefore = '';
+  #visits = 0;
+  #robots = 0;
+
+  constructor(parts: CounterParts) {
+    this.#parts = parts;
+    this.#retentionMs = parts.retentionMs;
+  }
+
+  /** How long counts are stored; 0 if nothing is counted. */
+  get retentionMs(): number {
+    return this.#retentionMs;
+  }
+
+  /** The written counts of a breadcrumb by day, at one origin of its rules or at all. */
+  ofKey(path: string, origin: string | undefined, span: DaySpan): Iterable<DayVisits> {
+    return this.#parts.database.ofKey(path, origin, span);
+  }
+
+  /** The written counts of all breadcrumbs by day. */
+  ofAll(span: DaySpan): AsyncIterable<DayVisits> {
+    return this.#parts.database.ofAll(span);
+  }
+
+  /** Counts from now on as a changed configuration says. */
+  retain(retentionMs: number): void {
+    this.#retentionMs = retentionMs;
+    this.#deletedBefore = '';
+    this.#schedule();
+  }
+
+  /** Deletes counts that are too old. */
+  start(): void {
+    void this.flush();
+  }
+
+  /** See CountVisit. Takes no time of the request if the visitor's country must be loaded first. */
+  readonly count: CountVisit = (resolved, visit) => {
+    if (this.#retentionMs === 0 || isPrefetch(visit.fields)) return;
+    const loading = visit.visitor.prepare({ user: false, location: true });
+    if (loading === undefined) this.#countNow(resolved, visit);
+    else {
+      void loading.then(() => {
+        this.#countNow(resolved, visit);
+      });
+    }
+  };
+
+  /** Writes what has been counted. Never rejects: counts that cannot be written stay in memory. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  /** Writes what has been counted, and closes the database. */
+  async close(): Promise<void> {
+    await this.flush();
+    clearTimeout(this.#timer);
+    await this.#parts.database.close();
+  }
+
+  metrics(): readonly Metric[] {
+    return [
+      singleMetric('counter', 'waymark_breadcrumb_visits_total', {
+        help: 'Visits of breadcrumbs, without those of robots.',
+        value: this.#visits,
+      }),
+      singleMetric('counter', 'waymark_breadcrumb_robot_visits_total', {
+        help: 'Visits of breadcrumbs by robots.',
+        value: this.#robots,
+      }),
+    ];
+  }
+
+  #countNow(
+    { hops }: Parameters<CountVisit>[0],
+    { fields, visitor }: Parameters<CountVisit>[1],
+  ): void {
+    const devices = visitor.devices();
+    const isRobot = devices.has('bot');
+    const day = dayOf(visitor.nowMs);
+    const country = visitor.location().country ?? unknown;
+    const device =
+      (['mobile', 'tablet', 'desktop'] as const).find((one) => devices.has(one)) ?? unknown;
+    const host = referringHost(fields.referer);
+    for (const { stored, branch } of hops) {
+      const counts = this.#countsOf(day, stored.rule);
+      if (isRobot) {
+        counts.robots += 1;
+        continue;
+      }
+      counts.visits += 1;
+      addName(counts.branches, branch.name, 1);
+      addName(counts.countries, country, 1);
+      addName(counts.devices, device, 1);
+      addName(counts.hosts, host, 1);
+    }
+    if (isRobot) this.#robots += 1;
+    else this.#visits += 1;
+    this.#schedule();
+  }
+
+  #countsOf(
+    day: string,
+    { path, origin }: { readonly path: string; readonly origin: string },
+  ): VisitCounts {
+    const key = `${day}${origin}\n${path}`;
+    const known = this.#pending.get(key);
+    if (known !== undefined) return known.counts;
+    if (this.#pending.size >= visitKeysBufferedMax && path !== '') {
+      return this.#countsOf(day, otherKeys);
+    }
+    const counts = noVisits();
+    this.#pending.set(key, { day, path, origin, counts });
+    return counts;
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
+  }
+
+  async #write(): Promise<void> {
+    const { database, now, log } = this.#parts;
+    const written = this.#pending;
+    this.#pending = new Map();
+    try {
+      const oldest = dayOf(now() - this.#retentionMs + dayMs);
+      if (oldest !== this.#deletedBefore) {
+        await database.deleteBefore(oldest);
+        this.#deletedBefore = oldest;
+      }
+      while (written.size > 0) {
+        const batch = [...written].slice(0, visitBatchKeysMax);
+        await database.add(batch.map(([, one]) => one));
+        for (const [key] of batch) written.delete(key);
+      }
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) log.warn({ err: error }, 'Cannot write the visits of breadcrumbs.');
+      this.#isFailing = true;
+      for (const { day, counts, ...key } of written.values()) {
+        addCounts(this.#countsOf(day, key), counts);
+      }
+      this.#schedule();
+    }
+  }
+}
+
+/** The UTC day of a time: `2026-11-24`. */
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
+
+/**
+ * Whether a browser requests a page that it may never show (Fetch §Sec-Purpose, and the fields of
+ * older browsers).
+ */
+function isPrefetch(fields: Fields): boolean {
+  const purpose = fields['sec-purpose'] ?? fields.purpose ?? fields['x-moz'];
+  return purpose !== undefined && /^\s*(?:prefetch|preview)/i.test(purpose);
+}
+
+/** The host in a Referer (RFC 9110 §10.1.3), without its port. */
+function referringHost(referer: string | undefined): string {
+  if (referer === undefined || referer === '') return nothing;
+  // Only the host is of interest, and a URL that is cut off still has it.
+  const url = URL.parse(referer.slice(0, visitRefererCharactersMax));
+  const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';
+  return isWeb && url.hostname !== '' ? url.hostname.slice(0, 253) : unknown;
+}
