@@ -1,4 +1,5 @@
 import { currentSession, keepSession, type Session } from './session.ts';
+import { texts } from './texts.ts';
 
 /** A value of JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -108,9 +109,20 @@ export async function call<T>(
   }
 }
 
-/** Signs in with an API key, which is not kept. */
-export async function signIn(apikey: string): Promise<void> {
-  sessionChanged((await post('session.insert', { apikey }, {}, undefined)) as Session);
+/**
+ * Signs in with an API key, which is not kept. A session that is not allowed is ended at once, and
+ * the promise rejects.
+ */
+export async function signIn(
+  apikey: string,
+  isAllowed: (session: Session) => boolean = () => true,
+): Promise<void> {
+  const session = (await post('session.insert', { apikey }, {}, undefined)) as Session;
+  if (!isAllowed(session)) {
+    await post('session.end', {}, {}, session.token).catch(() => undefined);
+    throw new Error(texts.partner.otherKey);
+  }
+  sessionChanged(session);
 }
 
 /** Ends the session; this tab forgets it also if the server cannot be reached. */

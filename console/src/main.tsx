@@ -4,11 +4,15 @@ import './tokens.css';
 import './style.css';
 import { onSession } from './api.ts';
 import { Frame } from './frame.tsx';
+import { lazy } from './lazy.tsx';
 import { closeLive } from './live.ts';
+import { partnerHook, signInByLink } from './partner-link.ts';
 import { currentSession } from './session.ts';
 import { SignIn } from './screens/sign-in.tsx';
 
-function Console() {
+const Partner = lazy(() => import('./screens/partner.tsx').then(({ Partner: one }) => one));
+
+function Console({ linkError }: { linkError: string }) {
   const [session, setSession] = useState(currentSession);
   useEffect(
     () =>
@@ -18,8 +22,28 @@ function Console() {
       }),
     [],
   );
-  return session === undefined ? <SignIn /> : <Frame session={session} />;
+  if (session === undefined) return <SignIn linkError={linkError} />;
+  const hook = partnerHook(session);
+  return (
+    <>
+      {linkError === '' ? null : (
+        <p class="fault" role="alert">
+          {linkError}
+        </p>
+      )}
+      {hook === undefined ? <Frame session={session} /> : <Partner hook={hook} />}
+    </>
+  );
+}
+
+async function show(root: HTMLElement): Promise<void> {
+  render(<Console linkError={await signInByLink()} />, root);
 }
 
 const root = document.getElementById('console');
-if (root !== null) render(<Console />, root);
+if (root !== null) {
+  void show(root);
+  addEventListener('hashchange', () => {
+    if (location.hash.startsWith('#/partner/')) void show(root);
+  });
+}

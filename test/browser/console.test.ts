@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { after, suite, test, type TestContext } from 'node:test';
-import type { Page } from 'playwright-core';
 import { builtDocs } from '../docs/built-docs.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
-import { assertReadable, oneBrowser, sizes, visit, type Tab } from './browser.ts';
-
-// Does nothing if the build is that of `npm ci`.
-spawnSync(process.execPath, [fileURLToPath(new URL('../../console/build.js', import.meta.url))]);
+import { assertReadable, oneBrowser, sizes, visit } from './browser.ts';
+import {
+  code,
+  goTo,
+  heading,
+  hostile,
+  openConsole,
+  realTroubles,
+  type ConsoleTab,
+} from './console-tab.ts';
 
 const openTab = oneBrowser();
-const code = '<img src=x onerror="window.hit = true">';
-const hostile = `"'><script>window.hit = true</script>${code}`;
-
 const started = startSite(
   { after },
   {
@@ -39,19 +39,10 @@ const started = startSite(
   },
 );
 
-interface Opened extends Tab {
-  readonly site: TestSite;
-}
-
-async function signedIn(t: TestContext, options: object = {}): Promise<Opened> {
+async function signedIn(t: TestContext, options: object = {}): Promise<ConsoleTab> {
   const site = await started;
   await theHook(site);
-  const tab = await openTab(t, { locale: 'en-GB', ...options });
-  await visit(tab, `${site.url}/svc1/console/`);
-  await tab.page.getByLabel('API key').fill(site.adminKey);
-  await tab.page.keyboard.press('Enter');
-  await heading(tab.page, 'Overview');
-  return { ...tab, site };
+  return openConsole(t, openTab, site, options);
 }
 
 let hook: Promise<string> | undefined;
@@ -64,20 +55,6 @@ function theHook(site: TestSite): Promise<string> {
     })
     .then(({ data }) => data.id as string);
   return hook;
-}
-
-/** The troubles of a tab without requests that the console itself has given up as outdated. */
-function realTroubles({ troubles }: Pick<Tab, 'troubles'>): readonly string[] {
-  return troubles.filter((one) => !/\/svc1\/\w+\/\w+: net::ERR_ABORTED$/.test(one));
-}
-
-async function heading(page: Page, name: string | RegExp): Promise<void> {
-  await page.getByRole('heading', { level: 1, name }).waitFor();
-}
-
-async function goTo(page: Page, hash: string, name: string | RegExp): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
-  await heading(page, name);
 }
 
 /** The screens, each with an element that appears once it has loaded. */
@@ -252,21 +229,6 @@ suite('the console', () => {
     assert.equal(await page.evaluate('sessionStorage.length + localStorage.length'), 0);
     await page.goto(`${site.url}/svc1/console/`);
     await heading(page, 'Sign in');
-  });
-
-  test('a webhook is tested, paused and asked to send again', async (t) => {
-    const { page, site } = await signedIn(t);
-    const id = await theHook(site);
-    await goTo(page, '#/webhooks', 'Webhooks');
-    await page.locator('.cards a').first().click();
-    await page.getByRole('button', { name: 'Send a test' }).click();
-    await page.getByText('A test event is on its way.').waitFor();
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByRole('button', { name: 'Resume' }).waitFor();
-    assert.equal((await site.call('svc1.webhook.read', { id })).data.active, false);
-    await page.getByRole('button', { name: 'Resume' }).click();
-    await page.getByRole('button', { name: 'Pause' }).waitFor();
-    assert.equal(await page.evaluate('window.hit'), undefined);
   });
 
   test('a key is made and revoked, and content is purged', async (t) => {

@@ -3,10 +3,12 @@ import { signIn } from '../api.ts';
 import { texts } from '../texts.ts';
 import { Fault } from '../ui.tsx';
 
-/** The sign-in with an API key. */
-export function SignIn() {
+/** The sign-in with an API key; `linkError` says why a link did not sign in. */
+export function SignIn({ linkError }: { linkError: string }) {
   const [key, setKey] = useState('');
-  const [error, setError] = useState<unknown>();
+  const [error, setError] = useState<unknown>(() =>
+    linkError === '' ? undefined : new Error(linkError),
+  );
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
     document.title = `${texts.signIn.title} · ${texts.product}`;

@@ -1,141 +1,243 @@
-import { useState } from 'preact/hooks';
-import { call } from '../api.ts';
+import { useCallback, useState } from 'preact/hooks';
+import { call, may } from '../api.ts';
+import { useRefresh } from '../countdown.tsx';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Busy, Fault, ScreenHead, useLoad, When } from '../ui.tsx';
+import { Busy, Fault, msText, ScreenHead, useLoad, When } from '../ui.tsx';
+import { EventForm } from './event-form.tsx';
+import { WebhookForm } from './webhook-form.tsx';
+import { WebhookView } from './webhook-view.tsx';
+import './webhooks.css';
 
 const t = texts.webhooks;
 
-interface Hook {
+/** How often the state of hooks is read again. */
+const refreshMs = 5000;
+
+/** A row of webhook.health. */
+export interface Health {
   readonly id: string;
   readonly name?: string;
   readonly url: string;
   readonly method: string;
   readonly event: readonly string[];
-  readonly active?: boolean;
-}
-
-interface Attempt {
-  readonly id: string;
+  readonly state: keyof typeof t.states;
   readonly seq: number;
-  readonly last_seq?: number;
-  readonly attempt: number;
-  readonly at: string;
-  readonly status?: number;
-  readonly outcome: string;
-  readonly error?: string;
-  readonly ms: number;
-  readonly answer?: string;
-}
-
-interface Deliveries {
-  readonly rows: readonly Attempt[];
   readonly queued: number;
   readonly waiting: number;
+  readonly oldest?: string;
+  readonly recent: { readonly attempts: number; readonly failed: number; readonly ms: number };
+  readonly last?: { readonly at: string; readonly status?: number; readonly error?: string };
 }
 
-/** All webhooks, or one with its deliveries. */
+/** All webhooks, one of them with its deliveries, or a form. */
 export function Webhooks({ route }: { route: Route }) {
-  const id = route.path.split('/')[2];
-  return id === undefined ? <HookList /> : <HookView key={id} id={id} />;
+  const [, , id, part] = route.path.split('/');
+  if (id === undefined || id === '') return <HookList route={route} />;
+  if (id === 'send') return <EventForm type={route.params.get('type') ?? ''} />;
+  if (id === 'new') return <WebhookForm />;
+  if (part === 'edit') return <WebhookForm key={id} id={id} />;
+  return <WebhookView key={id} id={id} route={route} />;
 }
 
-function HookList() {
+function HookList({ route: { params } }: { route: Route }) {
+  const state = params.get('state') ?? '';
+  const [typed, setTyped] = useState('');
   const hooks = useLoad(
-    (signal) => call<{ rows: readonly Hook[] }>('webhook.list', {}, { signal }),
+    (signal) =>
+      call<{ rows: readonly Health[]; next: string | null }>('webhook.health', {}, { signal }),
     [],
   );
+  useRefresh(hooks.reload, refreshMs);
+  const rows = hooks.data?.rows ?? [];
+  const sought = typed.toLowerCase();
+  const found = rows.filter(
+    (one) =>
+      (state === '' || one.state === state) &&
+      `${one.name ?? ''} ${one.url} ${one.event.join(' ')}`.toLowerCase().includes(sought),
+  );
   return (
     <>
-      <ScreenHead title={t.title} lead={t.lead} shown={['webhook.list', {}]} />
-      <Fault error={hooks.error} onRetry={hooks.reload} />
-      {hooks.data === undefined && hooks.error === undefined ? <Busy /> : null}
-      {hooks.data?.rows.length === 0 ? (
-        <div class="empty">
-          <h2>{t.empty}</h2>
-          <p>{t.emptyHint}</p>
-        </div>
-      ) : null}
-      <ul class="cards">
-        {hooks.data?.rows.map((hook) => (
-          <li key={hook.id}>
-            <h2>
-              <a href={`#/webhooks/${hook.id}`}>{hook.name ?? hook.url}</a> <State hook={hook} />
-            </h2>
-            <p class="note">
-              {hook.method} {hook.url}
-            </p>
-            <p class="note">{hook.event.join(', ')}</p>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function State({ hook: { active = true } }: { hook: Hook }) {
-  return <span class={active ? 'tag good' : 'tag'}>{active ? t.active : t.paused}</span>;
-}
-
-function HookView({ id }: { id: string }) {
-  const hook = useLoad((signal) => call<Hook>('webhook.read', { id }, { signal }), [id]);
-  const deliveries = useLoad(
-    (signal) => call<Deliveries>('webhook.deliveries', { id }, { signal }),
-    [id],
-  );
-  const reload = (): void => {
-    hook.reload();
-    deliveries.reload();
-  };
-  const { data } = hook;
-  return (
-    <>
-      <ScreenHead title={data?.name ?? data?.url ?? t.title} shown={['webhook.deliveries', { id }]}>
-        <a class="quiet-button" href="#/webhooks">
-          {t.all}
+      <ScreenHead title={t.title} lead={t.lead} shown={['webhook.health', {}]}>
+        {may('event') ? (
+          <a class="quiet-button" href="#/webhooks/send">
+            {t.sendEvent}
+          </a>
+        ) : null}
+        <a class="main-button" href="#/webhooks/new">
+          {t.fresh}
         </a>
       </ScreenHead>
-      <Fault error={hook.error ?? deliveries.error} onRetry={reload} />
-      {data === undefined ? null : <HookFacts hook={data} depth={deliveries.data} />}
-      {data === undefined ? null : <Actions hook={data} onDone={reload} />}
-      <h2>{t.deliveries}</h2>
-      {deliveries.data?.rows.length === 0 ? <p class="note">{t.noDeliveries}</p> : null}
-      <ol class="changes">
-        {deliveries.data?.rows.map((one) => (
-          <AttemptView key={`${one.id} ${one.attempt}`} hook={id} attempt={one} onDone={reload} />
+      <Fault error={hooks.error} onRetry={hooks.reload} />
+      {hooks.data === undefined && hooks.error === undefined ? <Busy /> : null}
+      {rows.length === 0 ? null : <Filters {...{ rows, state, typed }} onType={setTyped} />}
+      {hooks.data !== undefined && rows.length === 0 ? <NoHooks /> : null}
+      {rows.length > 0 && found.length === 0 ? <p class="note">{t.noneFound}</p> : null}
+      <ul class="cards">
+        {found.map((hook) => (
+          <HookCard key={hook.id} hook={hook} />
         ))}
-      </ol>
+      </ul>
+      <More first={hooks.data?.next ?? null} />
     </>
   );
 }
 
-function HookFacts({ hook, depth }: { hook: Hook; depth: Deliveries | undefined }) {
+function NoHooks() {
   return (
-    <dl class="facts">
-      <div>
-        <dt>{t.endpoint}</dt>
-        <dd>
-          {hook.method} {hook.url} <State hook={hook} />
-        </dd>
+    <div class="empty">
+      <h2>{t.empty}</h2>
+      <p>{t.emptyHint}</p>
+      <ol class="steps">
+        {t.emptySteps.map((step) => (
+          <li key={step}>{step}</li>
+        ))}
+      </ol>
+      <p>
+        <a class="main-button" href="#/webhooks/new">
+          {t.fresh}
+        </a>
+      </p>
+    </div>
+  );
+}
+
+function Filters({
+  rows,
+  state,
+  typed,
+  onType,
+}: {
+  rows: readonly Health[];
+  state: string;
+  typed: string;
+  onType: (typed: string) => void;
+}) {
+  return (
+    <form
+      class="filters"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+      }}
+    >
+      <input
+        class="short"
+        type="search"
+        aria-label={t.search}
+        placeholder={t.search}
+        value={typed}
+        onInput={({ currentTarget }) => {
+          onType(currentTarget.value);
+        }}
+      />
+      <div class="segments" role="group" aria-label={t.stateLabel}>
+        <a href="#/webhooks" aria-current={state === '' ? 'true' : undefined}>
+          {t.allStates} {rows.length}
+        </a>
+        {Object.entries(t.states).map(([name, text]) => {
+          const count = rows.filter((one) => one.state === name).length;
+          return count === 0 ? null : (
+            <a
+              key={name}
+              href={linkTo('/webhooks', { state: name })}
+              aria-current={state === name ? 'true' : undefined}
+            >
+              {text} {count}
+            </a>
+          );
+        })}
       </div>
-      <div>
-        <dt>{t.events}</dt>
-        <dd>{hook.event.join(', ')}</dd>
-      </div>
-      <div>
-        <dt>{t.queued}</dt>
-        <dd>{depth?.queued ?? '–'}</dd>
-      </div>
-      <div>
-        <dt>{t.waiting}</dt>
-        <dd>{depth?.waiting ?? '–'}</dd>
-      </div>
-    </dl>
+    </form>
+  );
+}
+
+/** The hooks after the first page, a page at a time. */
+function More({ first }: { first: string | null }) {
+  const [rows, setRows] = useState<readonly Health[]>([]);
+  const [after, setAfter] = useState<string | null | undefined>();
+  const [error, setError] = useState<unknown>();
+  const next = after === undefined ? first : after;
+  const more = useCallback(async () => {
+    try {
+      const page = await call<{ rows: readonly Health[]; next: string | null }>('webhook.health', {
+        after: next,
+      });
+      setRows((before) => [...before, ...page.rows]);
+      setAfter(page.next);
+    } catch (failure) {
+      setError(failure);
+    }
+  }, [next]);
+  return (
+    <>
+      <ul class="cards">
+        {rows.map((hook) => (
+          <HookCard key={hook.id} hook={hook} />
+        ))}
+      </ul>
+      <Fault error={error} />
+      {next === null ? null : (
+        <button type="button" onClick={() => void more()}>
+          {texts.states.more}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** The state of a hook in a word, which its colour repeats. */
+export function StateTag({ state }: { state: Health['state'] }) {
+  const colour = { healthy: 'good', failing: 'bad', idle: '', paused: '' }[state];
+  return <span class={`tag ${colour}`}>{t.states[state]}</span>;
+}
+
+function HookCard({ hook }: { hook: Health }) {
+  const { recent, last } = hook;
+  const backlog = hook.queued + hook.waiting;
+  return (
+    <li class={`hook-card ${hook.state}`}>
+      <h2>
+        <a href={`#/webhooks/${hook.id}`}>{hook.name ?? hook.url}</a>{' '}
+        <StateTag state={hook.state} />
+      </h2>
+      <p class="note">
+        {hook.method} {hook.url}
+      </p>
+      <p class="note">{hook.event.join(', ')}</p>
+      <dl class="figures">
+        <div>
+          <dt>{t.seq}</dt>
+          <dd>{hook.seq.toLocaleString()}</dd>
+        </div>
+        <div>
+          <dt>{t.backlog}</dt>
+          <dd class={backlog > 0 ? 'bad-text' : ''}>{backlog.toLocaleString()}</dd>
+        </div>
+        <div>
+          <dt>{t.delivered}</dt>
+          <dd>
+            {recent.attempts === 0 ? '–' : `${recent.attempts - recent.failed}/${recent.attempts}`}
+          </dd>
+        </div>
+        <div>
+          <dt>{t.median}</dt>
+          <dd>{recent.attempts === 0 ? '–' : msText(recent.ms)}</dd>
+        </div>
+      </dl>
+      {last === undefined ? null : (
+        <p class="note">
+          {t.lastAttempt} <When time={last.at} />
+          {last.status === undefined ? '' : `, ${last.status}`}
+          {last.error === undefined ? null : <span class="problem">{last.error}</span>}
+        </p>
+      )}
+    </li>
   );
 }
 
 /** Runs actions one at a time, with what the last one said. */
-function useAction(onDone: () => void) {
+export function useAction(onDone: () => void) {
   const [error, setError] = useState<unknown>();
   const [said, setSaid] = useState('');
   const run = async (action: () => Promise<string>): Promise<void> => {
@@ -148,82 +250,4 @@ function useAction(onDone: () => void) {
     }
   };
   return { error, said, run };
-}
-
-function Actions({ hook: { id, active = true }, onDone }: { hook: Hook; onDone: () => void }) {
-  const { error, said, run } = useAction(onDone);
-  const act = (name: string, text: string) => () =>
-    void run(async () => {
-      await call(name, { id });
-      return text;
-    });
-  const rotate = async (): Promise<string> => {
-    if (!confirm(t.rotateConfirm)) return '';
-    const { secret } = await call<{ secret: string }>('webhook.rotate', { id });
-    return `${t.secret} ${secret}`;
-  };
-  return (
-    <>
-      <p class="actions">
-        <button type="button" onClick={act('webhook.test', t.tested)}>
-          {t.test}
-        </button>
-        <button type="button" onClick={act(active ? 'webhook.pause' : 'webhook.resume', '')}>
-          {active ? t.pause : t.resume}
-        </button>
-        <button type="button" onClick={() => void run(rotate)}>
-          {t.rotate}
-        </button>
-      </p>
-      <p role="status">{said}</p>
-      <Fault error={error} />
-    </>
-  );
-}
-
-function AttemptView({
-  hook,
-  attempt: one,
-  onDone,
-}: {
-  hook: string;
-  attempt: Attempt;
-  onDone: () => void;
-}) {
-  const { error, said, run } = useAction(onDone);
-  const isFailed = !one.outcome.startsWith('completed');
-  const replay = async (): Promise<string> => {
-    await call('webhook.replay', { id: hook, delivery: one.id });
-    return t.replayed;
-  };
-  return (
-    <li class={isFailed ? 'failed' : 'insert'}>
-      <p>
-        <b>{one.last_seq === undefined ? one.seq : `${one.seq}–${one.last_seq}`}</b>{' '}
-        {one.status ?? ''} <span class={isFailed ? 'tag' : 'tag good'}>{one.outcome}</span>
-      </p>
-      <p class="note">
-        <When time={one.at} /> · {one.ms} ms · {t.attempt} {one.attempt}
-      </p>
-      {one.error === undefined ? null : <p class="problem">{one.error}</p>}
-      {one.answer === undefined || one.answer === '' ? null : (
-        <details>
-          <summary>{t.answered}</summary>
-          <pre class="body" tabIndex={0}>
-            {one.answer}
-          </pre>
-        </details>
-      )}
-      <p class="actions">
-        <button type="button" class="quiet-button" onClick={() => void run(replay)}>
-          {t.replay}
-        </button>
-        <a class="quiet-button" href={linkTo(`/webhooks/${hook}`)}>
-          {one.id}
-        </a>
-      </p>
-      <p role="status">{said}</p>
-      <Fault error={error} />
-    </li>
-  );
 }

@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { TestSite } from '../harness.ts';
+import { visit, type oneBrowser, type Tab } from './browser.ts';
+
+// Does nothing if the build is that of `npm ci`.
+spawnSync(process.execPath, [fileURLToPath(new URL('../../console/build.js', import.meta.url))]);
+
+/** Texts that a browser would run if the console made HTML of them. */
+export const code = '<img src=x onerror="window.hit = true">';
+export const hostile = `"'><script>window.hit = true</script>${code}`;
+
+/** A tab in which the console is signed in. */
+export interface ConsoleTab extends Tab {
+  readonly site: TestSite;
+}
+
+/** Opens the console of a site, and signs in with its admin key or another one. */
+export async function openConsole(
+  t: TestContext,
+  openTab: ReturnType<typeof oneBrowser>,
+  site: TestSite,
+  { apikey = site.adminKey, ...options }: { readonly apikey?: string } & object = {},
+): Promise<ConsoleTab> {
+  const tab = await openTab(t, { locale: 'en-GB', ...options });
+  await visit(tab, `${site.url}/svc1/console/`);
+  await tab.page.getByLabel('API key').fill(apikey);
+  await tab.page.keyboard.press('Enter');
+  await heading(tab.page, 'Overview');
+  return { ...tab, site };
+}
+
+/** The troubles of a tab without requests that the console itself has given up as outdated. */
+export function realTroubles({ troubles }: Pick<Tab, 'troubles'>): readonly string[] {
+  return troubles.filter((one) => !/\/svc1\/\w+\/\w+: net::ERR_ABORTED$/.test(one));
+}
+
+/** Resolves once the screen has this heading. */
+export async function heading(page: Page, name: string | RegExp): Promise<void> {
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+/** Goes to a place of the console, and waits for its heading. */
+export async function goTo(page: Page, hash: string, name: string | RegExp): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  await heading(page, name);
+}
