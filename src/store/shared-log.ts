@@ -1,0 +1,37 @@
+/**
+ * An entry of a shared log. Positions grow, and need not be consecutive: `after` is the position of
+ * the entry before it, or 0.
+ */
+export interface SharedEntry {
+  readonly after: number;
+  readonly position: number;
+  readonly data: Uint8Array;
+}
+
+/**
+ * A log that several nodes append to (docs/design/cluster.md). All nodes read the same entries in
+ * the same order, and an entry is never changed or removed.
+ */
+export interface SharedLog {
+  /** The id of the log: a node with entries of another one must not go on. */
+  readonly id: string;
+  /**
+   * Appends an entry directly behind the one at `after`, or nothing: resolves to its position once
+   * most servers have it on their disks, or to undefined if another entry is behind `after`. It
+   * repeats the request until it knows which. Rejects with `unavailable` if it does not know it
+   * after some seconds: the entry may then appear until another entry is behind `after`. Rejects
+   * with `too_large` for more than a log can take at once.
+   */
+  append(data: Uint8Array, after: number): Promise<number | undefined>;
+  /**
+   * The entries behind the one at `after`, existing ones at once and new ones as they come, none
+   * twice and none left out, also when connections are lost meanwhile. Ends when the signal aborts.
+   * Rejects with `conflict` if the log has another id by now, or no longer has these entries.
+   */
+  entries(after: number, signal: AbortSignal): AsyncIterable<SharedEntry>;
+  /** The position of the newest entry; 0 for none. Rejects with `unavailable` in time. */
+  end(): Promise<number>;
+  /** Whether the log can be reached, and if not, why, as a sentence. */
+  state(): { readonly isConnected: boolean; readonly problem: string | undefined };
+  close(): Promise<void>;
+}
