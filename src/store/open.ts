@@ -27,7 +27,7 @@ import {
 } from './folder/data-folder.ts';
 import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
-import { createCommit } from './log/commit.ts';
+import { createCommit, createLocalWriter } from './log/commit.ts';
 import { LogFeed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
@@ -36,7 +36,11 @@ import { createOutbox } from './outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
-import type { Store } from './store.ts';
+import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
+import { sharedPlace } from './shared/shared-place.ts';
+import { SharedWriter } from './shared/shared-writer.ts';
+import type { SharedFollower } from './shared/shared-follower.ts';
+import type { SharedPart, Store } from './store.ts';
 import { verifyData } from './verify/verify.ts';
 
 interface StoreParts {
@@ -53,15 +57,18 @@ interface StoreParts {
    * the layout of older data.
    */
   readonly isInUse?: boolean;
+  /** The log that the node shares with others; by default, the folder has a log of its own. */
+  readonly sharing?: Sharing | undefined;
 }
 
 /**
  * Opens the store of a data folder; several processes may have it open at once. Rejects with
  * `unavailable`, naming the folder, if it is a file, cannot be written, or holds a damaged database
- * or one of another application or of a newer Waymark.
+ * or one of another application or of a newer Waymark; with `conflict` for a
+ * folder that has another history than its shared log.
  */
 export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
-  const { readOnly = false, isInUse = false } = given;
+  const { readOnly = false, isInUse = false, sharing } = given;
   if (!readOnly) {
     await prepareFolder(folder);
     if (!(await holdsData(folder))) await createDataFile(folder, newId);
@@ -72,11 +79,13 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
   const queue = new WriteQueue(databases.environment, condition);
-  const commit = createCommit({ databases, reads, queue, now, newId });
   const feed = new LogFeed(databases, reads);
   const wake = (): void => {
     feed.wake();
   };
+  const shared = await openShared({ databases, reads, queue, wake, condition }, sharing);
+  const writer = shared?.writer ?? createLocalWriter(databases, queue);
+  const commit = createCommit({ databases, reads, writer, now, newId });
   const outbox = createOutbox(databases, reads, { queue, wake });
   const rowLog = createRowLog(databases, reads, { queue, wake });
   const deliveries = createDeliveryLog(databases, reads, { newId, queue });
@@ -100,6 +109,9 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     rowLog,
     outbox,
     nodes: createNodes(databases, { queue }),
+    shared: shared?.part,
+    sharedPlace: () => sharedPlace(databases),
+    leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => ({
       seq: reads.seq(),
@@ -119,12 +131,63 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     },
     close() {
       feed.close();
-      closing ??= Promise.all([queue.close(), pages.stop()]).then(() =>
-        databases.environment.close(),
-      );
+      closing ??= closeAll(databases, { shared, queue, pages });
       return closing;
     },
   };
+}
+
+/** Refuses further writes at once; resolves when all is closed. */
+async function closeAll(
+  { environment }: Databases,
+  {
+    shared,
+    queue,
+    pages,
+  }: {
+    readonly shared: OpenShared | undefined;
+    readonly queue: WriteQueue;
+    readonly pages: PageChecks;
+  },
+): Promise<void> {
+  if (shared !== undefined) {
+    await shared.writer.close();
+    await shared.follower.stop();
+  }
+  await Promise.all([queue.close(), pages.stop()]);
+  await environment.close();
+}
+
+interface OpenShared {
+  readonly writer: SharedWriter;
+  readonly follower: SharedFollower;
+  readonly part: SharedPart;
+}
+
+/** Joins the cluster of a store; undefined for a single machine. */
+async function openShared(
+  {
+    condition,
+    ...parts
+  }: Parameters<typeof joinShared>[0] & { readonly condition: StoreCondition },
+  sharing: Sharing | undefined,
+): Promise<OpenShared | undefined> {
+  if (sharing === undefined) return undefined;
+  const { databases } = parts;
+  try {
+    const { log: shared } = sharing;
+    const follower = await joinShared(parts, sharing);
+    const writer = new SharedWriter({ databases, condition, shared, follower });
+    const part: SharedPart = {
+      state: () => shared.state(),
+      tell: (notice) => writer.tell(notice),
+      catchUp: async () => follower.reach(await shared.end()),
+    };
+    return { writer, follower, part };
+  } catch (error) {
+    await databases.environment.close();
+    throw error;
+  }
 }
 
 /** Checks all pages of an open data file. */

@@ -12,6 +12,8 @@ import type { PreparedRule } from './log/prepared-rule.ts';
 import type { Nodes } from './nodes.ts';
 import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
+import type { Notice } from './shared/entry.ts';
+import type { SharedPlace } from './shared/shared-place.ts';
 import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
 
@@ -332,6 +334,19 @@ export interface Verification {
   readonly differences: readonly Difference[];
 }
 
+/** What a node does with the log that it shares with others (docs/design/cluster.md). */
+export interface SharedPart {
+  /** Whether the shared log can be reached, and if not, why, as a sentence. */
+  state(): { readonly isConnected: boolean; readonly problem: string | undefined };
+  /** Tells something to all nodes; resolves when this node has heeded it. Rejects as commit does. */
+  tell(notice: Notice): Promise<void>;
+  /**
+   * Resolves when this node has all changes that the shared log has now. Rejects with
+   * `unavailable` if no change comes for some seconds.
+   */
+  catchUp(): Promise<void>;
+}
+
 /** The log and its projections (docs/design/history.md#the-change-log). */
 export interface Store extends Reads {
   /**
@@ -371,6 +386,12 @@ export interface Store extends Reads {
   readonly outbox: Outbox;
   /** The nodes that follow this one. */
   readonly nodes: Nodes;
+  /** The log that the node shares with others; undefined for a single machine. */
+  readonly shared: SharedPart | undefined;
+  /** How far the folder has applied a shared log; undefined if it is no part of a cluster. */
+  sharedPlace(): SharedPlace | undefined;
+  /** Makes the folder that of a single machine. */
+  leaveShared(): Promise<void>;
   counts(): StoreCounts;
   /** The size of the cache of changes that followers read last. */
   memory(): CacheUse;

@@ -6,11 +6,39 @@ import type { Change, Draft } from '../../src/model/change.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
+import type { Sharing } from '../../src/store/shared/join.ts';
+import { MemoryLog } from './shared/memory-log.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
+
+/**
+ * With `TEST_LOG=shared`, stores write to a shared log, so that the tests of one log are those of
+ * the other, too.
+ */
+const isShared = process.env.TEST_LOG === 'shared';
+
+/** For tests of several processes: a shared log in memory is that of one process. */
+export const ofOneMachine = { skip: isShared && 'a shared log in memory has one process' };
+
+/** The shared logs of folders: a store that is opened again goes on with that of its folder. */
+const logs = new Map<string, MemoryLog>();
+
+/** The shared log of a folder, by default a new one. */
+function sharingIn(folder: string): Sharing {
+  const log = logs.get(folder) ?? new MemoryLog();
+  logs.set(folder, log);
+  return {
+    log: log.open(),
+    notice: () => Promise.resolve(),
+    failed: (error) => {
+      throw error;
+    },
+  };
+}
 
 /** Opens the store of a folder; the caller closes it. */
 export function openIn(folder: string): Promise<Store> {
-  return openStore({ folder, now: Date.now, newId: uuidv7 });
+  const sharing = isShared ? sharingIn(folder) : undefined;
+  return openStore({ folder, now: Date.now, newId: uuidv7, sharing });
 }
 
 /** A store in a folder, by default a new one. Closed after the test. */
@@ -18,11 +46,9 @@ export async function scratchStore(
   t: Cleaning,
   { folder, now = Date.now }: { readonly folder?: string; readonly now?: () => number } = {},
 ): Promise<Store> {
-  const store = await openStore({
-    folder: folder ?? (await temporaryFolder(t)),
-    now,
-    newId: uuidv7,
-  });
+  const at = folder ?? (await temporaryFolder(t));
+  const sharing = isShared ? sharingIn(at) : undefined;
+  const store = await openStore({ folder: at, now, newId: uuidv7, sharing });
   t.after(() => store.close());
   return store;
 }

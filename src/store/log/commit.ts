@@ -2,29 +2,47 @@ import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
 import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../projections/reads.ts';
+import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';
-import { planWrites } from './write-plan.ts';
+import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 import { copyFailure, identityOf } from './create-row-log.ts';
 import type { WriteQueue } from './write-queue.ts';
+
+/** A decision, and what it writes. */
+export interface DecidedWrite<T> {
+  readonly plan: WritePlan;
+  readonly result: T;
+}
+
+/** Writes decisions to the log: that of this data folder, or one that several nodes share. */
+export interface LogWriter {
+  /** The number of decisions that are not answered yet. */
+  readonly length: number;
+  /**
+   * Runs `decide` inside a write transaction, maybe several times, and resolves with its last
+   * result once that is durable. Rejects with what `decide` throws, or with a Failure of storage.
+   */
+  write<T>(decide: () => DecidedWrite<T>): Promise<T>;
+}
 
 /** The dependencies of a commit; `now` in milliseconds since 1970. */
 interface CommitParts {
   readonly databases: Databases;
   readonly reads: Reads;
-  readonly queue: WriteQueue;
+  readonly writer: LogWriter;
   readonly now: () => number;
   readonly newId: () => string;
 }
 
-/** Creates `Store.commit`, which queues a decision; the write queue runs it in a transaction. */
+/** Creates `Store.commit`, which decides on a write inside a transaction of the writer. */
 export function createCommit(parts: CommitParts): Store['commit'] {
-  const { databases, reads, queue, now, newId } = parts;
+  const { databases, reads, writer, now, newId } = parts;
   return async (by, decide) => {
-    if (queue.length >= commitQueueMax) {
+    if (writer.length >= commitQueueMax) {
       throw new Failure('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 });
     }
-    return queue.write(() => {
+    return writer.write(() => {
       const seq = reads.seq();
       // Times must never go back, even if the clock does, because reads search them.
       let timeMs = Date.parse(storedAt(databases, seq) ?? '') || 0;
@@ -38,8 +56,22 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       const { drafts, answer, dtu_txn = decided } = decide(reads);
       const stamp = { by, txn: newId(), dtu_txn, dtu_stored: time() };
       const plan = planWrites(reads, drafts, { ...stamp, firstSeq: seq + 1, newEventId: newId });
-      const result = answer(plan.changes);
-      return () => ({ result, bytes: putWrites(databases, plan) });
+      return { plan, result: answer(plan.changes) };
     });
+  };
+}
+
+/** The writer of a single machine: a decision and its puts are in one transaction. */
+export function createLocalWriter(databases: Databases, queue: WriteQueue): LogWriter {
+  return {
+    get length() {
+      return queue.length;
+    },
+    write: (decide) =>
+      queue.write(() => {
+        if (sharedPlace(databases) !== undefined) throw sharedFailure();
+        const { plan, result } = decide();
+        return () => ({ result, bytes: putWrites(databases, plan) });
+      }),
   };
 }

@@ -3,17 +3,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import { hookOfSecret, secretRecordId, type HookSecret } from '../../model/hook.ts';
-import type { Rule } from '../../model/rule.ts';
 import { schemaVersion, type Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { digestSliceCharactersMax } from '../limits.ts';
-import { rulePlace } from '../projections/rule-index.ts';
-import type { LoggedDraft, PreparedInsert, Reads } from '../store.ts';
+import type { Reads } from '../store.ts';
+import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Followed, LogIdentity, RowLog } from '../row-log.ts';
+import { copiedRows, putCopiedRows } from './copied-rows.ts';
 import { foldSecret } from './fold.ts';
 import { putHooksStamp } from './planned-entries.ts';
-import { planWrites } from './write-plan.ts';
-import { putWrites } from './write-puts.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 const idField = 'log';
@@ -49,6 +47,7 @@ export function createRowLog(
     follow: (id, central) =>
       queue.write(() => {
         const { id: own, follows } = identity();
+        if (sharedPlace(databases) !== undefined) throw sharedFailure();
         const isEmpty = reads.seq() === 0;
         if (!isEmpty && (follows === undefined || own !== id)) throw ownLog();
         const schema = isEmpty ? schemaVersion : Number.parseInt(meta.get(followsField) ?? '');
@@ -73,9 +72,8 @@ export function createRowLog(
       }),
     async append(texts) {
       await queue.write(() => {
-        const rows = texts.map((text) => ({ text, change: storedJson(text) as Change }));
-        requireNext(rows, reads.seq());
-        return () => ({ result: undefined, bytes: putRows(databases, reads, rows) });
+        const rows = copiedRows(texts, reads.seq());
+        return () => ({ result: undefined, bytes: putCopiedRows(databases, reads, rows) });
       });
       wake();
     },
@@ -115,49 +113,6 @@ function ownLog(): Failure {
     'The data folder has a log of its own, which a node that follows a centre would lose: ' +
       'use an empty folder.',
   );
-}
-
-interface Row {
-  readonly text: string;
-  readonly change: Change;
-}
-
-function requireNext(rows: readonly Row[], newest: number): void {
-  const wrong = rows.findIndex(({ change }, at) => change.seq !== newest + 1 + at);
-  if (wrong === -1) return;
-  const { seq } = rows[wrong]?.change ?? { seq: 0 };
-  throw new Failure('conflict', `Change ${seq} does not follow change ${newest + wrong}.`);
-}
-
-/** Puts the rows of some transactions, one transaction after the other. Returns their size. */
-function putRows(databases: Databases, reads: Reads, rows: readonly Row[]): number {
-  // The other node has found room for its rules.
-  const unlimited: Reads = { ...reads, roomFailure: () => undefined };
-  let bytes = 0;
-  for (let at = 0; at < rows.length;) {
-    const first = rows[at]?.change;
-    if (first === undefined) return bytes;
-    const { seq: firstSeq, txn, by, dtu_txn, dtu_stored } = first;
-    let end = at + 1;
-    while (rows[end]?.change.txn === txn) end += 1;
-    const drafts = draftsOf(rows.slice(at, end));
-    const plan = planWrites(unlimited, drafts, { firstSeq, txn, by, dtu_txn, dtu_stored });
-    bytes += putWrites(databases, plan);
-    at = end;
-  }
-  return bytes;
-}
-
-/** Inserts of page rules, of which most logs consist, need no look-up of the record before them. */
-function draftsOf(rows: readonly Row[]): readonly (LoggedDraft | PreparedInsert)[] {
-  const isPlain = rows.every(
-    ({ change: { family, action } }) => family === 'userinterface' && action === 'insert',
-  );
-  return rows.map(({ text, change: { family, id, action, data } }) => {
-    if (!isPlain) return { family, id, action, data, text };
-    const rule = { ...(data as unknown as Omit<Rule, 'id'>), id };
-    return { id, text, prepared: { ...rulePlace(rule), text: JSON.stringify(data) } };
-  });
 }
 
 function putSecretRow(databases: Databases, reads: Reads, text: string): void {

@@ -133,7 +133,7 @@ interface Batch {
 }
 
 /** The error with which the writes of a failed transaction reject. */
-async function storageFailure(error: unknown): Promise<Failure> {
+export async function storageFailure(error: unknown): Promise<Failure> {
   const cause = await writeErrorOf(error);
   if (cause instanceof Failure) return cause;
   return new Failure('unavailable', 'The change could not be stored.', {

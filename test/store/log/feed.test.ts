@@ -6,7 +6,7 @@ import type { Draft } from '../../../src/model/change.ts';
 import { feedSliceRowsMax } from '../../../src/store/limits.ts';
 import type { FeedSlice, RuleChange, Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
-import { commit, edited, inserted, scratchStore, startWriter } from '../scratch.ts';
+import { commit, edited, inserted, ofOneMachine, scratchStore, startWriter } from '../scratch.ts';
 
 const never = new AbortController().signal;
 const rules = ['userinterface'] as const;
@@ -124,7 +124,7 @@ suite('a follower of the log', () => {
     assert.deepEqual(await store.changesAfter([], 0, never), { changes: [], upTo: 6 });
   });
 
-  test('gets the changes of another process, in the order of seq', async (t) => {
+  test('gets the changes of another process, in the order of seq', ofOneMachine, async (t) => {
     const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, closed } = startWriter(t, [folder, '200']);

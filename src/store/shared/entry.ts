@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../model/json.ts';
+
+/** Something that all nodes are told besides changes of the log, such as a purge of caches. */
+export interface Notice {
+  readonly name: string;
+  readonly data: JsonObject;
+}
+
+/** The content of an entry of a shared log (docs/design/cluster.md#entries). */
+export interface EntryContent {
+  /** Rows of the log as they are stored: all rows of one or more transactions. */
+  readonly rows: readonly string[];
+  /** Idempotency keys: keys of the database `vk` in hexadecimal digits, and their values. */
+  readonly claims: readonly (readonly [string, string])[];
+  readonly notices: readonly Notice[];
+}
+
+/** The first line of an entry. */
+interface EntryHead extends Omit<EntryContent, 'rows'> {
+  readonly rows: number;
+}
+
+/** The bytes of an entry: UTF-8, a line of JSON and one line for each row. */
+export function encodeEntry({ rows, ...content }: EntryContent): Uint8Array {
+  const head: EntryHead = { rows: rows.length, ...content };
+  return Buffer.from([JSON.stringify(head), ...rows].join('\n'));
+}
+
+/** The content of an entry. Throws an Error for bytes that are none. */
+export function decodeEntry(data: Uint8Array): EntryContent {
+  const [first = '', ...rows] = Buffer.from(data).toString().split('\n');
+  const { rows: count, claims, notices } = JSON.parse(first) as EntryHead;
+  if (count !== rows.length) {
+    throw new Error(`an entry of the shared log has ${rows.length} rows instead of ${count}`);
+  }
+  return { rows, claims, notices };
+}

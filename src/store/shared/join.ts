@@ -1,0 +1,80 @@
+import { Failure } from '../../model/failure.ts';
+import type { Databases } from '../databases.ts';
+import { identityOf } from '../log/create-row-log.ts';
+import type { WriteQueue } from '../log/write-queue.ts';
+import type { Reads } from '../store.ts';
+import type { Notice } from './entry.ts';
+import { SharedFollower } from './shared-follower.ts';
+import type { SharedLog } from './shared-log.ts';
+import { putSharedPlace, removeSharedPlace, sharedPlace } from './shared-place.ts';
+import { uploadHistory } from './upload.ts';
+
+/** The shared log of a store, and what the server does with it. */
+export interface Sharing {
+  readonly log: SharedLog;
+  /**
+   * Whether an empty shared log gets the history of the folder, instead of being refused, and what
+   * is called with the number of rows that it has.
+   */
+  readonly brings?: (rows: number, of: number) => void;
+  /** Does what a notice of any node says; the same one may come twice. */
+  readonly notice: (notice: Notice) => Promise<void>;
+  /** Called when the node cannot follow the shared log, each time it has tried. */
+  readonly failed: (error: unknown) => void;
+}
+
+interface JoinParts {
+  readonly databases: Databases;
+  readonly reads: Reads;
+  readonly queue: WriteQueue;
+  readonly wake: () => void;
+}
+
+/**
+ * Makes a data folder a part of a cluster, and follows the shared log. Rejects with `conflict` for
+ * a folder with a history that the shared log does not have.
+ */
+export async function joinShared(parts: JoinParts, sharing: Sharing): Promise<SharedFollower> {
+  const { databases, reads, queue } = parts;
+  const { log: shared, brings, notice, failed } = sharing;
+  const place = sharedPlace(databases);
+  const { id, follows } = identityOf(databases);
+  if (place !== undefined && place.id !== shared.id) throw otherClusterFailure();
+  if (place === undefined) {
+    if (follows !== undefined || (reads.seq() > 0 && brings === undefined)) throw historyFailure();
+    if (reads.seq() > 0 && id !== shared.id) throw historyFailure();
+    if (brings !== undefined) await uploadHistory(parts, shared, brings);
+    else
+      await queue.write(() => () => {
+        databases.meta.putSync('log', shared.id);
+        putSharedPlace(databases, { id: shared.id, position: 0 });
+        return { result: undefined, bytes: 0 };
+      });
+  }
+  const follower = new SharedFollower({ ...parts, shared, notice, failed });
+  follower.start();
+  return follower;
+}
+
+/** Makes a data folder that of a single machine. */
+export async function leaveShared(databases: Databases, queue: WriteQueue): Promise<void> {
+  await queue.write(() => () => {
+    removeSharedPlace(databases);
+    return { result: undefined, bytes: 0 };
+  });
+}
+
+function otherClusterFailure(): Failure {
+  return new Failure(
+    'conflict',
+    'The data folder is part of another cluster than the one that the ini file names.',
+  );
+}
+
+function historyFailure(): Failure {
+  return new Failure(
+    'conflict',
+    'The data folder has a history of its own, which the cluster does not know: use an empty ' +
+      'folder, or begin a new cluster with this history by `waymark cluster init`.',
+  );
+}

@@ -1,0 +1,12 @@
+/** Entries of a shared log that are applied at once … */
+export const appliedAtOnceMax = 256;
+/** … and about how many bytes of them. */
+export const appliedAtOnceBytesMax = 16 * 2 ** 20;
+/** How long a write waits while no entry comes, although the shared log has more. */
+export const sharedProgressMs = 10_000;
+/** When a node tries to follow the shared log again after an error. */
+export const sharedRetryMs = 1_000;
+/** Characters of rows that one entry of an upload has, besides those of its last transaction … */
+export const uploadedCharactersMax = 500_000;
+/** … and idempotency keys. */
+export const uploadedClaimsMax = 5_000;

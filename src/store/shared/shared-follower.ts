@@ -1,0 +1,169 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure, stoppingFailure } from '../../model/failure.ts';
+import type { Databases } from '../databases.ts';
+import { copiedRows, putCopiedRows } from '../log/copied-rows.ts';
+import type { WriteQueue } from '../log/write-queue.ts';
+import type { Reads } from '../store.ts';
+import { decodeEntry, type EntryContent, type Notice } from './entry.ts';
+import {
+  appliedAtOnceBytesMax,
+  appliedAtOnceMax,
+  sharedProgressMs,
+  sharedRetryMs,
+} from './limits.ts';
+import type { SharedEntry, SharedLog } from './shared-log.ts';
+import { putSharedPlace, sharedPlace } from './shared-place.ts';
+
+/** The dependencies of a SharedFollower. */
+export interface SharedFollowerParts {
+  readonly databases: Databases;
+  readonly reads: Reads;
+  readonly queue: WriteQueue;
+  readonly shared: SharedLog;
+  /** Called after entries were applied. */
+  readonly wake: () => void;
+  /** Does what a notice says; it may come twice. */
+  readonly notice: (notice: Notice) => Promise<void>;
+  /** Called when it cannot go on, and when it tries again. */
+  readonly failed: (error: unknown) => void;
+}
+
+interface Waiting {
+  readonly position: number;
+  readonly resolve: () => void;
+}
+
+/** Applies the entries of a shared log to the databases of this node, in their order. */
+export class SharedFollower {
+  readonly #parts: SharedFollowerParts;
+  readonly #stopped = new AbortController();
+  readonly #waiting = new Set<Waiting>();
+  #running: Promise<void> | undefined;
+  /** Why it cannot go on; undefined while it can. */
+  #broken: Failure | undefined;
+
+  constructor(parts: SharedFollowerParts) {
+    this.#parts = parts;
+  }
+
+  /** The position of the last entry that the databases have. */
+  get position(): number {
+    return sharedPlace(this.#parts.databases)?.position ?? 0;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    for (const { resolve } of this.#waiting) resolve();
+    await this.#running;
+  }
+
+  /**
+   * Resolves when an entry at or behind a position is applied. Rejects with `unavailable` if none
+   * was applied for some seconds, or at a stop; with `conflict` if the log cannot be followed.
+   */
+  async reach(position: number): Promise<void> {
+    while (this.position < position) {
+      if (this.#broken !== undefined) throw this.#broken;
+      if (this.#stopped.signal.aborted) throw stoppingFailure();
+      const before = this.position;
+      const wait = new AbortController();
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const waiting: Waiting = {
+        position,
+        resolve: () => {
+          resolve(undefined);
+        },
+      };
+      this.#waiting.add(waiting);
+      const timer = delay(sharedProgressMs, 'late', { signal: wait.signal, ref: false });
+      const outcome = await Promise.race([promise, timer.catch(() => undefined)]);
+      wait.abort();
+      this.#waiting.delete(waiting);
+      if (outcome === 'late' && this.position === before) throw behindFailure();
+    }
+  }
+
+  /** Applies an entry, unless the databases have it. Rejects as WriteQueue.write. */
+  async apply(entry: SharedEntry): Promise<void> {
+    const content = decodeEntry(entry.data);
+    await this.#heed(content);
+    await this.#put(entry, content);
+  }
+
+  async #heed({ notices }: EntryContent): Promise<void> {
+    for (const notice of notices) await this.#parts.notice(notice);
+  }
+
+  async #put({ after, position }: SharedEntry, { rows, claims }: EntryContent): Promise<void> {
+    const { databases, reads, queue, shared, wake } = this.#parts;
+    // Other processes of this node apply the same entries.
+    if (this.position < position)
+      await queue.write(() => {
+        const place = sharedPlace(databases)?.position ?? 0;
+        if (place >= position) return () => ({ result: undefined, bytes: 0 });
+        if (place !== after) {
+          throw new Failure('conflict', `Entry ${position} of the shared log does not follow.`);
+        }
+        const copied = copiedRows(rows, reads.seq());
+        return () => {
+          const bytes = putCopiedRows(databases, reads, copied);
+          for (const [key, value] of claims) databases.vk.putSync(Buffer.from(key, 'hex'), value);
+          putSharedPlace(databases, { id: shared.id, position });
+          return { result: undefined, bytes };
+        };
+      });
+    wake();
+    for (const waiting of this.#waiting) if (waiting.position <= position) waiting.resolve();
+  }
+
+  async #run(): Promise<void> {
+    const { failed } = this.#parts;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal);
+      } catch (error) {
+        if (this.#stopped.signal.aborted) return;
+        failed(error);
+        if (error instanceof Failure && error.code === 'conflict') {
+          this.#broken = error;
+          for (const { resolve } of this.#waiting) resolve();
+          return;
+        }
+      }
+      await delay(sharedRetryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** One transaction of LMDB takes the entries that come while the one before it is written. */
+  async #follow(stop: AbortSignal): Promise<void> {
+    const failing = new AbortController();
+    const signal = AbortSignal.any([stop, failing.signal]);
+    let puts: Promise<void>[] = [];
+    let bytes = 0;
+    for await (const entry of this.#parts.shared.entries(this.position, signal)) {
+      const content = decodeEntry(entry.data);
+      await this.#heed(content);
+      const put = this.#put(entry, content).catch((error: unknown) => {
+        failing.abort(error);
+      });
+      puts.push(put);
+      bytes += entry.data.length;
+      if (puts.length < appliedAtOnceMax && bytes < appliedAtOnceBytesMax) continue;
+      await Promise.all(puts);
+      [puts, bytes] = [[], 0];
+    }
+    await Promise.all(puts);
+    failing.signal.throwIfAborted();
+  }
+}
+
+function behindFailure(): Failure {
+  return new Failure('unavailable', 'This node does not get the changes of the others.', {
+    retryAfterSeconds: 5,
+  });
+}

@@ -1,0 +1,40 @@
+import { Failure } from '../../model/failure.ts';
+import type { Databases } from '../databases.ts';
+
+/** How far a data folder has applied a shared log. */
+export interface SharedPlace {
+  /** The id of the shared log. */
+  readonly id: string;
+  /** The position of the last entry that was applied; 0 for none. */
+  readonly position: number;
+}
+
+const field = 'shared';
+
+/** The place of a data folder in a shared log; undefined for the folder of a single machine. */
+export function sharedPlace({ meta }: Pick<Databases, 'meta'>): SharedPlace | undefined {
+  const [id, position] = meta.get(field)?.split(' ') ?? [];
+  return id === undefined ? undefined : { id, position: Number(position) };
+}
+
+/** The caller runs it in a write transaction. */
+export function putSharedPlace(
+  { meta }: Pick<Databases, 'meta'>,
+  { id, position }: SharedPlace,
+): void {
+  meta.putSync(field, `${id} ${position}`);
+}
+
+/** Makes the folder that of a single machine. The caller runs it in a write transaction. */
+export function removeSharedPlace({ meta }: Pick<Databases, 'meta'>): void {
+  meta.removeSync(field);
+}
+
+/** The failure of a change that would be only in this folder. */
+export function sharedFailure(): Failure {
+  return new Failure(
+    'conflict',
+    'The data folder is part of a cluster: make the change with the ini file that names the ' +
+      'cluster, or end its part by `waymark cluster leave`.',
+  );
+}

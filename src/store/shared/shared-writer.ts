@@ -1,0 +1,222 @@
+import { ABORT } from 'lmdb';
+import { Failure, stoppingFailure } from '../../model/failure.ts';
+import type { Databases } from '../databases.ts';
+import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
+import type { DecidedWrite, LogWriter } from '../log/commit.ts';
+import { putWrites } from '../log/write-puts.ts';
+import type { WritePlan } from '../log/write-plan.ts';
+import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
+import { claimKey, packClaim } from '../projections/claims.ts';
+import { encodeEntry, type EntryContent, type Notice } from './entry.ts';
+import type { SharedFollower } from './shared-follower.ts';
+import type { SharedLog } from './shared-log.ts';
+import { sharedPlace } from './shared-place.ts';
+
+/** The dependencies of a SharedWriter. */
+interface SharedWriterParts {
+  readonly databases: Databases;
+  readonly condition: StoreCondition;
+  readonly shared: SharedLog;
+  readonly follower: SharedFollower;
+}
+
+interface WaitingWrite {
+  readonly decide: () => DecidedWrite<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What a decision came to, at some position of the shared log. */
+interface Outcome {
+  readonly write: WaitingWrite;
+  readonly result: { readonly value: unknown } | { readonly error: unknown };
+}
+
+/** The decisions of one attempt to append. */
+interface Round {
+  /** The position that they have seen. */
+  readonly after: number;
+  readonly outcomes: readonly Outcome[];
+  readonly rows: readonly string[];
+  readonly claims: EntryContent['claims'];
+}
+
+/**
+ * Appends decisions to a shared log: all that wait share one entry, and decide again if another
+ * node was faster (docs/design/cluster.md#commit).
+ */
+export class SharedWriter implements LogWriter {
+  readonly #parts: SharedWriterParts;
+  #waiting: WaitingWrite[] = [];
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(parts: SharedWriterParts) {
+    this.#parts = parts;
+  }
+
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  write<T>(decide: () => DecidedWrite<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const { refusal } = this.#parts.condition;
+      if (this.#closed || refusal !== undefined) {
+        reject(refusal ?? stoppingFailure());
+        return;
+      }
+      const answer = (result: unknown): void => {
+        resolve(result as T);
+      };
+      this.#waiting.push({ decide, reject, resolve: answer });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Appends a notice for all nodes; resolves when this node has heeded it, too. */
+  async tell(notice: Notice): Promise<void> {
+    const { shared, follower } = this.#parts;
+    const data = encodeEntry({ rows: [], claims: [], notices: [notice] });
+    for (;;) {
+      const after = follower.position;
+      const position = await shared.append(data, after);
+      if (position !== undefined) return follower.reach(position);
+      await follower.reach(after + 1);
+    }
+  }
+
+  /** Refuses further writes; resolves when the earlier ones are answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // All writes of this turn of the event loop go into the first entry.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#write();
+    this.#running = undefined;
+  }
+
+  async #write(): Promise<void> {
+    let round: Round;
+    try {
+      round = await this.#decide();
+    } catch (error) {
+      const reason = await storageFailure(error);
+      for (const { reject } of this.#waiting.splice(0)) reject(reason);
+      return;
+    }
+    try {
+      if (round.rows.length > 0) await this.#append(round);
+      else await this.#confirm(round);
+    } catch (error) {
+      this.#take(round, ({ write }) => {
+        write.reject(error);
+      });
+    }
+  }
+
+  /** Runs the decisions on the databases as they are, and takes back what they have put. */
+  async #decide(): Promise<Round> {
+    const { databases } = this.#parts;
+    const { promise, resolve } = Promise.withResolvers<Round>();
+    await databases.environment.childTransaction(() => {
+      const after = sharedPlace(databases)?.position ?? 0;
+      const outcomes: Outcome[] = [];
+      const rows: string[] = [];
+      const claims: (readonly [string, string])[] = [];
+      let bytes = 0;
+      for (const write of this.#waiting) {
+        if (outcomes.length >= commitBatchMax || bytes >= commitBatchBytesMax) break;
+        const decided = decisionOf(write);
+        if (!('plan' in decided)) {
+          outcomes.push({ write, result: decided });
+          continue;
+        }
+        const { plan, result } = decided;
+        bytes += putWrites(databases, plan);
+        for (const row of rowsOf(databases, plan)) rows.push(row);
+        for (const claim of claimsOf(plan)) claims.push(claim);
+        outcomes.push({ write, result: { value: result } });
+      }
+      resolve({ after, outcomes, rows, claims });
+      return ABORT;
+    });
+    return promise;
+  }
+
+  /** Answers decisions of which none writes, if they have seen the newest state. */
+  async #confirm(round: Round): Promise<void> {
+    const { shared, follower } = this.#parts;
+    const end = await shared.end();
+    if (end > round.after) await follower.reach(end);
+    else this.#take(round, answer);
+  }
+
+  /**
+   * Appends what the decisions write, and answers all of them: those that write nothing may depend
+   * on the others, and have seen the newest state if the append succeeds.
+   */
+  async #append(round: Round): Promise<void> {
+    const { shared, follower } = this.#parts;
+    const { after, rows, claims } = round;
+    const data = encodeEntry({ rows, claims, notices: [] });
+    const position = await shared.append(data, after);
+    if (position === undefined) {
+      await follower.reach(after + 1);
+      return;
+    }
+    try {
+      await follower.apply({ after, position, data });
+    } catch (cause) {
+      throw unappliedFailure(cause);
+    }
+    this.#take(round, answer);
+  }
+
+  /** Ends the waiting of a round, whose decisions are the first ones that wait. */
+  #take({ outcomes }: Round, end: (outcome: Outcome) => void): void {
+    this.#waiting.splice(0, outcomes.length);
+    for (const outcome of outcomes) end(outcome);
+  }
+}
+
+function answer({ write: { resolve, reject }, result }: Outcome): void {
+  if ('error' in result) reject(result.error);
+  else resolve(result.value);
+}
+
+function decisionOf({ decide }: WaitingWrite): DecidedWrite<unknown> | { readonly error: unknown } {
+  try {
+    return decide();
+  } catch (error) {
+    return { error };
+  }
+}
+
+function rowsOf({ log }: Databases, { firstSeq, steps }: WritePlan): readonly string[] {
+  return steps.map((_, index) => {
+    const text = log.get(firstSeq + index);
+    if (text === undefined) throw new Error(`the log has no change ${firstSeq + index}`);
+    return text;
+  });
+}
+
+function claimsOf({ firstSeq, steps }: WritePlan): EntryContent['claims'] {
+  return steps.flatMap((step, index) => {
+    const claim = 'change' in step ? step.claim : step.vk;
+    if (claim === undefined) return [];
+    const packed = packClaim({ ...claim, seq: firstSeq + index });
+    return [[claimKey(claim.vk).toString('hex'), packed] as const];
+  });
+}
+
+function unappliedFailure(cause: unknown): Failure {
+  return new Failure(
+    'unavailable',
+    'The cluster has stored the change, but this node could not apply it.',
+    { retryAfterSeconds: 5, cause },
+  );
+}

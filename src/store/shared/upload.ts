@@ -1,0 +1,111 @@
+import { Failure } from '../../model/failure.ts';
+import type { Databases } from '../databases.ts';
+import type { WriteQueue } from '../log/write-queue.ts';
+import type { Reads } from '../store.ts';
+import { decodeEntry, encodeEntry } from './entry.ts';
+import { uploadedClaimsMax, uploadedCharactersMax } from './limits.ts';
+import type { SharedEntry, SharedLog } from './shared-log.ts';
+import { putSharedPlace } from './shared-place.ts';
+
+/** How much of the history a shared log has. */
+interface Uploaded {
+  readonly position: number;
+  readonly rows: number;
+  readonly claims: number;
+}
+
+/**
+ * Appends the whole history of a single machine to a shared log that has nothing else, and makes
+ * the folder a part of the cluster. Goes on where an earlier call was interrupted; nobody may write
+ * meanwhile. Rejects with `conflict` if the shared log has other rows.
+ */
+export async function uploadHistory(
+  {
+    databases,
+    reads,
+    queue,
+  }: {
+    readonly databases: Databases;
+    readonly reads: Reads;
+    readonly queue: WriteQueue;
+  },
+  shared: SharedLog,
+  report: (rows: number, of: number) => void,
+): Promise<void> {
+  const newest = reads.seq();
+  let { position, rows, claims } = await uploaded(databases, shared);
+  const append = async (content: Parameters<typeof encodeEntry>[0]): Promise<void> => {
+    const appended = await shared.append(encodeEntry(content), position);
+    if (appended === undefined) throw othersFailure();
+    position = appended;
+  };
+  while (rows < newest) {
+    const texts = transactionsAfter(databases, reads, rows);
+    await append({ rows: texts, claims: [], notices: [] });
+    rows += texts.length;
+    report(rows, newest);
+  }
+  for (;;) {
+    const some = claimsAfter(databases, claims);
+    if (some.length === 0) break;
+    await append({ rows: [], claims: some, notices: [] });
+    claims += some.length;
+  }
+  await queue.write(() => () => {
+    putSharedPlace(databases, { id: shared.id, position });
+    return { result: undefined, bytes: 0 };
+  });
+}
+
+/** Compares what the shared log has already with this folder. */
+async function uploaded(databases: Databases, shared: SharedLog): Promise<Uploaded> {
+  const end = await shared.end();
+  let [position, rows, claims] = [0, 0, 0];
+  const reading = new AbortController();
+  if (end === 0) return { position, rows, claims };
+  for await (const entry of shared.entries(0, reading.signal)) {
+    const content = contentOf(entry);
+    for (const text of content.rows) {
+      rows += 1;
+      if (databases.log.get(rows) !== text) throw othersFailure();
+    }
+    claims += content.claims.length;
+    ({ position } = entry);
+    if (position >= end) reading.abort();
+  }
+  return { position, rows, claims };
+}
+
+function contentOf({ data }: SharedEntry): ReturnType<typeof decodeEntry> {
+  const content = decodeEntry(data);
+  if (content.notices.length > 0) throw othersFailure();
+  return content;
+}
+
+/** Whole transactions behind a seq, about as many as fit into one message. */
+function transactionsAfter({ log }: Databases, reads: Reads, after: number): readonly string[] {
+  const texts: string[] = [];
+  let characters = 0;
+  for (let seq = after + 1; seq <= reads.seq() && characters < uploadedCharactersMax;) {
+    const last = reads.txnSeqs(reads.change(seq)?.txn ?? '')?.last ?? seq;
+    for (; seq <= last; seq += 1) {
+      const text = log.get(seq);
+      if (text === undefined) throw new Error(`the log has no change ${seq}`);
+      texts.push(text);
+      characters += text.length;
+    }
+  }
+  return texts;
+}
+
+function claimsAfter({ vk }: Databases, skipped: number): readonly (readonly [string, string])[] {
+  const range = vk.getRange({ offset: skipped, limit: uploadedClaimsMax });
+  return [...range].map(({ key, value }) => [Buffer.from(key).toString('hex'), value] as const);
+}
+
+function othersFailure(): Failure {
+  return new Failure(
+    'conflict',
+    'The cluster has changes of another machine: its stream cannot take the history of this one.',
+  );
+}

@@ -1,0 +1,98 @@
+import { uuidv7 } from 'uuidv7';
+import { Failure } from '../../../src/model/failure.ts';
+import type { SharedEntry, SharedLog } from '../../../src/store/shared/shared-log.ts';
+
+/** What happens to the next append: see MemoryLog.next. */
+type Fate = 'stored' | 'lost' | 'unanswered';
+
+/** The entries of a shared log in memory, which several nodes have open. */
+export class MemoryLog {
+  readonly id: string;
+  readonly #entries: SharedEntry[] = [];
+  readonly #grown = new Set<() => void>();
+  readonly #fates: Fate[] = [];
+  isReachable = true;
+  /** Appends that found another entry behind the position that they named. */
+  superseded = 0;
+
+  constructor(id: string = uuidv7()) {
+    this.id = id;
+  }
+
+  get entries(): readonly SharedEntry[] {
+    return this.#entries;
+  }
+
+  /** Decides what happens to the next appends: stored without answer, or not at all. */
+  next(...fates: readonly Fate[]): void {
+    this.#fates.push(...fates);
+  }
+
+  /** What one node sees of it. */
+  open(): SharedLog {
+    return {
+      id: this.id,
+      append: (data, after) => this.#append(data, after),
+      entries: (after, signal) => this.#read(after, signal),
+      end: async () => {
+        await this.#trip();
+        return this.#end();
+      },
+      state: () => ({ isConnected: this.isReachable, problem: undefined }),
+      close: () => Promise.resolve(),
+    };
+  }
+
+  #end(): number {
+    return this.#entries.at(-1)?.position ?? 0;
+  }
+
+  async #append(data: Uint8Array, after: number): Promise<number | undefined> {
+    await this.#trip();
+    const fate = this.#fates.shift() ?? 'stored';
+    if (fate === 'lost') throw unavailable();
+    if (this.#end() !== after) {
+      this.superseded += 1;
+      return undefined;
+    }
+    // Positions need not be consecutive.
+    const position = after + 1 + (after % 3);
+    this.#entries.push({ after, position, data });
+    for (const grown of this.#grown) grown();
+    await this.#trip();
+    if (fate === 'unanswered') throw unavailable();
+    return position;
+  }
+
+  async *#read(after: number, signal: AbortSignal): AsyncGenerator<SharedEntry> {
+    let at = after;
+    while (!signal.aborted) {
+      const next = this.#entries.find((entry) => entry.after === at);
+      if (next !== undefined) {
+        at = next.position;
+        yield next;
+        continue;
+      }
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const grown = (): void => {
+        resolve(undefined);
+      };
+      this.#grown.add(grown);
+      signal.addEventListener('abort', grown, { once: true });
+      await promise;
+      this.#grown.delete(grown);
+      signal.removeEventListener('abort', grown);
+    }
+  }
+
+  async #trip(): Promise<void> {
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+    if (!this.isReachable) throw unavailable();
+  }
+}
+
+function unavailable(): Failure {
+  return new Failure('unavailable', 'The shared log does not answer.', { retryAfterSeconds: 5 });
+}

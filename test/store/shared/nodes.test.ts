@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { uuidv7 } from 'uuidv7';
+import { Failure } from '../../../src/model/failure.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Notice } from '../../../src/store/shared/entry.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { temporaryFolder, type Cleaning } from '../../folder.ts';
+import { commit, edited, inserted } from '../scratch.ts';
+import { MemoryLog } from './memory-log.ts';
+
+interface NodeOptions {
+  readonly folder?: string;
+  readonly heard?: (notice: Notice) => void;
+  readonly brings?: (rows: number, of: number) => void;
+}
+
+async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}): Promise<Store> {
+  const { folder = await temporaryFolder(t), heard, brings } = options;
+  const store = await openStore({
+    folder,
+    now: Date.now,
+    newId: uuidv7,
+    sharing: {
+      log: log.open(),
+      notice: (notice) => Promise.resolve(heard?.(notice)),
+      failed: () => undefined,
+      ...(brings !== undefined && { brings }),
+    },
+  });
+  t.after(() => store.close());
+  return store;
+}
+
+/** Counts up the `lang` of a rule, as an edit that depends on what it reads. */
+async function countUp(store: Store, id: string): Promise<number> {
+  return store.commit('test', (reads) => {
+    const next = Number(reads.rule(id)?.rule.lang ?? 0) + 1;
+    return { drafts: [edited(id, { lang: String(next) })], answer: () => next };
+  });
+}
+
+suite('nodes with one shared log', () => {
+  test('decide each write on the newest state, whichever node makes it', async (t) => {
+    const log = new MemoryLog();
+    const nodes = await Promise.all([1, 2, 3].map(() => openNode(t, log)));
+    const [first = assert.fail()] = nodes;
+    await commit(first, inserted('a', { path: '/a', lang: '0' }));
+    const counted: number[] = [];
+    await Promise.all(
+      nodes.map(async (node) => {
+        for (let time = 0; time < 40; time += 1) counted.push(await countUp(node, 'a'));
+      }),
+    );
+    assert.deepEqual(
+      counted.toSorted((a, b) => a - b),
+      Array.from({ length: 120 }, (_, at) => at + 1),
+    );
+    assert.ok(log.superseded > 0, 'the nodes were in the way of each other');
+    for (const node of nodes) await node.shared?.catchUp();
+    const digests = await Promise.all(nodes.map((node) => node.rowLog.digest(node.seq())));
+    assert.equal(first.seq(), 121);
+    assert.equal(new Set(digests).size, 1);
+    for (const node of nodes) {
+      for await (const { differences } of node.verify()) assert.deepEqual(differences, []);
+    }
+  });
+
+  test('find an idempotency key that another node has claimed', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await openNode(t, log), await openNode(t, log)];
+    const insertOnce = (store: Store): Promise<string> =>
+      store.commit('test', (reads) => {
+        const known = reads.vkClaim('order 1');
+        if (known !== undefined) return { drafts: [], answer: () => known.id };
+        const id = uuidv7();
+        const vk = { vk: 'order 1', requestHash: 'ab' };
+        return { drafts: [{ ...inserted(id, { path: `/${id}` }), vk }], answer: () => id };
+      });
+    const ids = await Promise.all([one, other, one, other].map(insertOnce));
+    assert.equal(new Set(ids).size, 1);
+    assert.equal(one.counts().rules, 1);
+  });
+
+  test('do not refuse a write because of an old state', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await openNode(t, log), await openNode(t, log)];
+    await commit(one, inserted('a', { path: '/a' }));
+    const found = await other.commit('test', (reads) => {
+      if (reads.rule('a') === undefined) throw new Failure('not_found', 'There is no rule a.');
+      return { drafts: [], answer: () => true };
+    });
+    assert.equal(found, true);
+  });
+
+  test('show a large transaction as a whole, or not at all', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await openNode(t, log), await openNode(t, log)];
+    const drafts = Array.from({ length: 5_000 }, (_, at) => inserted(uuidv7(), { path: `/${at}` }));
+    const committed = commit(one, ...drafts);
+    await other.waitForRows(0, t.signal);
+    assert.equal(other.seq(), 5_000);
+    await committed;
+  });
+
+  test('keep what was stored although the answer was lost, and recognise a repeat', async (t) => {
+    const log = new MemoryLog();
+    const node = await openNode(t, log);
+    const vk = { vk: 'v', requestHash: 'ab' };
+    const insert = (): Promise<unknown> =>
+      node.commit('test', (reads) => {
+        if (reads.vkClaim('v') !== undefined) return { drafts: [], answer: () => 'again' };
+        return { drafts: [{ ...inserted('a', { path: '/a' }), vk }], answer: () => 'new' };
+      });
+    log.next('unanswered');
+    await assert.rejects(insert(), { code: 'unavailable' });
+    assert.equal(await insert(), 'again');
+    log.next('lost');
+    await assert.rejects(commit(node, inserted('b', { path: '/b' })), { code: 'unavailable' });
+    await commit(node, inserted('b', { path: '/b' }));
+    assert.equal(node.seq(), 2);
+  });
+
+  test('refuse writes without the shared log, and go on reading', async (t) => {
+    const log = new MemoryLog();
+    const folder = await temporaryFolder(t);
+    const node = await openNode(t, log, { folder });
+    await commit(node, inserted('a', { path: '/a' }));
+    log.isReachable = false;
+    await assert.rejects(commit(node, inserted('b', { path: '/b' })), { code: 'unavailable' });
+    assert.equal(node.rule('a')?.rule.path, '/a');
+    await node.close();
+    const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    t.after(() => alone.close());
+    await assert.rejects(commit(alone, inserted('b', { path: '/b' })), { code: 'conflict' });
+    await alone.leaveShared();
+    await commit(alone, inserted('b', { path: '/b' }));
+    assert.equal(alone.seq(), 2);
+  });
+
+  test('begin with the history of one of them, also if the upload is interrupted', async (t) => {
+    const folder = await temporaryFolder(t);
+    const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    const vk = { vk: 'v', requestHash: 'ab' };
+    await commit(alone, { ...inserted('a', { path: '/a' }), vk }, inserted('b', { path: '/b' }));
+    await commit(alone, edited('a', { content: 'x'.repeat(600_000) }));
+    await commit(alone, edited('a', { lang: 'de' }));
+    const log = new MemoryLog(alone.rowLog.identity().id);
+    const digest = await alone.rowLog.digest(4);
+    await alone.close();
+    await assert.rejects(openNode(t, log, { folder }), { code: 'conflict' });
+    log.next('stored', 'lost');
+    await assert.rejects(openNode(t, log, { folder, brings: () => undefined }), {
+      code: 'unavailable',
+    });
+    const seen: number[] = [];
+    await openNode(t, log, { folder, brings: (rows) => seen.push(rows) });
+    assert.deepEqual(seen, [4], 'only what was missing');
+    const other = await openNode(t, log);
+    await other.shared?.catchUp();
+    assert.equal(await other.rowLog.digest(4), digest);
+    assert.equal(other.vkClaim('v')?.seq, 1);
+    await assert.rejects(openNode(t, new MemoryLog(), { folder }), { code: 'conflict' });
+  });
+
+  test('all heed a notice, in the order of the log', async (t) => {
+    const log = new MemoryLog();
+    const heard: string[] = [];
+    const [one] = [
+      await openNode(t, log, { heard: ({ name }) => heard.push(`one ${name}`) }),
+      await openNode(t, log, { heard: ({ name }) => heard.push(`other ${name}`) }),
+    ];
+    await one.shared?.tell({ name: 'cache.purge', data: { prefix: '/' } });
+    assert.ok(heard.includes('one cache.purge'));
+    assert.ok(heard.includes('other cache.purge'));
+  });
+});

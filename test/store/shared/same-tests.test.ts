@@ -1,0 +1,13 @@
+// The tests of a log of one machine, with stores that write to a shared log.
+process.env.TEST_LOG = 'shared';
+
+await import('../log/commit.test.ts');
+await import('../log/feed.test.ts');
+await import('../log/invalidate.test.ts');
+await import('../log/prepared-rule.test.ts');
+await import('../log/table-events.test.ts');
+await import('../projections/reads.test.ts');
+await import('../projections/rows-model.test.ts');
+await import('../projections/rows.test.ts');
+await import('../deliveries/dispatch.test.ts');
+await import('../verify/verify-rows.test.ts');
