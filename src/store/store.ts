@@ -338,7 +338,7 @@ export interface Verification {
 export interface SharedPart {
   /** Whether the shared log can be reached, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
-  /** Tells something to all nodes; resolves when this node has heeded it. Rejects as commit does. */
+  /** Tells all nodes; resolves when this node has heeded it. Rejects as commit does. */
   tell(notice: Notice): Promise<void>;
   /**
    * Resolves when this node has all changes that the shared log has now. Rejects with

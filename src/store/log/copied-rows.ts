@@ -9,7 +9,7 @@ import { planWrites } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 
 /** A row of a log that this one copies, as text and parsed. */
-export interface CopiedRow {
+interface CopiedRow {
   readonly text: string;
   readonly change: Change;
 }

@@ -15,7 +15,7 @@ import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { putSharedPlace, sharedPlace } from './shared-place.ts';
 
 /** The dependencies of a SharedFollower. */
-export interface SharedFollowerParts {
+interface SharedFollowerParts {
   readonly databases: Databases;
   readonly reads: Reads;
   readonly queue: WriteQueue;
