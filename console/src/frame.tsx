@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import { lazy } from './lazy.tsx';
 import { docs, may, signOut } from './api.ts';
 import { Palette } from './palette.tsx';
@@ -7,6 +7,7 @@ import type { Session } from './session.ts';
 import { Mark } from './screens/sign-in.tsx';
 import { Overview } from './screens/overview.tsx';
 import { texts } from './texts.ts';
+import { FailedScreen } from './ui.tsx';
 
 const Pages = lazy(() => import('./screens/pages.tsx').then(({ Pages: one }) => one));
 const PageEditor = lazy(() => import('./screens/editor.tsx').then(({ PageEditor: one }) => one));
@@ -38,6 +39,16 @@ interface ScreenLink {
 
 function visibleScreens(): readonly ScreenLink[] {
   return screens.filter(({ scope }) => scope === undefined || may(scope));
+}
+
+/** The screen of a route; one that cannot be shown says so, and leaves the frame as it is. */
+function GuardedScreen({ route }: { route: Route }) {
+  const [error, retry] = useErrorBoundary() as [unknown, () => void];
+  useEffect(retry, [route]);
+  if (error !== undefined) {
+    return <FailedScreen title={texts.states.failed} error={error} onRetry={retry} />;
+  }
+  return <Screen route={route} />;
 }
 
 function Screen({ route }: { route: Route }) {
@@ -102,7 +113,7 @@ export function Frame({ session }: { session: Session }) {
         />
       </nav>
       <main id="content" tabIndex={-1}>
-        <Screen route={route} />
+        <GuardedScreen route={route} />
       </main>
       {isPaletteOpen ? (
         <Palette

@@ -19,12 +19,31 @@ export function keepSession(session: Session | undefined): void {
   current = session;
 }
 
-/** The session that the document before a reload has left, which is removed from the storage. */
+/**
+ * The session that the document before a reload has left, which is removed from the storage. After
+ * any other navigation, another page of the origin has left it, so it is not used.
+ */
 function takeAfterReload(): Session | undefined {
   const text = sessionStorage.getItem(reloadKey);
   sessionStorage.removeItem(reloadKey);
-  if (text === null) return undefined;
-  return JSON.parse(text) as Session;
+  const [navigated] = performance.getEntriesByType('navigation');
+  const isReload = (navigated as PerformanceNavigationTiming | undefined)?.type === 'reload';
+  return text === null || !isReload ? undefined : parseSession(text);
+}
+
+/** Another page of the origin can write the storage, so the text may be anything. */
+function parseSession(text: string): Session | undefined {
+  try {
+    const { token, name, scopes, expires } = JSON.parse(text) as Partial<Session>;
+    const isSession = [token, name, expires, ...(scopes ?? [''])].every(
+      (one) => typeof one === 'string',
+    );
+    return isSession && Array.isArray(scopes)
+      ? ({ token, name, scopes, expires } as Session)
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 interface NavigateEvent extends Event {

@@ -113,6 +113,17 @@ export function Fault({ error, onRetry }: { error: unknown; onRetry?: () => void
   );
 }
 
+/** A screen that could not load what its URL names. */
+export function FailedScreen(props: { title: string; error: unknown; onRetry: () => void }) {
+  const { title, ...fault } = props;
+  return (
+    <>
+      <ScreenHead title={title} />
+      <Fault {...fault} />
+    </>
+  );
+}
+
 /** A line that says that something is loading, read out politely. */
 export function Busy({ text = texts.states.loading }: { text?: string }) {
   return (
@@ -158,6 +169,7 @@ const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeSty
 /** A time in words, with the exact one as its title. */
 export function When({ time }: { time: string }) {
   const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return <>{time}</>;
   const seconds = (date.getTime() - Date.now()) / 1000;
   const [unit, size] = units.find(([, one]) => Math.abs(seconds) >= one) ?? ['second', 1];
   const isFar = Math.abs(seconds) > 7 * 86_400;

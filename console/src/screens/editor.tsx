@@ -4,7 +4,7 @@ import { CodeEditor } from '../code-editor.tsx';
 import { Preview } from '../preview.tsx';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Busy, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
+import { Busy, FailedScreen, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
 import { kinds } from './pages.tsx';
 
 const t = texts.editor;
@@ -28,7 +28,9 @@ export function PageEditor({ id, route }: { id: string; route: Route }) {
         : call<Rule>('userinterface.read', { id }, { signal }),
     [id],
   );
-  if (rule.error !== undefined) return <Fault error={rule.error} onRetry={rule.reload} />;
+  if (rule.error !== undefined) {
+    return <FailedScreen title={texts.pages.title} error={rule.error} onRetry={rule.reload} />;
+  }
   if (rule.data === undefined) return <Busy />;
   const { data } = rule;
   return (

@@ -3,7 +3,7 @@ import { call, type JsonObject } from '../api.ts';
 import { goTo } from '../route.ts';
 import { SchemaFields } from '../schema-form.tsx';
 import { texts } from '../texts.ts';
-import { Busy, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
+import { Busy, FailedScreen, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
 
 const t = texts.webhooks;
 
@@ -32,7 +32,9 @@ export function EventForm({ type }: { type: string }) {
     (signal) => call<{ rows: readonly EventType[] }>('event.types', {}, { signal }),
     [],
   );
-  if (types.error !== undefined) return <Fault error={types.error} onRetry={types.reload} />;
+  if (types.error !== undefined) {
+    return <FailedScreen title={t.title} error={types.error} onRetry={types.reload} />;
+  }
   if (types.data === undefined) return <Busy />;
   const rows = types.data.rows.filter((one) => one.type !== 'webhook.test');
   const chosen = type === '' ? rows[0]?.type : type;

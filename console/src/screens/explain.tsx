@@ -81,7 +81,7 @@ export function Explain({ route: { params } }: { route: Route }) {
 /** A path of this site as a whole URL, as explain takes it. */
 function full(input: Readonly<Record<string, string>>): Record<string, string> {
   const { url = '/', ...visitor } = input;
-  return { ...visitor, url: new URL(url, service.origin).href };
+  return { ...visitor, url: URL.parse(url, service.origin)?.href ?? url };
 }
 
 function Question({ input }: { input: Readonly<Record<string, string>> }) {

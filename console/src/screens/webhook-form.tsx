@@ -4,7 +4,7 @@ import { schemaNamed } from '../openapi.ts';
 import { goTo } from '../route.ts';
 import { SchemaFields } from '../schema-form.tsx';
 import { texts } from '../texts.ts';
-import { Busy, Fault, ScreenHead, useLoad } from '../ui.tsx';
+import { Busy, FailedScreen, Fault, ScreenHead, useLoad } from '../ui.tsx';
 
 const t = texts.webhooks;
 
@@ -25,7 +25,9 @@ export function WebhookForm({ id }: { id?: string }) {
       ]),
     [id],
   );
-  if (loaded.error !== undefined) return <Fault error={loaded.error} onRetry={loaded.reload} />;
+  if (loaded.error !== undefined) {
+    return <FailedScreen title={t.title} error={loaded.error} onRetry={loaded.reload} />;
+  }
   if (loaded.data === undefined) return <Busy />;
   const [schema, { rows }, stored] = loaded.data;
   const types = ['*', ...rows.map(({ type }) => type).filter((type) => type !== 'webhook.test')];
