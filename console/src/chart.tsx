@@ -16,6 +16,8 @@ export interface ChartData {
   /** Times of changes, which get a vertical line. */
   readonly markers: readonly number[];
   readonly range: readonly [number, number];
+  /** Whether times are shown in UTC, as those of whole days are; by default in the local zone. */
+  readonly isUtc?: boolean;
 }
 
 function colourOf(name: string): string {
@@ -28,7 +30,7 @@ function colourOf(name: string): string {
 }
 
 function options(
-  { times, lines, markers, range: [from, until] }: ChartData,
+  { times, lines, markers, range: [from, until], isUtc = false }: ChartData,
   { width, format, onSelect }: ChartShape & { width: number },
 ): uPlot.Options {
   const axis = { stroke: colourOf('--quiet'), grid: { stroke: colourOf('--line'), width: 1 } };
@@ -48,6 +50,7 @@ function options(
     ctx.restore();
   };
   return {
+    ...(isUtc && { tzDate: utcDate }),
     width,
     height: 190,
     cursor: { drag: { x: true, y: false, setScale: false } },
@@ -77,6 +80,12 @@ function options(
       ],
     },
   };
+}
+
+/** A date whose local parts are those of a time in UTC, which uPlot writes. */
+function utcDate(seconds: number): Date {
+  const date = new Date(seconds * 1000);
+  return new Date(date.getTime() + date.getTimezoneOffset() * 60_000);
 }
 
 interface ChartShape {

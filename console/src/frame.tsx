@@ -14,6 +14,12 @@ const PageEditor = lazy(() => import('./screens/editor.tsx').then(({ PageEditor:
 const Explain = lazy(() => import('./screens/explain.tsx').then(({ Explain: one }) => one));
 const History = lazy(() => import('./screens/history.tsx').then(({ History: one }) => one));
 
+const Breadcrumbs = lazy(() =>
+  import('./screens/breadcrumbs.tsx').then(({ Breadcrumbs: one }) => one),
+);
+const Breadcrumb = lazy(() =>
+  import('./screens/breadcrumb.tsx').then(({ Breadcrumb: one }) => one),
+);
 const Webhooks = lazy(() => import('./screens/webhooks.tsx').then(({ Webhooks: one }) => one));
 const Operations = lazy(() =>
   import('./screens/operations.tsx').then(({ Operations: one }) => one),
@@ -23,6 +29,7 @@ const Operations = lazy(() =>
 const screens: readonly ScreenLink[] = [
   { path: '/', name: texts.nav.overview, key: 'o' },
   { path: '/pages', name: texts.nav.pages, key: 'p' },
+  { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b' },
   { path: '/explain', name: texts.nav.explain, key: 'e' },
   { path: '/history', name: texts.nav.history, key: 'h' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
@@ -59,6 +66,12 @@ function Screen({ route }: { route: Route }) {
         <Pages route={route} />
       ) : (
         <PageEditor key={id} id={id} route={route} />
+      );
+    case 'breadcrumbs':
+      return id === undefined ? (
+        <Breadcrumbs route={route} />
+      ) : (
+        <Breadcrumb key={id} id={id} route={route} />
       );
     case 'explain':
       return <Explain route={route} />;

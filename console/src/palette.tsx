@@ -20,11 +20,13 @@ function commandsFor(typed: string): readonly Command[] {
   const screens: readonly Command[] = [
     { name: nav.overview, run: to('/') },
     { name: nav.pages, run: to('/pages') },
+    { name: nav.breadcrumbs, run: to('/breadcrumbs') },
     { name: nav.explain, run: to('/explain') },
     { name: nav.history, run: to('/history') },
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
     { name: nav.operations, run: to('/operations') },
     ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
+    ...(may('design') ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
     { name: nav.docs, run: () => void window.open(docs, '_blank', 'noopener,noreferrer') },
     { name: nav.signOut, run: () => void signOut() },
   ];

@@ -202,3 +202,18 @@ export function msText(ms: number): string {
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
   return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 }
+
+const icons = {
+  up: 'M8 13V3M3.5 7.5 8 3l4.5 4.5',
+  down: 'M8 3v10M3.5 8.5 8 13l4.5-4.5',
+  remove: 'M3.5 3.5l9 9M12.5 3.5l-9 9',
+} as const;
+
+/** A small drawing for a button that has a label of its own. */
+export function Icon({ name }: { name: keyof typeof icons }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={icons[name]} />
+    </svg>
+  );
+}

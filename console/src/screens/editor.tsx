@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, call, may, service, type Json, type JsonObject, type Problem } from '../api.ts';
 import { CodeEditor } from '../code-editor.tsx';
 import { Preview } from '../preview.tsx';
+import { problemsOf, useProblems } from '../problems.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
@@ -89,38 +90,11 @@ function isBadJson({ enginedata = '' }: Draft): boolean {
   return enginedata !== '' && typeof valueOf('enginedata', enginedata) === 'string';
 }
 
-/** What the server says about the draft, shortly after the last key; it stores nothing. */
-function useProblems(draft: Draft, canWrite: boolean): readonly Problem[] {
-  const [problems, setProblems] = useState<readonly Problem[]>([]);
-  useEffect(() => {
-    if (!canWrite || isBadJson(draft)) return undefined;
-    const abort = new AbortController();
-    const check = async (): Promise<void> => {
-      const fields = changesOf(draft, {});
-      const given = Object.entries(fields).filter(([, value]) => value !== null);
-      const ndjson = JSON.stringify(Object.fromEntries(given));
-      const report = await call<ImportReport>(
-        'userinterface.import',
-        { ndjson, dry_run: true },
-        { signal: abort.signal },
-      );
-      const refused = report.refusals.map(({ field = 'path', why }) => ({
-        ...{ field, message: why, reason: 'refused' },
-      }));
-      setProblems([...refused, ...report.unknowns.flatMap(({ problems: all }) => all)]);
-    };
-    const timer = setTimeout(() => void check().catch(() => undefined), 400);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [draft, canWrite]);
-  return problems;
-}
-
-interface ImportReport {
-  readonly refusals: readonly { readonly why: string; readonly field?: string }[];
-  readonly unknowns: readonly { readonly problems: readonly Problem[] }[];
+/** The fields that the server checks; undefined for a draft that cannot be sent. */
+function checkedFields(draft: Draft): JsonObject | undefined {
+  if (isBadJson(draft)) return undefined;
+  const given = Object.entries(changesOf(draft, {})).filter(([, value]) => value !== null);
+  return Object.fromEntries(given);
 }
 
 interface FormProps {
@@ -163,7 +137,7 @@ function Form(props: FormProps) {
   const { rule, isNew, isSaved } = props;
   const [draft, setDraft] = useState(() => draftOf(rule));
   const canWrite = may('design');
-  const problems = useProblems(draft, canWrite);
+  const problems = useProblems(canWrite ? checkedFields(draft) : undefined);
   const { state, error, save } = useSave(props, draft);
   const isChanged = isNew || Object.keys(changesOf(draft, rule)).length > 0;
   const set = (name: string) => (value: string) => {
@@ -294,14 +268,10 @@ interface FieldsProps {
 }
 
 function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
-  const problemsOf = (name: string): readonly string[] =>
-    problems
-      .filter(({ field }) => field === name || field.startsWith(`${name}.`))
-      .map(({ message }) => message);
   const isBinary = typeof rule.content === 'object';
   return (
     <fieldset class="fields" disabled={!canWrite}>
-      <Field label={t.kind} problems={problemsOf('kind')}>
+      <Field label={t.kind} problems={problemsOf(problems, 'kind')}>
         <select
           value={draft.kind ?? ''}
           onChange={({ currentTarget }) => {
@@ -316,7 +286,7 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
         </select>
       </Field>
       {plainFields.map((name) => (
-        <Field key={name} label={t[name]} problems={problemsOf(name)}>
+        <Field key={name} label={t[name]} problems={problemsOf(problems, name)}>
           <input
             type="text"
             spellcheck={false}
@@ -341,7 +311,7 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
             onInput={set('content')}
           />
         )}
-        <ProblemList problems={problemsOf('content')} />
+        <ProblemList problems={problemsOf(problems, 'content')} />
       </div>
       <div class="wide-field">
         <span class="field-label">{t.enginedata}</span>
@@ -353,7 +323,10 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
           onInput={set('enginedata')}
         />
         <ProblemList
-          problems={[...(isBadJson(draft) ? [t.badJson] : []), ...problemsOf('enginedata')]}
+          problems={[
+            ...(isBadJson(draft) ? [t.badJson] : []),
+            ...problemsOf(problems, 'enginedata'),
+          ]}
         />
       </div>
       <Waiting rule={rule} />
