@@ -298,6 +298,50 @@ export const keyTexts: Texts = {
       example: 'harbour',
     },
   },
+  cluster: {
+    servers: {
+      about:
+        'The servers of NATS JetStream that have the log of the cluster, version 2.12 or newer.',
+      example: 'nats://10.0.0.1:4222, nats://10.0.0.2:4222, nats://10.0.0.3:4222',
+      restart: true,
+    },
+    name: {
+      about: 'The name of the stream that the nodes of the cluster share.',
+      example: 'shop',
+      restart: true,
+    },
+    credentials: {
+      about: "A file with the user's credentials (`.creds`), or with the seed of its nkey.",
+      example: '/etc/waymark/nats.creds',
+      restart: true,
+    },
+    user: {
+      about: 'The name of the user, instead of `credentials`.',
+      example: 'waymark',
+      restart: true,
+    },
+    password_file: {
+      about: 'A file with the password of `user`.',
+      example: '/etc/waymark/nats.password',
+      restart: true,
+    },
+    ca: {
+      about:
+        'A PEM file with the certificate authorities of the servers. With it, connections use TLS.',
+      example: '/etc/waymark/nats-ca.pem',
+      restart: true,
+    },
+    cert: {
+      about: 'A PEM file with the certificate that this machine shows to the servers.',
+      example: '/etc/waymark/node.pem',
+      restart: true,
+    },
+    key: {
+      about: 'A PEM file with its private key.',
+      example: '/etc/waymark/node.key',
+      restart: true,
+    },
+  },
   geo: {
     database: {
       about: "A file in MaxMind's format that says where addresses are.",

@@ -128,6 +128,18 @@ export const serverUrl: ValueParser<string> = (value) =>
     ? { value: value.replace(/\/$/, '') }
     : { refused: 'write the URL of a server, such as `https://www.example.com`' };
 
+/**
+ * A server of NATS: `nats://host:port`, `tls://host:port` or `host:port`, without a user; in the
+ * form `nats://host:port` or `tls://host:port`.
+ */
+export const natsServer: ValueParser<string> = (text) => {
+  const [, scheme = 'nats', host = '', port = '4222'] =
+    /^(?:(nats|tls):\/\/)?(\[[\da-f:.]+\]|[^\s:/@?#[\]]+)(?::(\d{1,5}))?\/?$/i.exec(text) ?? [];
+  return listenHost(host) === undefined || host === '' || host === '*' || Number(port) > 65_535
+    ? { refused: 'write the address of a NATS server, such as `nats://10.0.0.5:4222`' }
+    : { value: `${scheme.toLowerCase()}://${host.toLowerCase()}:${Number(port)}` };
+};
+
 /** An email address. The check is coarse: only delivery can tell. */
 export const mailAddress: ValueParser<string> = (value) =>
   /^[^\s@:,;<>"()]+@[^\s@:,;<>"()]+$/.test(value)

@@ -51,6 +51,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     tables: ini.tables.flatMap((section) => tableOf(section, inputs)),
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
+    cluster: fieldsOf('cluster', ini.cluster, folder),
     geo: fieldsOf('geo', ini.geo, folder),
     stats: fieldsOf('stats', ini.stats, folder),
     log: fieldsOf('log', ini.log, folder),

@@ -67,6 +67,8 @@ export interface Config {
   readonly tables: readonly TableConfig[];
   readonly webhook: SectionFields<'webhook'>;
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
+  /** Without servers, this machine is no node of a cluster. */
+  readonly cluster: SectionFields<'cluster'>;
   readonly geo: SectionFields<'geo'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: SectionFields<'log'>;

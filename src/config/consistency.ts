@@ -29,6 +29,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),
+    ...wrongCluster(ini),
   ];
 }
 
@@ -164,6 +165,35 @@ function incompleteNode({ node }: ParsedIni): readonly LineProblem[] {
   }
   if (keyFile === undefined) return at('central', '`central` needs `key_file`, too');
   return name === undefined ? at('central', '`central` needs `name`, too: that of the key') : [];
+}
+
+function wrongCluster({ cluster, node }: ParsedIni): readonly LineProblem[] {
+  const { values, isValid, line } = cluster;
+  if (!isValid) return [];
+  const at = (key: string, message: string): readonly LineProblem[] => [
+    { line: lineOf(cluster, key) ?? line, message },
+  ];
+  if (values.servers.length === 0) {
+    // `check` prints each key, also without a value.
+    const first = (['credentials', 'user', 'password_file', 'ca', 'cert', 'key'] as const).find(
+      (key) => values[key] !== undefined,
+    );
+    return first === undefined ? [] : at(first, `\`${first}\` needs \`servers\`, too`);
+  }
+  if (node.values.central !== undefined) {
+    return at('servers', 'a node of a cluster has the log itself: remove `central` of [node]');
+  }
+  for (const [one, other] of [
+    ['user', 'password_file'],
+    ['cert', 'key'],
+  ] as const) {
+    if ((values[one] === undefined) === (values[other] === undefined)) continue;
+    const [present, missing] = values[one] === undefined ? [other, one] : [one, other];
+    return at(present, `\`${present}\` needs \`${missing}\`, too: add it to [cluster]`);
+  }
+  return values.credentials !== undefined && values.user !== undefined
+    ? at('user', 'set either `credentials` or `user`, not both')
+    : [];
 }
 
 function tablesWithoutSchema({ tables }: ParsedIni): readonly LineProblem[] {

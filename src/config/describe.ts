@@ -47,6 +47,7 @@ export function describeConfig(config: Config): string {
     ...config.tables.map((table) => described('table.<name>', table, table.name)),
     described('webhook', config.webhook),
     described('node', config.node),
+    described('cluster', config.cluster),
     described('geo', config.geo),
     described('stats', config.stats),
     described('log', config.log),

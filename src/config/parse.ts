@@ -40,6 +40,7 @@ export interface ParsedIni {
   readonly tables: readonly ParsedSection<'table.<name>'>[];
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
+  readonly cluster: ParsedSection<'cluster'>;
   readonly geo: ParsedSection<'geo'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
@@ -89,6 +90,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     tables: all('table.<name>'),
     webhook: one('webhook'),
     node: one('node'),
+    cluster: one('cluster'),
     geo: one('geo'),
     stats: one('stats'),
     log: one('log'),

@@ -25,7 +25,7 @@ export async function checkReferences(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<References> {
-  const { server, tls, hosts, auth, geo, log, disk, tables, node } = ini;
+  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster } = ini;
   const jwks = auth.values.jwt_jwks;
   const definitions = new Map<string, TableConfig['definition']>();
   const found = await Promise.all([
@@ -43,6 +43,7 @@ export async function checkReferences(
     checkDatabase(geo, folder),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
+    checkClusterFiles(cluster, folder),
   ]);
   return { definitions, problems: found.flat() };
 }
@@ -112,6 +113,34 @@ async function checkNodeKey(
   if (file === undefined) return [];
   const refused = await checkFile(resolve(folder, file));
   return refused === undefined ? [] : problemAt(node, { key: 'key_file', file, ...refused });
+}
+
+async function checkClusterFiles(
+  cluster: ParsedSection<'cluster'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { ca, cert, key } = cluster.values;
+  const problems: LineProblem[] = [];
+  for (const name of ['credentials', 'password_file'] as const) {
+    const file = cluster.values[name];
+    const refused = file === undefined ? undefined : await checkFile(resolve(folder, file));
+    if (file !== undefined && refused !== undefined) {
+      problems.push(...problemAt(cluster, { key: name, file, ...refused }));
+    }
+  }
+  if (ca !== undefined) {
+    const read = await readCaCertificates(resolve(folder, ca));
+    if ('refused' in read) problems.push(...problemAt(cluster, { key: 'ca', file: ca, ...read }));
+  }
+  if (cert !== undefined && key !== undefined) {
+    const files = { cert, key };
+    const pair = { certFile: resolve(folder, cert), keyFile: resolve(folder, key) };
+    const read = await readKeyPair(pair);
+    if ('refused' in read) {
+      problems.push(...problemAt(cluster, { ...read, file: files[read.key] }));
+    }
+  }
+  return problems;
 }
 
 async function checkKeyPair(
@@ -252,17 +281,21 @@ export async function exposureProblems(
   { folder }: { readonly folder: string },
 ): Promise<readonly LineProblem[]> {
   const real = (path: string): Promise<string> => realPath(resolve(folder, path));
-  const keys = [ini.tls, ...ini.hosts].flatMap(({ values }) => values.key ?? []);
-  const { key_file: nodeKey } = ini.node.values;
-  const { file: log } = ini.log.values;
-  const secrets = [
-    { what: 'the data folder', path: await real(ini.server.values.data) },
-    ...(log === undefined ? [] : [{ what: 'the access log', path: await real(log) }]),
-    ...(nodeKey === undefined ? [] : [{ what: 'an API key', path: await real(nodeKey) }]),
-    ...(await Promise.all(
-      keys.map(async (key) => ({ what: 'a private key', path: await real(key) })),
-    )),
+  const { credentials, password_file: password, key: clusterKey } = ini.cluster.values;
+  const keys = [...[ini.tls, ...ini.hosts].map(({ values }) => values.key), clusterKey];
+  const files: readonly (readonly [what: string, file: string | undefined])[] = [
+    ['the data folder', ini.server.values.data],
+    ['the access log', ini.log.values.file],
+    ['an API key', ini.node.values.key_file],
+    ['the credentials of the cluster', credentials],
+    ['the credentials of the cluster', password],
+    ...keys.map((key) => ['a private key', key] as const),
   ];
+  const secrets = await Promise.all(
+    files.flatMap(([what, file]) =>
+      file === undefined ? [] : [real(file).then((path) => ({ what, path }))],
+    ),
+  );
   const found = ini.disk.map(async (mount) => {
     const line = lineOf(mount, 'root');
     const root = await real(mount.values.root);

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
+import { configFieldName } from './ini-key.ts';
+import { sections } from './schema.ts';
 import { tlsSection } from './section.ts';
 
 /**
  * The settings that differ between two configurations but need a restart
  * (docs/design/configuration.md#reloading), as `[section] key`: listen, data, import, workers,
- * the names of TLS files, and the node if it follows a centre.
+ * the names of TLS files, the cluster, and the node if it follows a centre.
  */
 export function restartNeeded(before: Config, after: Config): string[] {
   const changed: string[] = [];
@@ -17,6 +19,11 @@ export function restartNeeded(before: Config, after: Config): string[] {
     if (before.node.central === undefined && after.node.central === undefined) break;
     if (before.node[key] === after.node[key]) continue;
     changed.push(`[node] ${key === 'keyFile' ? 'key_file' : key}`);
+  }
+  for (const [key, iniKey] of Object.entries(sections.cluster)) {
+    const field = configFieldName(key, iniKey) as keyof Config['cluster'];
+    if (isDeepStrictEqual(before.cluster[field], after.cluster[field])) continue;
+    changed.push(`[cluster] ${key}`);
   }
   const [old, recent] = [certificates(before), certificates(after)];
   for (const host of new Set([...old.keys(), ...recent.keys()])) {
@@ -39,6 +46,7 @@ export function configAfterReload(before: Config, after: Config): Config {
     server: { ...after.server, listen, data, workers, import: imported },
     tls: tlsAfterReload(before.tls, after.tls),
     node: nodeAfterReload(before.node, after.node),
+    cluster: before.cluster,
   };
 }
 

@@ -11,6 +11,7 @@ import {
   listenText,
   mailAddress,
   mountPath,
+  natsServer,
   origin,
   serverName,
   serverUrl,
@@ -185,6 +186,21 @@ export const sections = {
     key_file: optional(anyText, { isPath: true }),
     /** Where the node is, such as a shop or a branch: the condition `place` of breadcrumbs. */
     place: optional(shortText(253)),
+  },
+  cluster: {
+    /** Servers of NATS JetStream (docs/design/cluster.md); none for a single machine. */
+    servers: list(natsServer, ''),
+    /** The name of the stream, which all nodes of the cluster share. */
+    name: single(plainName, 'waymark'),
+    /** A file with the user's credentials as `nsc` makes them, or with the seed of its nkey. */
+    credentials: optional(anyText, { field: 'credentialsFile', isPath: true }),
+    user: optional(anyText),
+    password_file: optional(anyText, { isPath: true }),
+    /** A PEM file with the certificate authorities of the servers. */
+    ca: optional(anyText, { field: 'caFile', isPath: true }),
+    /** The certificate that this node shows to the servers, with its key. */
+    cert: optional(anyText, { field: 'certFile', isPath: true }),
+    key: optional(anyText, { field: 'keyFile', isPath: true }),
   },
   geo: {
     database: optional(anyText, { isPath: true }),

@@ -127,6 +127,9 @@ retry = ${given.retry.join(', ')}
 local_address = 2001:db8::7
 [node]
 name = ${written(given.nodeName)}
+[cluster]
+servers = a, tls://[fd00::5]:4223
+user = ${written(given.nodeName)}
 [log]
 access = ${String(access)}
 explain = ${String(explain)}
@@ -149,10 +152,9 @@ test('`check` prints every section and every key, also those with their default'
   );
   const described = parseIni(text, { env });
   const all = [described.hosts, described.disk, described.engines, described.tables].flat();
-  const { server, tls, fetch, auth, webhook, node, geo, stats, log } = described;
-  const keys = [server, tls, fetch, auth, webhook, node, geo, stats, log, ...all].flatMap(
-    ({ lines }) => [...lines.keys()],
-  );
+  const { server, tls, fetch, auth, webhook, node, cluster, geo, stats, log } = described;
+  const parsed = [server, tls, fetch, auth, webhook, node, cluster, geo, stats, log, ...all];
+  const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);
   const expected = Object.values(sections).flatMap((section) => Object.keys(section));
   assert.deepEqual(keys.toSorted(), expected.toSorted());
 });

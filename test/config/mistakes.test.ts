@@ -99,6 +99,13 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ['disk.a', 'dotfiles', 'hide', 'write `deny` or `allow`'],
     ['disk.a', 'symlinks', 'yes', 'write `within`, `deny` or `follow`'],
     ['node', 'role', 'counters', 'write `all`, `central`, `replica` or `counter`'],
+    ...['http://10.0.0.5', 'nats://me@10.0.0.5', 'nats://', 'tls://a:65536', '*:4222'].map(
+      (value): readonly [string, string, string, string] => [
+        ...(['cluster', 'servers', value] as const),
+        'write the address of a NATS server, such as `nats://10.0.0.5:4222`',
+      ],
+    ),
+    ['cluster', 'name', 'a.b', 'a name has 1 to 64 letters, digits, - or _'],
     ['server', 'workers', '0', 'write a whole number from 1 to 256, or `auto`'],
     ['server', 'workers', '-1', 'write a whole number from 1 to 256, or `auto`'],
     ['server', 'workers', '1e2', 'write a whole number from 1 to 256, or `auto`'],

@@ -238,6 +238,25 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '[node]\ncentral = wss://c.example',
       '2: `central` cannot be `wss://c.example`: write the URL of a server, such as `https://www.example.com`',
     ],
+    ['[cluster]\nname = shop\nuser = u', '3: `user` needs `servers`, too'],
+    [
+      '[cluster]\nservers = a, b\nuser = u',
+      '3: `user` needs `password_file`, too: add it to [cluster]',
+    ],
+    ['[cluster]\nservers = a, b\nkey = key.pem', '3: `key` needs `cert`, too: add it to [cluster]'],
+    [
+      '[cluster]\nservers = a\ncredentials = key.pem\nuser = u\npassword_file = key.pem',
+      '4: set either `credentials` or `user`, not both',
+    ],
+    [
+      '[cluster]\nservers = a\ncredentials = none.creds\nca = key.pem',
+      '3: `credentials` = `none.creds` does not exist',
+      '4: `ca` = `key.pem` does not contain a PEM certificate',
+    ],
+    [
+      '[node]\nrole = counter\nname = a\nkey_file = key.pem\ncentral = https://c.example\n[cluster]\nservers = a',
+      '7: a node of a cluster has the log itself: remove `central` of [node]',
+    ],
     ['[auth]\njwt_audience = lamps', '2: `jwt_audience` needs `jwt_jwks`, too'],
     ['[auth]\njwt_jwks = none.json', '2: `jwt_jwks` = `none.json` does not exist'],
     [
@@ -253,6 +272,10 @@ suite('contradicting keys and missing files are reported with their line', () =>
     [
       `${https}[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .`,
       '7: `root` = `.` contains the data folder: serve a folder without it',
+    ],
+    [
+      '[server]\ndata = ../data\n[cluster]\nservers = a\ncredentials = key.pem\n[disk.site]\nroot = .',
+      '7: `root` = `.` contains the credentials of the cluster: serve a folder without it',
     ],
     [
       `${https}data = ../data\n[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .`,
@@ -443,6 +466,16 @@ test('an empty ini file gives the defaults', async (context) => {
       keyFile: undefined,
       place: undefined,
     },
+    cluster: {
+      servers: [],
+      name: 'waymark',
+      credentialsFile: undefined,
+      user: undefined,
+      passwordFile: undefined,
+      caFile: undefined,
+      certFile: undefined,
+      keyFile: undefined,
+    },
     geo: {
       database: undefined,
       countryHeader: undefined,
@@ -518,6 +551,14 @@ database = geo.mmdb
 country_header = CF-IPCountry
 region_header = CF-Region-Code
 city_header = CF-IPCity
+[cluster]
+servers = 10.0.0.5, TLS://[fd00::5]:4223
+name = shop
+user = waymark
+password_file = eab.key
+ca = cert.pem
+cert = cert.pem
+key = key.pem
 `,
   });
   const config = await requireIni(join(folder, 'conf/server.ini'), { SHOP: 'Harbour' });
@@ -598,6 +639,16 @@ city_header = CF-IPCity
     central: undefined,
     keyFile: undefined,
     place: 'Zürich, Enge',
+  });
+  assert.deepEqual(config.cluster, {
+    servers: ['nats://10.0.0.5:4222', 'tls://[fd00::5]:4223'],
+    name: 'shop',
+    credentialsFile: undefined,
+    user: 'waymark',
+    passwordFile: join(folder, 'conf/eab.key'),
+    caFile: join(folder, 'conf/cert.pem'),
+    certFile: join(folder, 'conf/cert.pem'),
+    keyFile: join(folder, 'conf/key.pem'),
   });
   assert.deepEqual(config.geo, {
     database: join(folder, 'conf/geo.mmdb'),

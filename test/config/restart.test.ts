@@ -45,6 +45,13 @@ suite('a reload names the settings that need a restart, and no others', () => {
       '[server] import',
       '[server] workers',
     ],
+    ['', '[cluster]\nname = waymark'],
+    [
+      '[cluster]\nservers = a:4222, [::1]:4223\nca = ca.pem',
+      '[cluster]\nservers = nats://a, nats://[::1]:4223\nca = other.pem\nuser = me',
+      '[cluster] user',
+      '[cluster] ca',
+    ],
     ['', '[tls]\ncert = c\nkey = k', '[tls] cert', '[tls] key'],
     [
       '[tls]\ncert = c\nkey = k\n[tls.a.b]\ncert = c\nkey = k',
