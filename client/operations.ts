@@ -825,6 +825,21 @@ export type ImportReport = {
   readonly txn: string | null;
 };
 
+export type TableCounts = {
+  readonly rows: readonly {
+    readonly name: string;
+    /** Rows that this server has. */
+    readonly rows: number;
+  }[];
+};
+
+export type CheckedRow = {
+  /** Whether the server would refuse the write. */
+  readonly refused: boolean;
+  /** What is wrong with the fields sent now, one entry for each mistake. */
+  readonly problems: readonly Problem[];
+};
+
 export type ShownRow = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -1539,6 +1554,73 @@ export type ServerStatus = {
   };
 };
 
+export type ServerConfiguration = {
+  /** The path of the ini file, or of the folder served. */
+  readonly file: string;
+  /** When it was read. */
+  readonly since: string;
+  /** broken if the file has changed and cannot be used. */
+  readonly state: 'current' | 'broken';
+  /** Changed settings that need a restart. */
+  readonly restart_needed: readonly string[];
+  /** Why the present file cannot be used. */
+  readonly problems: readonly {
+    readonly line: number;
+
+    readonly message: string;
+  }[];
+  /** Settings that have no effect. */
+  readonly warnings: readonly string[];
+
+  readonly sections: readonly ConfigurationSection[];
+};
+
+export type ConfigurationSection = {
+  readonly section: string;
+  /** Null for a section that the file does not have. */
+  readonly line: number | null;
+
+  readonly keys: readonly ConfigurationKey[];
+};
+
+export type ConfigurationKey = {
+  readonly key: string;
+  /** Empty without a value; a variable stays ${NAME}. */
+  readonly values: readonly string[];
+  /** The line that sets it; null for a default. */
+  readonly line: number | null;
+};
+
+export type SourceList = {
+  readonly rows: readonly Source[];
+};
+
+export type Source = {
+  readonly origin: string;
+  /** Requests since the server started. */
+  readonly requests: number;
+  /** Requests without an answer. */
+  readonly failed: number;
+  /** Answers with a status of 500 or more. */
+  readonly server_errors: number;
+
+  readonly open_requests: number;
+  /** Open connections, also those without a request. */
+  readonly connections: number;
+  /** Whether it has failed, so that other sources of its rules get the requests. */
+  readonly set_aside: boolean;
+  /** Half of the answers began within this time. */
+  readonly p50_ms: number | null;
+  /** Null without answers in the last minutes. */
+  readonly p99_ms: number | null;
+
+  readonly last_error: {
+    readonly message: string;
+
+    readonly at: string;
+  } | null;
+};
+
 export type Session = {
   readonly scopes: readonly string[];
 };
@@ -2172,6 +2254,18 @@ export interface Operations {
     };
     output: ImportReport;
   };
+  /** The number of rows of each table. */
+  'table.counts': { input: { readonly [name: string]: Json }; output: TableCounts };
+  /** Says what an insert or edit of a row would say about its fields, and writes nothing. */
+  'record.check': {
+    input: {
+      /** The name of the table. */
+      readonly table: string;
+      /** The id of the row, for an edit. */
+      readonly id?: string | null;
+    };
+    output: CheckedRow;
+  };
   /** A row, or a list of rows, as a running page may see it. */
   'record.get': {
     input: {
@@ -2506,6 +2600,10 @@ export interface Operations {
   };
   /** Version, position of the log, state of the configuration, counts. */
   'server.status': { input: { readonly [name: string]: Json }; output: ServerStatus };
+  /** The configuration in use with its defaults, and the line of the ini file of each key. */
+  'server.configuration': { input: { readonly [name: string]: Json }; output: ServerConfiguration };
+  /** The servers that content is fetched from: requests, failures, durations, connections. */
+  'source.list': { input: { readonly [name: string]: Json }; output: SourceList };
   /** Gives a websocket its API key; a browser cannot send it with the upgrade. */
   'session.authenticate': {
     input: {

@@ -4,6 +4,8 @@ import { namesOrigin, type Config } from './config/config.ts';
 import { builtInEngines } from './model/rule.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Logs } from './observability/log.ts';
+import type { LiveAccess } from './observability/live-access.ts';
+import type { GatherMetrics } from './observability/metrics.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
 import { centralTimeoutMs } from './nodes/limits.ts';
@@ -24,6 +26,7 @@ import { createDisk, type Disk } from './static/disk.ts';
 import type { ResponseCompressor } from './compression/response-compressor.ts';
 import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
+import type { SourceStatistics } from './proxy/source-statistics.ts';
 import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic-pages.ts';
 import type { ConsoleFiles } from './pages/console-files.ts';
@@ -76,14 +79,17 @@ export interface AppContext {
   readonly responseCompressor: ResponseCompressor;
   readonly answers: CacheStore;
   readonly sourceHealth: SourceHealth;
+  readonly sourceStatistics: SourceStatistics;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly anonymousWrites: AnonymousWrites;
   readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
   readonly emit: Emit;
   readonly version: string;
+  readonly liveAccess: LiveAccess;
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
+  readonly gatherMetrics: GatherMetrics;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   readonly memory: () => MemoryUse;
   readonly hostStates: () => readonly TableHostState[];
@@ -116,7 +122,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { store, publicFiles, ownFiles } = context;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now });
-  const dialler = createDialler(config.fetch);
+  const { sourceStatistics } = context;
+  const connected = (origin: string) => sourceStatistics.connected(origin);
+  const dialler = createDialler({ ...config.fetch, connected });
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const visitors = createVisitors({ config, now, log: context.logs.log });
   const authenticate = composeAuthenticate(config, context);
@@ -218,13 +226,13 @@ function composeSite(
 /** Fetched content: compression in front of the cache, in front of the source. */
 function composeFetch(
   config: Config,
-  { answers, responseCompressor, emit, sourceHealth: health }: AppContext,
+  { answers, responseCompressor, emit, sourceHealth: health, sourceStatistics }: AppContext,
   dialler: Dialler,
 ): Fetcher {
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
-    createFetcher({ dialler, health, bodyBytesMax, via }),
+    createFetcher({ dialler, health, statistics: sourceStatistics, bodyBytesMax, via }),
     (failure) => void emit('error.detected', failure),
   );
   const identityFields = identityFieldsOf(config);
@@ -303,28 +311,37 @@ function composeOperations(
     series: () => readSeries(data),
     countVisit: context.visits.count,
     visits: context.visits,
-    status: {
-      version: context.version,
-      started: context.started,
-      counts: () => store.counts(),
-      indexes: () => store.indexBuilds(),
-      webhooks: createWebhookState(store, {
-        node: config.node,
-        localAddress: config.webhook.localAddress,
-      }),
-      configuration: context.status,
-      node: createNodeStatus(store, config.node),
-      certificates: context.certificates,
-      memory: context.memory,
-      hosts: context.hostStates,
-      rowChecks: context.rowChecks,
-    },
+    liveAccess: context.liveAccess,
+    gatherMetrics: context.gatherMetrics,
+    config,
+    status: statusParts(config, context),
   };
   const hosted = { ...parts, hosts, keyFileOf: hostKeyFiles(config) };
   const bound = bindOperations(definitions, parts).map((one) =>
     one.name === rowInsert && parts.takesEvents ? { ...one, run: takeRows(parts, now) } : one,
   );
   return withDataHosts(bound, hosted);
+}
+
+/** What server.status reports. */
+function statusParts(config: Config, context: AppContext): OperationParts['status'] {
+  const { store } = context;
+  return {
+    version: context.version,
+    started: context.started,
+    counts: () => store.counts(),
+    indexes: () => store.indexBuilds(),
+    webhooks: createWebhookState(store, {
+      node: config.node,
+      localAddress: config.webhook.localAddress,
+    }),
+    configuration: context.status,
+    node: createNodeStatus(store, config.node),
+    certificates: context.certificates,
+    memory: context.memory,
+    hosts: context.hostStates,
+    rowChecks: context.rowChecks,
+  };
 }
 
 /** The files with the keys for the data hosts of tables. */

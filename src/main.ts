@@ -23,6 +23,7 @@ import type { NodeService } from './nodes/node-service.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
+import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
 import { SeriesRecorder } from './observability/series-recorder.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
@@ -37,6 +38,7 @@ import {
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
 import { SourceHealth } from './proxy/source-health.ts';
+import { SourceStatistics } from './proxy/source-statistics.ts';
 import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
 import {
   createPublicFileReplies,
@@ -244,6 +246,8 @@ export interface RunningServer {
   reload(result: ConfigResult): void;
   /** The current metrics of this process. */
   metrics(): readonly Metric[];
+  /** The access log for those who read it live. */
+  readonly liveAccess: LiveAccess;
   /**
    * Leaves new connections, and all work in the background, to another process that has the
    * listening sockets. Resolves when all connections are closed, after `graceMs`, or when the
@@ -259,6 +263,8 @@ interface ServingOptions {
   readonly store: Store;
   readonly isPrimary: boolean;
   readonly gather?: GatherMetrics;
+  /** The other processes that share the ports. */
+  readonly accessPeers?: AccessPeers;
   /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
   readonly hasFastPath?: boolean;
   /** The built documentation; by default that of the package. */
@@ -305,6 +311,7 @@ class ServingProcess implements RunningServer {
   readonly #flushing: NodeJS.Timeout;
   #watching: NodeJS.Timeout | undefined;
   readonly #metrics: ServerMetrics;
+  readonly liveAccess: LiveAccess;
   readonly #deliverer: Deliverer;
   readonly #indexBuilder: IndexBuilder;
   readonly #series: SeriesRecorder | undefined;
@@ -328,6 +335,7 @@ class ServingProcess implements RunningServer {
     consoleFiles,
     isPrimary,
     gather,
+    accessPeers: peers,
     hasFastPath = true,
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
@@ -339,11 +347,14 @@ class ServingProcess implements RunningServer {
     this.#isPrimary = isPrimary;
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
+    this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
     this.#pageCompressor = createPageCompressor();
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visits = openVisitCounter(config, { now, log: logs.log });
     const sourceHealth = new SourceHealth({ monotonicMs, log: logs.log });
+    const sourceStatistics = new SourceStatistics({ now });
+    this.#metrics.add(() => [...sourceHealth.metrics(), ...sourceStatistics.metrics()]);
     this.#context = {
       store,
       logs,
@@ -361,15 +372,17 @@ class ServingProcess implements RunningServer {
       }),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,
-      sourceHealth,
+      ...{ sourceHealth, sourceStatistics },
       wrongKeys: createWrongKeys({ now }),
       emit: emitOf(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
       visits: this.#visits,
       version,
+      liveAccess: this.liveAccess,
       status: () => this.#configurationState(),
       metricsText: () => this.#metrics.text(),
+      gatherMetrics: () => this.#metrics.gather(),
       certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
       memory: () => this.#memory(),
       hostStates: () => this.#hosts.states(),
@@ -385,7 +398,7 @@ class ServingProcess implements RunningServer {
     this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => this.#context.anonymousWrites.metrics());
-    this.#metrics.add(() => [...(this.#tls?.metrics() ?? []), ...sourceHealth.metrics()]);
+    this.#metrics.add(() => this.#tls?.metrics() ?? []);
     this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
     this.#flushing = flushRegularly(logs);
   }
@@ -405,6 +418,7 @@ class ServingProcess implements RunningServer {
         tls,
         log,
         access,
+        liveAccess: this.liveAccess,
         metrics: this.#metrics.requests,
         newId,
         now,

@@ -98,10 +98,11 @@ function shellExample(
   operation: OperationDescription,
   commands: readonly DocumentedCommand[],
 ): string {
-  const { name, effect, scope, linesField } = operation;
+  const { name, effect, scope, linesField, ndjson } = operation;
   const command = commandOf(name, commands);
   const line = command === undefined ? [] : [`waymark ${command.usage}`];
-  if (effect === 'streams') return ['# only over the websocket', ...line].join('\n');
+  if (effect === 'streams' && ndjson === undefined)
+    return ['# only over the websocket', ...line].join('\n');
   const [, family = '', ...rest] = name.split('.');
   const path = rest.length === 1 ? `${family}/${rest[0] ?? ''}` : [family, ...rest].join('.');
   const key = scope === undefined ? '' : ' -H "apikey: $KEY"';
@@ -113,7 +114,7 @@ function shellExample(
   const curl =
     rest.length > 1
       ? `curl "$SITE/svc1/${path}?k=summer"`
-      : `curl${key} "$SITE/svc1/${path}" -d '${JSON.stringify({ v })}'`;
+      : `curl${ndjson === undefined ? '' : ' -N'}${key} "$SITE/svc1/${path}" -d '${JSON.stringify({ v })}'`;
   return [curl, ...line].join('\n');
 }
 

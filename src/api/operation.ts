@@ -96,7 +96,7 @@ type MakePacket = (change: AnyChange, call: Call) => Packet;
 
 /**
  * Reading operations answer to GET and POST, writing ones to POST only, streaming ones over the
- * websocket only.
+ * websocket only, unless they have `ndjson`.
  */
 export type Effect = 'reads' | 'writes' | 'streams';
 
@@ -139,6 +139,11 @@ export interface OperationDescription {
   readonly replies?: Readonly<Record<string, string>>;
   /** The `r` of the packets of an operation that streams, and the JSON Schema of their `data`. */
   readonly packets?: { readonly r: string; readonly data: JsonObject };
+  /**
+   * Set if an operation that streams answers over HTTP, too, without an end: as NDJSON, with these
+   * lines for each packet.
+   */
+  readonly ndjson?: (packet: Packet) => readonly unknown[];
 }
 
 /** An operation that can be called. */

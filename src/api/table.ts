@@ -2,6 +2,7 @@ import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
 import { listChanges } from './changes.ts';
+import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
 import { ruleTree } from './rules/tree.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
@@ -21,13 +22,17 @@ import { getRender } from './rules/get-render.ts';
 import { getResolve, linkHtm } from './rules/get-resolve.ts';
 import { getRule } from './rules/get.ts';
 import { rowFamily, type RowParts } from './rows/row-family.ts';
+import { checkRow } from './rows/check.ts';
 import { getRow, getTableSchema } from './rows/row-reads.ts';
 import { subscribeToRows } from './rows/subscribe.ts';
 import { ruleFamily, type RuleParts } from './rules/rule-family.ts';
 import { subscribeToRules } from './rules/subscribe.ts';
+import { serverConfiguration } from './server-configuration.ts';
 import { serverStatus } from './server-status.ts';
 import { tableFamily, type TableParts } from './tables/table-family.ts';
+import { countTables } from './tables/counts.ts';
 import { importLines } from './transfer/import-operation.ts';
+import { listSources } from './sources.ts';
 import { listDeliveries } from './webhooks/deliveries.ts';
 import { readDelivery } from './webhooks/delivery.ts';
 import { listEvents, readEvent } from './webhooks/event-reads.ts';
@@ -54,6 +59,8 @@ export const recordFamilies: readonly RecordFamily<FamilyParts, RecordFields>[] 
 const others = [
   importLines,
   subscribeToRules,
+  countTables,
+  checkRow,
   getRow,
   getTableSchema,
   subscribeToRows,
@@ -83,6 +90,8 @@ const others = [
   listKeys,
   revokeKeyById,
   serverStatus,
+  serverConfiguration,
+  listSources,
   authenticateSession,
   insertSession,
   readSession,
@@ -95,6 +104,7 @@ const others = [
   readLogEnd,
   readLogRows,
   followLog,
+  followAccess,
   reportNode,
   listNodes,
   readNodeSecrets,

@@ -358,12 +358,24 @@ async function serveUntil(
   process.on('message', (message: LeaderMessage) => {
     if (message.kind === 'reopen-logs') logs.reopen();
     if (message.kind === 'drain') drainRequested.resolve(true);
+    if (message.kind === 'watch-access') {
+      running?.liveAccess.setWatchedElsewhere(message.isWatching);
+    }
+    if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
   });
   running = await startServing(config, logs, {
     store,
     isPrimary,
     gather: () => metrics.gather(),
+    accessPeers: {
+      watch: (isWatching) => {
+        sendToLeader({ kind: 'watch-access', isWatching });
+      },
+      send: (lines) => {
+        sendToLeader({ kind: 'access-lines', lines });
+      },
+    },
     ports: { inherited: leader.sockets, isWorker: true },
   });
   sendToLeader({ kind: 'serving', addresses: running.addresses });

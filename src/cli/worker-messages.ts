@@ -1,6 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { isCidr, parseCidr } from '../model/cidr.ts';
+import type { AccessRows } from '../observability/live-access.ts';
 import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
 import type { ListeningSocket } from '../server/inherited-sockets.ts';
 
@@ -11,6 +12,7 @@ export type WorkerMessage =
   /** The worker cannot serve. */
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'get-config' }
+  | AccessMessage
   | MetricsFromWorker;
 
 /** A message of the leading process to a worker. */
@@ -28,7 +30,16 @@ export type LeaderMessage =
     }
   /** The result of reading the ini file again. */
   | { readonly kind: 'reload'; readonly serialized: Serialized<ConfigResult> }
+  | AccessMessage
   | MetricsFromLeader;
+
+/**
+ * Messages about the live access log. A worker says whether it has readers, and the leading process
+ * whether others have; a worker sends its lines, and the leading process passes them on.
+ */
+export type AccessMessage =
+  | { readonly kind: 'watch-access'; readonly isWatching: boolean }
+  | { readonly kind: 'access-lines'; readonly lines: AccessRows };
 
 /** Messages of a worker about metrics: a request for those of all, and its own. */
 export type MetricsFromWorker =

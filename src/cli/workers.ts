@@ -7,6 +7,7 @@ import { returnHandedOver, watchAcceptors } from '../server/node-internals.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
 import { ownCommand } from './own-command.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
+import { LeaderAccess } from './worker-access.ts';
 import { LeaderMetrics } from './worker-metrics.ts';
 
 /** The configuration for a worker that starts. */
@@ -28,7 +29,8 @@ export class Workers {
   /** The running workers with their numbers. */
   readonly #running = new Map<Worker, number>();
   readonly #metrics = new LeaderMetrics();
-  readonly #serving = new WeakSet<Worker>();
+  readonly #access = new LeaderAccess();
+  readonly #serving = new Set<Worker>();
   /** Workers that have a configuration, and get every later one. */
   readonly #configured = new WeakSet<Worker>();
   /** The numbers of connections that are on their way to each worker. */
@@ -148,10 +150,15 @@ export class Workers {
           case 'serving':
             isServing = true;
             this.#serving.add(worker);
+            this.#access.tell(worker);
             resolve(message.addresses);
             break;
           case 'get-config':
             this.#configure(worker);
+            break;
+          case 'watch-access':
+          case 'access-lines':
+            this.#access.handle(message, worker, this.#serving);
             break;
           case 'get-all-metrics':
           case 'own-metrics':
@@ -164,6 +171,8 @@ export class Workers {
       });
       worker.once('exit', (code: number | null, signal: string | null) => {
         this.#running.delete(worker);
+        this.#serving.delete(worker);
+        this.#access.remove(worker, this.#serving);
         this.#onTheirWay.delete(worker);
         resolve(undefined);
         if (this.#stopping) return;

@@ -101,8 +101,8 @@ export function createAccessLog({
   };
 }
 
-/** Masks API keys in URLs, where a client should not have put them. */
-function withoutKeys(entry: AccessEntry): AccessEntry {
+/** An entry whose URLs have no API keys, which a client should not have put there. */
+export function withoutKeys(entry: AccessEntry): AccessEntry {
   const { target, referer } = entry;
   if (!target.includes('wmk_') && !referer.includes('wmk_')) return entry;
   const masked = (text: string): string => text.replace(keyText, 'wmk_…');

@@ -22,3 +22,11 @@ export const seriesTiers = [
   { stepMs: 900_000, pointsMax: 288 },
   { stepMs: 3_600_000, pointsMax: 744 },
 ] as const;
+/** Readers of the live access log of a process. */
+export const liveReadersMax = 32;
+/** Unread lines of the live access log that the server keeps for a reader. */
+export const liveRowsMax = 1_000;
+/** How often a process sends its lines to the others that have readers. */
+export const liveSendMs = 200;
+/** Messages with lines that a process may not have read yet; the leader drops further ones. */
+export const liveMessagesUnreadMax = 4;

@@ -15,6 +15,8 @@ export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly samples: readonly Sample[];
+  /** Set if operations read it, and /metrics leaves it out. */
+  readonly isInternal?: boolean;
 }
 
 /** The metrics of one process. If there are several, each has a name. */
@@ -37,6 +39,7 @@ export function metricsText(processes: readonly ProcessMetrics[]): string {
   const families = new Map<string, { readonly metric: Metric; readonly lines: string[] }>();
   for (const { name: process, metrics } of processes) {
     for (const metric of metrics) {
+      if (metric.isInternal === true) continue;
       const family = families.get(metric.name) ?? { metric, lines: [] };
       families.set(metric.name, family);
       for (const { suffix = '', labels, value } of metric.samples) {

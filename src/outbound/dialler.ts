@@ -68,6 +68,8 @@ interface DiallerOptions {
   readonly ca?: readonly string[] | undefined;
   readonly lookup?: Lookup;
   readonly localAddress?: string | undefined;
+  /** Called for each connection, with its origin; returns what is called at its end. */
+  readonly connected?: (origin: string) => () => void;
 }
 
 /**
@@ -78,9 +80,9 @@ interface DiallerOptions {
  * start.
  */
 export function createDialler(options: DiallerOptions): Dialler {
-  const { connectTimeoutMs, timeoutMs } = options;
+  const { connectTimeoutMs, timeoutMs, connected } = options;
   const connect = createConnector(options);
-  const agents = createAgents({ connect, timeoutMs });
+  const agents = createAgents({ connect, timeoutMs, ...(connected && { connected }) });
 
   function dispatch(
     request: OneShotOptions | OutboundRequest,
@@ -163,11 +165,13 @@ interface Agents {
 export function createAgents({
   connect,
   timeoutMs,
+  connected,
 }: {
   readonly connect: Connect;
   readonly timeoutMs: number;
+  readonly connected?: DiallerOptions['connected'];
 }): Agents {
-  const { connect: connectTo, cut } = cuttable(connect);
+  const { connect: connectTo, cut } = cuttable(connect, connected);
   const shared = createAgent(connectTo, timeoutMs);
   const closing = new Set<Promise<void>>();
 
@@ -205,7 +209,10 @@ export function createAgents({
 }
 
 /** A connector whose connections can all be destroyed; it then makes no further ones. */
-function cuttable(connect: Connect): {
+function cuttable(
+  connect: Connect,
+  counted: DiallerOptions['connected'],
+): {
   readonly connect: Connect;
   readonly cut: () => void;
 } {
@@ -223,6 +230,8 @@ function cuttable(connect: Connect): {
         if (socket instanceof Socket) {
           sockets.add(socket);
           socket.once('close', () => sockets.delete(socket));
+          const ended = counted?.(`${options.protocol}//${options.host ?? options.hostname}`);
+          if (ended !== undefined) socket.once('close', ended);
         }
         callback(...connected);
       });

@@ -60,7 +60,7 @@ export async function sendWithFailover(
 }
 
 /** Whether the source failed, not the request or our code. */
-function isSourceFailure(thrown: unknown): thrown is Failure {
+export function isSourceFailure(thrown: unknown): thrown is Failure {
   if (!(thrown instanceof Failure)) return false;
   return thrown.code === 'bad_gateway' || thrown.code === 'gateway_timeout';
 }

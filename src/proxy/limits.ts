@@ -10,3 +10,11 @@ export const sourcesKnownMax = 1_000;
  * that there are to one source.
  */
 export const fetchesPerAddressMax = 512;
+/** Upper bounds of the durations of answers of a source, in seconds. */
+export const sourceBoundsSeconds = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
+/** The durations that source.list has are those of the last one to two periods. */
+export const sourceRecentMs = 300_000;
+/** Characters of the last error of a source that are kept. */
+export const sourceErrorCharactersMax = 300;

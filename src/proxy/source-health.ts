@@ -2,6 +2,7 @@ import { sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
+import { internalMetric } from './source-statistics.ts';
 import type { SourceTarget } from './fetch-plan.ts';
 
 /** The state of one server, by its origin. */
@@ -128,6 +129,7 @@ export class SourceHealth {
     const samples = (value: (server: SourceState) => number): readonly Sample[] =>
       servers.map(([source, server]) => ({ labels: { source }, value: value(server) }));
     const nowMs = this.#monotonicMs();
+    const setAside = samples(({ pausedUntilMs: restUntilMs }) => (restUntilMs > nowMs ? 1 : 0));
     return [
       {
         name: 'waymark_fetch_source_answers_total',
@@ -151,8 +153,9 @@ export class SourceHealth {
         name: 'waymark_fetch_source_set_aside',
         type: 'gauge',
         help: 'Whether a source is set aside after a failure (1) or not (0).',
-        samples: samples(({ pausedUntilMs: restUntilMs }) => (restUntilMs > nowMs ? 1 : 0)),
+        samples: setAside,
       },
+      internalMetric('set_aside', setAside),
     ];
   }
 

@@ -6,8 +6,9 @@ import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
-import { sendWithFailover, type SendTo, type TargetAnswer } from './failover.ts';
+import { isSourceFailure, sendWithFailover, type SendTo, type TargetAnswer } from './failover.ts';
 import { requestFields } from './request-fields.ts';
+import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
 import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.ts';
 
@@ -18,6 +19,7 @@ import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.t
 export interface SourceRequestParts {
   readonly dialler: Dialler;
   readonly health: SourceHealth;
+  readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;
 }
@@ -33,7 +35,7 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { dialler, health, bodyBytesMax, via }: SourceRequestParts,
+  { dialler, health, statistics, bodyBytesMax, via }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
@@ -53,8 +55,9 @@ export async function sendToSource(
       { plan, source, target, origin: request.origin, path: request.path },
       via,
     );
-  const sendTo: SendTo = (to, begun) =>
-    dialler.send({
+  const sendTo: SendTo = (to, begun) => {
+    const counted = statistics.start(to.source.origin);
+    const answer = dialler.send({
       ...sent,
       origin: to.source.origin,
       target: to.target,
@@ -67,6 +70,8 @@ export async function sendToSource(
         }),
       ...(begun !== undefined && { begun }),
     });
+    return countAnswer(answer, counted, request);
+  };
   const [only] = targets;
   const { target, answer }: TargetAnswer =
     plan.sources.length === 1
@@ -74,6 +79,46 @@ export async function sendToSource(
       : await sendWithFailover(targets, { method, body, signal }, { sendTo, health });
   requireUsable(answer);
   return { answer, fields: clientFields(answer.fields, target) };
+}
+
+/** Counts how a request ends; the answer as it comes. */
+async function countAnswer(
+  coming: Promise<SourceResponse>,
+  counted: CountedRequest,
+  { signal }: ContentRequest,
+): Promise<SourceResponse> {
+  try {
+    const answer = await coming;
+    counted.answered(answer.status);
+    return whenDone(answer, () => {
+      counted.ended();
+    });
+  } catch (thrown) {
+    if (isSourceFailure(thrown) && !signal.aborted) counted.failed(thrown.message);
+    counted.ended();
+    throw thrown;
+  }
+}
+
+/** An answer that calls a function once, when its content has ended or is not wanted. */
+function whenDone(answer: SourceResponse, done: () => void): SourceResponse {
+  if (answer.connection !== undefined) {
+    answer.connection.once('close', done);
+    return answer;
+  }
+  return {
+    ...answer,
+    content() {
+      const content = answer.content();
+      if (content instanceof Readable) content.once('close', done);
+      else done();
+      return content;
+    },
+    discard() {
+      answer.discard();
+      done();
+    },
+  };
 }
 
 /**

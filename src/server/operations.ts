@@ -1,5 +1,6 @@
-import { pageFields } from '../http/page-fields.ts';
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { pageFields } from '../http/page-fields.ts';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { etagListed } from '../http/preconditions.ts';
 import { isStrictPreferred } from '../http/prefer.ts';
@@ -12,7 +13,7 @@ import type { Visitor } from '../model/visitor.ts';
 import { readBodyBytesMax } from '../api/limits.ts';
 import { operationBodyBytesMax } from './limits.ts';
 import { authorise } from '../api/execute.ts';
-import type { Effect, Operation, OperationResult } from '../api/operation.ts';
+import type { Effect, Feed, Operation, OperationResult } from '../api/operation.ts';
 import { readBody, requirePlain } from './h1/body.ts';
 import { isReadable, type RequestMessage } from './http-message.ts';
 import {
@@ -81,7 +82,7 @@ async function answerHeld(
   const { execute, publicAnswers } = serving;
   const operation = execute.require(name);
   if (message.method === 'OPTIONS') return optionsReply(operation);
-  if (operation.effect === 'streams') throw websocketOnly(name);
+  if (operation.effect === 'streams' && operation.ndjson === undefined) throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');
   // A caller without the scope gets an answer before its body is read.
   authorise(operation, caller);
@@ -101,6 +102,12 @@ async function answerHeld(
     isStrict: isStrictPreferred(prefer, fields.prefer),
     signal,
   });
+  if (outcome.kind === 'feed' && operation.ndjson !== undefined) {
+    const requireAllowed = (): void => {
+      serving.requireUnrevoked(caller);
+    };
+    return linesReply(outcome.feed, operation.ndjson, requireAllowed);
+  }
   if (outcome.kind === 'stream' || outcome.kind === 'feed') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
   const envelope = { r: name, ...outcomeMembers(outcome) };
@@ -123,6 +130,31 @@ async function whole(
   return envelope;
 }
 
+/** The packets of a feed as lines of JSON, until the client leaves or may read no more. */
+function linesReply(
+  feed: Feed,
+  linesOf: NonNullable<Operation['ndjson']>,
+  requireAllowed: () => void,
+): Reply {
+  const abort = new AbortController();
+  const lines = async function* (): AsyncGenerator<string, void, undefined> {
+    for await (const packet of feed(abort.signal)) {
+      requireAllowed();
+      for (const line of linesOf(packet)) yield `${JSON.stringify(line)}\n`;
+    }
+  };
+  const stream = Readable.from(lines(), { objectMode: false });
+  stream.once('close', () => {
+    abort.abort();
+  });
+  return {
+    status: 200,
+    fields: ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store', ...pageFields],
+    body: { kind: 'stream', stream, bytesLength: undefined },
+    source: 'svc1',
+  };
+}
+
 function websocketOnly(name: string): Failure {
   return new Failure('invalid', `${name} answers over the websocket only, at svc1/ws.`);
 }
@@ -139,13 +171,15 @@ const methods: Readonly<Record<Effect, readonly string[]>> = {
   streams: ['OPTIONS'],
 };
 
+function methodsOf({ effect, ndjson }: Operation): readonly string[] {
+  return ndjson === undefined ? methods[effect] : ['GET', 'POST', 'OPTIONS'];
+}
+
 function requireMethod(operation: Operation, method: string): void {
-  if (methods[operation.effect].includes(method)) return;
-  throw new Failure(
-    'method_not_allowed',
-    `${operation.name} takes ${operation.effect === 'reads' ? 'GET or POST' : 'POST'}.`,
-    { allow: methods[operation.effect] },
-  );
+  const allow = methodsOf(operation);
+  if (allow.includes(method)) return;
+  const taken = allow.includes('GET') ? 'GET or POST' : 'POST';
+  throw new Failure('method_not_allowed', `${operation.name} takes ${taken}.`, { allow });
 }
 
 /**
@@ -245,7 +279,7 @@ function envelopeReply(
 function optionsReply(operation: Operation): Reply {
   return {
     status: 204,
-    fields: ['Allow', methods[operation.effect].join(', ')],
+    fields: ['Allow', methodsOf(operation).join(', ')],
     body: noBody,
     source: 'svc1',
   };

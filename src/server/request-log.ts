@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Reply } from '../http/reply.ts';
 import { refusedLineCharactersMax } from './limits.ts';
 import type { AccessEntry, AccessLog } from '../observability/access.ts';
+import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import { StreamMessage } from './h2/stream-message.ts';
 import type { Moment } from './serving.ts';
@@ -25,9 +26,10 @@ type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
 /** The data of an answer in the access log. */
 type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
 
-/** The access log and the metrics; `monotonicMs` measures durations. */
+/** The access log, its live readers and the metrics; `monotonicMs` measures durations. */
 interface RequestLogParts {
   readonly access: AccessLog;
+  readonly liveAccess: Pick<LiveAccess, 'isWatched' | 'add'>;
   readonly metrics: RequestMetrics;
   readonly monotonicMs: () => number;
 }
@@ -36,8 +38,8 @@ interface RequestLogParts {
 export class RequestLog {
   readonly #parts: RequestLogParts;
 
-  constructor({ access, metrics, monotonicMs }: RequestLogParts) {
-    this.#parts = { access, metrics, monotonicMs };
+  constructor({ access, liveAccess, metrics, monotonicMs }: RequestLogParts) {
+    this.#parts = { access, liveAccess, metrics, monotonicMs };
   }
 
   /** Records an answer that was sent. */
@@ -48,9 +50,9 @@ export class RequestLog {
     { address, bytes, keyId, cut = false, fields }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source, cache, bytes }, startedMs);
-    if (!moment.serving.config.log.access) return;
+    if (!this.#isRead(moment)) return;
     const { host, userAgent, referer } = fields ?? loggedFields(message.rawHeaders);
-    this.#parts.access.add({
+    this.#add(moment, {
       address,
       method: message.method ?? '',
       target: message.url ?? '',
@@ -77,8 +79,8 @@ export class RequestLog {
     { address, bytes }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source: 'none', bytes }, startedMs);
-    if (!moment.serving.config.log.access) return;
-    this.#parts.access.add({
+    if (!this.#isRead(moment)) return;
+    this.#add(moment, {
       ...refusedHead(head),
       address,
       status,
@@ -89,6 +91,17 @@ export class RequestLog {
       keyId: undefined,
       cut: false,
     });
+  }
+
+  /** Whether the access log is on, or somebody reads it live. */
+  #isRead({ serving }: Moment): boolean {
+    return serving.config.log.access || this.#parts.liveAccess.isWatched;
+  }
+
+  #add({ serving }: Moment, entry: AccessEntry): void {
+    const { access, liveAccess } = this.#parts;
+    if (serving.config.log.access) access.add(entry);
+    if (liveAccess.isWatched) liveAccess.add(entry);
   }
 
   /** Counts an answer; returns how long it took, in milliseconds. */

@@ -10,6 +10,7 @@ import { createLimitLog, type LimitLog } from '../observability/limit-log.ts';
 import type { Log } from '../observability/log.ts';
 import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
+import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import { RequestHandler, type Response } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
@@ -49,6 +50,7 @@ interface ServerParts {
   readonly now: () => number;
   readonly log: Log;
   readonly access: AccessLog;
+  readonly liveAccess: LiveAccess;
   readonly metrics: RequestMetrics;
   readonly newId: () => string;
   readonly monotonicMs: () => number;

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { cleaningAfterAll } from '../folder.ts';
 import { openSocket, postOperation, type Answer } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
@@ -79,6 +79,32 @@ suite('several workers', onLinux, () => {
       const seen = await Promise.all([1, 2, 3, 4].map(() => textOf(`${served.url}/a`)));
       assert.deepEqual(new Set(seen), new Set([`200 ${edit}`]));
     }
+  });
+
+  test('show the requests of all of them in the live access log of one', async (t) => {
+    const { url, adminKey } = served;
+    const { websocket, call } = await openSocket(
+      t,
+      `${url.replace('http', 'ws')}/svc1/ws`,
+      adminKey,
+    );
+    await call('svc1.log.access', { path: '/live' });
+    const seen = new Set<string>();
+    websocket.on('message', (bytes: Buffer) => {
+      const { data } = JSON.parse(bytes.toString()) as Answer;
+      for (const { target } of data.rows ?? []) seen.add(target);
+      websocket.emit('seen');
+    });
+    // Workers learn of the reader by a message: the first requests may be too early.
+    const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    for (const [at, agent] of agents.entries()) {
+      while (!seen.has(`/live${at}`)) {
+        await contentOf(agent, `${url}/live${at}`);
+        await Promise.race([once(websocket, 'seen'), delay(50)]);
+      }
+      agent.destroy();
+    }
+    assert.equal(seen.size, agents.length);
   });
 
   test('serve a change at once also while they are busy with other visitors', async (t) => {

@@ -9,6 +9,7 @@ import type { ContentRequest, Fields } from '../../src/http/request.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
+import { SourceStatistics } from '../../src/proxy/source-statistics.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { createFetcher, type Fetcher } from '../../src/proxy/fetcher.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
@@ -51,6 +52,7 @@ export function testFetch(
   return createFetcher({
     dialler: testDialler(t, { timeoutMs }),
     health: new SourceHealth({ monotonicMs, log: silentLog }),
+    statistics: new SourceStatistics({ now: Date.now }),
     bodyBytesMax,
     via: 'waymark',
   });

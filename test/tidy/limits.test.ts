@@ -21,6 +21,7 @@ import * as h1 from '../../src/server/h1/limits.ts';
 import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
+import { liveReadersMax, liveRowsMax } from '../../src/observability/limits.ts';
 import { outboxEntriesMax } from '../../src/store/limits.ts';
 import { sizeText } from '../../src/model/units.ts';
 import { project } from './sources.ts';
@@ -72,6 +73,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   websocket_pings: [count(websocket.socketPingsMax)],
   renderings: [count(rendersWaitingMax)],
   websocket_unread: [size(websocket.socketBufferedBytesMax)],
+  live_access: [count(liveReadersMax), count(liveRowsMax)],
   subscriptions: [
     count(server.subscriptionsMax),
     count(server.subscriptionsWithoutKeyMax),

@@ -33,11 +33,13 @@ export interface DocumentParts {
 
 /**
  * The operations over HTTP as an OpenAPI 3.1 document, for a server at an origin. Operations that
- * stream are only in the AsyncAPI document.
+ * stream over the websocket only are in the AsyncAPI document alone.
  */
 export function openApi(parts: DocumentParts, origin: string): JsonObject {
   const components: Components = new Map();
-  const spoken = parts.operations.filter(({ effect }) => effect !== 'streams');
+  const spoken = parts.operations.filter(
+    ({ effect, ndjson }) => effect !== 'streams' || ndjson !== undefined,
+  );
   const paths = spoken.map((one) => [pathOf(one), pathItem(one, parts, components)] as const);
   const codes = new Set(spoken.filter(({ replies }) => replies === undefined).flatMap(failuresOf));
   const failureAnswer = published(failureEnvelope, components);
@@ -79,7 +81,7 @@ function pathItem(
   { anonymous }: DocumentParts,
   components: Components,
 ): JsonObject {
-  const { name, summary, scope, effect } = operation;
+  const { name, summary, scope, effect, ndjson } = operation;
   const shared = {
     tags: [familyOf(operation)],
     summary,
@@ -89,7 +91,8 @@ function pathItem(
       ...(scope === undefined ? [] : [{ apikey: [scope] }, { bearer: [scope] }]),
     ],
   };
-  const parameters = effect === 'reads' ? queryParameters(operation) : undefined;
+  const hasGet = effect === 'reads' || ndjson !== undefined;
+  const parameters = hasGet ? queryParameters(operation) : undefined;
   const conditions = [
     ...conditionParameters(operation, 'post'),
     ...parametersBesideLines(operation).map((one) => published(one, components)),

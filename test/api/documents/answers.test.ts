@@ -93,6 +93,8 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   const { data: made } = await ask('svc1.key.insert', { name: 'ci', scopes: ['read'] });
   await ask('svc1.key.list');
   await ask('svc1.server.status');
+  await ask('svc1.server.configuration');
+  await ask('svc1.source.list');
   await ask('svc1.metrics.series', { last: '24h' });
   await ask('svc1.breadcrumb.visits');
   await ask('svc1.breadcrumb.visits', { k: 'spring', from: '2026-11-01', until: '2026-11-03' });
@@ -143,6 +145,9 @@ async function callTables(ask: Call): Promise<void> {
   await ask('svc1.record.get', { table, id: row.id });
   await ask('svc1.record.get', { table, text: 'bra', limit: 1 });
   await ask('svc1.record.schema', { table });
+  await ask('svc1.record.check', { table, id: row.id });
+  await ask('svc1.record.check', { table });
+  await ask('svc1.table.counts');
 
   const narrower = { ...properties, price: { type: 'integer' } };
   const narrow = { id: made.id, schema: { ...schema, properties: narrower } };

@@ -9,6 +9,7 @@ import { uptimeMs } from '../../../src/model/clock.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { Caller, Scope } from '../../../src/model/key.ts';
+import { LiveAccess } from '../../../src/observability/live-access.ts';
 import { createLogs, silentLog } from '../../../src/observability/log.ts';
 import { createPublicFileReplies, loadPublicFiles } from '../../../src/pages/public-files.ts';
 import { createRuleCache } from '../../../src/rules/rule-cache.ts';
@@ -16,6 +17,7 @@ import { openCacheStore, prepareCacheStore } from '../../../src/cache/open-cache
 import { createPageCompressor } from '../../../src/compression/page-compressor.ts';
 import { createResponseCompressor } from '../../../src/compression/response-compressor.ts';
 import { SourceHealth } from '../../../src/proxy/source-health.ts';
+import { SourceStatistics } from '../../../src/proxy/source-statistics.ts';
 import { createStoredPages } from '../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -94,6 +96,7 @@ function composed(
   return compose(config, {
     store,
     hostStates: () => [],
+    liveAccess: new LiveAccess({ now: Date.now }),
     rowChecks: () => [],
     publicFiles,
     consoleFiles: new Map(),
@@ -108,6 +111,8 @@ function composed(
     responseCompressor: createResponseCompressor(),
     answers,
     sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
+    sourceStatistics: new SourceStatistics({ now: Date.now }),
+    gatherMetrics: () => Promise.resolve([]),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),

@@ -1,0 +1,104 @@
+import { mergeFields } from '../../model/change.ts';
+import { failureFrom, type Problem } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Row } from '../../model/row.ts';
+import { defineOperation } from '../operation.ts';
+import { problemsMember } from '../problems.ts';
+import { familyFor, fieldsSent, type FamilyCall } from '../records/family.ts';
+import { sentNames } from '../records/placement.ts';
+import { noSuchRecord } from '../records/read.ts';
+import type { RowTable } from './compiled-tables.ts';
+import { openTable, rowFamily, type RowParts } from './row-family.ts';
+import { valueFromText } from './row-placement.ts';
+
+interface CheckInput {
+  table: string;
+  id?: string;
+}
+
+/**
+ * record.check: what an insert, or with an id an edit, would say about the fields of a row; writes
+ * nothing. Refuses with `not_found`.
+ */
+export const checkRow = defineOperation<RowParts, CheckInput>({
+  name: 'svc1.record.check',
+  scope: 'record.write',
+  effect: 'reads',
+  summary: 'Says what an insert or edit of a row would say about its fields, and writes nothing.',
+  failures: ['not_found'],
+  input: {
+    type: 'object',
+    required: ['table'],
+    properties: {
+      table: { type: 'string', description: 'The name of the table.' },
+      id: { type: 'string', nullable: true, description: 'The id of the row, for an edit.' },
+    },
+    additionalProperties: true,
+  },
+  output: {
+    title: 'CheckedRow',
+    type: 'object',
+    required: ['refused', 'problems'],
+    properties: {
+      refused: { type: 'boolean', description: 'Whether the server would refuse the write.' },
+      problems: problemsMember,
+    },
+  },
+  run: (parts) => async (input, call) => {
+    await rowFamily.prepare?.(call);
+    const v = input as unknown as JsonObject;
+    const { id, ...given } = fieldsSent(rowFamily, v);
+    const operation = typeof id === 'string' ? 'edit' : 'insert';
+    const bound: FamilyCall = { operation, v, call };
+    const family = familyFor(rowFamily, bound, parts.store, parts);
+    const stored = typeof id === 'string' ? family.find(parts.store, id) : undefined;
+    if (typeof id === 'string' && stored === undefined) throw noSuchRecord(family, id);
+    const current = stored?.record;
+    try {
+      const isText = call.isText === true;
+      const data = family.place({ current, sent: given, isText }, parts);
+      const after = mergeFields((current ?? {}) as JsonObject, data) as unknown as Row;
+      const problems = family.problems(after, sentNames(given), parts);
+      return { kind: 'data', data: { refused: false, problems } };
+    } catch (thrown) {
+      const { table } = openTable(bound, parts.store, parts);
+      const refusal = refusalOf(thrown);
+      const others = mistakesIn(given, current, table).filter(({ field }) => {
+        return field !== refusal.field;
+      });
+      return { kind: 'data', data: { refused: true, problems: [refusal, ...others] } };
+    }
+  },
+});
+
+/** The problem for which the fields make no row. Throws what is no refusal of the fields. */
+function refusalOf(thrown: unknown): Problem {
+  const failure = failureFrom(thrown);
+  const { code, message, field = '' } = failure;
+  if (!['invalid', 'conflict', 'too_large', 'forbidden'].includes(code)) throw failure;
+  return { field, reason: 'bad_format', message };
+}
+
+/** The fields whose values are not valid, and those that are missing. */
+function mistakesIn(
+  given: JsonObject,
+  current: Row | undefined,
+  { fields, required, definition }: RowTable,
+): readonly Problem[] {
+  const invalid = Object.entries(given).flatMap(([name, value]) => {
+    const field = fields.get(name);
+    const mistake =
+      field === undefined || value === null
+        ? undefined
+        : field.mistake(valueFromText(value, field));
+    return mistake === undefined ? [] : [mistake];
+  });
+  const has = { ...current, ...given };
+  const missing = required
+    .filter((name) => (has[name] ?? null) === null)
+    .map((name): Problem => {
+      const message = `${name} is missing: every row of ${definition.name} has it.`;
+      return { field: name, reason: 'missing', message };
+    });
+  return [...invalid, ...missing];
+}

@@ -1,0 +1,41 @@
+import type { Store } from '../../store/store.ts';
+import { defineOperation } from '../operation.ts';
+
+const count = { type: 'integer', minimum: 0 } as const;
+
+/** table.counts: how many rows each table has; a data host knows those of its own. */
+export const countTables = defineOperation<
+  { readonly store: Pick<Store, 'tablesAfter' | 'tableCounts'> },
+  object
+>({
+  name: 'svc1.table.counts',
+  scope: 'admin',
+  effect: 'reads',
+  summary: 'The number of rows of each table.',
+  input: { type: 'object' },
+  output: {
+    title: 'TableCounts',
+    type: 'object',
+    required: ['rows'],
+    properties: {
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['name', 'rows'],
+          properties: {
+            name: { type: 'string' },
+            rows: { ...count, description: 'Rows that this server has.' },
+          },
+        },
+      },
+    },
+  },
+  run:
+    ({ store }) =>
+    () => {
+      const names = [...store.tablesAfter('')].map(({ table }) => table.name);
+      const rows = names.map((name) => ({ name, rows: store.tableCounts(name).rows }));
+      return { kind: 'data', data: { rows } };
+    },
+});

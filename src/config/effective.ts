@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import type { Config } from './config.ts';
+import { describeConfig } from './describe.ts';
+import { scanIni, type Entry, type ScannedSection } from './scan.ts';
+
+/** A key of the configuration in use. */
+export interface EffectiveKey {
+  readonly key: string;
+  /** Its values as the ini file would have them; empty for a key without a value. */
+  readonly values: readonly string[];
+  /** The line of the ini file that sets it; null for a default. */
+  readonly line: number | null;
+}
+
+/** A section of the configuration in use. */
+export interface EffectiveSection {
+  readonly section: string;
+  /** Null for a section that the ini file does not have. */
+  readonly line: number | null;
+  readonly keys: readonly EffectiveKey[];
+}
+
+/**
+ * The configuration in use with all defaults, and the lines of the ini file, as it is now, that set
+ * it. It has no secret: values of variables, which may be passwords, stay `${NAME}`, and a user and
+ * password in a URL are masked. Secrets themselves are in files, of which it has the names.
+ */
+export async function effectiveConfig(config: Config): Promise<readonly EffectiveSection[]> {
+  const text = await readFile(config.file, 'utf8').catch(() => '');
+  const written = new Map<string, ScannedSection>();
+  for (const section of scanIni(text).sections) {
+    const { name } = section;
+    const before = written.get(name.toLowerCase())?.entries ?? [];
+    written.set(name.toLowerCase(), { ...section, entries: [...before, ...section.entries] });
+  }
+  return scanIni(describeConfig(config))
+    .sections.filter(({ name }) => name !== 'variables')
+    .map(({ name, entries }) => {
+      const found = written.get(name.toLowerCase());
+      const keys = Map.groupBy(entries, ({ key }) => key);
+      return {
+        section: name,
+        line: found?.line ?? null,
+        keys: [...keys].map(([key, described]) => {
+          const lines = (found?.entries ?? []).filter((one) => sameKey(one.key, key));
+          return { key, values: valuesOf(described, lines), line: lines[0]?.line ?? null };
+        }),
+      };
+    });
+}
+
+function sameKey(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
+
+/** The values in use; a line with a variable stands for its value, which may be a secret. */
+function valuesOf(described: readonly Entry[], lines: readonly Entry[]): readonly string[] {
+  const shown = lines.some(({ text }) => text.includes('${')) ? lines : described;
+  return shown.flatMap(({ text }) => (text === '' ? [] : [masked(text)]));
+}
+
+/** A text whose URLs have no user and password (RFC 3986 §3.2.1). */
+function masked(text: string): string {
+  return text.replace(/:\/\/[^/?#\s]{1,1000}@/g, '://…@');
+}
