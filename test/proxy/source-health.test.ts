@@ -142,7 +142,8 @@ test('metrics count the answers, failures and open requests of each source', () 
   answer(a);
   fail(b);
   health.start(b);
-  const values = health.metrics().map(({ name, samples }) => [
+  const shown = health.metrics().filter(({ isInternal }) => isInternal !== true);
+  const values = shown.map(({ name, samples }) => [
     name.replace('waymark_fetch_source_', ''),
     samples
       .map(({ labels, value }) => `${labels.source?.at(7) ?? ''}${value}`)
