@@ -40,12 +40,12 @@ suite('log.access', () => {
   });
 
   test('streams over the websocket, filtered by method, cache and duration', async () => {
-    const { url, socket, adminKey } = await started;
-    const { websocket, call } = await socket(adminKey);
-    const { data } = await call('svc1.log.access', { method: 'post', ms_min: 0 });
+    const { url, ...site } = await started;
+    const socket = await site.socket(site.adminKey);
+    const { data } = await socket.call('svc1.log.access', { method: 'post', ms_min: 0 });
     assert.ok(Date.parse(data.from) > 0);
     await (await fetch(`${url}/a`)).text();
-    const coming = once(websocket, 'message') as Promise<[Buffer]>;
+    const coming = once(socket.websocket, 'message') as Promise<[Buffer]>;
     await (await fetch(`${url}/b`, { method: 'POST' })).text();
     const [text] = await coming;
     const packet = JSON.parse(text.toString()) as {
@@ -60,10 +60,13 @@ suite('log.access', () => {
   });
 
   test('is for admins, and refuses a filter that is none', async () => {
-    const { call } = await started;
-    const { key } = (await call('svc1.key.insert', { name: 'r', scopes: ['read'] })).data;
-    assert.equal((await call('svc1.log.access', {}, { apikey: key })).error?.code, 'forbidden');
-    const wrong = await call('svc1.log.access', { status: '9xx' });
+    const site = await started;
+    const { key } = (await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] })).data;
+    assert.equal(
+      (await site.call('svc1.log.access', {}, { apikey: key })).error?.code,
+      'forbidden',
+    );
+    const wrong = await site.call('svc1.log.access', { status: '9xx' });
     assert.equal(wrong.error?.field, 'status');
   });
 });

@@ -83,24 +83,20 @@ suite('several workers', onLinux, () => {
 
   test('show the requests of all of them in the live access log of one', async (t) => {
     const { url, adminKey } = served;
-    const { websocket, call } = await openSocket(
-      t,
-      `${url.replace('http', 'ws')}/svc1/ws`,
-      adminKey,
-    );
-    await call('svc1.log.access', { path: '/live' });
+    const socket = await openSocket(t, `${url.replace('http', 'ws')}/svc1/ws`, adminKey);
+    await socket.call('svc1.log.access', { path: '/live' });
     const seen = new Set<string>();
-    websocket.on('message', (bytes: Buffer) => {
+    socket.websocket.on('message', (bytes: Buffer) => {
       const { data } = JSON.parse(bytes.toString()) as Answer;
       for (const { target } of data.rows ?? []) seen.add(target);
-      websocket.emit('seen');
+      socket.websocket.emit('seen');
     });
     // Workers learn of the reader by a message: the first requests may be too early.
     const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     for (const [at, agent] of agents.entries()) {
       while (!seen.has(`/live${at}`)) {
         await contentOf(agent, `${url}/live${at}`);
-        await Promise.race([once(websocket, 'seen'), delay(50)]);
+        await Promise.race([once(socket.websocket, 'seen'), delay(50)]);
       }
       agent.destroy();
     }

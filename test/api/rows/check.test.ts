@@ -3,17 +3,17 @@ import { test } from 'node:test';
 import { startSite } from '../../harness.ts';
 
 test('record.check says what a write would say, and writes nothing', async (t) => {
-  const { call } = await startSite(t);
+  const site = await startSite(t);
   const properties = {
     sku: { type: 'string', minLength: 2 },
     price: { type: 'number', minimum: 0 },
     like: { type: 'string', 'x-table': 'lamps' },
   };
   const schema = { type: 'object', required: ['sku'], properties };
-  await call('svc1.table.insert', { name: 'lamps', schema, key: 'sku' });
+  await site.call('svc1.table.insert', { name: 'lamps', schema, key: 'sku' });
   const table = 'lamps';
   const check = async (v: object) => {
-    const { data, error } = await call('svc1.record.check', { table, ...v });
+    const { data, error } = await site.call('svc1.record.check', { table, ...v });
     if (error !== undefined) return error.code;
     const fields = (data.problems as { field: string }[]).map(({ field }) => field);
     return { refused: data.refused as boolean, fields };
@@ -23,13 +23,15 @@ test('record.check says what a write would say, and writes nothing', async (t) =
   assert.deepEqual(several, { refused: true, fields: ['sku', 'price'] });
   const waiting = await check({ sku: 'tern', price: 'dear', like: 'none', colour: 'red' });
   assert.deepEqual(waiting, { refused: false, fields: ['price', 'like', 'colour'] });
-  const { data } = await call('svc1.record.insert', { table, sku: 'tern', price: 2 });
+  const { data } = await site.call('svc1.record.insert', { table, sku: 'tern', price: 2 });
   assert.deepEqual(await check({ sku: 'tern' }), { refused: true, fields: ['sku'] });
   assert.deepEqual(await check({ id: data.id, price: 3 }), { refused: false, fields: [] });
   assert.deepEqual(await check({ id: data.id, sku: null }), { refused: true, fields: ['sku'] });
   assert.equal(await check({ id: 'none', price: 3 }), 'not_found');
-  const { data: list } = await call('svc1.record.list', { table, count: true });
+  const { data: list } = await site.call('svc1.record.list', { table, count: true });
   assert.equal(list.count, 1);
   assert.equal(list.rows[0].price, 2);
-  assert.deepEqual((await call('svc1.table.counts', {})).data.rows, [{ name: table, rows: 1 }]);
+  assert.deepEqual((await site.call('svc1.table.counts', {})).data.rows, [
+    { name: table, rows: 1 },
+  ]);
 });
