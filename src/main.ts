@@ -352,9 +352,6 @@ class ServingProcess implements RunningServer {
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visits = openVisitCounter(config, { now, log: logs.log });
-    const sourceHealth = new SourceHealth({ monotonicMs, log: logs.log });
-    const sourceStatistics = new SourceStatistics({ now });
-    this.#metrics.add(() => [...sourceHealth.metrics(), ...sourceStatistics.metrics()]);
     this.#context = {
       store,
       logs,
@@ -372,7 +369,7 @@ class ServingProcess implements RunningServer {
       }),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,
-      ...{ sourceHealth, sourceStatistics },
+      ...this.#sources(logs),
       wrongKeys: createWrongKeys({ now }),
       emit: emitOf(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
@@ -556,6 +553,14 @@ class ServingProcess implements RunningServer {
       client: () => this.#instance.hosts,
       keyFileOf: (table) => hostKeyFiles(this.#instance.serving.config)(table),
     });
+  }
+
+  /** What this process knows of the servers that it fetches content from. */
+  #sources({ log }: Logs): Pick<AppContext, 'sourceHealth' | 'sourceStatistics'> {
+    const sourceHealth = new SourceHealth({ monotonicMs, log });
+    const sourceStatistics = new SourceStatistics({ now });
+    this.#metrics.add(() => [...sourceHealth.metrics(), ...sourceStatistics.metrics()]);
+    return { sourceHealth, sourceStatistics };
   }
 
   #recorder(folder: string, { log }: Logs): SeriesRecorder {
