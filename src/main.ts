@@ -391,12 +391,8 @@ class ServingProcess implements RunningServer {
     this.#indexBuilder = new IndexBuilder({ store, log: logs.log });
     this.#rowChecks = createRowChecks({ store, log: logs.log });
     this.#hosts = this.#tableHosts();
-    this.#metrics.add(() => this.#deliverer.metrics());
     this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
-    this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
-    this.#metrics.add(() => this.#context.anonymousWrites.metrics());
-    this.#metrics.add(() => this.#tls?.metrics() ?? []);
-    this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
+    this.#addMetrics();
     this.#flushing = flushRegularly(logs);
   }
 
@@ -553,6 +549,16 @@ class ServingProcess implements RunningServer {
       client: () => this.#instance.hosts,
       keyFileOf: (table) => hostKeyFiles(this.#instance.serving.config)(table),
     });
+  }
+
+  #addMetrics(): void {
+    this.#metrics.add(() => this.#deliverer.metrics());
+    this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
+    this.#metrics.add(() => [
+      ...this.#context.anonymousWrites.metrics(),
+      ...(this.#tls?.metrics() ?? []),
+    ]);
+    this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
   }
 
   /** What this process knows of the servers that it fetches content from. */
