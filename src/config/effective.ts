@@ -4,7 +4,7 @@ import { describeConfig } from './describe.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
 
 /** A key of the configuration in use. */
-export interface EffectiveKey {
+interface EffectiveKey {
   readonly key: string;
   /** Its values as the ini file would have them; empty for a key without a value. */
   readonly values: readonly string[];
@@ -13,7 +13,7 @@ export interface EffectiveKey {
 }
 
 /** A section of the configuration in use. */
-export interface EffectiveSection {
+interface EffectiveSection {
   readonly section: string;
   /** Null for a section that the ini file does not have. */
   readonly line: number | null;

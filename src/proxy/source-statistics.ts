@@ -33,7 +33,7 @@ export interface CountedRequest {
   ended(): void;
 }
 
-/** Counts the requests to the servers of content.fetch rules; `now` is in milliseconds since 1970. */
+/** Counts requests to the servers of content.fetch rules; `now` is in ms since 1970. */
 export class SourceStatistics {
   readonly #now: () => number;
   readonly #sources = createLruCache<SourceCounts>(sourcesKnownMax);
