@@ -109,6 +109,18 @@ export async function call<T>(
   }
 }
 
+/** A page of the site as its visitors get it, for the place and moment of get_content. */
+export function fetchPage(v: object, signal: AbortSignal): Promise<Response> {
+  return fetch(operationUrl('userinterface.get_content'), {
+    method: 'POST',
+    credentials: 'same-origin',
+    headers: { 'content-type': 'application/json', apikey: currentToken() },
+    body: JSON.stringify({ v }),
+    redirect: 'manual',
+    signal,
+  });
+}
+
 /**
  * Signs in with an API key, which is not kept. A session that is not allowed is ended at once, and
  * the promise rejects.

@@ -20,6 +20,7 @@ const Breadcrumbs = lazy(() =>
 const Breadcrumb = lazy(() =>
   import('./screens/breadcrumb.tsx').then(({ Breadcrumb: one }) => one),
 );
+const Past = lazy(() => import('./screens/past.tsx').then(({ Past: one }) => one));
 const Webhooks = lazy(() => import('./screens/webhooks.tsx').then(({ Webhooks: one }) => one));
 const Operations = lazy(() =>
   import('./screens/operations.tsx').then(({ Operations: one }) => one),
@@ -76,7 +77,7 @@ function Screen({ route }: { route: Route }) {
     case 'explain':
       return <Explain route={route} />;
     case 'history':
-      return <History route={route} />;
+      return id === 'past' ? <Past route={route} /> : <History route={route} />;
     case 'webhooks':
       return <Webhooks route={route} />;
     case 'operations':

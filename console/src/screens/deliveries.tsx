@@ -5,6 +5,7 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, CopyCurl, Fault, msText, useLoad, When } from '../ui.tsx';
 import { useAction } from './webhooks.tsx';
+import '../panes.css';
 
 const t = texts.webhooks;
 

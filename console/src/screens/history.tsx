@@ -1,11 +1,13 @@
-import { useMemo, useState } from 'preact/hooks';
-import { call, may, type Json, type JsonObject } from '../api.ts';
+import { useState } from 'preact/hooks';
+import { call, may } from '../api.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, Fault, ScreenHead, useLoad, When } from '../ui.tsx';
 import { ChangeList, type ChangeRow } from './changes.tsx';
 import { usePages } from './pages.tsx';
 import { Undo } from './undo.tsx';
+import { Version, type HistoryRow } from './version.tsx';
+import '../panes.css';
 
 const t = texts.history;
 const filterNames = ['by', 'txn', 'action', 'from', 'until'] as const;
@@ -35,6 +37,9 @@ function SiteHistory({ filters }: { filters: Filters }) {
   return (
     <>
       <ScreenHead title={t.title} lead={t.lead} shown={['change.list', filters]}>
+        <a class="quiet-button" href="#/history/past">
+          {t.past}
+        </a>
         {isSelected && may('design') ? (
           <button
             type="button"
@@ -56,7 +61,7 @@ function SiteHistory({ filters }: { filters: Filters }) {
         />
       ) : null}
       <Fault error={error} />
-      <ChangeList rows={rows} />
+      <ChangeList rows={rows} isGrouped={filters.txn === undefined} />
       {isLoading ? <Busy /> : null}
       {isEnd ? (
         <p class="note">{t.everything}</p>
@@ -110,23 +115,30 @@ function FilterForm({ filters }: { filters: Filters }) {
           ))}
         </select>
       </label>
-      {filters.from === undefined ? null : (
-        <span class="tag">
-          <When time={filters.from} /> – <When time={filters.until ?? new Date().toISOString()} />
-        </span>
-      )}
+      {(['from', 'until'] as const).map((name) => (
+        <label key={name} class="inline-field">
+          {t[name]}
+          <input
+            type="datetime-local"
+            step="1"
+            value={localTime(filters[name])}
+            onChange={({ currentTarget: { value } }) => {
+              set(name, value === '' ? '' : new Date(value).toISOString());
+            }}
+          />
+        </label>
+      ))}
       {Object.keys(filters).length === 0 ? null : <a href="#/history">{t.clear}</a>}
     </form>
   );
 }
 
-interface HistoryRow {
-  readonly seq: number;
-  readonly txn: string;
-  readonly by: string;
-  readonly action: 'insert' | 'edit' | 'invalidate';
-  readonly dtu_stored: string;
-  readonly invalidated?: string;
+/** A moment as the control for dates has it: in the zone of the browser, without a name of it. */
+function localTime(moment = ''): string {
+  const date = new Date(moment);
+  if (Number.isNaN(date.getTime())) return '';
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19);
 }
 
 /** The versions of one page rule, with the differences between one and the one before it. */
@@ -183,135 +195,5 @@ function RecordHistory({ id, seq }: { id: string; seq: string | null }) {
         )}
       </div>
     </>
-  );
-}
-
-/** The record right before a change; undefined before its insert. */
-async function recordBefore(id: string, { seq, action }: HistoryRow) {
-  return action === 'insert' ? undefined : recordAt(id, seq - 1);
-}
-
-/** The record right after a change; undefined if it did not exist. */
-async function recordAt(id: string, seq: number): Promise<JsonObject | undefined> {
-  return call<JsonObject>('userinterface.read', { id, as_of: String(seq) }).catch(() => undefined);
-}
-
-function Version({
-  id,
-  row,
-  newest,
-  onChange,
-}: {
-  id: string;
-  row: HistoryRow;
-  newest: number;
-  onChange: () => void;
-}) {
-  const states = useLoad(
-    () => Promise.all([recordBefore(id, row), recordAt(id, row.seq)]),
-    [id, row.seq],
-  );
-  const [isUndoing, setUndoing] = useState(false);
-  const [before, after] = states.data ?? [];
-  // Everything after this row goes: the record is then as it was right after it.
-  const later = { id, from: String(row.seq + 1) };
-  return (
-    <section class="version">
-      <p class="note">
-        <When time={row.dtu_stored} />
-        {' · '}
-        <a href={linkTo('/history', { by: row.by })}>{row.by}</a>
-        {' · '}
-        <a href={linkTo('/history', { txn: row.txn })}>{t.txn}</a>
-      </p>
-      {row.seq < newest && may('design') ? (
-        <p>
-          <button
-            type="button"
-            onClick={() => {
-              setUndoing(true);
-            }}
-          >
-            {t.restore}
-          </button>
-        </p>
-      ) : null}
-      {isUndoing ? (
-        <Undo
-          selection={later}
-          onDone={onChange}
-          onClose={() => {
-            setUndoing(false);
-          }}
-        />
-      ) : null}
-      {states.isLoading ? <Busy /> : <Differences before={before} after={after} />}
-    </section>
-  );
-}
-
-const unshown = new Set(['id', 'seq', 'enginereference', 'meta']);
-
-function Differences({
-  before,
-  after,
-}: {
-  before: JsonObject | undefined;
-  after: JsonObject | undefined;
-}) {
-  const fields = useMemo(() => {
-    const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-    return names
-      .filter((name) => !unshown.has(name))
-      .map((name) => ({ name, from: shown(before?.[name]), to: shown(after?.[name]) }))
-      .filter(({ from, to }) => from !== to);
-  }, [before, after]);
-  if (fields.length === 0) return <p class="note">{t.same}</p>;
-  return (
-    <div class="diffs">
-      {fields.map(({ name, from, to }) => (
-        <figure key={name} class="diff">
-          <figcaption>{name}</figcaption>
-          <div class="diff-sides">
-            <Side label={t.before} lines={from} others={to} sign="removed" />
-            <Side label={t.after} lines={to} others={from} sign="added" />
-          </div>
-        </figure>
-      ))}
-    </div>
-  );
-}
-
-function shown(value: Json | undefined): string {
-  if (value === undefined) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
-}
-
-/** One side of a difference; lines that the other side lacks are marked, also by a sign. */
-function Side({
-  label,
-  lines,
-  others,
-  sign,
-}: {
-  label: string;
-  lines: string;
-  others: string;
-  sign: 'added' | 'removed';
-}) {
-  const known = new Set(others.split('\n'));
-  return (
-    <pre class="side" role="group" aria-label={label} tabIndex={0}>
-      {lines.split('\n').map((line, at) => {
-        const isNew = lines !== '' && !known.has(line);
-        return (
-          <span key={`${at} ${line}`} class={isNew ? sign : ''}>
-            {isNew ? (sign === 'added' ? '+ ' : '− ') : '  '}
-            {line}
-            {'\n'}
-          </span>
-        );
-      })}
-    </pre>
   );
 }

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { cleaningAfterAll } from '../folder.ts';
+import { startSite, type TestSite } from '../harness.ts';
+import { assertOpenToAll } from './axe.ts';
+import { assertReadable, oneBrowser, sizes } from './browser.ts';
+import { goTo, heading, openConsole, realTroubles } from './console-tab.ts';
+
+const openTab = oneBrowser();
+
+interface Shared {
+  readonly site: TestSite;
+  readonly id: string;
+  /** The seq of the change that made the page. */
+  readonly seq: number;
+  /** A key that has written two pages. */
+  readonly deploy: { readonly id: string; readonly key: string };
+}
+
+async function start(): Promise<Shared> {
+  const site = await startSite(cleaningAfterAll(), {
+    rules: ['a', 'b', 'c', 'd', 'e'].map((name) => ({
+      ...{ path: `/list/${name}`, kind: 'content', content: name },
+    })),
+  });
+  const page = { path: '/page', kind: 'content', contenttype: 'text/html' };
+  const made = await site.call('svc1.userinterface.insert', { ...page, content: '<p>first</p>' });
+  const { id, seq } = made.data;
+  await site.call('svc1.userinterface.edit', { id, content: '<p>second</p>' });
+  const deploy = await site.call('svc1.key.insert', { name: 'deploy', scopes: ['design', 'read'] });
+  const { key: apikey } = deploy.data;
+  await site.call('svc1.userinterface.edit', { id, content: '<p>by deploy</p>' }, { apikey });
+  await site.call(
+    'svc1.userinterface.insert',
+    { path: '/new', kind: 'content', content: 'new' },
+    { apikey },
+  );
+  return { site, id, seq, deploy: deploy.data };
+}
+
+suite('the history of the console', () => {
+  const shared = start();
+
+  async function signedIn(t: TestContext, options: object = {}) {
+    const all = await shared;
+    return { ...all, ...(await openConsole(t, openTab, all.site, options)) };
+  }
+
+  for (const [at, { name, viewport }] of sizes.entries()) {
+    const colorScheme = at === 0 ? 'dark' : 'light';
+    test(`is open to all on ${name}, in ${colorScheme}, without errors`, async (t) => {
+      const tab = await signedIn(t, { viewport, colorScheme });
+      for (const [hash, title, element] of [
+        ['#/history', 'History', '.changes details'],
+        [`#/history?id=${tab.id}`, 'History of a page', '.rendered iframe'],
+        [`#/history/past?at=${tab.seq}&page=/page`, 'The site in the past', '.rendered iframe'],
+      ] as const) {
+        await goTo(tab.page, hash, title);
+        await tab.page.locator(element).first().waitFor();
+        await assertReadable(tab, hash);
+        await assertOpenToAll(tab.page, hash);
+      }
+      // axe sends messages to all frames.
+      const isOfAxe = (one: string): boolean => one.includes("execute 'postMessage'");
+      assert.deepEqual(
+        realTroubles(tab).filter((one) => !isOfAxe(one)),
+        [],
+      );
+    });
+  }
+
+  test('a version shows its fields and its page beside those before it', async (t) => {
+    const { page, id, seq } = await signedIn(t);
+    await goTo(page, `#/history?id=${id}&seq=${seq + 1}`, 'History of a page');
+    await page.locator('.side .removed', { hasText: 'first' }).waitFor();
+    await page.locator('.side .added', { hasText: 'second' }).waitFor();
+    const frame = (title: string) => page.frameLocator(`iframe[title="${title}"]`);
+    await frame('before').getByText('first').waitFor();
+    await frame('after').getByText('second').waitFor();
+  });
+
+  test('a slider goes through the past of the site, by keyboard', async (t) => {
+    const { page, seq } = await signedIn(t);
+    await goTo(page, `#/history/past?at=${seq}`, 'The site in the past');
+    const paths = page.getByRole('region', { name: 'Paths then' });
+    await paths.getByRole('link', { name: 'list/' }).waitFor();
+    assert.equal(await paths.getByRole('link', { name: 'new' }).count(), 0);
+    await paths.getByRole('link', { name: 'page' }).click();
+    const frame = (title: string) => page.frameLocator(`iframe[title="${title}"]`);
+    await frame('then').getByText('first').waitFor();
+    await frame('now')
+      .getByText(/deploy|second/)
+      .waitFor();
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('ArrowRight');
+    await frame('then').getByText('second').waitFor();
+    assert.match(page.url(), new RegExp(`at=${seq + 1}`));
+    await page.keyboard.press('End');
+    await paths.getByRole('link', { name: 'new' }).waitFor();
+    await page.keyboard.press('Home');
+    await page.getByText('Change 1 ·').waitFor();
+  });
+
+  test('changes of a key are reverted, with conflicts shown, and the revert is reverted', async (t) => {
+    const { page, site, deploy, id } = await signedIn(t);
+    const contentOf = async () => (await site.call('svc1.userinterface.read', { id })).data.content;
+    const isThere = async () => (await fetch(`${site.url}/new`)).status === 200;
+    await goTo(page, `#/history?by=${deploy.id}`, 'History');
+    await page.getByRole('button', { name: 'Revert …' }).click();
+    await page.getByText('Pages that go').waitFor();
+    await page.getByRole('button', { name: 'Revert 2 changes' }).click();
+    await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
+    assert.equal(await contentOf(), '<p>second</p>');
+    assert.equal(await isThere(), false);
+    await page.getByRole('button', { name: 'Revert this revert' }).click();
+    await page.getByRole('button', { name: /^Revert \d+ change/ }).click();
+    await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
+    assert.equal(await contentOf(), '<p>by deploy</p>');
+    assert.equal(await isThere(), true);
+    await site.call('svc1.userinterface.edit', { id, content: '<p>later</p>' });
+    await goTo(page, '#/history', 'History');
+    await page.getByLabel('By key or command').fill(deploy.id);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Revert …' }).click();
+    await page.getByText('Conflicts: later changes of the same fields stay').waitFor();
+    await page.getByRole('button', { name: /^Revert \d+ change/ }).click();
+    await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
+    assert.equal(await contentOf(), '<p>later</p>');
+    assert.equal(await isThere(), false);
+  });
+
+  test('changes are selected by time and by transaction', async (t) => {
+    const { page, site } = await signedIn(t);
+    await goTo(page, '#/history', 'History');
+    await page.getByLabel('From').fill('2099-01-01T00:00:00');
+    await page.keyboard.press('Tab');
+    await page.getByText('You have seen everything.').waitFor();
+    assert.equal(await page.locator('.changes li').count(), 0);
+    await goTo(page, '#/history', 'History');
+    const folded = page.locator('.changes details', { hasText: '5 changes in one transaction' });
+    await folded.locator('summary').click();
+    await folded.getByRole('link', { name: 'Transaction' }).click();
+    await page.waitForURL(/txn=/);
+    await page.getByRole('button', { name: 'Revert …' }).click();
+    await page.getByRole('button', { name: 'Revert 5 changes' }).click();
+    await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
+    assert.equal((await fetch(`${site.url}/list/a`)).status, 404);
+    await page.getByRole('button', { name: 'Revert this revert' }).click();
+    await page.getByRole('button', { name: /^Revert \d+ change/ }).click();
+    await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
+    assert.equal((await fetch(`${site.url}/list/a`)).status, 200);
+    await heading(page, 'History');
+  });
+});
