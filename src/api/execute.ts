@@ -10,6 +10,7 @@ import type { ClientRequest } from '../outbound/waymark-client.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { ajvOptions } from './ajv-options.ts';
+import { requireKnownFields } from './problems.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -50,7 +51,8 @@ export function createExecute(
   const ajv = new Ajv({ ...ajvOptions, coerceTypes: true, allErrors: false });
   const validators = new Map<string, ValidateFunction>();
 
-  function parse({ name, input }: Operation, v: JsonObject): JsonObject {
+  function parse({ name, input }: Operation, given: JsonObject): JsonObject {
+    const v = declared(name, input, given);
     let validate = validators.get(name);
     if (validate === undefined) {
       validate = ajv.compile(input);
@@ -78,20 +80,8 @@ export function createExecute(
       const found = require(name);
       authorise(found, call.caller);
       keyRates.count(call.caller);
-      const v = given ?? {};
-      if (!isJsonObject(v)) {
-        throw new Failure('invalid', 'v must be an object of input fields.', { field: 'v' });
-      }
-      if (nestsDeeper(v, jsonDepthMax)) {
-        throw new Failure('too_large', `v nests deeper than ${jsonDepthMax} levels.`, {
-          field: 'v',
-        });
-      }
-      if (call.vk !== undefined && (call.vk === '' || call.vk.length > vkCharactersMax)) {
-        throw new Failure('invalid', `vk must have 1 to ${vkCharactersMax} characters.`, {
-          field: 'vk',
-        });
-      }
+      const v = inputObject(given);
+      requireMembers(found, call);
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
       const isPassed =
@@ -109,6 +99,25 @@ export function createExecute(
       return found.packet(change, call);
     },
   };
+}
+
+function inputObject(given: unknown): JsonObject {
+  const v = given ?? {};
+  if (!isJsonObject(v)) {
+    throw new Failure('invalid', 'v must be an object of input fields.', { field: 'v' });
+  }
+  if (!nestsDeeper(v, jsonDepthMax)) return v;
+  throw new Failure('too_large', `v nests deeper than ${jsonDepthMax} levels.`, { field: 'v' });
+}
+
+/** Throws `invalid` for members of the envelope that the operation cannot use. */
+function requireMembers({ name, envelope }: Operation, { vk, qk }: Call): void {
+  if (vk !== undefined && (vk === '' || vk.length > vkCharactersMax)) {
+    const message = `vk must have 1 to ${vkCharactersMax} characters.`;
+    throw new Failure('invalid', message, { field: 'vk' });
+  }
+  if (qk === undefined || envelope?.qk !== undefined) return;
+  throw new Failure('invalid', `${name} takes no qk. Leave it out.`, { field: 'qk' });
 }
 
 /** Operations that write, but concern only the process or the node that they are sent to. */
@@ -183,6 +192,17 @@ export function authorise(
     'forbidden',
     `This key may not call ${name}: it lacks the scope ${scope}. Use a key with this scope.`,
   );
+}
+
+/**
+ * The input without unknown fields, of which it may have only null ones; a schema with
+ * `additionalProperties` takes any. Throws `invalid`.
+ */
+function declared(name: string, { properties, ...schema }: JsonObject, v: JsonObject): JsonObject {
+  if (schema.additionalProperties === true) return v;
+  const known = isJsonObject(properties) ? Object.keys(properties) : [];
+  requireKnownFields(v, name, known);
+  return Object.fromEntries(Object.entries(v).filter(([field]) => known.includes(field)));
 }
 
 /**

@@ -15,6 +15,8 @@ export const socketRequestsInFlightMax = 256;
 /** How often the server sends a PING over a websocket. */
 export const socketPingMs = 30_000;
 export const vkCharactersMax = 256;
+/** Characters of an unknown name that a message repeats. */
+export const shownNameCharactersMax = 80;
 export const listRowsDefault = 100;
 export const listRowsMax = 1_000;
 /** Characters of one page of a list; a page ends early instead of holding more. */

@@ -1,6 +1,7 @@
 import { nearestName } from '../model/nearest.ts';
 import type { JsonObject } from '../model/json.ts';
 import { Failure, problemReasons, type Problem, type ProblemReason } from '../model/failure.ts';
+import { shownNameCharactersMax } from './limits.ts';
 import type { Call } from './operation.ts';
 
 const text = { type: 'string' } as const;
@@ -44,6 +45,44 @@ export function requireNoMistakes(
     field: first.field,
     problems,
   });
+}
+
+/**
+ * Throws `invalid` for an input with a field that an operation neither knows nor stores: the caller
+ * would believe that it has an effect. null stands for an absent field.
+ */
+export function requireKnownFields(
+  v: JsonObject,
+  operation: string,
+  known: readonly string[],
+): void {
+  const unknown = Object.keys(v).find((name) => v[name] !== null && !known.includes(name));
+  if (unknown !== undefined) throw unknownInput(unknown, operation, { known });
+}
+
+/** The failure for a field, a parameter or a member of a request that would have no effect. */
+export function unknownInput(
+  name: string,
+  operation: string,
+  {
+    known,
+    suggestion = nearestName(name, known),
+    noun = 'input field',
+  }: {
+    readonly known: readonly string[];
+    readonly suggestion?: string | undefined;
+    readonly noun?: 'input field' | 'parameter';
+  },
+): Failure {
+  const field = name.slice(0, shownNameCharactersMax);
+  const names = known.length === 0 ? 'It takes none.' : `It takes ${known.join(', ')}.`;
+  const hint = suggestion === undefined ? names : `Did you mean ${suggestion}?`;
+  const message = `${operation} has no ${noun} ${JSON.stringify(field)}. ${hint}`;
+  const problem: Problem = {
+    ...{ field, reason: 'unknown_field', message },
+    ...(suggestion !== undefined && { suggestion }),
+  };
+  return new Failure('invalid', message, { field, problems: [problem] });
 }
 
 /** The problem of an unknown name; `field` is the path to it, which ends with the name. */

@@ -2,8 +2,11 @@ import { ndjsonType, parseMediaType } from '../http/mediatype.ts';
 import { parseQuery, type QueryParameter } from '../http/query.ts';
 import { Failure } from '../model/failure.ts';
 import { outlineJson, type JsonOutline } from '../model/json-outline.ts';
-import { isJsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
+import { nearestName } from '../model/nearest.ts';
+import { shownNameCharactersMax } from '../api/limits.ts';
+import { unknownInput } from '../api/problems.ts';
 import { memberNameCharactersMax } from './limits.ts';
 import { formPairsMax, jsonValuesMax, readValuesMax } from './limits.ts';
 import type { Effect, Operation } from '../api/operation.ts';
@@ -23,13 +26,29 @@ export interface Envelope {
   readonly isText: boolean;
 }
 
+/** What the names in a query or form depend on. */
+type NamedInput = Pick<Operation, 'name' | 'input' | 'fields' | 'query'>;
+
 /**
  * Reads the query string of an operation that reads: `_v.<field>=…`, with dots for members of
- * members, and `_qk`. It ignores other members, such as a breadcrumb's `k`, and empty ones. Throws
- * `invalid` for names that contradict each other, and for text that is not UTF-8.
+ * members, and `_qk`. It ignores empty parameters. Throws `invalid` for other names, unless the
+ * operation has parameters of its own, such as a breadcrumb's `k`; for names that contradict each
+ * other; and for text that is not UTF-8.
  */
-export function envelopeFromQuery(a: string, query: string): Envelope {
-  return envelopeFromPairs(a, filledIn(parsePairs(query)));
+export function envelopeFromQuery(operation: NamedInput, query: string): Envelope {
+  return envelopeFromPairs(operation, filledIn(parsePairs(query)));
+}
+
+/** Throws `invalid` for the query of a POST, whose input is its body. */
+export function requireNoQuery({ name }: Pick<Operation, 'name'>, query: string): void {
+  const [first] = query === '' ? [] : filledIn(parsePairs(query));
+  if (first === undefined) return;
+  const shown = JSON.stringify(first.name.slice(0, shownNameCharactersMax));
+  throw new Failure(
+    'invalid',
+    `A POST of ${name} takes no query, but has the parameter ${shown}. Send it in the body.`,
+    { field: first.name.slice(0, shownNameCharactersMax) },
+  );
 }
 
 /**
@@ -38,10 +57,11 @@ export function envelopeFromQuery(a: string, query: string): Envelope {
  * a form is written by an operation that writes, and ignored by one that reads. Throws `invalid`.
  */
 export function envelopeFromBody(
-  { name: a, effect }: Pick<Operation, 'name' | 'effect'>,
+  operation: NamedInput & Pick<Operation, 'effect'>,
   body: Buffer,
   contentType: string | undefined,
 ): Envelope {
+  const { name: a, effect } = operation;
   const text = utf8(body);
   const isJson = /^\s*[{[]/.test(text);
   const type = typeOf(contentType);
@@ -52,9 +72,9 @@ export function envelopeFromBody(
         field: 'v',
       });
     }
-    return envelopeFromPairs(a, effect === 'reads' ? filledIn(pairs) : pairs);
+    return envelopeFromPairs(operation, effect === 'reads' ? filledIn(pairs) : pairs);
   }
-  if (text.trim() === '') return envelopeFromPairs(a, []);
+  if (text.trim() === '') return envelopeFromPairs(operation, []);
   requireParsable(envelopeOutline(body), effect);
   return envelopeFrom(parseJson(text), a);
 }
@@ -69,11 +89,12 @@ export function isLinesBody(
 
 /** Reads NDJSON from the body, and the other input fields from the query. Throws `invalid`. */
 export function envelopeFromLines(
-  { name, linesField = '' }: Pick<Operation, 'name' | 'linesField'>,
+  operation: NamedInput & Pick<Operation, 'linesField'>,
   body: Buffer,
   query: string,
 ): Envelope {
-  const envelope = envelopeFromQuery(name, query);
+  const { linesField = '' } = operation;
+  const envelope = envelopeFromQuery(operation, query);
   return { ...envelope, v: { ...(envelope.v as object), [linesField]: utf8(body) } };
 }
 
@@ -90,15 +111,10 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
     throw new Failure('invalid', `The body must be one JSON object. ${jsonHint}`);
   }
   const { a, v, vk, qk, prefer } = sent;
-  const stray = v === undefined ? Object.keys(sent).find((name) => !members.has(name)) : undefined;
+  const stray = Object.keys(sent).find((name) => !members.has(name));
   if (stray !== undefined) {
-    throw new Failure(
-      'invalid',
-      `${JSON.stringify(stray.slice(0, 80))} is outside v. ${jsonHint}`,
-      {
-        field: 'v',
-      },
-    );
+    const shown = JSON.stringify(stray.slice(0, shownNameCharactersMax));
+    throw new Failure('invalid', `${shown} is outside v. ${jsonHint}`, { field: 'v' });
   }
   if (operation !== undefined && a !== undefined && a !== operation) {
     throw new Failure('invalid', `a says another operation than the URL, ${operation}.`, {
@@ -187,7 +203,8 @@ function filledIn(pairs: readonly QueryParameter[]): readonly QueryParameter[] {
 }
 
 /** Reads the members of an envelope; throws `invalid` if one is not UTF-8. */
-function envelopeFromPairs(a: string, pairs: readonly QueryParameter[]): Envelope {
+function envelopeFromPairs(operation: NamedInput, pairs: readonly QueryParameter[]): Envelope {
+  const { name: a } = operation;
   const v: Tree = Object.create(null) as Tree;
   let vk: string | undefined;
   let qk: string | undefined;
@@ -202,8 +219,22 @@ function envelopeFromPairs(a: string, pairs: readonly QueryParameter[]): Envelop
     else if (name === '_qk') qk = value;
     else if (name === '_prefer') prefer = value;
     else if (name.startsWith('_v.')) putDeep(v, name.slice('_v.'.length), value);
+    else if (operation.query === undefined && value !== '') throw unknownParameter(operation, name);
   }
   return { a, v, vk, qk, prefer, isText: true };
+}
+
+/** The failure for a parameter of a query or form that is no member of an envelope. */
+function unknownParameter({ name: a, input, fields }: NamedInput, name: string): Failure {
+  const { properties = {} } = fields ?? input;
+  const known = Object.keys(properties as JsonObject);
+  const field = name.replace(/^_?v?\./, '');
+  const nearest = known.includes(field) ? field : nearestName(field, known);
+  return unknownInput(name, a, {
+    known: [...known.map((one) => `_v.${one}`)],
+    suggestion: nearest === undefined ? undefined : `_v.${nearest}`,
+    noun: 'parameter',
+  });
 }
 
 const envelopeName = /^_(?:v\.|vk$|qk$|prefer$)/;

@@ -22,6 +22,7 @@ import {
   envelopeFromLines,
   envelopeFromQuery,
   isLinesBody,
+  requireNoQuery,
 } from './envelope.ts';
 import type { Serving } from './serving.ts';
 import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
@@ -205,7 +206,7 @@ function readEnvelope(
     return readPosted(operation, message, query, { held, caller });
   }
   const { name } = operation;
-  return name === linkName ? linkEnvelope(query) : envelopeFromQuery(name, query);
+  return name === linkName ? linkEnvelope(operation, query) : envelopeFromQuery(operation, query);
 }
 
 async function readPosted(
@@ -214,13 +215,15 @@ async function readPosted(
   query: string,
   { held, caller }: { readonly held: Allocation; readonly caller: Caller },
 ): Promise<Envelope> {
-  const { name, effect } = operation;
+  const { name } = operation;
   requirePlain(message);
   const body = await readBody(message, operationBytesMax(operation, caller), held);
   const contentType = message.headers['content-type'];
   if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, body, query);
-  const envelope = envelopeFromBody({ name, effect }, body, contentType);
-  return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
+  const envelope = envelopeFromBody(operation, body, contentType);
+  if (name === linkName) return { ...envelope, v: withLinkQuery(envelope.v, query) };
+  requireNoQuery(operation, query);
+  return envelope;
 }
 
 /**
@@ -235,12 +238,12 @@ function withLinkQuery(v: unknown, query: string): unknown {
 /** A query that is only a key, with characters that need no decoding. */
 const plainKey = /^k=([A-Za-z0-9._~/-]+)$/;
 
-const emptyLink = envelopeFromQuery(linkName, '');
+const emptyLink = envelopeFromQuery({ name: linkName, input: {} }, '');
 
-function linkEnvelope(query: string): Envelope {
+function linkEnvelope(operation: Operation, query: string): Envelope {
   const [, k] = plainKey.exec(query) ?? [];
   if (k !== undefined) return { ...emptyLink, v: { k, query: '' } };
-  const envelope = envelopeFromQuery(linkName, query);
+  const envelope = envelopeFromQuery(operation, query);
   return { ...envelope, v: withLinkQuery(envelope.v, query) };
 }
 

@@ -47,6 +47,8 @@ export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
   input: {
     type: 'object',
     required: ['node', 'entries'],
+    // A node may be of a later version than its centre.
+    additionalProperties: true,
     properties: {
       ...nodeProperties,
       entries: { type: 'array', maxItems: takenEntriesMax, items: entrySchema },

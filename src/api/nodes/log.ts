@@ -19,6 +19,8 @@ const seq = { type: 'integer', minimum: 0 } as const;
 const afterSchema = {
   type: 'object',
   required: ['node', 'log', 'seq', 'txn'],
+  // A node may be of a later version than its centre.
+  additionalProperties: true,
   properties: {
     ...nodeProperties,
     log: { ...text, description: 'The id of the log, as log.end has it.' },
@@ -52,7 +54,12 @@ export const readLogEnd = defineOperation<LogParts, NodeInput>({
   effect: 'reads',
   summary: 'The id and the newest change of the log, for a node that copies it.',
   output: endSchema,
-  input: { type: 'object', required: ['node'], properties: nodeProperties },
+  input: {
+    type: 'object',
+    required: ['node'],
+    additionalProperties: true,
+    properties: nodeProperties,
+  },
   run:
     ({ store, status }) =>
     (v, call) => {

@@ -44,6 +44,8 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
   input: {
     type: 'object',
     required: ['node', 'role', 'version', 'seq', 'now', 'waiting', 'refused'],
+    // A node may be of a later version than its centre.
+    additionalProperties: true,
     properties: {
       ...nodeProperties,
       role: { ...text, maxLength: 32 },

@@ -20,6 +20,8 @@ export const readNodeSecrets = defineOperation<{ readonly store: Store }, Secret
   input: {
     type: 'object',
     required: ['node', 'role'],
+    // A node may be of a later version than its centre.
+    additionalProperties: true,
     properties: { ...nodeProperties, role: { type: 'string', enum: ['replica', 'counter'] } },
   },
   output: {

@@ -50,6 +50,11 @@ export interface FamilyCall {
   /** Its input. */
   readonly v: JsonObject;
   readonly call: Call;
+  /**
+   * The JSON Schema of its input, if that may have no members besides these and the key of the
+   * record.
+   */
+  readonly input?: JsonObject;
 }
 
 /** A write that is done. */

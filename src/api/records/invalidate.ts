@@ -56,26 +56,28 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
 ): OperationDefinition<Parts> {
   const { name, noun, scopes, summaries, part } = family;
   const text = { type: 'string', nullable: true } as const;
+  const input = {
+    type: 'object',
+    required: Object.keys(part?.members ?? {}),
+    // A key names a row by the field that its table decides.
+    ...(part !== undefined && { additionalProperties: true }),
+    properties: {
+      ...part?.members,
+      id: { ...text, description: `Rows of one ${noun}; alone, all of it.` },
+      txn: { ...text, description: 'Rows of one transaction.' },
+      by: { ...text, description: 'Rows that one key, or one command, wrote.' },
+      from: { ...text, description: 'Rows since a seq or a date-time.' },
+      until: { ...text, description: 'Rows up to a seq or a date-time.' },
+      confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
+    },
+  } as const;
   return defineOperation<Parts, InvalidateInput>({
     name: `svc1.${name}.invalidate`,
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
     summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
-    input: {
-      type: 'object',
-      required: Object.keys(part?.members ?? {}),
-      ...(part !== undefined && { additionalProperties: true }),
-      properties: {
-        ...part?.members,
-        id: { ...text, description: `Rows of one ${noun}; alone, all of it.` },
-        txn: { ...text, description: 'Rows of one transaction.' },
-        by: { ...text, description: 'Rows that one key, or one command, wrote.' },
-        from: { ...text, description: 'Rows since a seq or a date-time.' },
-        until: { ...text, description: 'Rows up to a seq or a date-time.' },
-        confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
-      },
-    } as unknown as JSONSchemaType<InvalidateInput>,
+    input: input as unknown as JSONSchemaType<InvalidateInput>,
     envelope: { vk: vkMember },
     output: { oneOf: [dryRunSchema, doneSchema] },
     failures: ['not_found', 'conflict', 'precondition_failed'],
@@ -84,12 +86,12 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
       async (v, call): Promise<OperationResult> => {
         const { store } = parts;
         await family.prepare?.(call);
-        const input = v as InvalidateInput & JsonObject;
-        const given: FamilyCall = { operation: 'invalidate', v: input, call };
+        const fields = v as InvalidateInput & JsonObject;
+        const given: FamilyCall = { operation: 'invalidate', v: fields, call, input };
         const bound = familyFor(family, given, store, parts);
         const by = bound.author ?? authorOf(call);
         const selection = parseSelection(store, bound, v);
-        bound.requireRevertAccess?.(store, input);
+        bound.requireRevertAccess?.(store, fields);
         if (v.confirm !== undefined) bound.beforeWrite?.({}, parts);
         const request: RevertRequest = {
           selection,

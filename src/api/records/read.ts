@@ -46,29 +46,30 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
 ): OperationDefinition<Parts> {
   const { name, noun, scopes, schema, summaries, part } = family;
   const naming = namingMembers(part);
+  const input = {
+    type: 'object',
+    required: naming.required,
+    // A key names a row by the field that its table decides.
+    ...(part !== undefined && { additionalProperties: true }),
+    properties: {
+      ...naming.properties,
+      limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
+      before: {
+        type: 'integer',
+        minimum: 1,
+        nullable: true,
+        description: 'Only for a history: rows before this seq.',
+      },
+      as_of: asOfProperty,
+    },
+  } as const;
   return defineOperation<Parts, ReadInput>({
     name: `svc1.${name}.read`,
     scope: scopes.read,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'reads',
     summary: summaries?.read ?? `Reads a ${noun}, or its history (qk=history), newest row first.`,
-    input: {
-      type: 'object',
-      required: naming.required,
-      // A key names a row by the field that its table decides.
-      ...(part !== undefined && { additionalProperties: true }),
-      properties: {
-        ...naming.properties,
-        limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
-        before: {
-          type: 'integer',
-          minimum: 1,
-          nullable: true,
-          description: 'Only for a history: rows before this seq.',
-        },
-        as_of: asOfProperty,
-      },
-    } as unknown as JSONSchemaType<ReadInput>,
+    input: input as unknown as JSONSchemaType<ReadInput>,
     envelope: { qk: historyQuery },
     output: { oneOf: [recordSchemas(schema).record, historyRows] },
     etag: true,
@@ -77,7 +78,7 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
       const read = (v: ReadInput, call: Call): OperationResult => {
         const { store } = parts;
         const { as_of: asOf } = v;
-        const given: FamilyCall = { operation: 'read', v: v as JsonObject, call };
+        const given: FamilyCall = { operation: 'read', v: v as JsonObject, call, input };
         const bound = familyFor(family, given, store, parts);
         const id = namedId(bound, v as JsonObject, store);
         const mask = bound.mask?.(store, call) ?? unmasked;

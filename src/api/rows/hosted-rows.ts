@@ -42,7 +42,7 @@ export function withDataHosts(
         const input = v as JsonObject;
         const host = hostOf(input, parts);
         if (host === undefined) return operation.run(v, call);
-        return callHost(host, operation.name, { input, call }, parts);
+        return callHost(host, operation, { input, call }, parts);
       },
     };
   });
@@ -59,13 +59,15 @@ function hostOf(
 
 async function callHost(
   host: DataHost,
-  name: string,
+  { name, input: schema }: Pick<Operation, 'name' | 'input'>,
   { input, call }: { readonly input: JsonObject; readonly call: Call },
   parts: HostedParts,
 ): Promise<OperationResult> {
   await call.visitor.prepare(needsUser);
   const operation = name.slice('svc1.record.'.length) as FamilyCall['operation'];
-  const open = openTable({ operation, v: input, call }, parts.store, parts);
+  const isStored = operation === 'insert' || operation === 'edit';
+  const given = { operation, v: input, call, ...(!isStored && { input: schema }) };
+  const open = openTable(given, parts.store, parts);
   const extent = open.access[actionOf(operation)];
   if (extent === 'own') {
     const message = 'A table on another server cannot have rows of single users.';

@@ -9,6 +9,7 @@ import { addressNetwork } from '../../model/cidr.ts';
 import { hasScope } from '../../model/key.ts';
 import { nearestName } from '../../model/nearest.ts';
 import type { Call } from '../operation.ts';
+import { requireKnownFields } from '../problems.ts';
 import type { RecordRevert } from '../records/revert.ts';
 import type { FamilyCall, RecordFamily, RecordParts, StoredRecord } from '../records/family.ts';
 import { accessTo, actionOf, mayAccess, noAccess, type TableAccess } from './access.ts';
@@ -87,10 +88,11 @@ export interface TableCall {
  * `forbidden` without access, and `not_found` for an unknown table.
  */
 export function openTable(
-  { operation, v, call }: FamilyCall,
+  given: FamilyCall,
   reads: Reads,
   { isOwnOrigin }: Pick<RowParts, 'isOwnOrigin'>,
 ): TableCall {
+  const { operation, v, call } = given;
   const { table: name } = v;
   if (typeof name !== 'string' || name === '') {
     throw new Failure('invalid', 'table is missing: the name of the table.', { field: 'table' });
@@ -109,12 +111,23 @@ export function openTable(
   if (isByUser && (isWrite || call.transport === 'websocket' || call.fields.origin !== undefined)) {
     requireSameOrigin(call, isOwnOrigin);
   }
+  requireKnownMembers(given, stored.table);
   const table = rowTable(reads, stored);
   // What anybody may do, a page of another site does as nobody, not as the user of the cookie.
   if (!isWrite || user === undefined || isSameOrigin(call, isOwnOrigin)) {
     return { table, access, call, operation };
   }
   return { table, access: accessTo(stored.table, call.caller, undefined), call, operation };
+}
+
+/** Throws `invalid` for a member that the operation would ignore; the key names a row. */
+function requireKnownMembers(
+  { operation, v, input }: FamilyCall,
+  { key }: Pick<TableDefinition, 'key'>,
+): void {
+  if (!isJsonObject(input?.properties)) return;
+  const known = [...Object.keys(input.properties), ...(key === undefined ? [] : [key])];
+  requireKnownFields(v, `svc1.record.${operation}`, known);
 }
 
 function unknownTable(

@@ -52,6 +52,20 @@ const rowList: JsonObject = {
   },
 };
 
+const getInput = {
+  type: 'object',
+  required: namingMembers(rowPart).required,
+  // The field that is the key of the table.
+  additionalProperties: true,
+  properties: {
+    ...namingMembers(rowPart).properties,
+    ...rowFilters,
+    text: { ...text, nullable: true, description: 'Words in the fields that are searched.' },
+    after: { ...text, nullable: true, description: 'The next of the page before.' },
+    limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+  },
+} as const;
+
 /**
  * record.get: what a running page may see of one row, or of a list of rows: no `writeOnly` field
  * and no `_unknowns_`, and the titles of the rows that they refer to. Refuses with `not_found`.
@@ -63,18 +77,7 @@ export const getRow = defineOperation<RowParts, object>({
   forPages: true,
   effect: 'reads',
   summary: 'A row, or a list of rows, as a running page may see it.',
-  input: {
-    type: 'object',
-    required: namingMembers(rowPart).required,
-    additionalProperties: true,
-    properties: {
-      ...namingMembers(rowPart).properties,
-      ...rowFilters,
-      text: { ...text, nullable: true, description: 'Words in the fields that are searched.' },
-      after: { ...text, nullable: true, description: 'The next of the page before.' },
-      limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
-    },
-  } as never,
+  input: getInput as never,
   output: { oneOf: [shownRow, rowList] },
   etag: true,
   failures: ['not_found'],
@@ -82,7 +85,7 @@ export const getRow = defineOperation<RowParts, object>({
     await rowFamily.prepare?.(call);
     const { store } = parts;
     const v = input as JsonObject;
-    const given: FamilyCall = { operation: 'get', v, call };
+    const given: FamilyCall = { operation: 'get', v, call, input: getInput };
     const open = openTable(given, store, parts);
     const family = withTitles(familyFor(rowFamily, given, store, parts), open, store);
     const data = namesOne(v, open)
