@@ -13,6 +13,8 @@ import {
   type Databases,
 } from './databases.ts';
 import { createDeliveryLog } from './deliveries/delivery-log.ts';
+import { DeliveryTurn } from './deliveries/delivery-turn.ts';
+import { createLocalDeliveryWriter } from './deliveries/delivery-writer.ts';
 import { backUp } from './folder/backup.ts';
 import {
   damageFailure,
@@ -37,7 +39,7 @@ import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
 import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
-import { sharedPlace } from './shared/shared-place.ts';
+import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
 import type { SharedPart, Store } from './store.ts';
@@ -83,12 +85,16 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const wake = (): void => {
     feed.wake();
   };
-  const shared = await openShared({ databases, reads, queue, wake, condition }, sharing);
+  const shared = await openShared({ databases, reads, queue, wake, newId, condition }, sharing);
   const writer = shared?.writer ?? createLocalWriter(databases, queue);
   const commit = createCommit({ databases, reads, writer, now, newId });
   const outbox = createOutbox(databases, reads, { queue, wake });
   const rowLog = createRowLog(databases, reads, { queue, wake });
-  const deliveries = createDeliveryLog(databases, reads, { newId, queue });
+  const deliveries = createDeliveryLog(databases, reads, {
+    newId,
+    writer: shared?.writer ?? createLocalDeliveryWriter(databases, queue),
+    turn: shared?.turn,
+  });
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
 
@@ -151,6 +157,7 @@ async function closeAll(
   },
 ): Promise<void> {
   if (shared !== undefined) {
+    shared.turn.end();
     await shared.writer.close();
     await shared.follower.stop();
   }
@@ -162,6 +169,7 @@ interface OpenShared {
   readonly writer: SharedWriter;
   readonly follower: SharedFollower;
   readonly part: SharedPart;
+  readonly turn: DeliveryTurn;
 }
 
 /** Joins the cluster of a store; undefined for a single machine. */
@@ -183,7 +191,12 @@ async function openShared(
       tell: (notice) => writer.tell(notice),
       catchUp: async () => follower.reach(await shared.end()),
     };
-    return { writer, follower, part };
+    const turn = new DeliveryTurn(databases, {
+      monotonicMs: () => performance.now(),
+      catchUp: () => part.catchUp(),
+      member: memberOf(databases),
+    });
+    return { writer, follower, part, turn };
   } catch (error) {
     await databases.environment.close();
     throw error;

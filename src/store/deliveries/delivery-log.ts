@@ -2,20 +2,29 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
-import type { WriteQueue } from '../log/write-queue.ts';
 import type { Reads } from '../store.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
+import type { DeliveryTurn } from './delivery-turn.ts';
+import type { DeliveryWriter, PutDelivery } from './delivery-writer.ts';
 import { putDispatch } from './dispatch.ts';
 import { putReplayed } from './replay.ts';
 import { removeExpired } from './retention.ts';
 
-/** Makes the Deliveries of the databases; `newId` makes the name of a writer. */
+/** The dependencies of the deliveries of a store; `newId` makes the name of a writer. */
+interface DeliveryLogParts {
+  readonly newId: () => string;
+  readonly writer: DeliveryWriter;
+  /** Who delivers for several nodes; undefined for a single machine. */
+  readonly turn?: DeliveryTurn | undefined;
+}
+
+/** Makes the Deliveries of the databases. */
 export function createDeliveryLog(
   databases: Databases,
   reads: Reads,
-  { newId, queue }: { readonly newId: () => string; readonly queue: WriteQueue },
+  { newId, writer: log, turn }: DeliveryLogParts,
 ): Deliveries {
   const { delivery } = databases;
   let writer: string | undefined;
@@ -23,64 +32,79 @@ export function createDeliveryLog(
   let readTo = 0;
   const cursor = (): number => Number(delivery.get('cursor') ?? 0);
   const isWriter = (): boolean => writer !== undefined && delivery.get('writer') === writer;
-  const write = <T>(put: () => T, mayWrite = isWriter): Promise<T> =>
-    queue.write(() => {
-      if (!mayWrite()) throw superseded();
-      return () => ({ result: put(), bytes: 0 });
+  const write = <T>(put: PutDelivery<T>): Promise<T> =>
+    log.write(() => {
+      if (!isWriter()) throw superseded();
+      return put;
     });
 
   return {
-    begin() {
+    async begin() {
       const name = newId();
-      const put = (): void => {
-        delivery.putSync('writer', name);
-        // No attempt is in flight, because the previous writer has ended.
-        delivery.putSync('settled', String(reads.seq()));
-        writer = name;
-        readTo = 0;
-      };
-      return write(put, () => true);
+      await turn?.ready();
+      await log.write(() => {
+        turn?.require();
+        return ({ delivery: to }) => {
+          to.putSync('writer', turn?.nameOf(name) ?? name);
+          // No attempt is in flight, because the previous writer has ended.
+          to.putSync('settled', String(reads.seq()));
+        };
+      });
+      writer = turn?.nameOf(name) ?? name;
+      readTo = 0;
+      turn?.begin(() => write(putAlive));
     },
-    end: () =>
-      write(() => {
-        delivery.removeSync('writer');
-        writer = undefined;
-      }),
+    async end() {
+      turn?.end();
+      await write(({ delivery: to }) => {
+        to.removeSync('writer');
+      });
+      writer = undefined;
+    },
     cursor,
     markApplied: (seq) =>
-      write(() => {
-        delivery.putSync('settled', String(seq));
+      write(({ delivery: to }) => {
+        to.putSync('settled', String(seq));
       }),
     waitUntilApplied: (seq) => waitUntilApplied(databases, seq),
     storeClock: (clockMs, outages) =>
-      write(() => {
-        delivery.putSync('clock', String(Math.trunc(clockMs)));
-        if (outages !== undefined) delivery.putSync('outages', JSON.stringify(outages));
+      write(({ delivery: to }) => {
+        to.putSync('clock', String(Math.trunc(clockMs)));
+        if (outages !== undefined) to.putSync('outages', JSON.stringify(outages));
       }),
-    dispatch: (node) =>
-      write(() => {
+    async dispatch(node) {
+      const done = await write((to) => {
         const written = cursor();
-        const done = putDispatch(databases, reads, { after: Math.max(written, readTo), node });
-        readTo = done.upTo;
+        const after = Math.max(written, readTo);
+        const dispatched = putDispatch(to, reads, { after, node });
         // Reading rows that no hook gets again is harmless.
-        if (done.hasWritten || readTo - written >= dispatchRowsMax) {
-          delivery.putSync('cursor', String(readTo));
+        const { upTo, hasWritten } = dispatched;
+        if (hasWritten || upTo - written >= dispatchRowsMax) {
+          to.delivery.putSync('cursor', String(upTo));
         }
-        return done;
-      }),
+        return dispatched;
+      });
+      readTo = done.upTo;
+      return done;
+    },
     ...createDeliveryReads(databases),
     record: (recorded, clockMs) =>
-      write(() => {
-        putAttempt(databases, recorded);
-        delivery.putSync('clock', String(Math.trunc(clockMs)));
+      write((to) => {
+        putAttempt(to, recorded);
+        to.delivery.putSync('clock', String(Math.trunc(clockMs)));
       }),
     storeBatch: (of, batch, made) =>
-      write(() => {
-        putBatch(databases, of, batch, made);
+      write((to) => {
+        putBatch(to, of, batch, made);
       }),
-    continueReplay: (clockMs) => write(() => putReplayed(databases, Math.trunc(clockMs))),
-    expire: (of, before) => write(() => removeExpired(databases, of, before)),
+    continueReplay: (clockMs) => write((to) => putReplayed(to, Math.trunc(clockMs))),
+    expire: (of, before) => write((to) => removeExpired(to, of, before)),
   };
+}
+
+/** Shows other nodes that this one still delivers. */
+function putAlive({ delivery }: Databases): void {
+  delivery.putSync('alive', String(Number(delivery.get('alive') ?? 0) + 1));
 }
 
 async function waitUntilApplied({ delivery }: Databases, seq: number): Promise<void> {

@@ -6,14 +6,25 @@ export interface Notice {
   readonly data: JsonObject;
 }
 
+/**
+ * A put into a database beside the log: its name, its key (hexadecimal for bytes) and its value;
+ * null removes the key.
+ */
+export type SharedPut = readonly [string, string | number, string | null];
+
 /** The content of an entry of a shared log (docs/design/cluster.md#entries). */
 export interface EntryContent {
   /** Rows of the log as they are stored: all rows of one or more transactions. */
   readonly rows: readonly string[];
   /** Idempotency keys: keys of the database `vk` in hexadecimal digits, and their values. */
   readonly claims: readonly (readonly [string, string])[];
+  /** What the deliverer of hooks has written. */
+  readonly puts: readonly SharedPut[];
   readonly notices: readonly Notice[];
 }
+
+/** An entry with nothing in it. */
+export const emptyContent: EntryContent = { rows: [], claims: [], puts: [], notices: [] };
 
 /** The first line of an entry. */
 interface EntryHead extends Omit<EntryContent, 'rows'> {
@@ -29,9 +40,9 @@ export function encodeEntry({ rows, ...content }: EntryContent): Uint8Array {
 /** The content of an entry. Throws an Error for bytes that are none. */
 export function decodeEntry(data: Uint8Array): EntryContent {
   const [first = '', ...rows] = Buffer.from(data).toString().split('\n');
-  const { rows: count, claims, notices } = JSON.parse(first) as EntryHead;
+  const { rows: count, ...content } = JSON.parse(first) as EntryHead;
   if (count !== rows.length) {
     throw new Error(`an entry of the shared log has ${rows.length} rows instead of ${count}`);
   }
-  return { rows, claims, notices };
+  return { rows, ...content };
 }

@@ -6,7 +6,13 @@ import type { Reads } from '../store.ts';
 import type { Notice } from './entry.ts';
 import { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from './shared-log.ts';
-import { putSharedPlace, removeSharedPlace, sharedPlace } from './shared-place.ts';
+import {
+  memberOf,
+  putMember,
+  putSharedPlace,
+  removeSharedPlace,
+  sharedPlace,
+} from './shared-place.ts';
 import { uploadHistory } from './upload.ts';
 
 /** The shared log of a store, and what the server does with it. */
@@ -28,6 +34,7 @@ interface JoinParts {
   readonly reads: Reads;
   readonly queue: WriteQueue;
   readonly wake: () => void;
+  readonly newId: () => string;
 }
 
 /**
@@ -35,7 +42,7 @@ interface JoinParts {
  * a folder with a history that the shared log does not have.
  */
 export async function joinShared(parts: JoinParts, sharing: Sharing): Promise<SharedFollower> {
-  const { databases, reads, queue } = parts;
+  const { databases, reads, queue, newId } = parts;
   const { log: shared, brings, notice, failed } = sharing;
   const place = sharedPlace(databases);
   const { id, follows } = identityOf(databases);
@@ -51,6 +58,11 @@ export async function joinShared(parts: JoinParts, sharing: Sharing): Promise<Sh
         return { result: undefined, bytes: 0 };
       });
   }
+  if (memberOf(databases) === '')
+    await queue.write(() => () => {
+      putMember(databases, newId());
+      return { result: undefined, bytes: 0 };
+    });
   const follower = new SharedFollower({ ...parts, shared, notice, failed });
   follower.start();
   return follower;

@@ -11,6 +11,7 @@ import {
   sharedProgressMs,
   sharedRetryMs,
 } from './limits.ts';
+import { putRecorded } from './recorded-puts.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { putSharedPlace, sharedPlace } from './shared-place.ts';
 
@@ -98,7 +99,10 @@ export class SharedFollower {
     for (const notice of notices) await this.#parts.notice(notice);
   }
 
-  async #put({ after, position }: SharedEntry, { rows, claims }: EntryContent): Promise<void> {
+  async #put(
+    { after, position }: SharedEntry,
+    { rows, claims, puts }: EntryContent,
+  ): Promise<void> {
     const { databases, reads, queue, shared, wake } = this.#parts;
     // Other processes of this node apply the same entries.
     if (this.position < position)
@@ -112,6 +116,7 @@ export class SharedFollower {
         return () => {
           const bytes = putCopiedRows(databases, reads, copied);
           for (const [key, value] of claims) databases.vk.putSync(Buffer.from(key, 'hex'), value);
+          putRecorded(databases, puts);
           putSharedPlace(databases, { id: shared.id, position });
           return { result: undefined, bytes };
         };

@@ -10,6 +10,7 @@ export interface SharedPlace {
 }
 
 const field = 'shared';
+const memberField = 'member';
 
 /** The place of a data folder in a shared log; undefined for the folder of a single machine. */
 export function sharedPlace({ meta }: Pick<Databases, 'meta'>): SharedPlace | undefined {
@@ -25,9 +26,21 @@ export function putSharedPlace(
   meta.putSync(field, `${id} ${position}`);
 }
 
+/** The name of the data folder in the cluster, which no other one has; '' outside a cluster. */
+export function memberOf({ meta }: Pick<Databases, 'meta'>): string {
+  return meta.get(memberField) ?? '';
+}
+
+/** The caller runs it in a write transaction. */
+export function putMember({ meta }: Pick<Databases, 'meta'>, member: string): void {
+  meta.putSync(memberField, member);
+}
+
 /** Makes the folder that of a single machine. The caller runs it in a write transaction. */
-export function removeSharedPlace({ meta }: Pick<Databases, 'meta'>): void {
+export function removeSharedPlace({ meta, delivery }: Databases): void {
   meta.removeSync(field);
+  meta.removeSync(memberField);
+  for (const name of ['writer', 'alive']) delivery.removeSync(name);
 }
 
 /** The failure of a change that would be only in this folder. */

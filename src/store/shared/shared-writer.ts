@@ -2,12 +2,14 @@ import { ABORT } from 'lmdb';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
 import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
+import type { DeliveryWriter, PutDelivery } from '../deliveries/delivery-writer.ts';
 import type { DecidedWrite, LogWriter } from '../log/commit.ts';
 import { putWrites } from '../log/write-puts.ts';
 import type { WritePlan } from '../log/write-plan.ts';
 import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
 import { claimKey, packClaim } from '../projections/claims.ts';
-import { encodeEntry, type EntryContent, type Notice } from './entry.ts';
+import { emptyContent, encodeEntry, type EntryContent, type Notice } from './entry.ts';
+import { recordingDatabases } from './recorded-puts.ts';
 import type { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from './shared-log.ts';
 import { sharedPlace } from './shared-place.ts';
@@ -20,8 +22,11 @@ interface SharedWriterParts {
   readonly follower: SharedFollower;
 }
 
+/** A decision to log rows, or one to write into the databases of the deliverer. */
+type Decide<T> = () => DecidedWrite<T> | PutDelivery<T>;
+
 interface WaitingWrite {
-  readonly decide: () => DecidedWrite<unknown>;
+  readonly decide: Decide<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -37,15 +42,14 @@ interface Round {
   /** The position that they have seen. */
   readonly after: number;
   readonly outcomes: readonly Outcome[];
-  readonly rows: readonly string[];
-  readonly claims: EntryContent['claims'];
+  readonly content: EntryContent;
 }
 
 /**
  * Appends decisions to a shared log: all that wait share one entry, and decide again if another
  * node was faster (docs/design/cluster.md#commit).
  */
-export class SharedWriter implements LogWriter {
+export class SharedWriter implements LogWriter, DeliveryWriter {
   readonly #parts: SharedWriterParts;
   #waiting: WaitingWrite[] = [];
   #running: Promise<void> | undefined;
@@ -59,7 +63,7 @@ export class SharedWriter implements LogWriter {
     return this.#waiting.length;
   }
 
-  write<T>(decide: () => DecidedWrite<T>): Promise<T> {
+  write<T>(decide: Decide<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const { refusal } = this.#parts.condition;
       if (this.#closed || refusal !== undefined) {
@@ -77,7 +81,7 @@ export class SharedWriter implements LogWriter {
   /** Appends a notice for all nodes; resolves when this node has heeded it, too. */
   async tell(notice: Notice): Promise<void> {
     const { shared, follower } = this.#parts;
-    const data = encodeEntry({ rows: [], claims: [], notices: [notice] });
+    const data = encodeEntry({ ...emptyContent, notices: [notice] });
     for (;;) {
       const after = follower.position;
       const position = await shared.append(data, after);
@@ -109,7 +113,8 @@ export class SharedWriter implements LogWriter {
       return;
     }
     try {
-      if (round.rows.length > 0) await this.#append(round);
+      const { rows, puts } = round.content;
+      if (rows.length > 0 || puts.length > 0) await this.#append(round);
       else await this.#confirm(round);
     } catch (error) {
       this.#take(round, ({ write }) => {
@@ -127,21 +132,25 @@ export class SharedWriter implements LogWriter {
       const outcomes: Outcome[] = [];
       const rows: string[] = [];
       const claims: (readonly [string, string])[] = [];
+      const recording = recordingDatabases(databases);
       let bytes = 0;
       for (const write of this.#waiting) {
         if (outcomes.length >= commitBatchMax || bytes >= commitBatchBytesMax) break;
         const decided = decisionOf(write);
-        if (!('plan' in decided)) {
+        if (typeof decided === 'function') {
+          outcomes.push({ write, result: { value: decided(recording.databases) } });
+        } else if ('error' in decided) {
           outcomes.push({ write, result: decided });
-          continue;
+        } else {
+          const { plan, result } = decided;
+          bytes += putWrites(databases, plan);
+          for (const row of rowsOf(databases, plan)) rows.push(row);
+          for (const claim of claimsOf(plan)) claims.push(claim);
+          outcomes.push({ write, result: { value: result } });
         }
-        const { plan, result } = decided;
-        bytes += putWrites(databases, plan);
-        for (const row of rowsOf(databases, plan)) rows.push(row);
-        for (const claim of claimsOf(plan)) claims.push(claim);
-        outcomes.push({ write, result: { value: result } });
       }
-      resolve({ after, outcomes, rows, claims });
+      const { puts } = recording;
+      resolve({ after, outcomes, content: { rows, claims, puts, notices: [] } });
       return ABORT;
     });
     return promise;
@@ -161,8 +170,8 @@ export class SharedWriter implements LogWriter {
    */
   async #append(round: Round): Promise<void> {
     const { shared, follower } = this.#parts;
-    const { after, rows, claims } = round;
-    const data = encodeEntry({ rows, claims, notices: [] });
+    const { after, content } = round;
+    const data = encodeEntry(content);
     const position = await shared.append(data, after);
     if (position === undefined) {
       await follower.reach(after + 1);
@@ -188,7 +197,9 @@ function answer({ write: { resolve, reject }, result }: Outcome): void {
   else resolve(result.value);
 }
 
-function decisionOf({ decide }: WaitingWrite): DecidedWrite<unknown> | { readonly error: unknown } {
+function decisionOf({
+  decide,
+}: WaitingWrite): ReturnType<Decide<unknown>> | { readonly error: unknown } {
   try {
     return decide();
   } catch (error) {

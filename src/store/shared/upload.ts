@@ -2,8 +2,9 @@ import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
 import type { WriteQueue } from '../log/write-queue.ts';
 import type { Reads } from '../store.ts';
-import { decodeEntry, encodeEntry } from './entry.ts';
+import { decodeEntry, emptyContent, encodeEntry } from './entry.ts';
 import { uploadedClaimsMax, uploadedCharactersMax } from './limits.ts';
+import { allPuts } from './recorded-puts.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { putSharedPlace } from './shared-place.ts';
 
@@ -12,6 +13,7 @@ interface Uploaded {
   readonly position: number;
   readonly rows: number;
   readonly claims: number;
+  readonly puts: number;
 }
 
 /**
@@ -33,7 +35,7 @@ export async function uploadHistory(
   report: (rows: number, of: number) => void,
 ): Promise<void> {
   const newest = reads.seq();
-  let { position, rows, claims } = await uploaded(databases, shared);
+  let { position, rows, claims, puts } = await uploaded(databases, shared);
   const append = async (content: Parameters<typeof encodeEntry>[0]): Promise<void> => {
     const appended = await shared.append(encodeEntry(content), position);
     if (appended === undefined) throw othersFailure();
@@ -41,15 +43,18 @@ export async function uploadHistory(
   };
   while (rows < newest) {
     const texts = transactionsAfter(databases, reads, rows);
-    await append({ rows: texts, claims: [], notices: [] });
+    await append({ ...emptyContent, rows: texts });
     rows += texts.length;
     report(rows, newest);
   }
   for (;;) {
     const some = claimsAfter(databases, claims);
     if (some.length === 0) break;
-    await append({ rows: [], claims: some, notices: [] });
+    await append({ ...emptyContent, claims: some });
     claims += some.length;
+  }
+  for (const some of grouped(allPuts(databases), puts, uploadedClaimsMax)) {
+    await append({ ...emptyContent, puts: some });
   }
   await queue.write(() => () => {
     putSharedPlace(databases, { id: shared.id, position });
@@ -60,9 +65,9 @@ export async function uploadHistory(
 /** Compares what the shared log has already with this folder. */
 async function uploaded(databases: Databases, shared: SharedLog): Promise<Uploaded> {
   const end = await shared.end();
-  let [position, rows, claims] = [0, 0, 0];
+  let [position, rows, claims, puts] = [0, 0, 0, 0];
   const reading = new AbortController();
-  if (end === 0) return { position, rows, claims };
+  if (end === 0) return { position, rows, claims, puts };
   for await (const entry of shared.entries(0, reading.signal)) {
     const content = contentOf(entry);
     for (const text of content.rows) {
@@ -70,10 +75,11 @@ async function uploaded(databases: Databases, shared: SharedLog): Promise<Upload
       if (databases.log.get(rows) !== text) throw othersFailure();
     }
     claims += content.claims.length;
+    puts += content.puts.length;
     ({ position } = entry);
     if (position >= end) reading.abort();
   }
-  return { position, rows, claims };
+  return { position, rows, claims, puts };
 }
 
 function contentOf({ data }: SharedEntry): ReturnType<typeof decodeEntry> {
@@ -101,6 +107,21 @@ function transactionsAfter({ log }: Databases, reads: Reads, after: number): rea
 function claimsAfter({ vk }: Databases, skipped: number): readonly (readonly [string, string])[] {
   const range = vk.getRange({ offset: skipped, limit: uploadedClaimsMax });
   return [...range].map(({ key, value }) => [Buffer.from(key).toString('hex'), value] as const);
+}
+
+/** Values in groups, without the first ones. */
+function* grouped<T>(values: Iterable<T>, skipped: number, size: number): Iterable<readonly T[]> {
+  let group: T[] = [];
+  let at = 0;
+  for (const value of values) {
+    at += 1;
+    if (at <= skipped) continue;
+    group.push(value);
+    if (group.length < size) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
 }
 
 function othersFailure(): Failure {

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { Failure } from '../../../src/model/failure.ts';
+import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
+import { DeliveryTurn } from '../../../src/store/deliveries/delivery-turn.ts';
+import { deliveryTakeOverMs } from '../../../src/store/limits.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Notice } from '../../../src/store/shared/entry.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -174,4 +177,102 @@ suite('nodes with one shared log', () => {
     assert.ok(heard.includes('one cache.purge'));
     assert.ok(heard.includes('other cache.purge'));
   });
+});
+
+suite('deliveries of nodes with one shared log', () => {
+  const node = { name: 'a', role: 'central' } as const;
+
+  async function withHook(store: Store): Promise<number> {
+    const data = { event: ['a.b'], url: 'https://x.example/', method: 'POST', filter: {} };
+    const [change] = await commit(store, { family: 'webhook', id: 'h', action: 'insert', data });
+    return change?.seq ?? 0;
+  }
+
+  function event(store: Store, id: string): Promise<unknown> {
+    const data = { type: 'a.b', occurred_at: '2026-01-01T00:00:00.000Z', data: {} };
+    return commit(store, { family: 'event', id, action: 'insert', data });
+  }
+
+  test('are made by one node, and another goes on when that ends', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await openNode(t, log), await openNode(t, log)];
+    const queue = await withHook(one);
+    await event(one, 'e1');
+    await one.deliveries.begin();
+    await assert.rejects(other.deliveries.begin(), { code: 'conflict' });
+    await one.deliveries.dispatch(node);
+    const at = new Date().toISOString();
+    const record = { logSeqs: [2], attempt: 1, tries: 1, at, outcome: 'failed', ms: 1 } as const;
+    const due = { ...record, dueMs: 5 };
+    await one.deliveries.record({ queue, n: 1, record: due, wasDueMs: undefined }, 1);
+    await one.deliveries.storeClock(7, [{ fromMs: 1, toMs: 2 }]);
+    await assert.rejects(other.deliveries.storeClock(8), { code: 'conflict' });
+    await one.deliveries.end();
+    await other.deliveries.begin();
+    await event(one, 'e2');
+    await other.shared?.catchUp();
+    await other.deliveries.dispatch(node);
+    assert.deepEqual(other.deliveries.waiting(queue, 9), [{ n: 1, dueMs: 5 }]);
+    assert.deepEqual(other.deliveries.queued(queue, 0, 9), [{ n: 2, logSeq: 3 }]);
+    assert.deepEqual(other.deliveries.outages(), [{ fromMs: 1, toMs: 2 }]);
+    await assert.rejects(one.deliveries.storeClock(9), { code: 'conflict' });
+    await one.shared?.catchUp();
+    assert.deepEqual(one.deliveries.queued(queue, 0, 9), [{ n: 2, logSeq: 3 }]);
+    await other.deliveries.end();
+  });
+
+  test('go on at once in the same folder, after its process was killed', async (t) => {
+    const log = new MemoryLog();
+    const folder = await temporaryFolder(t);
+    const one = await openNode(t, log, { folder });
+    await one.deliveries.begin();
+    await one.close();
+    const again = await openNode(t, log, { folder });
+    await again.deliveries.begin();
+    await again.deliveries.end();
+  });
+
+  test('are not repeated or left out if an append gets no answer', async (t) => {
+    const log = new MemoryLog();
+    const store = await openNode(t, log);
+    const queue = await withHook(store);
+    await store.deliveries.begin();
+    await event(store, 'e1');
+    log.next('lost');
+    await assert.rejects(store.deliveries.dispatch(node), { code: 'unavailable' });
+    await store.deliveries.dispatch(node);
+    await event(store, 'e2');
+    log.next('unanswered');
+    await assert.rejects(store.deliveries.dispatch(node), { code: 'unavailable' });
+    await store.deliveries.dispatch(node);
+    const queued = store.deliveries.queued(queue, 0, 9);
+    assert.deepEqual(queued, [
+      { n: 1, logSeq: 2 },
+      { n: 2, logSeq: 3 },
+    ]);
+    await store.deliveries.end();
+  });
+});
+
+test('one node takes over the deliveries of another that gives no sign', async (t) => {
+  const folder = await temporaryFolder(t);
+  const environment = openEnvironment(folder);
+  const databases = openDatabases(environment);
+  t.after(() => environment.close());
+  const at = { ms: 0 };
+  const turn = new DeliveryTurn(databases, {
+    monotonicMs: () => at.ms,
+    catchUp: () => Promise.resolve(),
+    member: 'm',
+  });
+  await turn.ready();
+  databases.delivery.putSync('writer', 'w@other');
+  await assert.rejects(turn.ready(), { code: 'conflict' });
+  at.ms = deliveryTakeOverMs - 1;
+  await assert.rejects(turn.ready(), { code: 'conflict' });
+  databases.delivery.putSync('alive', '2');
+  at.ms += 1;
+  await assert.rejects(turn.ready(), { code: 'conflict' });
+  at.ms += deliveryTakeOverMs;
+  await turn.ready();
 });

@@ -1,0 +1,85 @@
+import type { Database } from 'lmdb';
+import type { Databases } from '../databases.ts';
+import type { SharedPut } from './entry.ts';
+
+/** The databases of the deliverer of hooks, which all nodes of a cluster share. */
+const recordedNames = [
+  'delivery',
+  'lane',
+  'pending',
+  'attempt',
+  'due',
+  'exhausted',
+  'job',
+] as const;
+
+type RecordedName = (typeof recordedNames)[number];
+
+/** Databases that record what is put into those of the deliverer, besides putting it. */
+export function recordingDatabases(databases: Databases): {
+  readonly databases: Databases;
+  readonly puts: readonly SharedPut[];
+} {
+  const puts: SharedPut[] = [];
+  const recording = recordedNames.map((name) => {
+    const database = databases[name] as Database<string>;
+    return [name, recordingDatabase(database, name, puts)] as const;
+  });
+  return { databases: { ...databases, ...Object.fromEntries(recording) }, puts };
+}
+
+/** Does puts that another node has recorded. The caller runs it in a write transaction. */
+export function putRecorded(databases: Databases, puts: readonly SharedPut[]): void {
+  for (const [name, key, value] of puts) {
+    const database = databases[name as RecordedName] as Database<string>;
+    const stored = isOfBytes(name) ? Buffer.from(String(key), 'hex') : key;
+    if (value === null) database.removeSync(stored);
+    else database.putSync(stored, value);
+  }
+}
+
+/** All entries of the databases of the deliverer, as puts; without those of who delivers. */
+export function* allPuts(databases: Databases): Iterable<SharedPut> {
+  for (const name of recordedNames) {
+    const database = databases[name] as Database<string>;
+    for (const { key, value } of database.getRange()) {
+      if (name === 'delivery' && (key === 'writer' || key === 'alive')) continue;
+      yield [name, sharedKey(name, key), value];
+    }
+  }
+}
+
+function recordingDatabase(
+  database: Database<string>,
+  name: RecordedName,
+  puts: SharedPut[],
+): Database<string> {
+  return new Proxy(database, {
+    get(target, member) {
+      if (member === 'putSync') {
+        return (key: Uint8Array | string | number, value: string) => {
+          puts.push([name, sharedKey(name, key), value]);
+          return target.putSync(key, value);
+        };
+      }
+      if (member === 'removeSync') {
+        return (key: Uint8Array | string | number) => {
+          puts.push([name, sharedKey(name, key), null]);
+          return target.removeSync(key);
+        };
+      }
+      const value: unknown = Reflect.get(target, member);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function sharedKey(name: string, key: unknown): string | number {
+  if (isOfBytes(name)) return Buffer.from(key as Uint8Array).toString('hex');
+  return key as string | number;
+}
+
+/** Databases whose keys are neither texts nor numbers. */
+function isOfBytes(name: string): boolean {
+  return name !== 'delivery' && name !== 'lane' && name !== 'job';
+}
