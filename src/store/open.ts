@@ -42,7 +42,7 @@ import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
-import type { SharedPart, Store } from './store.ts';
+import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { verifyData } from './verify/verify.ts';
 
 interface StoreParts {
@@ -90,11 +90,9 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const commit = createCommit({ databases, reads, writer, now, newId });
   const outbox = createOutbox(databases, reads, { queue, wake });
   const rowLog = createRowLog(databases, reads, { queue, wake });
-  const deliveries = createDeliveryLog(databases, reads, {
-    newId,
-    writer: shared?.writer ?? createLocalDeliveryWriter(databases, queue),
-    turn: shared?.turn,
-  });
+  const deliveryWriter = shared?.writer ?? createLocalDeliveryWriter(databases, queue);
+  const turn = shared?.turn;
+  const deliveries = createDeliveryLog(databases, reads, { newId, writer: deliveryWriter, turn });
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
 
@@ -119,15 +117,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     sharedPlace: () => sharedPlace(databases),
     leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
-    counts: () => ({
-      seq: reads.seq(),
-      rules: entryCount(databases.rule),
-      keys: entryCount(databases.key),
-      hooks: entryCount(databases.hook),
-      tables: entryCount(databases.table),
-      rows: entryCount(databases.row),
-      bytes: statSync(join(folder, dataFile)).size,
-    }),
+    counts: () => countsOf(folder, databases, reads),
     backUp: (target, signal) => backUp(databases, { target, signal }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
@@ -372,6 +362,18 @@ function presentDatabases(folder: string, environment: RootDatabase): Databases 
     folder,
     'was written by an older version of waymark: start this version once with the right to write',
   );
+}
+
+function countsOf(folder: string, databases: Databases, reads: Reads): StoreCounts {
+  return {
+    seq: reads.seq(),
+    rules: entryCount(databases.rule),
+    keys: entryCount(databases.key),
+    hooks: entryCount(databases.hook),
+    tables: entryCount(databases.table),
+    rows: entryCount(databases.row),
+    bytes: statSync(join(folder, dataFile)).size,
+  };
 }
 
 function entryCount(database: { getStats(): object }): number {

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
+import type { Node } from '../../model/hook.ts';
 import type { Databases } from '../databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
 import type { Reads } from '../store.ts';
 import { putAttempt, putBatch } from './attempts.ts';
-import type { Deliveries } from './deliveries.ts';
+import type { Deliveries, DispatchResult } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
 import type { DeliveryTurn } from './delivery-turn.ts';
 import type { DeliveryWriter, PutDelivery } from './delivery-writer.ts';
@@ -27,6 +28,7 @@ export function createDeliveryLog(
   { newId, writer: log, turn }: DeliveryLogParts,
 ): Deliveries {
   const { delivery } = databases;
+  /** The name of this process as the writer. */
   let writer: string | undefined;
   /** The seq up to which this process has read the log for events; it can be behind the cursor. */
   let readTo = 0;
@@ -37,30 +39,29 @@ export function createDeliveryLog(
       if (!isWriter()) throw superseded();
       return put;
     });
+  const begin = async (name: string): Promise<void> => {
+    await turn?.ready();
+    await log.write(() => {
+      turn?.require();
+      return (to) => {
+        putWriter(to, name, reads.seq());
+      };
+    });
+    writer = name;
+    readTo = 0;
+    turn?.begin(() => write(putAlive));
+  };
+  const end = async (): Promise<void> => {
+    turn?.end();
+    await write(({ delivery: to }) => {
+      to.removeSync('writer');
+    });
+    writer = undefined;
+  };
 
   return {
-    async begin() {
-      const name = newId();
-      await turn?.ready();
-      await log.write(() => {
-        turn?.require();
-        return ({ delivery: to }) => {
-          to.putSync('writer', turn?.nameOf(name) ?? name);
-          // No attempt is in flight, because the previous writer has ended.
-          to.putSync('settled', String(reads.seq()));
-        };
-      });
-      writer = turn?.nameOf(name) ?? name;
-      readTo = 0;
-      turn?.begin(() => write(putAlive));
-    },
-    async end() {
-      turn?.end();
-      await write(({ delivery: to }) => {
-        to.removeSync('writer');
-      });
-      writer = undefined;
-    },
+    begin: () => begin(turn?.nameOf(newId()) ?? newId()),
+    end,
     cursor,
     markApplied: (seq) =>
       write(({ delivery: to }) => {
@@ -73,17 +74,8 @@ export function createDeliveryLog(
         if (outages !== undefined) to.putSync('outages', JSON.stringify(outages));
       }),
     async dispatch(node) {
-      const done = await write((to) => {
-        const written = cursor();
-        const after = Math.max(written, readTo);
-        const dispatched = putDispatch(to, reads, { after, node });
-        // Reading rows that no hook gets again is harmless.
-        const { upTo, hasWritten } = dispatched;
-        if (hasWritten || upTo - written >= dispatchRowsMax) {
-          to.delivery.putSync('cursor', String(upTo));
-        }
-        return dispatched;
-      });
+      const after = readTo;
+      const done = await write((to) => dispatchAfter(to, reads, { after, node }));
       readTo = done.upTo;
       return done;
     },
@@ -100,6 +92,28 @@ export function createDeliveryLog(
     continueReplay: (clockMs) => write((to) => putReplayed(to, Math.trunc(clockMs))),
     expire: (of, before) => write((to) => removeExpired(to, of, before)),
   };
+}
+
+/** Dispatches the log behind the cursor, or behind a later seq that was read already. */
+function dispatchAfter(
+  databases: Databases,
+  reads: Reads,
+  { after, node }: { readonly after: number; readonly node: Node },
+): DispatchResult {
+  const { delivery } = databases;
+  const written = Number(delivery.get('cursor') ?? 0);
+  const done = putDispatch(databases, reads, { after: Math.max(written, after), node });
+  // Reading rows that no hook gets again is harmless.
+  if (done.hasWritten || done.upTo - written >= dispatchRowsMax) {
+    delivery.putSync('cursor', String(done.upTo));
+  }
+  return done;
+}
+
+function putWriter({ delivery }: Databases, name: string, seq: number): void {
+  delivery.putSync('writer', name);
+  // No attempt is in flight, because the previous writer has ended.
+  delivery.putSync('settled', String(seq));
 }
 
 /** Shows other nodes that this one still delivers. */

@@ -59,13 +59,13 @@ function recordingDatabase(
       if (member === 'putSync') {
         return (key: Uint8Array | string | number, value: string) => {
           puts.push([name, sharedKey(name, key), value]);
-          return target.putSync(key, value);
+          target.putSync(key, value);
         };
       }
       if (member === 'removeSync') {
         return (key: Uint8Array | string | number) => {
           puts.push([name, sharedKey(name, key), null]);
-          return target.removeSync(key);
+          target.removeSync(key);
         };
       }
       const value: unknown = Reflect.get(target, member);

@@ -35,7 +35,8 @@ export async function uploadHistory(
   report: (rows: number, of: number) => void,
 ): Promise<void> {
   const newest = reads.seq();
-  let { position, rows, claims, puts } = await uploaded(databases, shared);
+  const present = await uploaded(databases, shared);
+  let { position, rows, claims } = present;
   const append = async (content: Parameters<typeof encodeEntry>[0]): Promise<void> => {
     const appended = await shared.append(encodeEntry(content), position);
     if (appended === undefined) throw othersFailure();
@@ -53,7 +54,7 @@ export async function uploadHistory(
     await append({ ...emptyContent, claims: some });
     claims += some.length;
   }
-  for (const some of grouped(allPuts(databases), puts, uploadedClaimsMax)) {
+  for (const some of grouped(allPuts(databases), present.puts, uploadedClaimsMax)) {
     await append({ ...emptyContent, puts: some });
   }
   await queue.write(() => () => {
