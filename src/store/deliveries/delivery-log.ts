@@ -53,9 +53,7 @@ export function createDeliveryLog(
   };
   const end = async (): Promise<void> => {
     turn?.end();
-    await write(({ delivery: to }) => {
-      to.removeSync('writer');
-    });
+    await write(removeWriter);
     writer = undefined;
   };
 
@@ -69,9 +67,9 @@ export function createDeliveryLog(
       }),
     waitUntilApplied: (seq) => waitUntilApplied(databases, seq),
     storeClock: (clockMs, outages) =>
-      write(({ delivery: to }) => {
-        to.putSync('clock', String(Math.trunc(clockMs)));
-        if (outages !== undefined) to.putSync('outages', JSON.stringify(outages));
+      write((to) => {
+        putClock(to, clockMs);
+        if (outages !== undefined) to.delivery.putSync('outages', JSON.stringify(outages));
       }),
     async dispatch(node) {
       const after = readTo;
@@ -83,7 +81,7 @@ export function createDeliveryLog(
     record: (recorded, clockMs) =>
       write((to) => {
         putAttempt(to, recorded);
-        to.delivery.putSync('clock', String(Math.trunc(clockMs)));
+        putClock(to, clockMs);
       }),
     storeBatch: (of, batch, made) =>
       write((to) => {
@@ -114,6 +112,14 @@ function putWriter({ delivery }: Databases, name: string, seq: number): void {
   delivery.putSync('writer', name);
   // No attempt is in flight, because the previous writer has ended.
   delivery.putSync('settled', String(seq));
+}
+
+function removeWriter({ delivery }: Databases): void {
+  delivery.removeSync('writer');
+}
+
+function putClock({ delivery }: Databases, clockMs: number): void {
+  delivery.putSync('clock', String(Math.trunc(clockMs)));
 }
 
 /** Shows other nodes that this one still delivers. */
