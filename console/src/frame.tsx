@@ -1,6 +1,7 @@
-import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
+import { useCallback, useEffect, useErrorBoundary, useState } from 'preact/hooks';
 import { lazy } from './lazy.tsx';
 import { docs, may, signOut } from './api.ts';
+import { helpSignal, tourSignal } from './help-signals.ts';
 import { Palette } from './palette.tsx';
 import { goTo, useRoute, type Route } from './route.ts';
 import type { Session } from './session.ts';
@@ -21,6 +22,8 @@ const Breadcrumb = lazy(() =>
   import('./screens/breadcrumb.tsx').then(({ Breadcrumb: one }) => one),
 );
 const Past = lazy(() => import('./screens/past.tsx').then(({ Past: one }) => one));
+const Help = lazy(() => import('./help.tsx').then(({ Help: one }) => one));
+const Tour = lazy(() => import('./tour.tsx').then(({ Tour: one }) => one));
 const Webhooks = lazy(() => import('./screens/webhooks.tsx').then(({ Webhooks: one }) => one));
 const Operations = lazy(() =>
   import('./screens/operations.tsx').then(({ Operations: one }) => one),
@@ -87,6 +90,30 @@ function Screen({ route }: { route: Route }) {
   }
 }
 
+/** Whether the help and the tour are open; they take their requests from any part of the console. */
+function useHelp() {
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const [isTourOpen, setTourOpen] = useState(false);
+  useEffect(() => {
+    const ends = [
+      helpSignal.listen(() => {
+        setHelpOpen((before) => !before);
+      }),
+      tourSignal.listen(() => {
+        setTourOpen(true);
+        setHelpOpen(false);
+      }),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
+  }, []);
+  const closeTour = useCallback(() => {
+    setTourOpen(false);
+  }, []);
+  return { isHelpOpen, isTourOpen, closeTour };
+}
+
 /** The frame of all screens: navigation, palette, keyboard, theme. */
 export function Frame({ session }: { session: Session }) {
   const route = useRoute();
@@ -98,9 +125,11 @@ export function Frame({ session }: { session: Session }) {
       }),
     [],
   );
-  const at = `/${route.path.split('/')[1] ?? ''}`;
+  const { isHelpOpen, isTourOpen, closeTour } = useHelp();
+  const [, screen = ''] = route.path.split('/');
+  const at = `/${screen}`;
   return (
-    <div class="frame">
+    <div class={isHelpOpen ? 'frame with-help' : 'frame'}>
       <a class="skip" href="#content" onClick={focusContent}>
         {texts.skip}
       </a>
@@ -129,6 +158,8 @@ export function Frame({ session }: { session: Session }) {
       <main id="content" tabIndex={-1}>
         <GuardedScreen route={route} />
       </main>
+      {isHelpOpen ? <Help screen={screen} onClose={helpSignal.send} /> : null}
+      {isTourOpen ? <Tour onClose={closeTour} /> : null}
       {isPaletteOpen ? (
         <Palette
           onClose={() => {
@@ -145,6 +176,9 @@ function Tools({ session, onPalette }: { session: Session; onPalette: () => void
     <div class="nav-tools">
       <button type="button" class="quiet-button" onClick={onPalette}>
         {texts.nav.search} <kbd aria-hidden="true">Ctrl K</kbd>
+      </button>
+      <button type="button" class="quiet-button" onClick={helpSignal.send}>
+        {texts.nav.help} <kbd aria-hidden="true">?</kbd>
       </button>
       <a class="quiet-button" href={docs} target="_blank" rel="noopener noreferrer">
         {texts.nav.docs}
@@ -176,7 +210,7 @@ function switchTheme(): void {
   root.dataset.theme = isDark ? 'light' : 'dark';
 }
 
-/** Opens the palette on Ctrl+K, the search of a screen on `/`, and screens on `g` and a letter. */
+/** Ctrl+K opens the palette, `/` the search of a screen, `?` the help, `g` and a letter a screen. */
 function listenToKeys(openPalette: () => void): () => void {
   let isAfterG = false;
   const pressed = (event: KeyboardEvent): void => {
@@ -190,6 +224,7 @@ function listenToKeys(openPalette: () => void): () => void {
     const screen = isAfterG ? visibleScreens().find((one) => one.key === key) : undefined;
     isAfterG = key === 'g';
     if (screen !== undefined) goTo(screen.path);
+    if (key === '?') helpSignal.send();
     if (key !== '/') return;
     event.preventDefault();
     const search = document.querySelector<HTMLInputElement>('#content input[type=search]');

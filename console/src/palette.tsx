@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { docs, may, signOut } from './api.ts';
+import { helpSignal, tourSignal } from './help-signals.ts';
 import { goTo } from './route.ts';
 import { texts } from './texts.ts';
 
@@ -27,6 +28,8 @@ function commandsFor(typed: string): readonly Command[] {
     { name: nav.operations, run: to('/operations') },
     ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
     ...(may('design') ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
+    { name: nav.help, run: helpSignal.send },
+    { name: texts.tour.title, run: tourSignal.send },
     { name: nav.docs, run: () => void window.open(docs, '_blank', 'noopener,noreferrer') },
     { name: nav.signOut, run: () => void signOut() },
   ];

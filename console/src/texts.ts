@@ -23,6 +23,7 @@ export const texts = {
     signOut: 'Sign out',
     search: 'Search',
     docs: 'Docs',
+    help: 'Help',
     theme: 'Theme',
     signedIn: 'Signed in with',
   },
@@ -473,6 +474,48 @@ export const texts = {
     dataHint: 'Waymark does not know this type: any JSON object.',
     sent: (hooks: number) => `Stored for ${hooks} ${hooks === 1 ? 'webhook' : 'webhooks'}.`,
     unfit: (names: string) => `These members do not fit the schema, and are sent anyway: ${names}.`,
+  },
+  help: {
+    title: 'Help',
+    tour: 'Take the tour',
+    open: 'Open in a tab',
+    close: 'Close',
+    missing: 'This server has no documentation: it was started without a build of it.',
+  },
+  tour: {
+    title: 'Tour of the console',
+    offer: 'Is this your first time here? A tour shows the screens in a minute.',
+    start: 'Take the tour',
+    skip: 'Not now',
+    step: (at: number, all: number) => `${at} of ${all}`,
+    next: 'Next',
+    back: 'Back',
+    end: 'End',
+    done: 'Done',
+    overview: {
+      title: 'What happens now',
+      text: 'Requests, errors and times of the last hour up to 30 days. Select a part of a chart to see what changed in it.',
+    },
+    pages: {
+      title: 'Every address',
+      text: 'All paths of the site as folders. Open a page to change it: the preview shows what visitors get.',
+    },
+    explain: {
+      title: 'Why this answer?',
+      text: 'Type an address: you see which source answers it, and why the others do not.',
+    },
+    history: {
+      title: 'Nothing is lost',
+      text: 'Every change is here. Revert one, or all of a key, a time or a transaction; a revert can be reverted, too.',
+    },
+    webhooks: {
+      title: 'Events for others',
+      text: 'Where events go, what each receiver answered, and when the next attempt begins.',
+    },
+    keys: {
+      title: 'By keyboard',
+      text: 'Ctrl K finds screens and addresses, / searches, g and a letter opens a screen, and ? opens the help for it.',
+    },
   },
   rendered: {
     redirect: 'The answer is a redirect, which a browser does not show to scripts.',

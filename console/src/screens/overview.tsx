@@ -4,6 +4,7 @@ import { Chart, type ChartData } from '../chart.tsx';
 import { useChanges } from '../live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
+import { TourOffer } from '../tour-offer.tsx';
 import { Busy, bytesText, Fault, msText, ScreenHead, shortCount, useLoad, When } from '../ui.tsx';
 import type { ChangeRow } from './changes.tsx';
 import { ChangeList } from './changes.tsx';
@@ -79,6 +80,7 @@ export function Overview({ route }: { route: Route }) {
           ))}
         </div>
       </ScreenHead>
+      <TourOffer />
       <Fault error={series.error} onRetry={series.reload} />
       {series.data === undefined ? (
         <Busy />
