@@ -84,7 +84,7 @@ function Screen({ route }: { route: Route }) {
     case 'webhooks':
       return <Webhooks route={route} />;
     case 'operations':
-      return <Operations />;
+      return <Operations route={route} />;
     default:
       return <Overview route={route} />;
   }

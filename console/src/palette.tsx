@@ -15,6 +15,16 @@ const to =
     goTo(path, params);
   };
 
+/** The parts of the operations; those that need the scope admin say so themselves. */
+const operations = [
+  { tab: texts.accessLog.tab, path: 'log' },
+  { tab: texts.sources.tab, path: 'sources' },
+  { tab: texts.cache.tab, path: 'cache' },
+  { tab: texts.nodes.tab, path: 'nodes' },
+  { tab: texts.certificates.tab, path: 'certificates' },
+  { tab: texts.configuration.tab, path: 'configuration' },
+];
+
 /** The commands that match what was typed; a path leads to its page rules and explanation. */
 function commandsFor(typed: string): readonly Command[] {
   const { palette, nav } = texts;
@@ -26,6 +36,7 @@ function commandsFor(typed: string): readonly Command[] {
     { name: nav.history, run: to('/history') },
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
     { name: nav.operations, run: to('/operations') },
+    ...operations.map(({ tab, path }) => ({ name: tab, run: to(`/operations/${path}`) })),
     ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
     ...(may('design') ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
     { name: nav.help, run: helpSignal.send },

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** The state of the console that its URL has: behind `#`, so that no server and no log gets it. */
 export interface Route {
@@ -39,11 +39,15 @@ export function goTo(path: string, params: Params = {}, replace = false): void {
 /** The current route; the component is rendered again when it changes. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(currentRoute);
+  const shown = useRef(location.hash);
   useEffect(() => {
     const changed = (): void => {
+      shown.current = location.hash;
       setRoute(currentRoute());
     };
     addEventListener('hashchange', changed);
+    // The address may have changed between the first rendering and this listener.
+    if (location.hash !== shown.current) changed();
     return () => {
       removeEventListener('hashchange', changed);
     };

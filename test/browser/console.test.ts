@@ -246,6 +246,8 @@ suite('the console', () => {
     await page.getByRole('button', { name: 'Revoke till' }).waitFor({ state: 'detached' });
     const revoked = await site.call('svc1.session.read', {}, { apikey: shown ?? '' });
     assert.equal(revoked.error?.code, 'unauthenticated');
+    await goTo(page, '#/operations/cache', 'Cache');
+    page.once('dialog', (dialog) => void dialog.accept());
     await page.getByRole('button', { name: 'Purge everything' }).click();
     await page.getByText('Purged 0.').waitFor();
   });

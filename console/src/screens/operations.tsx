@@ -1,17 +1,76 @@
 import { useState } from 'preact/hooks';
 import { call, may } from '../api.ts';
+import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Busy, bytesText, CopyCurl, Fault, Field, ScreenHead, useLoad, When } from '../ui.tsx';
+import { CopyCurl, Fault, Field, ScreenHead, useLoad, When } from '../ui.tsx';
+import '../operations.css';
+import { AccessLog } from './access-log.tsx';
+import { CacheContent } from './cache.tsx';
+import { Certificates } from './certificates.tsx';
+import { Configuration } from './configuration.tsx';
+import { Nodes } from './nodes.tsx';
+import { Sources } from './sources.tsx';
 
 const t = texts.operations;
 const keyScopes = ['render', 'read', 'design', 'webhook', 'event', 'verify', 'admin'] as const;
 
-/** Cache, API keys and sessions, as far as the scopes of the session reach. */
-export function Operations() {
+/** The parts of the operations: the keys, and the screens of what the server does. */
+const tabs = [
+  { path: '', name: t.keysTab },
+  { path: 'log', name: texts.accessLog.tab, scope: 'admin' },
+  { path: 'sources', name: texts.sources.tab },
+  { path: 'cache', name: texts.cache.tab },
+  { path: 'nodes', name: texts.nodes.tab },
+  { path: 'certificates', name: texts.certificates.tab },
+  { path: 'configuration', name: texts.configuration.tab, scope: 'admin' },
+] as const;
+
+/** What the server does, and the keys to it, as far as the scopes of the session reach. */
+export function Operations({ route }: { route: Route }) {
+  const at = route.path.split('/')[2] ?? '';
+  return (
+    <>
+      <nav class="tabs" aria-label={t.tabs}>
+        {tabs.map(({ path, name, ...tab }) =>
+          'scope' in tab && !may(tab.scope) ? null : (
+            <a
+              key={path}
+              href={linkTo(path === '' ? '/operations' : `/operations/${path}`)}
+              aria-current={at === path ? 'page' : undefined}
+            >
+              {name}
+            </a>
+          ),
+        )}
+      </nav>
+      <Tab name={at} route={route} />
+    </>
+  );
+}
+
+function Tab({ name, route }: { name: string; route: Route }) {
+  switch (name) {
+    case 'log':
+      return <AccessLog route={route} />;
+    case 'sources':
+      return <Sources />;
+    case 'cache':
+      return <CacheContent route={route} />;
+    case 'nodes':
+      return <Nodes />;
+    case 'certificates':
+      return <Certificates />;
+    case 'configuration':
+      return <Configuration route={route} />;
+    default:
+      return <Access />;
+  }
+}
+
+function Access() {
   return (
     <>
       <ScreenHead title={t.title} shown={['server.status', {}]} />
-      <Cache />
       {may('admin') ? (
         <>
           <Keys />
@@ -21,82 +80,6 @@ export function Operations() {
         <p class="note">{texts.states.scope('admin')}</p>
       )}
     </>
-  );
-}
-
-interface CacheStatus {
-  readonly answers: number;
-  readonly urls: number;
-  readonly bytes: number;
-  readonly bytes_max: number;
-}
-
-function Cache() {
-  const status = useLoad((signal) => call<CacheStatus>('cache.status', {}, { signal }), []);
-  const [address, setAddress] = useState('');
-  const [said, setSaid] = useState('');
-  const [error, setError] = useState<unknown>();
-  const purge = async (v: object): Promise<void> => {
-    setError(undefined);
-    try {
-      const { urls } = await call<{ urls: number }>('cache.purge', v);
-      setSaid(t.purged(urls));
-      status.reload();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
-  const { data } = status;
-  const asked = address.endsWith('*') ? { prefix: address.slice(0, -1) } : { url: address };
-  return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>{t.cache}</h2>
-        <CopyCurl shown={['cache.status', {}]} />
-      </div>
-      <Fault error={status.error ?? error} onRetry={status.reload} />
-      {data === undefined ? (
-        <Busy />
-      ) : (
-        <dl class="facts">
-          <div>
-            <dt>{t.responses}</dt>
-            <dd>{data.answers.toLocaleString()}</dd>
-          </div>
-          <div>
-            <dt>{t.used}</dt>
-            <dd>
-              {bytesText(data.bytes)} / {bytesText(data.bytes_max)}
-            </dd>
-          </div>
-        </dl>
-      )}
-      {may('design') ? (
-        <form
-          class="actions"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void purge(asked);
-          }}
-        >
-          <input
-            type="text"
-            aria-label={t.purgeUrl}
-            placeholder="/stock/*"
-            required
-            value={address}
-            onInput={({ currentTarget }) => {
-              setAddress(currentTarget.value);
-            }}
-          />
-          <button type="submit">{t.purge}</button>
-          <button type="button" onClick={() => void purge({ all: true })}>
-            {t.purgeAll}
-          </button>
-        </form>
-      ) : null}
-      <p role="status">{said}</p>
-    </section>
   );
 }
 

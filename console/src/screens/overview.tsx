@@ -131,6 +131,12 @@ function Figures({ series, changes }: { series: Series; changes: readonly Change
         </Tile>
         <Tile name={t.errors} value={shortCount(errors)} isBad={errors > 0}>
           {t.errorsOf(`${requests === 0 ? 0 : ((100 * errors) / requests).toFixed(1)} %`)}
+          {errors === 0 ? null : (
+            <>
+              {' · '}
+              <a href="#/operations/sources">{texts.sources.tab}</a>
+            </>
+          )}
         </Tile>
         <Tile name={t.duration} value={busiest?.p50_ms == null ? '–' : msText(busiest.p50_ms)}>
           {busiest?.p99_ms == null ? '' : t.slow(msText(busiest.p99_ms))}
