@@ -4,10 +4,10 @@ import { openData } from './data.ts';
 import { now } from './model/clock.ts';
 import { Failure } from './model/failure.ts';
 import { copyFirst } from './nodes/copy.ts';
-import type { FollowerParts } from './nodes/follower.ts';
+import type { CopyParts } from './nodes/copy-rows.ts';
 import { centralTimeoutMs } from './nodes/limits.ts';
 import { NodeService } from './nodes/node-service.ts';
-import type { Logs } from './observability/log.ts';
+import type { Log, Logs } from './observability/log.ts';
 import { createWaymarkClient } from './outbound/waymark-client.ts';
 import type { Emit } from './store/emit.ts';
 import type { Store } from './store/store.ts';
@@ -38,7 +38,7 @@ export async function startNode(
     );
   }
   const client = createWaymarkClient(central, { timeoutMs: centralTimeoutMs });
-  const parts: FollowerParts = {
+  const parts: CopyParts & { readonly log: Log } = {
     store,
     central: { client, apikey: (await readFile(keyFile, 'utf8')).trim() },
     node: { name, place, role: role === 'counter' ? 'counter' : 'replica' },

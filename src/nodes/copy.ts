@@ -5,11 +5,13 @@ import { Failure, stoppingFailure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
 import { completeMark, copyFolder } from '../store/folder/replace.ts';
 import type { Store } from '../store/store.ts';
-import { Follower, readCentralEnd, type FollowerParts } from './follower.ts';
+import { copyMissing, readCentralEnd, type CopyParts } from './copy-rows.ts';
+import { copyInThread } from './copy-thread.ts';
 import { reconnectMs, reconnectMsMax } from './limits.ts';
 
 /** The dependencies of a copy into a folder. */
-interface CopyParts extends Omit<FollowerParts, 'store'> {
+interface FolderParts extends Omit<CopyParts, 'store'> {
+  readonly log: Log;
   readonly openStore: (folder: string) => Promise<Store>;
 }
 
@@ -18,12 +20,14 @@ interface CopyParts extends Omit<FollowerParts, 'store'> {
  * reached. Rejects with the Failure of the centre if that refuses the node, with `conflict` for a
  * store with a log of its own, and with `unavailable` if the signal aborts.
  */
-export async function copyFirst(parts: FollowerParts, signal: AbortSignal): Promise<void> {
-  const follower = new Follower(parts);
+export async function copyFirst(
+  parts: CopyParts & { readonly log: Log },
+  signal: AbortSignal,
+): Promise<void> {
   await untilReached(parts.log, signal, async () => {
     const { log } = await readCentralEnd(parts);
     await parts.store.rowLog.follow(log, parts.central.client.url);
-    await follower.catchUp(signal, 1);
+    await copyMissing(parts, signal, { min: 1 });
     if (!signal.aborted) await parts.store.rowLog.complete();
   });
 }
@@ -34,7 +38,7 @@ export async function copyFirst(parts: FollowerParts, signal: AbortSignal): Prom
  */
 export async function copyAgain(
   data: string,
-  { openStore, ...parts }: CopyParts,
+  { openStore, ...parts }: FolderParts,
   signal: AbortSignal,
 ): Promise<void> {
   const folder = join(data, copyFolder);
@@ -48,7 +52,10 @@ export async function copyAgain(
         store = await openStore(folder);
       }
       await store.rowLog.follow(log, parts.central.client.url);
-      await new Follower({ ...parts, store }).catchUp(signal, 1);
+      await copyMissing({ ...parts, store }, signal, {
+        min: 1,
+        copy: () => copyInThread(parts, folder, signal),
+      });
       if (!signal.aborted) await store.rowLog.complete();
     } catch (error) {
       if (error instanceof Failure && error.code === 'conflict') {

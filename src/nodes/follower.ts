@@ -1,49 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Log } from '../observability/log.ts';
-import type { WaymarkClient } from '../outbound/waymark-client.ts';
-import type { Store } from '../store/store.ts';
-import { appliedCharactersMax, appliedRowsMax, reconnectMs, reconnectMsMax } from './limits.ts';
+import { copyMissing, followProtocol, requireEnd, type CopyParts } from './copy-rows.ts';
+import { feedCharactersMax, feedRowsMax, reconnectMs, reconnectMsMax } from './limits.ts';
 import { Transactions } from './transactions.ts';
 
-/** A node that follows a centre, as its ini file describes it. */
-interface FollowingNode {
-  readonly name: string;
-  readonly role: 'replica' | 'counter';
-  readonly place: string | undefined;
-}
-
-/** The centre of a node, with the node's key for it. */
-interface Central {
-  readonly client: WaymarkClient;
-  readonly apikey: string;
-}
-
-/** The version of the protocol that this node speaks (docs/design/nodes.md). */
-export const followProtocol = 1;
-
 /** The dependencies of a follower. */
-export interface FollowerParts {
-  readonly store: Store;
-  readonly central: Central;
-  readonly node: FollowingNode;
+interface FollowerParts extends CopyParts {
   readonly log: Log;
+  /** Copies the rows that the store lacks. */
+  readonly copy: (signal: AbortSignal) => Promise<void>;
   /** Called when the follower has connected, and when it has applied rows of hooks. */
   readonly changed?: () => void;
   /** Called when the connection is made or lost. */
   readonly linked?: (connected: boolean, problem?: string) => void;
 }
-
-/** The log of the centre, at the moment of an answer. */
-interface LogEnd {
-  readonly log: string;
-  readonly seq: number;
-  readonly txn: string;
-}
-
-/** How many rows a follower lacks before it copies them over HTTP instead of its websocket. */
-const copiedRowsMin = 5_000;
 
 /**
  * Keeps the log of this node a copy of that of its centre (docs/design/nodes.md#following-the-log).
@@ -91,13 +63,18 @@ export class Follower {
 
   async #run(): Promise<'other-log' | 'stopped'> {
     const { signal } = this.#stopped;
-    let waitMs = reconnectMs;
+    let [waitMs, min] = [reconnectMs, feedRowsMax];
     while (!this.#isStopped()) {
       try {
-        await this.catchUp(signal);
-        await this.#follow(signal, () => {
+        await this.#catchUp(signal, min);
+        min = feedRowsMax;
+        const reason = await this.#follow(signal, () => {
           waitMs = reconnectMs;
         });
+        if (reason === 'behind') {
+          min = 1;
+          continue;
+        }
       } catch (error) {
         if (this.#isStopped()) break;
         if (error instanceof Failure && error.code === 'conflict') return 'other-log';
@@ -113,36 +90,21 @@ export class Follower {
     return 'stopped';
   }
 
-  /** Copies rows over HTTP until fewer than `min` are missing. Rejects with Failures. */
-  async catchUp(signal: AbortSignal, min = copiedRowsMin): Promise<void> {
-    const { store, central, node } = this.#parts;
-    for (;;) {
-      const end = await readCentralEnd(this.#parts);
-      this.#newest = end.seq;
-      if (store.rowLog.identity().id !== end.log) throw otherLog();
-      if (end.seq - store.seq() < min || signal.aborted) return;
-      const { log } = this.#parts;
-      log.info({ rows: end.seq - store.seq() }, `Copying the log of ${central.client.url}.`);
-      const { apikey, client } = central;
-      const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
-      await this.#apply(client.lines('svc1.log.rows', { v, apikey }, signal), signal);
-    }
+  async #catchUp(signal: AbortSignal, min: number): Promise<void> {
+    const { copy } = this.#parts;
+    await copyMissing(this.#parts, signal, {
+      min,
+      copy: () => copy(signal),
+      ended: ({ seq }) => {
+        this.#newest = seq;
+      },
+    });
   }
 
-  /** Applies rows whose last one ends the log. */
-  async #apply(pieces: AsyncIterable<string[]>, signal: AbortSignal): Promise<void> {
-    const transactions = new Transactions();
-    for await (const rows of pieces) {
-      if (signal.aborted) return;
-      transactions.add(rows, false);
-      if (transactions.exceeds(atOnce)) await this.#append(transactions.take());
-    }
-    if (signal.aborted) return;
-    transactions.add([], true);
-    await this.#append(transactions.take());
-  }
-
-  async #follow(signal: AbortSignal, connected: () => void): Promise<void> {
+  /**
+   * Follows the feed until it ends; `behind` if so many rows wait that they are copied instead.
+   */
+  async #follow(signal: AbortSignal, connected: () => void): Promise<'behind' | 'ended'> {
     const { store, central, node, changed, linked, log } = this.#parts;
     const { apikey, client } = central;
     const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
@@ -166,7 +128,11 @@ export class Follower {
       this.#newest = newest;
       transactions.add(rows, seq === newest);
       await this.#append(transactions.take());
+      const waiting = transactions.size;
+      const missing = newest - seq + waiting.rows;
+      if (missing > feedRowsMax || waiting.characters > feedCharactersMax) return 'behind';
     }
+    return 'ended';
   }
 
   async #append(rows: readonly string[]): Promise<void> {
@@ -188,31 +154,7 @@ export class Follower {
   }
 }
 
-const atOnce = { rows: appliedRowsMax, characters: appliedCharactersMax };
 const hookRow = /"family":"(?:webhook|secret)"/;
-
-/** The end of the log of the centre. Rejects as WaymarkClient.call does. */
-export async function readCentralEnd({
-  central: { client, apikey },
-  node,
-}: Pick<FollowerParts, 'central' | 'node'>): Promise<LogEnd> {
-  const v = { node: node.name, protocol: followProtocol };
-  const { data } = await client.call('svc1.log.end', { v, apikey });
-  return requireEnd(data);
-}
-
-/** The failure of a request when the log of the centre is another one. */
-function otherLog(): Failure {
-  return new Failure('conflict', 'The centre has another log than the one that this node copies.');
-}
-
-function requireEnd(data: unknown): LogEnd {
-  const { log, seq, txn } = isJsonObject(data) ? data : ({} as JsonObject);
-  if (typeof log === 'string' && typeof seq === 'number' && typeof txn === 'string') {
-    return { log, seq, txn };
-  }
-  throw new Failure('bad_gateway', 'The centre did not say where its log ends.');
-}
 
 function requireRows(data: JsonObject): { readonly rows: string[]; readonly newest: number } {
   const { rows, newest } = data;

@@ -1,6 +1,12 @@
-/** Rows that one transaction applies, and about how many characters of them. */
-export const appliedRowsMax = 2_000;
+/** Rows that one transaction of a copy applies, and about how many characters of them. */
+export const appliedRowsMax = 5_000;
 export const appliedCharactersMax = 4 * 2 ** 20;
+/**
+ * Rows that a follower may lack while it applies its feed, and about how many characters of one
+ * transaction: it copies more in a thread of its own, because they would delay visitors.
+ */
+export const feedRowsMax = 1_000;
+export const feedCharactersMax = 4 * 2 ** 20;
 /** How long a follower waits before it connects again, at first and at most. */
 export const reconnectMs = 100;
 export const reconnectMsMax = 2_000;

@@ -1,15 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
 import { copyAgain } from './copy.ts';
-import { Follower, followProtocol, type FollowerParts } from './follower.ts';
+import { followProtocol, type CopyParts } from './copy-rows.ts';
+import { copyInThread } from './copy-thread.ts';
+import { Follower } from './follower.ts';
 import { reportedQueuesMax, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
 
 /** The dependencies of a NodeService. */
-interface NodeServiceParts extends FollowerParts {
+interface NodeServiceParts extends CopyParts {
+  readonly log: Log;
   /** The data folder. */
   readonly folder: string;
   readonly openStore: (folder: string) => Promise<Store>;
@@ -37,6 +41,7 @@ export class NodeService {
     this.#parts = parts;
     this.#follower = new Follower({
       ...parts,
+      copy: (signal) => copyInThread(parts, parts.folder, signal),
       linked: (connected, problem) => {
         const since = new Date(parts.now()).toISOString();
         const link = { connected, since, ...(problem !== undefined && { problem }) };

@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
+import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { OutboxEntry, Settled } from '../store/outbox.ts';
-import { followProtocol, type FollowerParts } from './follower.ts';
+import { followProtocol, type CopyParts } from './copy-rows.ts';
 import { outboxPollMs, outboxSentAtOnce, reconnectMs, reconnectMsMax } from './limits.ts';
 
 /** The dependencies of an OutboxSender; `now` in milliseconds since 1970. */
-interface OutboxSenderParts extends Pick<FollowerParts, 'store' | 'central' | 'node' | 'log'> {
+interface OutboxSenderParts extends CopyParts {
+  readonly log: Log;
   readonly now: () => number;
   readonly emit: Emit;
 }

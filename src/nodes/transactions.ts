@@ -16,6 +16,11 @@ export class Transactions {
   #complete = 0;
   #characters = 0;
 
+  /** The rows that it has, and their characters. */
+  get size(): { readonly rows: number; readonly characters: number } {
+    return { rows: this.#rows.length, characters: this.#characters };
+  }
+
   /**
    * Adds rows that follow the earlier ones. `areLast` says that the last of them ended the log when
    * it was read, so that its transaction is complete.

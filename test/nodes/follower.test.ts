@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { feedRowsMax } from '../../src/nodes/limits.ts';
 import { startSite } from '../harness.ts';
 import { eventually, nodeKey, startFollower, stateOf, untilEqual } from './rig.ts';
 
@@ -158,4 +159,26 @@ test('the centre lists its nodes; a replica of a replica reports, writes and fol
     );
     assert.ok(rows.every((row) => Math.abs(Number(row.clock_offset_ms)) < 10_000));
   });
+});
+
+test('a replica that serves copies a large transaction in a thread, as a whole', async (t) => {
+  const centre = await startSite(t);
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  await replica.untilLogged(/Connected to/);
+  const lines = Array.from({ length: feedRowsMax + 1 }, (_, n) =>
+    JSON.stringify({ path: `/many/${n}`, content: 'x' }),
+  );
+  await centre.call('svc1.userinterface.import', { ndjson: lines.join('\n') });
+  const counts = new Set<number>();
+  while (!counts.has(lines.length)) {
+    const status = await replica.call('svc1.server.status', {}, { apikey: centre.adminKey });
+    counts.add(status.data.counts.rules);
+  }
+  assert.deepEqual([...counts.difference(new Set([0]))], [lines.length]);
+  assert.match(replica.logged(), /Copying the log of/);
+  // It follows the feed again.
+  await centre.call('svc1.userinterface.insert', page('/later', 'later'));
+  const seq = await untilEqual(centre, replica);
+  assert.equal(await textOf(`${replica.url}/later`), 'later');
+  assert.equal(await stateOf(replica, seq), await stateOf(centre, seq));
 });

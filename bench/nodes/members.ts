@@ -1,0 +1,95 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newId, now } from '../../src/model/clock.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { freePorts } from '../processes.ts';
+import { firstKey, waymark } from '../servers/waymark.ts';
+import type { Workspace } from '../workspace.ts';
+
+/** A server of the benchmark. */
+export interface Node {
+  readonly url: string;
+  readonly pid: number;
+  /** Milliseconds from its start until it answered. */
+  readonly startMs: number;
+  stop(): Promise<void>;
+}
+
+/** Starts a server in a folder; `ini` has further sections. */
+export async function startNode(
+  { diskRoot: root }: Workspace,
+  folder: string,
+  ini: string,
+): Promise<Node> {
+  const [port = 0] = await freePorts(1);
+  const server = waymark({ folder, port, core: undefined }, { root, rules: [], ini });
+  const started = performance.now();
+  const { url, pids } = await server.start();
+  const startMs = performance.now() - started;
+  return { url, pid: pids[0] ?? 0, startMs, stop: () => server.stop() };
+}
+
+/** A centre, and how nodes get keys for it. */
+export interface Centre extends Node {
+  readonly apikey: string;
+  readonly call: (name: string, v: object) => Promise<Record<string, unknown>>;
+  /** Makes a key with which the node of a name may follow. */
+  readonly keyFor: (name: string) => Promise<string>;
+}
+
+/** Starts a centre whose log `fill` writes first. */
+export async function startCentre(
+  workspace: Workspace,
+  name: string,
+  fill: (store: Store) => Promise<void> = () => Promise.resolve(),
+): Promise<Centre> {
+  const folder = await workspace.folderFor(name);
+  const data = join(folder, 'data');
+  const first = await startNode(workspace, folder, '');
+  const apikey = await firstKey(join(folder, 'stderr.log'));
+  await first.stop();
+  const store = await openStore({ folder: data, now, newId });
+  await fill(store);
+  await store.close();
+  const node = await startNode(workspace, folder, '[node]\nrole = central\n');
+  const call = (operation: string, v: object) => post(node.url, operation, v, apikey);
+  return {
+    ...node,
+    apikey,
+    call,
+    async keyFor(of) {
+      const { key } = await call('key/insert', { name: of, scopes: ['follow', 'event'], node: of });
+      return String(key);
+    },
+  };
+}
+
+/** Starts a replica; resolves once it serves, which it does when its copy is complete. */
+export async function startReplica(
+  workspace: Workspace,
+  centre: Centre,
+  name: string,
+): Promise<Node> {
+  const folder = await workspace.folderFor(name);
+  await writeFile(join(folder, 'central.key'), await centre.keyFor(name));
+  const node = `[node]\nrole = replica\nname = ${name}\ncentral = ${centre.url}\n`;
+  return startNode(workspace, folder, `${node}key_file = central.key\n`);
+}
+
+/** Calls an operation; rejects if it fails. */
+export async function post(
+  url: string,
+  operation: string,
+  v: object,
+  apikey: string,
+): Promise<Record<string, unknown>> {
+  const reply = await fetch(`${url}/svc1/${operation}`, {
+    method: 'POST',
+    headers: { apikey, 'content-type': 'application/json' },
+    body: JSON.stringify({ v }),
+  });
+  const { data, error } = (await reply.json()) as Record<string, Record<string, unknown>>;
+  if (data === undefined) throw new Error(`${operation}: ${JSON.stringify(error)}`);
+  return data;
+}

@@ -1,0 +1,122 @@
+import { Failure } from '../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Log } from '../observability/log.ts';
+import type { WaymarkClient } from '../outbound/waymark-client.ts';
+import type { Store } from '../store/store.ts';
+import { appliedCharactersMax, appliedRowsMax } from './limits.ts';
+import { Transactions } from './transactions.ts';
+
+/** The version of the protocol that this node speaks (docs/design/nodes.md). */
+export const followProtocol = 1;
+
+/** A node that follows a centre, as its ini file describes it. */
+export interface FollowingNode {
+  readonly name: string;
+  readonly role: 'replica' | 'counter';
+  readonly place: string | undefined;
+}
+
+/** The centre of a node, with the node's key for it. */
+interface Central {
+  readonly client: WaymarkClient;
+  readonly apikey: string;
+}
+
+/** The dependencies of a copy of the log. */
+export interface CopyParts {
+  readonly store: Store;
+  readonly central: Central;
+  readonly node: FollowingNode;
+}
+
+/** The log of the centre, at the moment of an answer. */
+interface LogEnd {
+  readonly log: string;
+  readonly seq: number;
+  readonly txn: string;
+}
+
+/**
+ * Calls `copy`, which copies rows, until fewer than `min` are missing; `ended` gets each end of the
+ * log of the centre. Rejects as WaymarkClient.call does, and with `conflict` for another log.
+ */
+export async function copyMissing(
+  parts: CopyParts & { readonly log: Log },
+  signal: AbortSignal,
+  {
+    min,
+    copy = () => copyRows(parts, signal),
+    ended,
+  }: {
+    readonly min: number;
+    readonly copy?: () => Promise<void>;
+    readonly ended?: (end: LogEnd) => void;
+  },
+): Promise<void> {
+  const { store, central, log } = parts;
+  for (;;) {
+    const end = await readCentralEnd(parts);
+    ended?.(end);
+    store.refresh();
+    if (store.rowLog.identity().id !== end.log) throw otherLog();
+    const missing = end.seq - store.seq();
+    if (missing < min || signal.aborted) return;
+    log.info({ rows: missing }, `Copying the log of ${central.client.url}.`);
+    await copy();
+  }
+}
+
+/**
+ * Copies the rows that the store lacks now. The next rows arrive while the ones before are written.
+ * Rejects as WaymarkClient.lines and RowLog.append do.
+ */
+export async function copyRows(
+  { store, central: { client, apikey }, node }: CopyParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
+  const transactions = new Transactions();
+  let writing = Promise.resolve();
+  const write = async (): Promise<void> => {
+    await writing;
+    const rows = transactions.take();
+    if (rows.length > 0) writing = store.rowLog.append(rows);
+    // The next await of it gets the error.
+    writing.catch(() => undefined);
+  };
+  for await (const rows of client.lines('svc1.log.rows', { v, apikey }, signal)) {
+    if (signal.aborted) break;
+    transactions.add(rows, false);
+    if (transactions.exceeds(atOnce)) await write();
+  }
+  // The last row ended the log when the centre sent it.
+  transactions.add([], !signal.aborted);
+  await write();
+  await writing;
+}
+
+const atOnce = { rows: appliedRowsMax, characters: appliedCharactersMax };
+
+/** The end of the log of the centre. Rejects as WaymarkClient.call does. */
+export async function readCentralEnd({
+  central: { client, apikey },
+  node,
+}: Pick<CopyParts, 'central' | 'node'>): Promise<LogEnd> {
+  const v = { node: node.name, protocol: followProtocol };
+  const { data } = await client.call('svc1.log.end', { v, apikey });
+  return requireEnd(data);
+}
+
+/** The failure of a request when the log of the centre is another one. */
+function otherLog(): Failure {
+  return new Failure('conflict', 'The centre has another log than the one that this node copies.');
+}
+
+/** Parses the end of a log. Throws `bad_gateway`. */
+export function requireEnd(data: unknown): LogEnd {
+  const { log, seq, txn } = isJsonObject(data) ? data : ({} as JsonObject);
+  if (typeof log === 'string' && typeof seq === 'number' && typeof txn === 'string') {
+    return { log, seq, txn };
+  }
+  throw new Failure('bad_gateway', 'The centre did not say where its log ends.');
+}
