@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
+import { cleaningAfterAll } from '../../folder.ts';
 import { openSocket, postOperation, startSite, type Answer, type TestSite } from '../../harness.ts';
 
 /** Texts in rows: of the row of nobody, of the row of ada, and of a writeOnly field. */
@@ -184,14 +185,15 @@ const pages = Object.keys(tables).map((table) => ({
 
 for (const [way, connect] of Object.entries(ways)) {
   suite(`no row reaches a caller without access, over ${way}`, () => {
+    // None of the requests changes a row.
+    const started = startSite(cleaningAfterAll(), {
+      server: 'trust_proxy = 127.0.0.1/32',
+      ini: '[auth]\nuser_header = X-User\n',
+      rules: pages,
+    }).then(async (site) => ({ site, rows: await fill(site) }));
     for (const [name, { scopes, user, sees }] of Object.entries(callers)) {
       test(name, async (t) => {
-        const site = await startSite(t, {
-          server: 'trust_proxy = 127.0.0.1/32',
-          ini: '[auth]\nuser_header = X-User\n',
-          rules: pages,
-        });
-        const rows = await fill(site);
+        const { site, rows } = await started;
         const headers = {
           ...(scopes !== undefined && { apikey: await keyWith(site, scopes) }),
           ...(user !== undefined && { 'X-User': user, 'X-Forwarded-For': '203.0.113.7' }),
@@ -431,14 +433,15 @@ test('a page of another site writes as nobody where anybody may write', async (t
   assert.deepEqual(owners, ['ada', undefined, undefined]);
 });
 
+const shared = startSite(cleaningAfterAll(), {
+  server: 'trust_proxy = 127.0.0.1/32',
+  ini: '[auth]\nuser_header = X-User\n',
+  rules: pages,
+}).then(async (site) => ({ site, rows: await fill(site) }));
+
 for (const [name, { scopes, user, sees }] of Object.entries(callers)) {
-  test(`a page that the server renders shows rows of its visitor only: ${name}`, async (t) => {
-    const site = await startSite(t, {
-      server: 'trust_proxy = 127.0.0.1/32',
-      ini: '[auth]\nuser_header = X-User\n',
-      rules: pages,
-    });
-    const rows = await fill(site);
+  test(`a page that the server renders shows rows of its visitor only: ${name}`, async () => {
+    const { site, rows } = await shared;
     const key = scopes && (await keyWith(site, scopes));
     const visitor = (one: string) => ({ 'X-User': one, 'X-Forwarded-For': '203.0.113.7' });
     for (const [table, { path }] of Object.entries(rows)) {
