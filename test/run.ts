@@ -25,7 +25,7 @@ const { values: given } = parseArgs({
 });
 
 /** Folders that take long: these and the folders below them start first. */
-const slow = ['browser', 'cli', 'server', 'store'];
+const slow = ['browser', 'api', 'cli', 'server', 'store'];
 
 const flags = [
   `--import=${import.meta.resolve('./compile-cache.js')}`,
