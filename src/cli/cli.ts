@@ -74,6 +74,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./node.ts')).defineNode,
   },
   {
+    name: 'cluster',
+    summary: 'make, show and leave a cluster of several machines',
+    load: async () => (await import('./cluster.ts')).defineCluster,
+  },
+  {
     name: 'outbox',
     summary: 'show and repair the outbox of a counter',
     load: async () => (await import('./outbox.ts')).defineOutbox,

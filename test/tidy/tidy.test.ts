@@ -18,7 +18,7 @@ const layers: readonly (readonly string[])[] = [
   ['tables'],
   ['config', 'http', 'observability'],
   ['store', 'outbound', 'rules', 'compression'],
-  ['webhooks', 'acme', 'nodes', 'visitors', 'static', 'proxy', 'follow', 'hosts'],
+  ['webhooks', 'acme', 'nodes', 'cluster', 'visitors', 'static', 'proxy', 'follow', 'hosts'],
   ['breadcrumbs', 'cache', 'pages'],
   ['rendering'],
   ['api'],

@@ -1,0 +1,181 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { clusterStatus, createCluster, type ClusterStatus } from '../cluster/status.ts';
+import { openStreamLog } from '../cluster/stream-log.ts';
+import type { Config } from '../config/config.ts';
+import { openDataToRead, openExistingData } from '../data.ts';
+import { newId, now } from '../model/clock.ts';
+import { Failure } from '../model/failure.ts';
+import { silentLog } from '../observability/log.ts';
+import { claimFolder } from '../store/folder/folder-claim.ts';
+import { holdsData } from '../store/folder/data-folder.ts';
+import { openStore } from '../store/open.ts';
+import { table } from './client-command.ts';
+import { writeLine, type DefineCommand, type Terminal } from './command.ts';
+import { configOption, jsonOption, requireConfig } from './options.ts';
+import { createProgress } from './progress.ts';
+
+interface ClusterOptions {
+  readonly config?: string;
+  readonly json: boolean;
+  readonly replicas?: number;
+}
+
+/** `waymark cluster init | status | leave`. */
+export const defineCluster: DefineCommand = (command, terminal) => {
+  command.description('Make, show and leave the cluster that [cluster] of the ini file names.');
+  const init = 'make the stream of the cluster, with the history of this data folder';
+  subcommand(command, 'init', init, terminal, initialise).option(
+    '--replicas <n>',
+    'servers with a copy of the stream: 1, 3 or 5; by default 3 if there are as many',
+    replicaCount,
+  );
+  const status = 'show the servers of the cluster, its stream and the position of this machine';
+  subcommand(command, 'status', status, terminal, show);
+  const leave = 'make this data folder that of a single machine, with all that it has';
+  subcommand(command, 'leave', leave, terminal, leaveCluster);
+};
+
+type Action = (config: Config, options: ClusterOptions, terminal: Terminal) => Promise<void>;
+
+function subcommand(
+  parent: Command,
+  name: string,
+  summary: string,
+  terminal: Terminal,
+  act: Action,
+): Command {
+  return parent
+    .command(name)
+    .summary(summary)
+    .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+    .addOption(configOption())
+    .addOption(jsonOption())
+    .action(async (options: ClusterOptions) => {
+      await act(await requireConfig(options.config, terminal), options, terminal);
+    });
+}
+
+function replicaCount(text: string): number {
+  if (/^[135]$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write 1, 3 or 5.');
+}
+
+function settingsOf({ cluster, file }: Config): Config['cluster'] {
+  if (cluster.servers.length > 0) return cluster;
+  throw new Failure('invalid', `${file} names no cluster: set \`servers\` of [cluster].`);
+}
+
+/** Makes the stream, or goes on with a history that an interrupted call has not finished. */
+async function initialise(
+  config: Config,
+  { json, replicas }: ClusterOptions,
+  { out, err }: Terminal,
+): Promise<void> {
+  const settings = settingsOf(config);
+  const folder = config.server.data;
+  const claim = await claimFolder(folder, { pid: process.pid });
+  const progress = createProgress(err, now);
+  try {
+    const id = await logOf(folder);
+    await createCluster(settings, { id, replicas });
+    const log = await openStreamLog({ settings, id, log: silentLog, newId });
+    try {
+      const brings = (rows: number, of: number): void => {
+        progress.show(`${rows} of ${of} changes`);
+      };
+      const notice = (): Promise<void> => Promise.resolve();
+      const sharing = { log, brings, notice, failed: () => undefined };
+      const store = await openStore({ folder, now, newId, sharing });
+      const { seq } = store.counts();
+      await store.close();
+      progress.clear();
+      if (json) writeLine(out, JSON.stringify({ stream: settings.name, log: id, seq }));
+      else {
+        const text = `The cluster has the stream ${settings.name} with ${seq} changes.`;
+        const next =
+          'Start this machine and the others with the same [cluster], and empty folders.';
+        writeLine(err, `${text} ${next}`);
+      }
+    } finally {
+      await log.close();
+    }
+  } finally {
+    progress.clear();
+    await claim.release();
+  }
+}
+
+/** Resolves to the id of the log of a folder, which is created if it has none. */
+async function logOf(folder: string): Promise<string> {
+  const store = await openStore({ folder, now, newId });
+  try {
+    const { id, follows } = store.rowLog.identity();
+    if (follows === undefined) return id;
+    throw new Failure(
+      'conflict',
+      'The data folder is a copy of the log of another server: begin on that machine.',
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+async function show(config: Config, { json }: ClusterOptions, terminal: Terminal): Promise<void> {
+  const status = await clusterStatus(settingsOf(config));
+  const position = await positionOf(config, status);
+  if (json) {
+    writeLine(terminal.out, JSON.stringify({ ...status, position: position ?? null }));
+    return;
+  }
+  const { stream, log, end, bytes, servers } = status;
+  const cells = servers.map(({ name, role, state, lag }) => [name, role, state, String(lag)]);
+  for (const line of table(['SERVER', 'ROLE', 'STATE', 'LAG'], cells)) {
+    writeLine(terminal.out, line);
+  }
+  const text = `The stream ${stream} has ${end} messages (${bytes} bytes) of the log ${log}.`;
+  const own =
+    position === undefined
+      ? 'This data folder is no part of the cluster.'
+      : `This machine has applied ${position} of them.`;
+  writeLine(terminal.err, `${text}\n${own}`);
+}
+
+/** The position up to which the data folder has the log of a cluster. */
+async function positionOf(config: Config, { log }: ClusterStatus): Promise<number | undefined> {
+  if (!(await holdsData(config.server.data))) return undefined;
+  const store = await openDataToRead(config);
+  try {
+    const place = store.sharedPlace();
+    return place?.id === log ? place.position : undefined;
+  } finally {
+    await store.close();
+  }
+}
+
+async function leaveCluster(
+  config: Config,
+  { json }: ClusterOptions,
+  { out, err }: Terminal,
+): Promise<void> {
+  const claim = await claimFolder(config.server.data, { pid: process.pid });
+  try {
+    const store = await openExistingData(config);
+    try {
+      const place = store.sharedPlace();
+      if (place === undefined) {
+        throw new Failure('not_found', 'The data folder is no part of a cluster.');
+      }
+      await store.leaveShared();
+      const { seq } = store.counts();
+      if (json) writeLine(out, JSON.stringify({ log: place.id, seq }));
+      else {
+        const text = `The data folder is that of a single machine, with ${seq} changes.`;
+        writeLine(err, `${text} Remove [cluster] from the ini file before it starts.`);
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await claim.release();
+  }
+}

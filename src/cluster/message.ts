@@ -1,0 +1,46 @@
+import type { Msg } from '@nats-io/transport-node';
+
+/** Which part of which entry a message of the stream is. */
+interface Part {
+  /** The id of the append that has stored it. */
+  readonly id: string;
+  /** The position of the entry before this one. */
+  readonly after: number;
+  /** From 0. */
+  readonly at: number;
+  /** The number of messages of the entry. */
+  readonly count: number;
+}
+
+/** The header fields of a message for a part of an entry. */
+export function entryHeaders({
+  id,
+  after,
+  at,
+  count,
+}: Part): readonly (readonly [string, string])[] {
+  return [
+    ['Waymark-Append', id],
+    ['Waymark-After', String(after)],
+    ['Waymark-Part', `${at + 1}/${count}`],
+  ];
+}
+
+/** Reads those fields; undefined for a message that Waymark has not written. */
+export function partOf({ headers }: Pick<Msg, 'headers'>): Part | undefined {
+  const id = headers?.get('Waymark-Append') ?? '';
+  const after = headers?.get('Waymark-After') ?? '';
+  const [at = '', count = ''] = (headers?.get('Waymark-Part') ?? '').split('/');
+  const isWhole = [after, at, count].every((number) => /^\d{1,15}$/.test(number));
+  if (id === '' || !isWhole) return undefined;
+  return { id, after: Number(after), at: Number(at) - 1, count: Number(count) };
+}
+
+/**
+ * The sequence of a message from a consumer, which is in the subject of its acknowledgement:
+ * `$JS.ACK.stream.consumer.deliveries.sequence.…`, or with domain and account before the stream.
+ */
+export function sequenceOf({ reply = '' }: Pick<Msg, 'reply'>): number {
+  const words = reply.split('.');
+  return Number(words[words.length <= 9 ? 5 : 7]);
+}

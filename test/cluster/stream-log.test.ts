@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { suite, test } from 'node:test';
+import { connect, headers } from '@nats-io/transport-node';
+import { uuidv7 } from 'uuidv7';
+import { createCluster } from '../../src/cluster/status.ts';
+import { openStreamLog } from '../../src/cluster/stream-log.ts';
+import { Failure } from '../../src/model/failure.ts';
+import { silentLog } from '../../src/observability/log.ts';
+import { cleaningAfterAll, temporaryFolder, writeFiles } from '../folder.ts';
+import { startNats } from './nats.ts';
+import { Appender, entriesUpTo, needsNats, settingsOf, startLog, type LogRig } from './rig.ts';
+
+suite('a log in a stream of one server', needsNats, () => {
+  const cleaning = cleaningAfterAll();
+  let rig: Promise<LogRig> | undefined;
+  const started = (): Promise<LogRig> => (rig ??= startLog(cleaning, 1));
+
+  test('three nodes that append at the same time see all entries in one order', async () => {
+    const log = await started();
+    const first = await log.open();
+    const nodes = [first, await log.open(), await log.open()].map((shared) => new Appender(shared));
+    const each = 400;
+    await Promise.all(
+      nodes.map(async (node, at) => {
+        for (let n = 0; n < each; n += 1) await node.append(`${at}-${n}`);
+      }),
+    );
+    const end = await first.end();
+    for (const node of nodes) await node.reach(end);
+    const [one, ...others] = nodes.map(({ seen }) =>
+      seen.map(({ after, position, data }) => [after, position, Buffer.from(data).toString()]),
+    );
+    for (const other of others) assert.deepEqual(other, one);
+    const texts = (one ?? []).map(([, , text]) => text);
+    assert.equal(new Set(texts).size, 3 * each);
+    assert.equal(texts.length, 3 * each);
+    for (const node of nodes) {
+      for (const [text, position] of node.acknowledged) {
+        assert.equal(node.seen.find((entry) => entry.position === position)?.data.toString(), text);
+      }
+      assert.equal(node.acknowledged.size, each);
+    }
+    await Promise.all(nodes.map((node) => node.stop()));
+  });
+
+  test('an entry of 30 MB is one entry, and an entry behind it follows', async () => {
+    const shared = await (await started()).open();
+    const data = randomBytes(30 * 2 ** 20);
+    const before = await shared.end();
+    const position = await shared.append(data, before);
+    assert.ok(position !== undefined && position > before + 20);
+    assert.equal(await shared.append(Buffer.from('late'), before), undefined);
+    const last = await shared.append(Buffer.alloc(0), position);
+    assert.equal(last, position + 1);
+    const [large, small, ...more] = await entriesUpTo(shared, last, before);
+    assert.deepEqual([large?.after, large?.position], [before, position]);
+    assert.ok(large?.data !== undefined && data.equals(large.data));
+    assert.deepEqual([small?.after, small?.position, small?.data.length], [position, last, 0]);
+    assert.deepEqual(more, []);
+  });
+
+  test('an entry that is larger than a log takes is refused', async () => {
+    const shared = await (await started()).open();
+    await assert.rejects(shared.append(Buffer.alloc(257 * 2 ** 20), 0), { code: 'too_large' });
+  });
+
+  test('nobody can remove entries', async () => {
+    const { servers, settings } = await started();
+    const nats = await connect({ servers: servers.map(({ url }) => url) });
+    for (const [call, input] of [
+      ['PURGE', {}],
+      ['MSG.DELETE', { seq: 1 }],
+    ] as const) {
+      const subject = `$JS.API.STREAM.${call}.${settings.name}`;
+      const answer = await nats.request(subject, JSON.stringify(input));
+      assert.match(answer.string(), /"error"/);
+    }
+    await nats.close();
+  });
+
+  test('a message that Waymark has not written ends reading with a conflict', async (t) => {
+    const { servers } = await started();
+    const settings = settingsOf(servers, { name: 'foreign' });
+    const id = uuidv7();
+    await createCluster(settings, { id, replicas: 1 });
+    const shared = await openStreamLog({ settings, id, log: silentLog, newId: uuidv7 });
+    t.after(() => shared.close());
+    const nats = await connect({ servers: servers.map(({ url }) => url) });
+    t.after(() => nats.close());
+    const fields = headers();
+    fields.set('Nats-Expected-Stream', 'foreign');
+    await nats.request(`foreign.log.${id}`, 'hello', { headers: fields, timeout: 5_000 });
+    await assert.rejects(entriesUpTo(shared, 1), { code: 'conflict', message: /Message 1 / });
+  });
+
+  test('reading ends with a conflict when the stream has another log', async (t) => {
+    const { servers } = await started();
+    const settings = settingsOf(servers, { name: 'replaced' });
+    const id = uuidv7();
+    await createCluster(settings, { id, replicas: 1 });
+    const shared = await openStreamLog({ settings, id, log: silentLog, newId: uuidv7 });
+    t.after(() => shared.close());
+    assert.equal(await shared.append(Buffer.from('a'), 0), 1);
+    const nats = await connect({ servers: servers.map(({ url }) => url) });
+    t.after(() => nats.close());
+    await nats.request('$JS.API.STREAM.DELETE.replaced');
+    await createCluster(settings, { id: uuidv7(), replicas: 1 });
+    await assert.rejects(entriesUpTo(shared, 2), { code: 'conflict', message: /another cluster/ });
+  });
+});
+
+suite('opening a log', needsNats, () => {
+  const reject = async (settings: ReturnType<typeof settingsOf>, id?: string) => {
+    const opened = openStreamLog({ settings, id, log: silentLog, newId: uuidv7 });
+    const failure: unknown = await opened.then(
+      (shared) => shared.close(),
+      (error: unknown) => error,
+    );
+    assert.ok(failure instanceof Failure);
+    return `${failure.code}: ${failure.message}`;
+  };
+
+  test('says what is missing or wrong', async (t) => {
+    const [server] = await startNats(t, { config: 'authorization { user: me, password: secret }' });
+    assert.ok(server !== undefined);
+    const folder = await temporaryFolder(t);
+    await writeFiles(folder, { right: 'secret\n', wrong: 'guess' });
+    const user = { user: 'me', passwordFile: `${folder}/right` };
+    const wrong = { user: 'me', passwordFile: `${folder}/wrong` };
+    assert.match(await reject(settingsOf([server], wrong)), /^forbidden: NATS at .* refuses/);
+    const settings = settingsOf([server], user);
+    assert.match(await reject(settings), /^not_found: .*`waymark cluster init`/);
+    const id = uuidv7();
+    await createCluster(settings, { id });
+    assert.match(await reject(settings, uuidv7()), /^conflict: .* another cluster/);
+    const nats = await connect({ servers: server.url, user: 'me', pass: 'secret' });
+    t.after(() => nats.close());
+    const other = { name: 'orders', subjects: ['orders'] };
+    await nats.request('$JS.API.STREAM.CREATE.orders', JSON.stringify(other));
+    assert.match(
+      await reject(settingsOf([server], { ...user, name: 'orders' })),
+      /^conflict: The stream orders has no log of Waymark/,
+    );
+    const limited = { name: 'short', subjects: ['short.log.x'], metadata: { 'waymark-log': 'x' } };
+    await nats.request('$JS.API.STREAM.CREATE.short', JSON.stringify({ ...limited, max_msgs: 9 }));
+    assert.match(
+      await reject(settingsOf([server], { ...user, name: 'short' })),
+      /^conflict: .*other settings.*`discard` is "old" instead of "new"/,
+    );
+  });
+
+  test('without JetStream, or without a server, it fails with the reason', async (t) => {
+    const [server] = await startNats(t, { jetStream: false });
+    assert.ok(server !== undefined);
+    assert.match(await reject(settingsOf([server])), /^unavailable: .*not turned on/);
+    await server.kill();
+    assert.match(await reject(settingsOf([server])), /^unavailable: Cannot connect to NATS/);
+  });
+
+  test('a node that knows its log also opens it without a server, and goes on with one', async (t) => {
+    const { servers, settings, id } = await startLog(t, 1);
+    const [server] = servers;
+    assert.ok(server !== undefined);
+    await server.kill();
+    const shared = await openStreamLog({ settings, id, log: silentLog, newId: uuidv7 });
+    t.after(() => shared.close());
+    assert.match(shared.state().problem ?? '', /^Cannot connect to NATS/);
+    const appended = shared.append(Buffer.from('a'), 0);
+    await server.start();
+    assert.equal(await appended, 1);
+    assert.deepEqual(shared.state(), { isConnected: true, problem: undefined });
+  });
+});
