@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useErrorBoundary, useState } from 'preact/hooks';
+import { useCallback, useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import { lazy } from './lazy.tsx';
 import { docs, may, signOut } from './api.ts';
 import { helpSignal, tourSignal } from './help-signals.ts';
@@ -118,7 +118,7 @@ function useHelp() {
 export function Frame({ session }: { session: Session }) {
   const route = useRoute();
   const [isPaletteOpen, setPaletteOpen] = useState(false);
-  useEffect(
+  useLayoutEffect(
     () =>
       listenToKeys(() => {
         setPaletteOpen(true);

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { docs, may, signOut } from './api.ts';
 import { helpSignal, tourSignal } from './help-signals.ts';
 import { goTo } from './route.ts';
@@ -63,7 +63,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const found = commandsFor(typed);
   const chosen = Math.min(at, found.length - 1);
-  useEffect(() => {
+  // At once: what a person types next belongs to the palette.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const run = (command: Command | undefined): void => {

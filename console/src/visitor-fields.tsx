@@ -1,3 +1,4 @@
+import { goTo, type Route } from './route.ts';
 import { texts } from './texts.ts';
 import { Field } from './ui.tsx';
 
@@ -34,6 +35,25 @@ export function visitorInput(visitor: VisitorInput): Record<string, string | num
       return [name, isNumber ? Number(text) : text.trim()];
     }),
   );
+}
+
+/** The visitor that the address of a screen describes, and a function that changes it. */
+export function useVisitor(
+  { path, params }: Route,
+  names: readonly VisitorField[],
+): readonly [VisitorInput, (visitor: VisitorInput) => void] {
+  const visitor = Object.fromEntries(
+    names.map((name) => [name, params.get(name) ?? '']).filter(([, value]) => value !== ''),
+  ) as VisitorInput;
+  const others = Object.fromEntries(
+    [...params].filter(([name]) => !names.some((one) => one === name)),
+  );
+  return [
+    visitor,
+    (changed) => {
+      goTo(path, { ...others, ...changed }, true);
+    },
+  ];
 }
 
 /** Fields of a form that describe a visitor. */

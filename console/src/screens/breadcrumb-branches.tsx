@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../api.ts';
 import {
   newBranch,
@@ -94,7 +94,7 @@ function useListChanges(
   const [said, setSaid] = useState('');
   /** The control that gets the focus once the list has changed. */
   const next = useRef<string>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (next.current === undefined) return;
     list.current?.querySelector<HTMLElement>(next.current)?.focus();
     next.current = undefined;

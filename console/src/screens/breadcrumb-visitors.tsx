@@ -2,9 +2,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { call } from '../api.ts';
 import { valuesOf, type BreadcrumbDraft } from '../breadcrumbs/draft.ts';
 import { countryName, outcomeText, visitorsText } from '../breadcrumbs/sentences.ts';
+import type { Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, Fault, Field, useLoad } from '../ui.tsx';
 import {
+  useVisitor,
   VisitorFields,
   visitorInput,
   type VisitorField,
@@ -46,11 +48,12 @@ interface TriedProps {
   /** The branches as they are saved. */
   readonly draft: BreadcrumbDraft;
   readonly isChanged: boolean;
+  readonly route: Route;
 }
 
 /** Which branch a visitor gets whom the form describes, and why; and a grid of several visitors. */
-export function TriedVisitors({ rule, draft, isChanged }: TriedProps) {
-  const [visitor, setVisitor] = useState<VisitorInput>({});
+export function TriedVisitors({ rule, draft, isChanged, route }: TriedProps) {
+  const [visitor, setVisitor] = useVisitor(route, fieldNames);
   const settled = useSettled(visitor);
   return (
     <>
@@ -68,8 +71,8 @@ export function TriedVisitors({ rule, draft, isChanged }: TriedProps) {
   );
 }
 
-/** A value once it has not changed for a moment. */
-function useSettled<T>(value: T): T {
+/** A visitor that has not changed for a moment. */
+function useSettled(value: VisitorInput): VisitorInput {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -78,7 +81,7 @@ function useSettled<T>(value: T): T {
     return () => {
       clearTimeout(timer);
     };
-  }, [value]);
+  }, [JSON.stringify(value)]);
   return settled;
 }
 

@@ -158,7 +158,7 @@ function Screen(props: ScreenProps) {
         )}
       </div>
       {part === 'visitors' ? (
-        <Visitors rule={rule} draft={draftOf(enginedata)} isChanged={isChanged} />
+        <Visitors {...{ rule, isChanged, route }} draft={draftOf(enginedata)} />
       ) : null}
       {part === 'visits' ? <Visits rule={rule} route={route} /> : null}
       {part === 'code' ? <LinkAndCode rule={rule} /> : null}

@@ -1,11 +1,13 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError, call, may, service, type Json, type JsonObject, type Problem } from '../api.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, call, may, type Json, type JsonObject, type Problem } from '../api.ts';
 import { CodeEditor } from '../code-editor.tsx';
-import { Preview } from '../preview.tsx';
 import { problemsOf, useProblems } from '../problems.ts';
+import type { PreviewedPage } from '../render-page.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
+import { useVisitor } from '../visitor-fields.tsx';
+import { addressOf, PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
 import { kinds } from './pages.tsx';
 
 const t = texts.editor;
@@ -37,7 +39,7 @@ export function PageEditor({ id, route }: { id: string; route: Route }) {
   return (
     <Form
       key={`${data.id} ${data.seq}`}
-      {...{ rule: data, isNew, isSaved }}
+      {...{ rule: data, isNew, isSaved, route }}
       onSave={() => {
         setSaved(true);
         rule.reload();
@@ -102,6 +104,7 @@ interface FormProps {
   readonly isNew: boolean;
   /** Whether the rule is as the last save has left it. */
   readonly isSaved: boolean;
+  readonly route: Route;
   readonly onSave: () => void;
   readonly onReload: () => void;
 }
@@ -134,7 +137,8 @@ function useSave({ rule, isNew, onSave }: FormProps, draft: Draft) {
 }
 
 function Form(props: FormProps) {
-  const { rule, isNew, isSaved } = props;
+  const { rule, isNew, isSaved, route } = props;
+  const [visitor, onVisitor] = useVisitor(route, previewedFields);
   const [draft, setDraft] = useState(() => draftOf(rule));
   const canWrite = may('design');
   const problems = useProblems(canWrite ? checkedFields(draft) : undefined);
@@ -170,10 +174,14 @@ function Form(props: FormProps) {
         {canWrite ? (isChanged ? t.changed : isSaved ? t.saved : '') : t.readOnly}
       </p>
       <SaveFault error={error} onReload={props.onReload} />
-      {isNew ? null : <Shadow rule={rule} />}
+      {isNew ? null : <Shadow {...{ rule, visitor }} />}
       <div class="editor-columns">
         <Fields {...{ rule, draft, set, problems, canWrite }} />
-        <PreviewColumn draft={draft} rule={rule} />
+        <PreviewColumn
+          page={previewedPage(draft)}
+          rule={isNew ? undefined : rule}
+          {...{ visitor, onVisitor }}
+        />
       </div>
     </form>
   );
@@ -212,13 +220,6 @@ function Links({ rule }: { rule: Rule }) {
   );
 }
 
-/** The address of a rule on this site; undefined for a breadcrumb's key. */
-function addressOf({ origin, path }: JsonObject): string | undefined {
-  if (typeof path !== 'string' || !path.startsWith('/')) return undefined;
-  const start = typeof origin === 'string' && origin !== '*' ? origin : service.origin;
-  return start + encodeURI(path.replace(/\*$/, '')).replaceAll('?', '%3F').replaceAll('#', '%23');
-}
-
 function SaveFault({ error, onReload }: { error: unknown; onReload: () => void }) {
   const isOutdated = error instanceof ApiError && error.code === 'precondition_failed';
   if (!isOutdated) return <Fault error={error} />;
@@ -228,33 +229,6 @@ function SaveFault({ error, onReload }: { error: unknown; onReload: () => void }
       <button type="button" onClick={onReload}>
         {t.reload}
       </button>
-    </div>
-  );
-}
-
-interface Explained {
-  readonly says: string;
-  readonly winner: { readonly id?: string; readonly mount?: string } | null;
-}
-
-/** Says what answers instead, if the rule does not answer at its own address. */
-function Shadow({ rule }: { rule: Rule }) {
-  const url = addressOf(rule);
-  const { data } = useLoad(
-    (signal) =>
-      url === undefined
-        ? Promise.resolve(undefined)
-        : call<Explained>('userinterface.explain', { url }, { signal }),
-    [rule.id],
-  );
-  const isWildcard = rule.path.endsWith('*');
-  if (url === undefined || data === undefined || isWildcard) return null;
-  if (data.winner?.id === rule.id) return null;
-  return (
-    <div class="fault soft">
-      <p>
-        {t.shadowed} {data.says} <a href={linkTo('/explain', { url })}>{t.shadowedBy}</a>
-      </p>
     </div>
   );
 }
@@ -374,31 +348,12 @@ function languageOf({ contenttype = '', kind }: Draft): 'html' | 'css' | 'json' 
   return isHtml && kind !== 'content.fetch' ? 'html' : 'text';
 }
 
-function PreviewColumn({ draft, rule }: { draft: Draft; rule: Rule }) {
-  const html = useMemo(() => previewHtml(draft), [draft]);
-  return (
-    <section class="preview-column" aria-label={t.preview}>
-      <h2>{t.preview}</h2>
-      {html === undefined ? (
-        <p class="note">{t.noPreview}</p>
-      ) : (
-        <Preview title={t.preview} html={html} base={addressOf(rule) ?? service.href} />
-      )}
-    </section>
-  );
-}
-
-/** The page of a draft, if its own fields are enough to show it. */
-function previewHtml(draft: Draft): string | undefined {
-  const { kind, content = '', engine = '' } = draft;
-  if (kind === 'content' && content !== '') {
-    const language = languageOf(draft);
-    if (language === 'html') return content;
-    const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-    return `<pre>${escaped}</pre>`;
-  }
-  const data = valueOf('enginedata', draft.enginedata ?? '');
-  if (engine !== 'html' || typeof data !== 'object' || data === null) return undefined;
-  const { html, css } = data as JsonObject;
-  return `<style>${textOf(css)}</style>${textOf(html)}`;
+/** The fields of a draft that its preview needs. */
+function previewedPage(draft: Draft): PreviewedPage {
+  const text = (name: string): string => draft[name] ?? '';
+  return {
+    ...{ kind: text('kind'), path: text('path'), origin: text('origin'), lang: text('lang') },
+    ...{ contenttype: text('contenttype'), engine: text('engine'), content: text('content') },
+    enginedata: valueOf('enginedata', text('enginedata')),
+  };
 }

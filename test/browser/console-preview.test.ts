@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { cleaningAfterAll } from '../folder.ts';
+import { startSite } from '../harness.ts';
+import { assertOpenToAll } from './axe.ts';
+import { assertReadable, oneBrowser, sizes } from './browser.ts';
+import { goTo, openConsole, realTroubles } from './console-tab.ts';
+
+const openTab = oneBrowser();
+
+const greeting = {
+  path: '/greeting',
+  kind: 'content',
+  engine: 'template',
+  enginedata: {
+    when: [
+      { if: { country: 'CH' }, enginedata: { data: { word: 'Grüezi' } } },
+      { if: { user: '*' }, enginedata: { data: { word: 'Welcome back' } } },
+    ],
+    template:
+      '<h1>{{ data.word }} {{ user.name }}</h1><script>document.title = "ran"</script>' +
+      '<img src="x" onerror="document.body.dataset.ran = 1">',
+    css: 'h1 { color: rgb(1, 2, 3) }',
+    data: { word: 'Hello' },
+  },
+};
+
+async function start() {
+  const site = await startSite(cleaningAfterAll(), {});
+  const ids: string[] = [];
+  for (const rule of [
+    greeting,
+    { path: '/two', kind: 'content', lang: 'en', content: '<h1>English</h1>' },
+    { path: '/two', kind: 'content', lang: 'de', content: '<h1>Deutsch</h1>' },
+  ]) {
+    ids.push((await site.call('svc1.userinterface.insert', rule)).data.id as string);
+  }
+  const [template = '', english = '', german = ''] = ids;
+  return { site, ids: { template, english, german } };
+}
+
+function preview(page: Page) {
+  return page.frameLocator('.preview');
+}
+
+suite('the preview of the page editor', () => {
+  const shared = start();
+
+  async function signedIn(t: TestContext, options: object = {}) {
+    const { site, ids } = await shared;
+    return { ...(await openConsole(t, openTab, site, options)), ids };
+  }
+
+  test('shows a template as the visitor whom the fields describe', async (t) => {
+    const { page, ids } = await signedIn(t);
+    await goTo(page, `#/pages/${ids.template}`, '/greeting');
+    await preview(page).getByRole('heading', { name: 'Hello' }).waitFor();
+    await page.getByText('No branch of `when` applies.').waitFor();
+    await page.getByText('As a visitor').click();
+    await page.getByLabel('Country').fill('CH');
+    await preview(page).getByRole('heading', { name: 'Grüezi' }).waitFor();
+    await page.getByText('The branch when[0] applies.').waitFor();
+    await page.waitForURL(/country=CH/);
+    await page.getByLabel('Country').fill('');
+    await page.getByLabel('User').fill('Ada');
+    const heading = preview(page).getByRole('heading', { name: 'Welcome back Ada' });
+    await heading.waitFor();
+    assert.equal(await heading.evaluate('document.title + document.body.dataset.ran'), 'undefined');
+    const colour = await heading.evaluate('getComputedStyle(document.querySelector("h1")).color');
+    assert.equal(colour, 'rgb(1, 2, 3)');
+    await page.getByLabel('Device').selectOption('mobile');
+    const { width = 0 } = (await page.locator('.preview').boundingBox()) ?? {};
+    assert.ok(width <= 390, `${width}`);
+  });
+
+  test('shows changes before they are saved, and mistakes of a template', async (t) => {
+    const { page, ids } = await signedIn(t);
+    await goTo(page, `#/pages/${ids.template}?country=CH`, '/greeting');
+    await preview(page).getByRole('heading', { name: 'Grüezi' }).waitFor();
+    const data = page.locator('.code').nth(1).getByRole('textbox');
+    const write = async (enginedata: object): Promise<void> => {
+      await data.click();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.insertText(JSON.stringify(enginedata));
+    };
+    const { when, ...rest } = greeting.enginedata;
+    const [first, second] = when;
+    const changed = { ...first, enginedata: { data: { word: 'Salü' } } };
+    await write({ ...rest, when: [changed, second] });
+    await preview(page).getByRole('heading', { name: 'Salü' }).waitFor();
+    await write({ ...rest, when: [{ ...changed, if: { country: 'DE' } }, second] });
+    await page.getByText('Conditions apply as they are saved').waitFor();
+    await write({ ...rest, template: '{{ data.word | nosuchfilter }}' });
+    await page.getByRole('alert').getByText('nosuchfilter').waitFor();
+  });
+
+  test('says which page a visitor gets instead, and why', async (t) => {
+    const { page, ids } = await signedIn(t);
+    await goTo(page, `#/pages/${ids.german}?lang=de`, '/two');
+    await preview(page).getByRole('heading', { name: 'Deutsch' }).waitFor();
+    await page.getByText('As a visitor').waitFor();
+    const mark = page.getByText('This visitor does not get this page:');
+    await page.getByLabel('Preferred language').fill('en');
+    await mark.waitFor();
+    await page.getByRole('link', { name: 'Open that page' }).click();
+    await page.waitForURL(new RegExp(ids.english));
+  });
+
+  for (const [at, { name, viewport }] of sizes.entries()) {
+    const colorScheme = at === 0 ? 'dark' : 'light';
+    test(`is open to all on ${name}, in ${colorScheme}, without errors`, async (t) => {
+      const tab = await signedIn(t, { viewport, colorScheme });
+      await goTo(tab.page, `#/pages/${tab.ids.english}?lang=de&device=tablet`, '/two');
+      await tab.page.getByText('This visitor does not get this page:').waitFor();
+      await tab.page.locator('.code .cm-editor').first().waitFor();
+      await assertReadable(tab, 'the editor');
+      // axe sends messages to the frame, which it refuses.
+      assert.deepEqual(realTroubles(tab), []);
+      await assertOpenToAll(tab.page, 'the editor');
+    });
+  }
+});
