@@ -1,9 +1,12 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { ProblemReason } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { jsonDigest } from '../model/prepared-json.ts';
 import type { TableDefinition } from '../model/table.ts';
 import { formats } from './formats.ts';
+import { compiledSchemasMax } from './limits.ts';
 import { linearPattern } from './linear-pattern.ts';
+import { schemaDocuments } from './schema-documents.ts';
 import { pointerPart, typesOf, writeOnlyFields } from './schema-check.ts';
 
 /** Why a value is not valid for its field. */
@@ -44,23 +47,54 @@ export interface CompiledTable {
   rowMistake(row: JsonObject): ValueMistake | undefined;
 }
 
-const rootName = 'table';
-
 /**
  * Compiles the schema of a definition that parseDefinition has accepted. Throws an Error if ajv
  * cannot compile it; its message begins with the JSON pointer of the part.
  */
 export function compileTable(definition: TableDefinition): CompiledTable {
   const { schema = {}, key, title } = definition;
+  const { fields, whole } = compiledSchema(schema);
+  const stated = Array.isArray(schema.required) ? (schema.required as readonly string[]) : [];
+  const isText = ({ types, isWriteOnly }: TableField): boolean =>
+    types?.has('string') === true && !isWriteOnly;
+  return {
+    definition,
+    fields,
+    required: [...new Set([...stated, ...(key === undefined ? [] : [key])])],
+    title: title ?? [...fields.values()].find(isText)?.name,
+    rowMistake: (row) => firstMistake(whole, row, undefined),
+  };
+}
+
+/** The functions of a schema. */
+interface CompiledSchema {
+  readonly fields: ReadonlyMap<string, TableField>;
+  readonly whole: ValidateFunction;
+}
+
+/** Schemas compiled lately, by digest: one write of a table parses its definition several times. */
+const compiledLately = new Map<string, CompiledSchema>();
+
+function compiledSchema(schema: JsonObject): CompiledSchema {
+  const digest = jsonDigest(schema);
+  const made = compiledLately.get(digest) ?? compileSchema(schema);
+  compiledLately.delete(digest);
+  compiledLately.set(digest, made);
+  const [oldest = ''] = compiledLately.keys();
+  if (compiledLately.size > compiledSchemasMax) compiledLately.delete(oldest);
+  return made;
+}
+
+function compileSchema(schema: JsonObject): CompiledSchema {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
   const ajv = createAjv();
-  ajv.addSchema(schema, rootName);
+  const { documents, row, fields: names } = schemaDocuments(schema);
+  for (const [name, document] of documents) ajv.addSchema(document as AnySchema, name);
   const fields = new Map<string, TableField>();
   const writeOnly = new Set(writeOnlyFields(schema));
-  for (const [name, property] of Object.entries(properties)) {
-    const part = isJsonObject(property) ? property : {};
-    const at = `/properties/${pointerPart(name)}`;
-    const validate = compiled(ajv, at, part);
+  for (const [name, document] of names) {
+    const part = isJsonObject(properties[name]) ? properties[name] : {};
+    const validate = compiled(ajv, document, `/properties/${pointerPart(name)}`);
     const { 'x-table': refersTo, 'x-renamed-from': formerName } = part;
     fields.set(name, {
       name,
@@ -72,17 +106,7 @@ export function compileTable(definition: TableDefinition): CompiledTable {
       mistake: (value) => firstMistake(validate, value, name),
     });
   }
-  const whole = compiled(ajv, '', schema);
-  const stated = Array.isArray(schema.required) ? (schema.required as readonly string[]) : [];
-  const isText = ({ types, isWriteOnly }: TableField): boolean =>
-    types?.has('string') === true && !isWriteOnly;
-  return {
-    definition,
-    fields,
-    required: [...new Set([...stated, ...(key === undefined ? [] : [key])])],
-    title: title ?? [...fields.values()].find(isText)?.name,
-    rowMistake: (row) => firstMistake(whole, row, undefined),
-  };
+  return { fields, whole: compiled(ajv, row, '/') };
 }
 
 /** Validates a schema by the meta-schema; returns the mistakes as pointers and sentences. */
@@ -112,7 +136,10 @@ function createAjv(): Ajv2020 {
     validateSchema: false,
     logger: false,
     formats: { ...formats },
-    code: { regExp: linearRegExp },
+    // Both take time with the square of the length of a schema.
+    inlineRefs: false,
+    loopEnum: 10,
+    code: { regExp: linearRegExp, optimize: false },
   });
   // That of ajv compares each object of a list with each other one.
   ajv.removeKeyword('uniqueItems');
@@ -136,15 +163,17 @@ function sortedJson(value: Json): string {
   return `{${members.toSorted().join()}}`;
 }
 
-function compiled(ajv: Ajv2020, at: string, part: JsonObject): ValidateFunction {
+/** The function of a document; `at` is the JSON pointer of it in the schema. */
+function compiled(ajv: Ajv2020, document: string, at: string): ValidateFunction {
   try {
-    const pointer = at.split('/').map(encodeURIComponent).join('/');
-    return ajv.compile({ $ref: `${rootName}#${pointer}` });
+    const found = ajv.getSchema(document);
+    if (found !== undefined) return found as ValidateFunction;
+    throw new Error('there is no such schema');
   } catch (error) {
+    const isTooDeep = error instanceof RangeError;
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${at === '' ? '/' : at}: ${why} ${JSON.stringify(part).slice(0, 80)}`, {
-      cause: error,
-    });
+    const message = isTooDeep ? 'this part is too complicated. Split it, or shorten it.' : why;
+    throw new Error(`${at}: ${message}`, { cause: error });
   }
 }
 

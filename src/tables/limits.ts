@@ -6,8 +6,14 @@ export const schemaCharactersMax = 1024 * KIB;
 export const schemaNodesMax = 5_000;
 /** Parts of a schema that check one row, each as often as a `$ref` leads to it. */
 export const schemaChecksMax = 20_000;
+/** Names that compiled code compares with each other: the sum of the squares of their numbers. */
+export const schemaPairsMax = 500_000;
 /** Schemas that a `$ref` leads through one after another. */
 export const schemaDepthMax = 256;
+/** Schemas that ajv compiles to one function, in a time that grows with their square. */
+export const documentNodesMax = 40;
+/** Compiled schemas that the process has ready besides those of its tables. */
+export const compiledSchemasMax = 8;
 export const tableFieldsMax = 500;
 export const fieldNameCharactersMax = 128;
 /** Fields that `index` may name; each costs an entry for each row. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { nearestName } from '../model/nearest.ts';
-import { schemaChecksMax, schemaDepthMax, schemaNodesMax } from './limits.ts';
+import { schemaChecksMax, schemaDepthMax, schemaNodesMax, schemaPairsMax } from './limits.ts';
 
 /** A mistake in a schema: a JSON pointer (RFC 6901) below the schema, and a sentence about it. */
 interface SchemaMistake {
@@ -8,12 +8,13 @@ interface SchemaMistake {
   readonly message: string;
 }
 
-/** Keywords of JSON Schema 2020-12 whose value is a schema, schemas by name, or a list of them. */
-const oneSchema = [
+/** Keywords of JSON Schema 2020-12 whose value is a schema. */
+export const oneSchema: readonly string[] = [
   ...['additionalProperties', 'contains', 'contentSchema', 'else', 'if', 'items', 'not'],
   ...['propertyNames', 'then', 'unevaluatedItems', 'unevaluatedProperties'],
 ];
-const schemasByName = [
+/** Keywords whose value has schemas by name. */
+export const schemasByName: readonly string[] = [
   '$defs',
   'definitions',
   'dependentSchemas',
@@ -21,7 +22,8 @@ const schemasByName = [
   'properties',
 ];
 const choices = ['allOf', 'anyOf', 'oneOf'];
-const schemaLists = [...choices, 'prefixItems'];
+/** Keywords whose value is a list of schemas. */
+export const schemaLists: readonly string[] = [...choices, 'prefixItems'];
 const plainKeywords = [
   ...['$comment', '$ref', '$schema', 'const', 'contentEncoding', 'contentMediaType', 'default'],
   ...['dependentRequired', 'deprecated', 'description', 'enum', 'examples', 'exclusiveMaximum'],
@@ -51,7 +53,36 @@ export function schemaMistakes(schema: JsonObject): readonly SchemaMistake[] {
   const mistakes = nodes.flatMap(({ at, node }) => keywordMistakes(at, node, schema));
   if (mistakes.length > 0) return mistakes;
   const circle = circles(schema);
-  return circle.length > 0 ? circle : tooManyChecks(schema);
+  if (circle.length > 0) return circle;
+  return [...tooManyChecks(schema), ...tooManyComparisons(nodes)];
+}
+
+/**
+ * Finds keywords whose names ajv compares, in a chain as long as their list: compiling takes time
+ * with the square of that.
+ */
+function tooManyComparisons(nodes: readonly SchemaNode[]): readonly SchemaMistake[] {
+  const namesOf = (value: Json | undefined): number =>
+    isJsonObject(value) ? Object.keys(value).length : 0;
+  const allNames = nodes.reduce((sum, { node }) => sum + namesOf(node.properties), 0);
+  const chains = nodes.flatMap(({ at, node }) => {
+    const { patternProperties, dependentRequired, unevaluatedProperties: rest } = node;
+    const lists = Object.values(isJsonObject(dependentRequired) ? dependentRequired : {});
+    return [
+      { at: `${at}/patternProperties`, names: namesOf(patternProperties) },
+      { at: `${at}/unevaluatedProperties`, names: rest === undefined ? 0 : allNames },
+      ...lists.map((list) => {
+        return { at: `${at}/dependentRequired`, names: Array.isArray(list) ? list.length : 0 };
+      }),
+    ];
+  });
+  const pairs = chains.reduce((sum, { names }) => sum + names ** 2, 0);
+  const [longest] = chains.toSorted((one, other) => other.names - one.names);
+  if (pairs <= schemaPairsMax || longest === undefined) return [];
+  const message =
+    `${longest.names} names are compared here; the squares of such numbers may sum to ` +
+    `${schemaPairsMax} in a schema. Use fewer names.`;
+  return [{ at: longest.at, message }];
 }
 
 /** Finds references that multiply: each can double how often a row is checked. */
@@ -135,7 +166,7 @@ function referenceMistakes(at: string, value: Json, schema: JsonObject): readonl
 }
 
 /** The part of a schema that a `$ref` names; undefined if there is none. */
-function referenced(schema: JsonObject, reference: string): Json | undefined {
+export function referenced(schema: JsonObject, reference: string): Json | undefined {
   let found: Json | undefined = schema;
   for (const part of reference.split('/').slice(1)) {
     const name = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~');
