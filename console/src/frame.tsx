@@ -223,7 +223,10 @@ function listenToKeys(openPalette: () => void): () => void {
     if (ctrlKey || metaKey || altKey || isTyping(event)) return;
     const screen = isAfterG ? visibleScreens().find((one) => one.key === key) : undefined;
     isAfterG = key === 'g';
-    if (screen !== undefined) goTo(screen.path);
+    if (screen !== undefined) {
+      goTo(screen.path);
+      document.getElementById('content')?.focus();
+    }
     if (key === '?') helpSignal.send();
     if (key !== '/') return;
     event.preventDefault();

@@ -70,6 +70,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const run = (command: Command | undefined): void => {
     dialog.current?.close();
     command?.run();
+    // The keyboard goes on in the screen, not in the navigation.
+    if (command !== undefined) document.getElementById('content')?.focus();
   };
   const moved = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -9,7 +9,7 @@ import { DeliveryPanes } from './deliveries.tsx';
 import { StateTag, useAction, type Health } from './webhooks.tsx';
 
 const t = texts.webhooks;
-const refreshMs = 5000;
+const refreshMs = 2000;
 
 interface Hook extends JsonObject {
   readonly id: string;
