@@ -1,4 +1,4 @@
-import { fetchPage, service } from './api.ts';
+import { call, fetchPage, service } from './api.ts';
 import { Preview } from './preview.tsx';
 import { texts } from './texts.ts';
 import { Busy, Fault, useLoad } from './ui.tsx';
@@ -20,12 +20,21 @@ interface Page {
   readonly text: string | undefined;
 }
 
-async function loadPage({ origin, path, asOf }: Place, signal: AbortSignal): Promise<Page> {
-  const place = { origin: origin === '*' ? service.origin : origin, path };
-  const response = await fetchPage(
-    { ...place, ...(asOf !== undefined && { as_of: asOf }) },
-    signal,
+async function loadPage(
+  { origin: given, path, asOf }: Place,
+  signal: AbortSignal,
+): Promise<Page | undefined> {
+  const origin = given === '*' ? service.origin : given;
+  const moment = asOf !== undefined && { as_of: asOf };
+  const url = origin + encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23');
+  // Browsers log each response with an error status, so the page is only requested if it exists.
+  const { winner } = await call<{ winner: object | null }>(
+    'userinterface.explain',
+    { url, ...moment },
+    { signal },
   );
+  if (winner === null) return undefined;
+  const response = await fetchPage({ origin, path, ...moment }, signal);
   const contentType = response.headers.get('content-type') ?? '';
   const isText = /^(?:text\/|application\/(?:json|xml|xhtml))/.test(contentType);
   return { status: response.status, contentType, text: isText ? await response.text() : undefined };
@@ -44,11 +53,11 @@ export function Rendered({ title, place }: { title: string; place: Place }) {
         )}
       </figcaption>
       <Fault error={page.error} />
-      {page.data === undefined ? (
-        page.error === undefined && <Busy />
-      ) : (
-        <Content page={page.data} title={title} place={place} />
-      )}
+      {page.isLoading ? <Busy /> : null}
+      {page.data === undefined && page.error === undefined && !page.isLoading ? (
+        <p class="empty">{t.nothing}</p>
+      ) : null}
+      {page.data === undefined ? null : <Content page={page.data} title={title} place={place} />}
     </figure>
   );
 }

@@ -524,6 +524,7 @@ export const texts = {
     },
   },
   rendered: {
+    nothing: 'Nothing answers here.',
     redirect: 'The answer is a redirect, which a browser does not show to scripts.',
     noText: (type: string) => `The content is no text${type === '' ? '' : ` (${type})`}.`,
   },

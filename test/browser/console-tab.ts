@@ -32,9 +32,14 @@ export async function openConsole(
   return { ...tab, site };
 }
 
-/** The troubles of a tab without requests that the console itself has given up as outdated. */
+/**
+ * The troubles of a tab without requests that the console has given up as outdated, and without the
+ * messages that axe sends to all frames.
+ */
 export function realTroubles({ troubles }: Pick<Tab, 'troubles'>): readonly string[] {
-  return troubles.filter((one) => !/\/svc1\/\w+\/\w+: net::ERR_ABORTED$/.test(one));
+  const isOutdated =
+    /\/svc1\/(?:\w+\/\w+|console\/preview\.(?:html(?:\?\d+)?|js)): net::ERR_ABORTED$/;
+  return troubles.filter((one) => !isOutdated.test(one) && !one.includes("execute 'postMessage'"));
 }
 
 /** Resolves once the screen has this heading. */

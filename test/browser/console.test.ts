@@ -82,7 +82,11 @@ suite('the console', () => {
           await assertOpenToAll(page, hash);
         }
         await page.locator('.changes summary').first().click();
-        await page.locator('.changes .changes a').first().click();
+        await page
+          .locator('.changes .changes')
+          .getByRole('link', { name: '/offers/' })
+          .last()
+          .click();
         await page.locator('.diff, .version .note').first().waitFor();
         await assertOpenToAll(page, 'the history of a page');
         await goTo(page, '#/pages?text=Offers', 'Pages');

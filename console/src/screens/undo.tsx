@@ -74,7 +74,7 @@ export function Undo({
       {done === undefined ? (
         <>
           <p class="note">{t.undoLead}</p>
-          {report.data === undefined ? (
+          {report.data === undefined || report.isLoading ? (
             report.error === undefined && <Busy />
           ) : (
             <Plan report={report.data} onConfirm={confirm} />
