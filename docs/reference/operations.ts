@@ -10,6 +10,7 @@ import {
 } from '../../src/api/documents/envelope.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../src/model/json.ts';
+import type { FailureCode, ProblemReason } from '../../src/model/failure.ts';
 import { scopes, type Scope } from '../../src/model/key.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
@@ -177,15 +178,17 @@ function exampleValue(name: string, schema: JsonObject): Json {
 
 /** The reference of the codes of failures. */
 export function errorsPage(): string {
-  const rows = Object.entries(meanings).map(([code, meaning]) => {
-    return [`\`${code}\``, String(statusOf[code as keyof typeof statusOf]), meaning];
+  const rows = Object.entries(meanings).map(([name, meaning]) => {
+    const code = name as FailureCode;
+    return [`\`${code}\``, String(statusOf[code]), meaning, remedies[code]];
   });
   return `# Errors
 
 The answer of an operation that fails is \`{"r": "<operation>", "error": {…}}\`, with this status over HTTP. \`message\` says
-what is wrong and what to do, \`field\` names the input field, and \`id\` is also in the server's log.
+what is wrong and what to do, \`field\` names the input field, and \`id\` is also in the server's log. If a page of this
+documentation says more, \`docs\` is its path on the server; the command line prints it as a URL.
 
-${markdownTable(['code', 'status', 'meaning'], rows)}
+${markdownTable(['code', 'status', 'meaning', 'what to do'], rows)}
 
 ## Problems of a write
 
@@ -196,22 +199,44 @@ ${problemsTable}
 `;
 }
 
+const remedies: Readonly<Record<FailureCode, string>> = {
+  invalid: 'Correct the field; [the operation](operations.md) lists its fields.',
+  unauthenticated: 'Send a valid key: [keys and scopes](../how-to/keys-and-scopes.md).',
+  forbidden: 'Use a key with the scope: [the scopes](operations.md#scopes).',
+  not_found: 'Check the id or path; the history of a reverted record is still there.',
+  method_not_allowed: 'Use a method of `Allow`; operations that write take POST.',
+  conflict:
+    'For a repeated request, send the same `vk` with the same fields, or a new `vk`. A row with the same key exists already: edit that one.',
+  precondition_failed:
+    'Read the record again, apply your change to it, and send its `seq` as `if_seq`; for an undo, send the new `digest`.',
+  too_large: 'Send less at a time: [limits](limits.md).',
+  unprocessable: 'Read the message: another record or setting prevents it.',
+  rate_limited: 'Wait for `Retry-After`: [limits](limits.md).',
+  internal: 'Look for the `id` in the log of the server, and report what is there.',
+  bad_gateway: 'Check the source: [fetched content](../how-to/fetched-content.md).',
+  gateway_timeout: 'Check the source, or raise `[fetch] timeout`.',
+  unavailable: 'Repeat the request after `Retry-After`, with the same `vk`.',
+  storage_full: 'Free some space on the disk of the server; no restart is needed.',
+};
+
+const reasons: Readonly<Record<ProblemReason, readonly [meaning: string, strict: 'yes' | 'no']>> = {
+  unknown_field: ['No field has this name; `suggestion` is the nearest one.', 'yes'],
+  wrong_type: ['The value has the wrong JSON type.', 'yes'],
+  not_for_kind: ['The field exists, but not for this kind.', 'yes'],
+  bad_format: ['The value has the right type but not the right form.', 'yes'],
+  out_of_range: ['The number, length or count is out of range.', 'yes'],
+  unknown_engine: ['No engine has this name.', 'yes'],
+  missing: ['A required member is missing.', 'yes'],
+  no_row: ['The value refers to a row that does not exist.', 'yes'],
+  unreachable_private: [
+    'The source is in a private network that `[fetch] allow_private` does not name.',
+    'no',
+  ],
+  no_effect: ['The value is valid but has no effect.', 'no'],
+  shadowed: ['Another source takes precedence over the rule, or the reverse.', 'no'],
+};
+
 const problemsTable = markdownTable(
   ['reason', 'meaning', 'refused by strict'],
-  [
-    ['`unknown_field`', 'No field has this name; `suggestion` is the nearest one.', 'yes'],
-    ['`wrong_type`', 'The value has the wrong JSON type.', 'yes'],
-    ['`not_for_kind`', 'The field exists, but not for this kind.', 'yes'],
-    ['`bad_format`', 'The value has the right type but not the right form.', 'yes'],
-    ['`out_of_range`', 'The number, length or count is out of range.', 'yes'],
-    ['`unknown_engine`', 'No engine has this name.', 'yes'],
-    ['`missing`', 'A required member is missing.', 'yes'],
-    [
-      '`unreachable_private`',
-      'The source is in a private network that `[fetch] allow_private` does not name.',
-      'no',
-    ],
-    ['`no_effect`', 'The value is valid but has no effect.', 'no'],
-    ['`shadowed`', 'Another source takes precedence over the rule, or the reverse.', 'no'],
-  ],
+  Object.entries(reasons).map(([reason, [meaning, strict]]) => [`\`${reason}\``, meaning, strict]),
 );

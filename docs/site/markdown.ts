@@ -73,7 +73,9 @@ export function renderPage(path: string, markdown: string): RenderedPage {
   rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
   rules.table_close = () => '</table></div>\n';
   const tokens = parser.parse(markdown, {});
-  const headings = addIds(tokens);
+  const used = new Map<string, number>();
+  const headings = addIds(tokens, used);
+  addRowIds(tokens, used);
   const links = rewriteLinks(path, tokens);
   const [first] = headings;
   if (first?.level !== 1) throw new Error(`${path} has to begin with a heading of level 1.`);
@@ -86,18 +88,31 @@ export function renderPage(path: string, markdown: string): RenderedPage {
   };
 }
 
-function addIds(tokens: readonly Token[]): readonly Heading[] {
-  const used = new Map<string, number>();
+function addIds(tokens: readonly Token[], used: Map<string, number>): readonly Heading[] {
   return tokens.flatMap((token, at) => {
     if (token.type !== 'heading_open') return [];
     const text = plainText(tokens[at + 1]);
-    const name = slug(text);
-    const count = used.get(name) ?? 0;
-    used.set(name, count + 1);
-    const id = count === 0 ? name : `${name}-${count}`;
+    const id = newId(slug(text), used);
     token.attrSet('id', id);
     return [{ level: Number(token.tag.slice(1)), id, text }];
   });
+}
+
+/** Gives each row of a table whose first cell is one name in code that name as its id. */
+function addRowIds(tokens: readonly Token[], used: Map<string, number>): void {
+  for (const [at, token] of tokens.entries()) {
+    if (token.type !== 'tr_open' || tokens[at + 1]?.type !== 'td_open') continue;
+    const [code, ...more] = tokens[at + 2]?.children ?? [];
+    if (code?.type !== 'code_inline' || more.length > 0) continue;
+    if (/^[\w.-]+$/.test(code.content)) token.attrSet('id', newId(code.content, used));
+  }
+}
+
+/** The name, or with a number if the page has it already. */
+function newId(name: string, used: Map<string, number>): string {
+  const count = used.get(name) ?? 0;
+  used.set(name, count + 1);
+  return count === 0 ? name : `${name}-${count}`;
 }
 
 /** The fragment of a heading, as GitHub and other tools make it. */

@@ -110,12 +110,15 @@ export async function postToApi(
     throw new Failure('bad_gateway', `${url} answers, but it is not a Waymark server.`);
   }
   if (answer.error === undefined) return answer;
-  const { code, message } = answer.error as JsonObject;
+  const { code, message, docs } = answer.error as JsonObject;
   const why =
     typeof message === 'string' ? message : 'The server refused the request without a reason.';
   throw new Failure(
     isFailureCode(code) && code !== 'internal' ? code : 'unavailable',
     code === 'unauthenticated' ? `${why} ${keyAdvice}` : why,
+    typeof docs === 'string' && /^\/[\w./#-]+$/.test(docs)
+      ? { docs: new URL(url).origin + docs }
+      : {},
   );
 }
 

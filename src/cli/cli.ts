@@ -165,6 +165,7 @@ export async function run(
     }
     if (!(error instanceof Failure) || error.code === 'internal') throw error;
     writeLine(terminal.err, `waymark: ${error.message}`);
+    if (error.docs !== undefined) writeLine(terminal.err, `See ${error.docs}`);
     return 1;
   }
 }

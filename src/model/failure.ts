@@ -43,6 +43,8 @@ interface FailureDetail {
   readonly source?: string;
   /** The problems of a write that strict handling refuses. */
   readonly problems?: readonly Problem[];
+  /** The URL of a page of the documentation about the failure of a server that was called. */
+  readonly docs?: string;
   readonly cause?: unknown;
 }
 
@@ -60,6 +62,7 @@ export class Failure extends Error {
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
   readonly problems: readonly Problem[] | undefined;
+  readonly docs: string | undefined;
   readonly #detail: FailureDetail;
 
   constructor(code: FailureCode, message: string, detail: FailureDetail = {}) {
@@ -74,6 +77,7 @@ export class Failure extends Error {
     this.limit = detail.limit;
     this.source = detail.source;
     this.problems = detail.problems;
+    this.docs = detail.docs;
     this.#detail = detail;
   }
 

@@ -6,6 +6,7 @@ import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure, type FailureCode, type Problem } from '../model/failure.ts';
 import type { LimitLog } from '../observability/limit-log.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
+import { docsOf } from './failure-docs.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
 
 /** A failure in an envelope (docs/design/failures.md#failures). */
@@ -17,6 +18,8 @@ interface FailureMember {
   readonly problems?: readonly Problem[];
   /** The log has the same id. */
   readonly id: string;
+  /** The path of a page of the documentation that helps. */
+  readonly docs?: string;
 }
 
 /** The log and the ids of failures. */
@@ -48,23 +51,28 @@ export function loggedFailure(
   return { failure, id };
 }
 
-/** Makes the `error` member of an envelope. */
+/** Makes the `error` member of the envelope of an operation; `base` is `[server] base`. */
 export function failureMember(
-  { code, message, field, problems }: Failure,
+  base: string,
+  operation: string,
+  failure: Failure,
   id: string,
 ): FailureMember {
+  const { code, message, field, problems } = failure;
+  const docs = docsOf(operation, failure);
   return {
     code,
     message,
     ...(field !== undefined && { field }),
     ...(problems !== undefined && { problems }),
     id,
+    ...(docs !== undefined && { docs: `${base}/svc1/docs/${docs}` }),
   };
 }
 
 /** Makes the answer of an operation that failed: `{"r", "error"}`. */
-export function operationFailure(r: string, failure: Failure, id: string): Reply {
-  const body = JSON.stringify({ r, error: failureMember(failure, id) });
+export function operationFailure(base: string, r: string, failure: Failure, id: string): Reply {
+  const body = JSON.stringify({ r, error: failureMember(base, r, failure, id) });
   return answer({ failure, id }, 'application/json', body);
 }
 

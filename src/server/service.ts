@@ -81,7 +81,7 @@ export async function answerService(
     const isPage = (name === linkName || path.startsWith('/docs/')) && prefersHtml(fields.accept);
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
-      : operationFailure(r, failure, id);
+      : operationFailure(serving.config.server.base, r, failure, id);
     return { reply: withFields(reply, cors), caller };
   }
 }

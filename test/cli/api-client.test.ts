@@ -34,3 +34,14 @@ test('commands of the API find the server by its ini file', async (t) => {
   assert.equal(broken.code, 1);
   assert.match(broken.err, /other\.ini:4: /);
 });
+
+test('a refused command names the page of the documentation that helps', async (t) => {
+  const { waymark, site } = await startClient(t, {});
+  const invalid = await waymark('rule', 'insert', '{"kind":"content"}');
+  assert.equal(invalid.code, 1);
+  const page = `${site.url}/svc1/docs/reference/operations.html#svc1userinterfaceinsert`;
+  assert.match(invalid.err, /^waymark: .*\nSee (.*)\n$/);
+  assert.ok(invalid.err.endsWith(`See ${page}\n`), invalid.err);
+  const missing = await waymark('rule', 'read', 'none');
+  assert.match(missing.err, /^waymark: [^\n]*\n$/, 'the message says everything');
+});

@@ -145,7 +145,7 @@ suite('waymark hook', () => {
   test('reports mistakes of the command line and of the input', async (t) => {
     const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /name a subcommand: list, read, .* resume\./],
+      [[], 2, /name a subcommand: list, read, .* resume\b/],
       [['relay'], 2, /unknown command 'relay'\. Did you mean replay\?/],
       [['read'], 2, /missing required argument 'id'/],
       [['insert'], 2, /missing required argument 'fields'/],

@@ -65,6 +65,10 @@ export const failure: JsonObject = {
       description: 'What is wrong with each field, if handling=strict refuses a write.',
     },
     id: { type: 'string', description: 'The id of the failure, also in the log of the server.' },
+    docs: {
+      type: 'string',
+      description: 'The path of a page of the documentation, if one says more than the message.',
+    },
   },
 };
 

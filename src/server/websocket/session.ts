@@ -328,7 +328,8 @@ export class WebSocketSession {
 
   #sendFailure(operation: string, thrown: unknown, echo: object): Failure {
     const { failure, id } = loggedFailure(this.#parts, thrown, this.#caller.address);
-    this.#send({ r: operation, error: failureMember(failure, id), ...echo });
+    const { base } = this.#parts.serving().config.server;
+    this.#send({ r: operation, error: failureMember(base, operation, failure, id), ...echo });
     return failure;
   }
 
