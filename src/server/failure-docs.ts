@@ -15,7 +15,7 @@ const pages: Readonly<Partial<Record<FailureCode, string>>> = {
   storage_full: 'how-to/troubleshoot.html',
 };
 
-const names = new Set(operations.map(({ name }) => name));
+const effects = new Map(operations.map(({ name, effect }) => [name, effect]));
 
 /**
  * The page, below `/svc1/docs/`, that helps with the failure of an operation: of its limit, of its
@@ -26,8 +26,11 @@ export function docsOf(
   { code, limit, problems }: Pick<Failure, 'code' | 'limit' | 'problems'>,
 ): string | undefined {
   if (limit !== undefined) return `reference/limits.html#${limit}`;
-  if (problems !== undefined) return 'reference/errors.html#problems-of-a-write';
-  if (code !== 'invalid' || !names.has(operation)) return pages[code];
+  const effect = effects.get(operation);
+  if (problems !== undefined && effect === 'writes') {
+    return 'reference/errors.html#problems-of-a-write';
+  }
+  if (code !== 'invalid' || effect === undefined) return pages[code];
   // As docs/site/markdown.ts makes the fragment of a heading.
   return `reference/operations.html#${operation.replaceAll('.', '')}`;
 }
