@@ -32,6 +32,7 @@ const sharedBytesMin = 65_536;
  * their members, is a piece of its own, whose bytes all texts share.
  */
 export function jsonPieces(object: object): readonly Buffer[] {
+  if (!hasPrepared(object, preparedLevels + 1)) return [Buffer.from(JSON.stringify(object))];
   const pieces: Buffer[] = [];
   let small: Buffer[] = [];
   for (const piece of piecesOf(object)) {
@@ -97,9 +98,12 @@ const preparedLevels = 2;
 
 function hasPrepared(value: unknown, levels: number): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  return Object.values(value).some(
-    (member) => member instanceof PreparedJson || (levels > 1 && hasPrepared(member, levels - 1)),
-  );
+  for (const name in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (member instanceof PreparedJson) return true;
+    if (levels > 1 && hasPrepared(member, levels - 1)) return true;
+  }
+  return false;
 }
 
 /** Returns a function that calls `make` once for each owner, as long as the owner is in memory. */

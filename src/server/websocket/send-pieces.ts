@@ -1,4 +1,21 @@
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { corkedBytesMax } from './limits.ts';
+
+/**
+ * Sends what is written in this turn of the event loop together: a system call for each answer
+ * takes longer than its serialization. Large amounts are sent at once.
+ */
+export function corkForTurn(connection: Duplex): void {
+  if (connection.writableLength >= corkedBytesMax) {
+    connection.uncork();
+  } else if (connection.writableCorked === 0) {
+    connection.cork();
+    process.nextTick(() => {
+      connection.uncork();
+    });
+  }
+}
 
 /**
  * Sends pieces of text as one message with a frame for each, without copying them. Calls `sent`

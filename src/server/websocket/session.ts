@@ -18,7 +18,7 @@ import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
-import { sendPieces } from './send-pieces.ts';
+import { corkForTurn, sendPieces } from './send-pieces.ts';
 import { sendFeed } from './send-feed.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { UnfinishedMessage } from './unfinished.ts';
@@ -342,6 +342,7 @@ export class WebSocketSession {
       this.#closeUnread();
     } else {
       const pieces = jsonPieces(envelope);
+      corkForTurn(this.#connection);
       sendPieces(this.#websocket, pieces, this.#countUnread(pieces));
     }
   }
