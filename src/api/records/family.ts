@@ -91,9 +91,17 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /**
    * The family as a call sees it: only with records that the caller may see, and with the
    * definition that they have now. A write calls it before its transaction and in it. Throws
-   * `unauthenticated` or `forbidden` for an operation that the caller may not call.
+   * `unauthenticated` or `forbidden` for an operation that the caller may not call. Returns
+   * `earlier`, which it has made for the same call, while that is still right.
    */
-  forCall?(given: FamilyCall, reads: Reads, parts: Parts): RecordFamily<Parts, R>;
+  forCall?(
+    given: FamilyCall,
+    reads: Reads,
+    parts: Parts,
+    earlier?: RecordFamily<Parts, R>,
+  ): RecordFamily<Parts, R>;
+  /** What forCall has read: while the store returns the same object, its result is the same. */
+  readonly definition?: object;
   /**
    * The id of the record that an input without `id` names; undefined if there is no such record.
    * Throws `invalid` for an input that names none.
@@ -243,14 +251,15 @@ export interface ListSteps<R> {
   members?(signal: AbortSignal): JsonObject | Promise<JsonObject>;
 }
 
-/** The family as a call sees it. */
+/** The family as a call sees it; `earlier` is the result for the same call before. */
 export function familyFor<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
   given: FamilyCall,
   reads: Reads,
   parts: Parts,
+  earlier?: RecordFamily<Parts, R>,
 ): RecordFamily<Parts, R> {
-  return family.forCall?.(given, reads, parts) ?? family;
+  return family.forCall?.(given, reads, parts, earlier) ?? family;
 }
 
 /** The id of the record that an input names. Throws `invalid` if it names none. */

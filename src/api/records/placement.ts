@@ -95,7 +95,7 @@ export function fieldsOf(record: object | undefined): Fields {
 
 /** The names of the fields that a caller sends, with those inside a sent `_unknowns_`. */
 export function sentNames(sent: JsonObject): readonly string[] {
-  return [...flattened(sent).keys()];
+  return sent._unknowns_ === undefined ? Object.keys(sent) : [...flattened(sent).keys()];
 }
 
 /** The sent fields, flattened, without values that only repeat what the caller was shown. */

@@ -63,7 +63,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
         return writeAnswer(now, parts, call, { ...pretended(now, parts, sent, call), sent, vk });
       }
       const written = await parts.store.commit(authorFor(now, call), (reads) => {
-        const bound = familyFor(family, given, reads, parts);
+        const bound = familyFor(family, given, reads, parts, now);
         return insertDecision(bound, parts, call, { reads, sent, request, vk });
       });
       return writeAnswer(now, parts, call, { ...written, sent, vk });
@@ -83,7 +83,9 @@ function insertDecision<Parts extends RecordParts, R extends RecordFields>(
   },
 ): Decision<Written<R>> {
   const { reads, sent, request, vk } = insert;
-  const claim = request.earlier(reads, vk);
+  // No request can have had a vk that was made for this one.
+  const isRepeatable = call.vk !== undefined || family.insertsAnew !== true;
+  const claim = isRepeatable ? request.earlier(reads, vk) : undefined;
   // A derived vk stands for the record, not for the request: it ends with the record.
   if (claim !== undefined && (call.vk !== undefined || family.find(reads, claim.id))) {
     return repeated(recordThen(family, reads, claim));
@@ -273,7 +275,7 @@ export async function changeRecord<Parts extends RecordParts, R extends RecordFi
     reviewedSeq = current.seq;
   }
   const written = await parts.store.commit(authorFor(now, call), (reads): Decision<Written<R>> => {
-    const bound = familyFor(family, given, reads, parts);
+    const bound = familyFor(family, given, reads, parts, now);
     const claim = vk === undefined ? undefined : request.earlier(reads, vk);
     if (claim !== undefined) return repeated(recordThen(bound, reads, claim));
     const current = currentOf(bound, reads);

@@ -44,7 +44,13 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   },
 
   prepare: ({ visitor }) => visitor.prepare(needsUser),
-  forCall: (given, reads, parts) => rowsFor(given, reads, parts),
+  forCall(given, reads, parts, earlier) {
+    const { table: name } = given.v;
+    const now = earlier === undefined || typeof name !== 'string' ? undefined : reads.table(name);
+    return now !== undefined && now === earlier?.definition
+      ? earlier
+      : rowsFor(given, reads, parts);
+  },
   // Two visitors who send the same letter send two letters.
   insertsAnew: true,
   hadRecord: () => true,
@@ -161,6 +167,7 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
   requirePastAccess(given, access);
   return {
     ...rowFamily,
+    definition: table.stored,
     find: (now, id) => visible(rowRecordOf(now.row(id))),
     findAt: (now, id, seq) => visible(rowRecordOf(now.rowAt(id, seq))),
     after: (now, id) => rowSteps(now.rowsAfter(definition.name, id)),

@@ -16,10 +16,10 @@ export function rowProblems(
   table: CompiledTable,
   findReferred: (field: TableField, value: Json) => StoredRow | undefined,
 ): readonly Problem[] {
-  const { fields, unknowns } = fieldsOf(row);
+  const { _unknowns_: unknowns = {} } = row;
   return names.flatMap((name): readonly Problem[] => {
     const field = table.fields.get(name);
-    const waiting = unknowns.get(name);
+    const waiting = Object.hasOwn(unknowns, name) ? unknowns[name] : undefined;
     if (field === undefined) {
       return waiting === undefined ? [] : [unknownField(name, name, [...table.fields.keys()])];
     }
@@ -29,9 +29,8 @@ export function rowProblems(
       const message = `${mistake.message} The value waits in _unknowns_.`;
       return [{ ...mistake, message }];
     }
-    const value = fields.get(name);
-    const isReference = field.refersTo !== undefined && value !== undefined;
-    if (!isReference || findReferred(field, value) !== undefined) return [];
+    const value = field.refersTo !== undefined && Object.hasOwn(row, name) ? row[name] : undefined;
+    if (value === undefined || findReferred(field, value) !== undefined) return [];
     const message = `${name} names no row of ${field.refersTo}.`;
     return [{ field: name, reason: 'no_row', message }];
   });
