@@ -2,7 +2,7 @@ import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../mod
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { ApiKey } from '../model/key.ts';
-import type { Scalar, StoredRow } from '../model/row.ts';
+import type { Row, Scalar, StoredRow } from '../model/row.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { StoredTable } from '../model/table.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
@@ -226,6 +226,11 @@ export interface Reads extends TreeReads {
    * none for a field without index. Throws `invalid` for an unusable cursor.
    */
   rowsByIndex(table: string, range: IndexRange): Iterable<IndexStep>;
+  /**
+   * Those of some current rows of a table that are in a range of an index, with their places, as
+   * rowsByIndex returns them; no other row is read.
+   */
+  placesInIndex(table: string, range: IndexRange, rows: readonly Row[]): readonly IndexStep[];
   /** The number of rows in a range, counted up to a limit: `after` does not matter. */
   countByIndex(table: string, range: IndexRange, limit: number): number;
   /**

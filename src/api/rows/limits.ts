@@ -12,6 +12,8 @@ export const inValuesMax = 100;
 export const whereFieldsMax = 16;
 /** Rows of each condition that are counted to find the one with the fewest. */
 export const comparedRowsMax = 2_000;
+/** Rows that a list reads and sorts at once, where a condition has no more in the whole table. */
+export const sortedRowsMax = 1_000;
 /** Rows that `count` counts one by one; a larger number is reported as a minimum. */
 export const countedRowsMax = 100_000;
 /** Rows that a reference lists as choices for a form. */

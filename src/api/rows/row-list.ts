@@ -2,13 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Row } from '../../model/row.ts';
-import type { IndexRange, Reads, SearchStep } from '../../store/store.ts';
+import type { Reads, SearchStep } from '../../store/store.ts';
 import { ruleCharacters } from '../limits.ts';
 import { examinedRecords } from '../records/list.ts';
 import type { ListSelection, ListSteps, RecordStep } from '../records/family.ts';
 import { listSliceRecords } from '../records/limits.ts';
 import type { RowTable } from './compiled-tables.ts';
-import { comparedRowsMax, countedRowsMax } from './limits.ts';
+import { walkIndexes, type SortOrder } from './index-walk.ts';
+import { countedRowsMax } from './limits.ts';
 import { rowSteps, storedRow } from './row-steps.ts';
 import { indexedField, parseWhere, type RowCondition } from './row-conditions.ts';
 
@@ -101,11 +102,6 @@ async function counted(steps: ListSteps<Row>, signal: AbortSignal): Promise<Json
   }
 }
 
-interface SortOrder {
-  readonly field: string;
-  readonly descending: boolean;
-}
-
 function sortOrder(sort: string, table: RowTable): SortOrder {
   const descending = sort.startsWith('-');
   const { name } = indexedField(descending ? sort.slice(1) : sort, table, 'sort');
@@ -138,86 +134,10 @@ function sourceNow(selection: {
   if (order === undefined && conditions.length === 0) {
     return (cursor) => rowSteps(reads.rowsAfter(name, cursor));
   }
-  const ordered = order && { field: order.field, ranges: [{ field: order.field }] };
-  for (const { field } of [...(ordered ? [ordered] : []), ...conditions]) {
+  for (const { field } of [...(order ? [order] : []), ...conditions]) {
     requireBuilt(reads, name, field);
   }
-  const sorted = conditions.find(({ field }) => field === order?.field) ?? ordered;
-  const descending = order?.descending === true;
-  return (cursor) => {
-    const { field, ranges } = sorted ?? walkedCondition(reads, name, { conditions, cursor });
-    return indexSteps(reads, name, { field, ranges: inOrder(ranges, descending), cursor });
-  };
-}
-
-/**
- * The condition whose index has the fewest rows. The next pages use the index of the first one,
- * which their cursor names. Throws `invalid` for another cursor.
- */
-function walkedCondition(
-  reads: Reads,
-  table: string,
-  { conditions, cursor }: { readonly conditions: readonly RowCondition[]; readonly cursor: string },
-): Pick<RowCondition, 'field' | 'ranges'> {
-  const [first, ...others] = conditions;
-  if (first === undefined) throw unusableCursor();
-  if (cursor !== '') {
-    const used = conditions.find(({ field }) => cursor.startsWith(`${markOf(field)}:`));
-    if (used === undefined) throw unusableCursor();
-    return used;
-  }
-  if (others.length === 0) return first;
-  const counted = conditions.map((condition) => {
-    const counts = condition.ranges.map((one) => reads.countByIndex(table, one, comparedRowsMax));
-    return { condition, rows: counts.reduce((sum, count) => sum + count, 0) };
-  });
-  return counted.reduce((best, one) => (one.rows < best.rows ? one : best)).condition;
-}
-
-/** Ranges of single values in the order of the list. */
-function inOrder(ranges: readonly IndexRange[], descending: boolean): readonly IndexRange[] {
-  const sorted = ranges.toSorted((one, other) => {
-    return compareScalars(one.from?.value ?? null, other.from?.value ?? null);
-  });
-  return (descending ? sorted.toReversed() : sorted).map((range) => ({ ...range, descending }));
-}
-
-const typeOrder = ['object', 'boolean', 'number', 'string'];
-
-function compareScalars(one: unknown, other: unknown): number {
-  const types = typeOrder.indexOf(typeof one) - typeOrder.indexOf(typeof other);
-  if (types !== 0) return types;
-  if (typeof one === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
-  return Number(one) - Number(other);
-}
-
-/** The name of a field in a cursor, without a colon. */
-function markOf(field: string): string {
-  return Buffer.from(field).toString('base64url');
-}
-
-/** The rows of several ranges in turn; a cursor begins with the field and number of its range. */
-function* indexSteps(
-  reads: Reads,
-  table: string,
-  walk: {
-    readonly field: string;
-    readonly ranges: readonly IndexRange[];
-    readonly cursor: string;
-  },
-): Iterable<RecordStep<Row>> {
-  const name = markOf(walk.field);
-  const [field, number = '', place] = walk.cursor.split(':', 3);
-  const start = walk.cursor === '' ? 0 : Number(number || NaN);
-  const isOwn = walk.cursor === '' || (field === name && place !== undefined);
-  if (!isOwn || !Number.isInteger(start) || start < 0) throw unusableCursor();
-  for (const [at, range] of walk.ranges.entries()) {
-    if (at < start) continue;
-    const after = at === start ? place : undefined;
-    for (const step of reads.rowsByIndex(table, { ...range, after })) {
-      yield { ...storedRow(reads, step.id), cursor: `${name}:${at}:${step.cursor}` };
-    }
-  }
+  return (cursor) => walkIndexes(reads, name, { conditions, order, cursor });
 }
 
 /**
@@ -251,10 +171,6 @@ function foundSteps(
 
 /** The size of a step after which a list lets other requests run. */
 const pauseSize = listSliceRecords * ruleCharacters;
-
-function unusableCursor(): Failure {
-  return new Failure('invalid', 'after has to be the next of the page before.', { field: 'after' });
-}
 
 /** Throws `unavailable` for an index that is being built; '' is that of the search. */
 function requireBuilt(reads: Reads, table: string, index: string): void {

@@ -4,7 +4,7 @@ import { keyOf, storedJson } from '../encoding.ts';
 import { foldRow, foldRows } from '../log/fold.ts';
 import type { Reads, RowStep } from '../store.ts';
 import { keyPrefix, prefixEnd, rowInTable, rowKey } from './index-key.ts';
-import { countByIndex, rowsByIndex } from './row-scan.ts';
+import { countByIndex, placesInIndex, rowsByIndex } from './row-scan.ts';
 import { searchRows } from './row-search.ts';
 
 type RowReads = Pick<
@@ -18,6 +18,7 @@ type RowReads = Pick<
   | 'rowsAfter'
   | 'rowsAt'
   | 'rowsByIndex'
+  | 'placesInIndex'
   | 'countByIndex'
   | 'searchRows'
 >;
@@ -77,6 +78,7 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
       }
     },
     rowsByIndex: (name, range) => rowsByIndex(databases, table(name), range),
+    placesInIndex: (name, range, found) => placesInIndex(databases, table(name), range, found),
     countByIndex: (name, range, limit) => countByIndex(databases, table(name), range, limit),
     searchRows: (name, text, after) => searchRows(databases, table(name), text, after),
   };

@@ -1,18 +1,20 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
-import { scalarOf, type Scalar, type StoredRow } from '../../model/row.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
 import type { StoredTable } from '../../model/table.ts';
 import type { Databases } from '../databases.ts';
 import { keyBytesMax, keyOf, storedJson } from '../encoding.ts';
 import type { IndexRange, IndexStep } from '../store.ts';
 import {
   compareValues,
+  indexKey,
   isCut,
   keyPrefix,
   orderedPrefix,
   orderedValue,
   orderedValueEnd,
   prefixEnd,
+  rowKey,
   typeTag,
 } from './index-key.ts';
 
@@ -54,6 +56,34 @@ export function* rowsByIndex(
     const isIn = check === undefined || check(valueOf(databases, id, range.field));
     if (isIn) yield new FoundRow(id, suffix);
   }
+}
+
+/** Reads.placesInIndex: see there. */
+export function placesInIndex(
+  databases: RowDatabases,
+  table: StoredTable | undefined,
+  range: IndexRange,
+  rows: readonly Row[],
+): readonly IndexStep[] {
+  const found = keyRange(databases, table, range);
+  if (found === undefined || table === undefined) return [];
+  const { prefix, check } = found;
+  const { lower, upper, isAfter } = afterCursor(found, range);
+  const { name, key: keyField } = table.table;
+  const isDescending = range.descending === true;
+  const places = rows.flatMap((row) => {
+    const { id, [range.field]: field } = row;
+    const value = scalarOf(field);
+    const isOfKeys = range.field === keyField;
+    const key = isOfKeys ? rowKey(name, value, id) : indexKey(name, range.field, value, id);
+    const fromLower = Buffer.compare(key, lower);
+    const isIn = fromLower > 0 || (fromLower === 0 && (isDescending || !isAfter));
+    return isIn && Buffer.compare(key, upper) < 0 && check?.(value) !== false ? { id, key } : [];
+  });
+  const sorted = places.toSorted((one, other) => Buffer.compare(one.key, other.key));
+  return (isDescending ? sorted.toReversed() : sorted).map(({ id, key }) => {
+    return new FoundRow(id, key.subarray(prefix.length));
+  });
 }
 
 /** Reads.countByIndex: see there. */

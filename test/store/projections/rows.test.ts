@@ -5,7 +5,7 @@ import type { Draft } from '../../../src/model/change.ts';
 import type { Json, JsonObject } from '../../../src/model/json.ts';
 import { scalarOf, type Scalar } from '../../../src/model/row.ts';
 import { compareValues, orderedValue } from '../../../src/store/projections/index-key.ts';
-import type { IndexRange, Store } from '../../../src/store/store.ts';
+import type { IndexRange, IndexStep, Store } from '../../../src/store/store.ts';
 import { commit, scratchStore } from '../scratch.ts';
 
 const products: Draft = {
@@ -154,6 +154,10 @@ suite('rows', () => {
   });
 });
 
+function placesOf(steps: readonly IndexStep[]): readonly (readonly [string, string])[] {
+  return steps.map(({ id, cursor }) => [id, cursor]);
+}
+
 const value: fc.Arbitrary<Json> = fc.oneof(
   fc.constantFrom(null, true, false, 0, -1, 1.5, 'a', 'ab', 'a\0', 'b', '', '\u{1f600}', '\uffff'),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -196,6 +200,11 @@ suite('indexes', () => {
             };
             const scanned = [...store.rowsByIndex('products', range)];
             const expected = ids.filter((_, at) => isIn(scalarOf(values[at]), range));
+            const rows = ids.flatMap((id) => store.row(id)?.row ?? []);
+            assert.deepEqual(
+              placesOf(store.placesInIndex('products', range, rows)),
+              placesOf(scanned),
+            );
             assert.deepEqual(scanned.map(({ id }) => id).sort(), expected);
             assert.ok(store.countByIndex('products', range, 100) >= expected.length);
             const shown = scanned.map(({ id }) => scalarOf(store.row(id)?.row.price));
@@ -207,6 +216,9 @@ suite('indexes', () => {
                 rest,
                 scanned.slice(1).map(({ id }) => id),
               );
+              const later = { ...range, after: first.cursor };
+              const places = placesOf(store.placesInIndex('products', later, rows));
+              assert.deepEqual(places, placesOf(scanned.slice(1)));
             }
           }
           for (const id of ids) await invalidate(store, 'record', id);
