@@ -71,7 +71,7 @@ export function createEditor(
         syntaxHighlighting(highlighting),
         theme,
         EditorState.readOnly.of(isReadOnly),
-        EditorView.contentAttributes.of({ 'aria-label': label }),
+        EditorView.contentAttributes.of({ tabindex: '0', 'aria-label': label }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) onInput(update.state.doc.toString());
         }),

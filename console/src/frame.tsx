@@ -25,6 +25,7 @@ const Past = lazy(() => import('./screens/past.tsx').then(({ Past: one }) => one
 const Help = lazy(() => import('./help.tsx').then(({ Help: one }) => one));
 const Tour = lazy(() => import('./tour.tsx').then(({ Tour: one }) => one));
 const Webhooks = lazy(() => import('./screens/webhooks.tsx').then(({ Webhooks: one }) => one));
+const Tables = lazy(() => import('./screens/tables.tsx').then(({ Tables: one }) => one));
 const Operations = lazy(() =>
   import('./screens/operations.tsx').then(({ Operations: one }) => one),
 );
@@ -34,6 +35,7 @@ const screens: readonly ScreenLink[] = [
   { path: '/', name: texts.nav.overview, key: 'o' },
   { path: '/pages', name: texts.nav.pages, key: 'p' },
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b' },
+  { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
   { path: '/explain', name: texts.nav.explain, key: 'e' },
   { path: '/history', name: texts.nav.history, key: 'h' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
@@ -83,6 +85,8 @@ function Screen({ route }: { route: Route }) {
       return id === 'past' ? <Past route={route} /> : <History route={route} />;
     case 'webhooks':
       return <Webhooks route={route} />;
+    case 'tables':
+      return <Tables route={route} />;
     case 'operations':
       return <Operations route={route} />;
     default:

@@ -35,6 +35,7 @@ function commandsFor(typed: string): readonly Command[] {
     { name: nav.explain, run: to('/explain') },
     { name: nav.history, run: to('/history') },
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
+    ...(may('admin') ? [{ name: texts.tables.nav, run: to('/tables') }] : []),
     { name: nav.operations, run: to('/operations') },
     ...operations.map(({ tab, path }) => ({ name: tab, run: to(`/operations/${path}`) })),
     ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),

@@ -18,11 +18,21 @@ interface FormProps {
   readonly path?: string;
   /** Words that a text field with this name suggests. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>;
+  /** The titles of suggested words, by field and word. */
+  readonly titles?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /** The fields of an object, made from its JSON Schema. An emptied field is absent from the value. */
 export function SchemaFields(props: FormProps) {
-  const { schema, value, onChange, problems = [], path = '', suggestions = {} } = props;
+  const {
+    schema,
+    value,
+    onChange,
+    problems = [],
+    path = '',
+    suggestions = {},
+    titles = {},
+  } = props;
   const properties = objectOf(schema.properties);
   const required = Array.isArray(schema.required) ? schema.required : [];
   // `_unknowns_` is no field of its own: invalid values of fields wait there.
@@ -43,6 +53,7 @@ export function SchemaFields(props: FormProps) {
           value={value[name]}
           problems={problems}
           suggestions={suggestions[name] ?? []}
+          titles={titles[name] ?? {}}
           onChange={set(name)}
         />
       ))}
@@ -58,6 +69,7 @@ interface FieldProps {
   readonly value: Json | undefined;
   readonly problems: readonly Problem[];
   readonly suggestions: readonly string[];
+  readonly titles: Readonly<Record<string, string>>;
   readonly onChange: (value: Json | undefined) => void;
 }
 
@@ -143,7 +155,7 @@ function ControlOf(props: ControlProps) {
 }
 
 function TextInput(props: ControlProps & { readonly hint: string | undefined }) {
-  const { control, id, hint, value, onChange, isRequired, suggestions } = props;
+  const { control, id, hint, value, onChange, isRequired, suggestions, titles } = props;
   return (
     <>
       <input
@@ -163,9 +175,14 @@ function TextInput(props: ControlProps & { readonly hint: string | undefined }) 
       {suggestions.length > 0 ? (
         <datalist id={`${id}-list`}>
           {suggestions.map((one) => (
-            <option key={one} value={one} />
+            <option key={one} value={one}>
+              {titles[one] ?? ''}
+            </option>
           ))}
         </datalist>
+      ) : null}
+      {Object.hasOwn(titles, textOf(value)) ? (
+        <span class="note">{titles[textOf(value)]}</span>
       ) : null}
     </>
   );

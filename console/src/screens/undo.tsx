@@ -13,6 +13,8 @@ export interface Selection {
   readonly txn?: string;
   readonly from?: string;
   readonly until?: string;
+  /** The table of a row. */
+  readonly table?: string;
 }
 
 interface Report {
@@ -36,24 +38,24 @@ interface Done {
 /** Reverts changes in two steps: what would change, then the confirmation; it can be reverted, too. */
 export function Undo({
   selection,
+  operation = 'userinterface.invalidate',
   onDone,
   onClose,
 }: {
   selection: Selection;
+  /** The operation that reverts records of this kind. */
+  operation?: string;
   onDone?: () => void;
   onClose: () => void;
 }) {
   const [current, setCurrent] = useState(selection);
   const [done, setDone] = useState<Done>();
   const [error, setError] = useState<unknown>();
-  const report = useLoad(
-    (signal) => call<Report>('userinterface.invalidate', current, { signal }),
-    [current],
-  );
+  const report = useLoad((signal) => call<Report>(operation, current, { signal }), [current]);
   const confirm = async (digest: string): Promise<void> => {
     setError(undefined);
     try {
-      setDone(await call<Done>('userinterface.invalidate', { ...current, confirm: digest }));
+      setDone(await call<Done>(operation, { ...current, confirm: digest }));
       onDone?.();
     } catch (failure) {
       setError(failure);
@@ -65,7 +67,7 @@ export function Undo({
     <section class="panel" aria-label={t.undoTitle}>
       <div class="panel-head">
         <h2>{t.undoTitle}</h2>
-        <CopyCurl shown={['userinterface.invalidate', current]} />
+        <CopyCurl shown={[operation, current]} />
         <button type="button" class="quiet-button" onClick={onClose}>
           {t.cancel}
         </button>
@@ -77,7 +79,11 @@ export function Undo({
           {report.data === undefined || report.isLoading ? (
             report.error === undefined && <Busy />
           ) : (
-            <Plan report={report.data} onConfirm={confirm} />
+            <Plan
+              report={report.data}
+              hasPages={operation === 'userinterface.invalidate'}
+              onConfirm={confirm}
+            />
           )}
         </>
       ) : (
@@ -88,7 +94,7 @@ export function Undo({
               type="button"
               onClick={() => {
                 setDone(undefined);
-                setCurrent({ txn });
+                setCurrent({ txn, ...tableIn(selection) });
               }}
             >
               {t.again}
@@ -100,11 +106,17 @@ export function Undo({
   );
 }
 
+function tableIn({ table }: Selection): Pick<Selection, 'table'> {
+  return table === undefined ? {} : { table };
+}
+
 function Plan({
   report,
+  hasPages,
   onConfirm,
 }: {
   report: Report;
+  hasPages: boolean;
   onConfirm: (digest: string) => Promise<void>;
 }) {
   const { records, rows, gone, restored, changes, conflicting, digest } = report;
@@ -129,7 +141,7 @@ function Plan({
       <ul class="plan">
         {changes.slice(0, 50).map(({ id, becomes, fields }) => (
           <li key={id}>
-            <a href={linkTo('/history', { id })}>{pathOf(fields) ?? id}</a>{' '}
+            {hasPages ? <a href={linkTo('/history', { id })}>{pathOf(fields) ?? id}</a> : id}{' '}
             <span class="tag">{becomes}</span>{' '}
             <span class="quiet">{Object.keys(fields).join(', ')}</span>
           </li>

@@ -123,7 +123,8 @@ function RenderedDifference({
 
 const unshown = new Set(['id', 'seq', 'enginereference', 'meta']);
 
-function Differences({
+/** The fields that differ between two states of a record, side by side. */
+export function Differences({
   before,
   after,
 }: {

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, suite, test, type TestContext } from 'node:test';
+import { startSite, type TestSite } from '../harness.ts';
+import { assertOpenToAll } from './axe.ts';
+import { assertReadable, oneBrowser, sizes } from './browser.ts';
+import {
+  goTo,
+  heading,
+  hostile,
+  openConsole,
+  realTroubles,
+  type ConsoleTab,
+} from './console-tab.ts';
+
+const openTab = oneBrowser();
+const started = startSite({ after });
+const rowCount = 3000;
+const names = ['Tern', 'Heron', 'Plover', 'Dunlin'];
+
+let filled: Promise<string> | undefined;
+
+/** Makes the tables once; resolves to the id of a row with hostile texts. */
+function fill(site: TestSite): Promise<string> {
+  filled ??= (async () => {
+    const text = { type: 'string' };
+    const finish = { type: 'object', required: ['name'], properties: { name: text, label: text } };
+    const finishes = { name: 'finishes', key: 'name', title: 'label', schema: finish };
+    await site.call('svc1.table.insert', finishes);
+    await site.call('svc1.record.insert', { table: 'finishes', name: 'brass', label: 'Brass' });
+    const properties = {
+      sku: text,
+      name: { type: 'string', minLength: 2 },
+      price: { type: 'number', minimum: 0 },
+      finish: { type: 'string', 'x-table': 'finishes' },
+      active: { type: 'boolean' },
+    };
+    const schema = { type: 'object', required: ['sku', 'name'], properties };
+    const lamps = { name: 'lamps', key: 'sku', title: 'name', index: ['price'], search: ['name'] };
+    await site.call('svc1.table.insert', { ...lamps, schema });
+    const lines = Array.from({ length: rowCount }, (_, at) => {
+      const v = { sku: `L-${at}`, name: `${names[at % 4] ?? ''} ${at}`, price: at % 500 };
+      const more = at === 0 ? { finish: 'brass' } : {};
+      return JSON.stringify({ a: 'svc1.record.insert', v: { table: 'lamps', ...v, ...more } });
+    });
+    await site.call('svc1.userinterface.import', { ndjson: lines.join('\n') });
+    const row = { table: 'lamps', sku: 'evil', name: hostile, price: hostile, [hostile]: hostile };
+    const { data } = await site.call('svc1.record.insert', row);
+    return data.id as string;
+  })();
+  return filled;
+}
+
+async function signedIn(t: TestContext, options: object = {}): Promise<ConsoleTab> {
+  const site = await started;
+  await fill(site);
+  return openConsole(t, openTab, site, options);
+}
+
+/** A row of its own for a test. */
+async function insertLamp(site: TestSite, sku: string): Promise<{ id: string; seq: number }> {
+  const v = { table: 'lamps', sku, name: `Lamp ${sku}`, price: 5 };
+  return (await site.call('svc1.record.insert', v)).data;
+}
+
+suite('the tables of the console', () => {
+  for (const [at, { name, viewport }] of sizes.entries()) {
+    // Colours do not depend on the size.
+    for (const colorScheme of [at % 2 === 0 ? 'dark' : 'light'] as const) {
+      test(`are open to all on ${name}, in ${colorScheme}, without errors`, async (t) => {
+        const tab = await signedIn(t, { viewport, colorScheme });
+        const id = await fill(tab.site);
+        for (const [hash, title, element] of [
+          ['#/tables', 'Tables', '.cards li'],
+          ['#/tables/lamps', 'lamps', '.row'],
+          ['#/tables/lamps/definition', 'Definition of lamps', '.table-fields'],
+          ['#/tables/lamps/transfer', 'Import and export of lamps', '.file-input'],
+          ['#/tables/lamps/row/new', 'New row', '.fields input'],
+          [`#/tables/lamps/row/${id}?seq=${rowCount}`, /script/, '.version-list a'],
+        ] as const) {
+          await goTo(tab.page, hash, title);
+          await tab.page.locator(element).first().waitFor();
+          await assertReadable(tab, hash);
+          await assertOpenToAll(tab.page, hash);
+        }
+        assert.equal(await tab.page.evaluate('window.hit'), undefined);
+        assert.deepEqual(realTroubles(tab), []);
+      });
+    }
+  }
+
+  test('rows are filtered and sorted by an index, and found by their words', async (t) => {
+    const { page } = await signedIn(t);
+    await goTo(page, '#/tables/lamps', 'lamps');
+    await page.getByText('3,001 rows').waitFor();
+    const drawn = await page.locator('.row').count();
+    assert.ok(drawn < 100, `${drawn} rows are drawn`);
+    assert.match((await page.locator('.row').first().textContent()) ?? '', /Brass/);
+    await page.getByLabel('Field', { exact: true }).selectOption('price');
+    await page.getByLabel('Comparison').selectOption('>=');
+    await page.getByLabel('Value', { exact: true }).fill('498');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByText('12 rows', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'price' }).click();
+    await page.getByRole('link', { name: 'price ↑' }).click();
+    await page.getByRole('link', { name: 'price ↓' }).waitFor();
+    await page.locator('.row').first().waitFor();
+    assert.match((await page.locator('.row').first().textContent()) ?? '', /499/);
+    await page.getByRole('button', { name: /price >= 498/ }).click();
+    await page.getByText('3,001 rows').waitFor();
+    await page.getByLabel('Words in name').fill('heron 1001');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 row', { exact: true }).waitFor();
+    assert.match((await page.locator('.row').first().textContent()) ?? '', /Heron 1001/);
+  });
+
+  test('a row is made, checked while it is typed, changed, restored and deleted', async (t) => {
+    const { page, site } = await signedIn(t);
+    await goTo(page, '#/tables/lamps/row/new', 'New row');
+    await page.getByLabel('sku required').fill('made-1');
+    await page.getByLabel('name required').fill('M');
+    const problems = page.locator('.fields .problem');
+    await problems.filter({ hasText: 'name' }).waitFor();
+    await page.getByLabel('name required').fill('Made here');
+    await page.getByLabel('finish').fill('gold');
+    await problems.filter({ hasText: 'no row of finishes' }).waitFor();
+    await page.getByLabel('finish').fill('brass');
+    await page.getByText('Brass', { exact: true }).last().waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await heading(page, 'Made here');
+    await page.getByLabel('price').fill('7');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('.version-list a').nth(1).waitFor();
+    const { data } = await site.call('svc1.record.read', { table: 'lamps', sku: 'made-1' });
+    assert.deepEqual([data.price, data.finish], [7, 'brass']);
+    await page.locator('.version-list a').last().click();
+    await page.getByRole('button', { name: 'Restore this version' }).click();
+    await page.getByRole('button', { name: /^Revert 1 change/ }).click();
+    await page.locator('.version-list .tag', { hasText: 'reverted' }).waitFor();
+    const { data: restored } = await site.call('svc1.record.read', {
+      ...{ table: 'lamps', id: data.id },
+    });
+    assert.equal(restored.price, undefined);
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByRole('button', { name: /^Revert \d change/ }).click();
+    await page.getByText('Reverted.').waitFor();
+    const gone = await site.call('svc1.record.read', { table: 'lamps', id: data.id });
+    assert.equal(gone.error?.code, 'not_found');
+  });
+
+  test('an edit of the same field by somebody else is resolved field by field', async (t) => {
+    const { page, site } = await signedIn(t);
+    const { id } = await insertLamp(site, 'both');
+    await goTo(page, `#/tables/lamps/row/${id}`, 'Lamp both');
+    await page.getByLabel('name required').fill('Mine');
+    await page.getByLabel('active').check();
+    const theirs = { table: 'lamps', id, name: 'Theirs', price: 6 };
+    await site.call('svc1.record.edit', theirs);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('radio', { name: /Their value/ }).check();
+    await page.getByRole('button', { name: 'Use these values' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await heading(page, 'Theirs');
+    const { data } = await site.call('svc1.record.read', { table: 'lamps', id });
+    assert.deepEqual([data.name, data.price, data.active], ['Theirs', 6, true]);
+  });
+
+  test('a table is made, and a schema that rows do not fit says how many first', async (t) => {
+    const { page, site } = await signedIn(t);
+    await goTo(page, '#/tables/new', 'New table');
+    await page.getByLabel('name required').fill('letters');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await heading(page, 'letters');
+    for (const name of ['a', 'long enough']) {
+      await site.call('svc1.record.insert', { table: 'letters', name });
+    }
+    await goTo(page, '#/tables/letters/definition', 'Definition of letters');
+    const editor = page.getByLabel('JSON Schema of a row', { exact: true });
+    await editor.focus();
+    await page.keyboard.press('Control+a');
+    const schema = { type: 'object', properties: { name: { type: 'string', minLength: 5 } } };
+    await page.keyboard.insertText(JSON.stringify(schema));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('1 of 2 rows have values').waitFor();
+    const before = await site.call('svc1.table.list', { name: 'letters' });
+    assert.equal(before.data.rows[0].schema.properties.name.minLength, 1);
+    await page.getByRole('button', { name: 'Change it, and let 1 wait' }).click();
+    await page.getByText('minLength 5').waitFor();
+    const after = await site.call('svc1.table.list', { name: 'letters' });
+    assert.equal(after.data.rows[0].schema.properties.name.minLength, 5);
+  });
+
+  test('rows are exported, imported after a trial, and the import is undone', async (t) => {
+    const { page, site } = await signedIn(t);
+    await goTo(page, '#/tables/finishes/transfer', 'Import and export of finishes');
+    const coming = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download all rows' }).click();
+    const file = await (await coming).path();
+    assert.match(await readFile(file, 'utf8'), /"svc1.record.insert".*"name":"brass"/);
+    const lines = page.getByRole('textbox', { name: 'Lines of JSON' });
+    await lines.fill('{"name":"slate"}\n{"label":"none"}');
+    await page.getByRole('button', { name: 'Try the import' }).click();
+    await page.getByText(/^Line 2: /).waitFor();
+    await lines.fill('{"name":"slate"}\n{"name":"oak","colour":"brown"}');
+    await page.getByRole('button', { name: 'Try the import' }).click();
+    await page.getByText(/^Line 2: .*colour/).waitFor();
+    await page.getByRole('button', { name: 'Import 2 rows' }).click();
+    await page.getByRole('button', { name: 'Undo the import …' }).click();
+    assert.equal((await site.call('svc1.table.counts', {})).data.rows.length > 0, true);
+    await page.getByRole('button', { name: /^Revert 2 changes/ }).click();
+    await page.getByText('Reverted.').waitFor();
+    const { data } = await site.call('svc1.record.list', { table: 'finishes', count: true });
+    assert.equal(data.count, 1);
+  });
+});
