@@ -330,7 +330,7 @@ function RowLink({
   const waiting = Object.keys((row._unknowns_ ?? {}) as object).length;
   return (
     <a
-      class="row row-grid"
+      class="row-grid row"
       style={{ '--columns': columns.length }}
       href={`#/tables/${shape.table}/row/${row.id}`}
     >
