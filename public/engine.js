@@ -13,7 +13,7 @@
  * Waymark. The page's element is #waymark, else [data-waymark], else its body. Afterwards, document
  * receives the event `waymark:rendered` with the answer as its detail, or `waymark:failed`.
  * `waymark.refresh()` fetches the data again and renders the page if it has changed; with `?_live`
- * the page does so after each change of its rule.
+ * the page does so after each change of its rule, and of the tables of its enginedata.rows.
  */
 (() => {
   // Render once, even if the page includes this script twice. An element #waymark is also
@@ -30,9 +30,12 @@
   const rightToLeft =
     /^(ar|arc|ckb|dv|fa|he|nqo|ps|sd|syr|ug|ur|yi)(?!-[a-z]{4}\b)\b|-(adlm|arab|hebr|syrc|thaa)\b/i;
   const trusted = trustedTypes();
+  const isLive = new URLSearchParams(location.search).has('_live');
   const ownDirection = document.documentElement.dir;
   /** The text of the rendered answer. */
   let shown;
+  /** The names of the tables whose rows it shows. */
+  let tables = [];
   let untitled = false;
   /** Renderings run one after the other: the promise of the last one. */
   let queue = renderFirst(fetchAnswer());
@@ -76,21 +79,28 @@
     const isRendered = page.element.hasAttribute('data-waymark-server');
     page.element.removeAttribute('data-waymark-server');
     untitled = title !== null && (isRendered || title.textContent === title.dataset.placeholder);
-    await show(pending, { ...page, isRendered });
+    // The browser reads the rows itself, to see which of them change later.
+    await show(pending, { ...page, isRendered: isRendered && !isLive });
     // The browser could not scroll to the fragment before the content existed.
     if (location.hash !== '') location.replace(location.href);
   }
 
-  /** With `?_live`, renders the page again when its rule changes. */
+  /** With `?_live`, renders the page again when its rule, or a row of its tables, changes. */
   async function followChanges() {
-    if (!new URLSearchParams(location.search).has('_live')) return;
+    if (!isLive) return;
     const { follow } = await import(`${base}/svc1/live.js`);
-    follow({ base, refresh });
+    follow({ base, refresh, tables: () => tables });
   }
 
-  /** Fetches the data again, and renders it if it has changed; resolves when that is done. */
-  function refresh() {
-    queue = queue.then(() => show(fetchAnswer(), pageOf()));
+  /**
+   * Fetches the data again, and renders it if it has changed, or if rows may have; resolves when
+   * that is done.
+   */
+  function refresh({ rows = false } = {}) {
+    queue = queue.then(() => {
+      if (rows) shown = undefined;
+      return show(fetchAnswer(), pageOf());
+    });
     return queue;
   }
 
@@ -102,6 +112,7 @@
       const { answer, text } = await pending;
       if (text === shown) return;
       shown = text;
+      tables = tablesOf(answer);
       await render(answer, page);
       nameUntitled(answer, element);
       finish('rendered', answer);
@@ -123,6 +134,12 @@
       element.removeAttribute('aria-busy');
       document.dispatchEvent(new CustomEvent(`waymark:${state}`, { detail }));
     }
+  }
+
+  /** The names of the tables in enginedata.rows. */
+  function tablesOf({ enginedata }) {
+    const names = Object.values(enginedata?.rows ?? {}).map((input) => input?.table);
+    return [...new Set(names.filter((name) => typeof name === 'string'))];
   }
 
   /** The second argument of an engine. */

@@ -1,8 +1,9 @@
 /*
  * Renders a generic page again when the page rules of its address change (`?_live`), also when a
- * rule appears or disappears. It follows the log over a websocket (svc1.userinterface.follow);
- * after a lost connection it continues after the last change that it received, so that it misses
- * none. `<html data-waymark-live>` is `on` while it is connected, and `off` otherwise.
+ * rule appears or disappears, and when a row of its tables changes that the visitor may read. It
+ * follows the log over a websocket (svc1.userinterface.follow, svc1.record.subscribe); after a lost
+ * connection it continues after the last change that it received, so that it misses none.
+ * `<html data-waymark-live>` is `on` while it is connected, and `off` otherwise.
  */
 
 const retryMsMin = 500;
@@ -10,11 +11,18 @@ const retryMsMax = 30_000;
 /** After this time in a hidden tab, the connection may be lost unnoticed. */
 const hiddenMsMax = 60_000;
 
-/** Calls `refresh` after each change; refresh renders the page if its data has changed. */
-export function follow({ base, refresh }) {
+/**
+ * Calls `refresh` after each change; refresh renders the page if its data has changed, and with
+ * `rows` in any case. `tables` returns the names of the tables whose rows the page shows.
+ */
+export function follow({ base, refresh, tables }) {
   const address = `${base.replace(/^http/, 'ws')}/svc1/ws`;
   const { dataset } = document.documentElement;
-  let seq;
+  const update = oneAtATime(refresh);
+  /** The newest seq of each subscription, by its id. */
+  const seqs = new Map();
+  /** The ids of the requests of this connection. */
+  const sent = new Set();
   let failures = 0;
   let retry;
   let socket;
@@ -27,6 +35,8 @@ export function follow({ base, refresh }) {
     if (document.hidden) hiddenAtMs = Date.now();
     else if (Date.now() - hiddenAtMs > hiddenMsMax) connect();
   });
+  // The new data of a rule may show other tables.
+  document.addEventListener('waymark:rendered', subscribeToTables);
   connect();
 
   /** Opens a new connection and closes the previous one. */
@@ -35,10 +45,12 @@ export function follow({ base, refresh }) {
     const former = socket;
     const own = new WebSocket(address);
     socket = own;
+    sent.clear();
     former?.close();
     own.onopen = () => {
-      const v = { origin: location.origin, path: location.pathname, from_seq: seq };
-      own.send(JSON.stringify({ a: 'svc1.userinterface.follow', v, id: 'follow' }));
+      const { origin, pathname: path } = location;
+      send('follow', 'svc1.userinterface.follow', { origin, path });
+      subscribeToTables();
     };
     own.onmessage = ({ data }) => {
       if (own === socket) receive(JSON.parse(data));
@@ -53,21 +65,63 @@ export function follow({ base, refresh }) {
     };
   }
 
-  function receive({ r, data, error }) {
-    if (error !== undefined) {
-      // The server may have another log now, in which the seq means nothing: start anew.
-      seq = undefined;
-      console.error(error.message);
-      socket.close();
-    } else if (r === 'svc1.userinterface.stale') {
-      seq = data.seq;
-      refresh();
-    } else {
-      failures = 0;
-      dataset.waymarkLive = 'on';
-      // The server does not report changes between the fetch of the data and this subscription.
-      if (seq === undefined) refresh();
-      seq ??= data.seq;
+  /** Sends a request, once for each connection. */
+  function send(id, a, v) {
+    if (socket.readyState !== WebSocket.OPEN || sent.has(id)) return;
+    sent.add(id);
+    socket.send(JSON.stringify({ a, v: { ...v, from_seq: seqs.get(id) }, id }));
+  }
+
+  function subscribeToTables() {
+    for (const table of tables()) {
+      send(`rows ${table}`, 'svc1.record.subscribe', { table });
+      // Its rows may show titles of rows of other tables.
+      send(`schema ${table}`, 'svc1.record.schema', { table });
     }
   }
+
+  function receive({ id, r, data, error }) {
+    const isOfRows = id !== 'follow';
+    if (error !== undefined) {
+      console.error(error.message);
+      // The visitor may not read this table.
+      if (isOfRows && error.field !== 'from_seq') return;
+      // The server may have another log now, in which the seqs mean nothing: start anew.
+      seqs.clear();
+      socket.close();
+    } else if (r === 'svc1.userinterface.stale' || r === 'svc1.record.change') {
+      seqs.set(id, data.seq);
+      void update(isOfRows);
+    } else if (r === 'svc1.record.schema') {
+      for (const { table } of Object.values(data.references)) {
+        send(`rows ${table}`, 'svc1.record.subscribe', { table });
+      }
+    } else {
+      failures = 0;
+      if (!isOfRows) dataset.waymarkLive = 'on';
+      // The server does not report changes between the fetch of the data and this subscription.
+      if (!seqs.has(id)) void update(isOfRows);
+      if (!seqs.has(id)) seqs.set(id, data.seq);
+    }
+  }
+}
+
+/** Calls `refresh` unless it runs; changes that arrive meanwhile make one call after it. */
+function oneAtATime(refresh) {
+  let isRunning = false;
+  let isWaiting = false;
+  let rows = false;
+  return async function update(ofRows) {
+    rows ||= ofRows;
+    isWaiting = true;
+    if (isRunning) return;
+    isRunning = true;
+    while (isWaiting) {
+      const given = { rows };
+      isWaiting = false;
+      rows = false;
+      await refresh(given);
+    }
+    isRunning = false;
+  };
 }

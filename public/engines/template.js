@@ -17,16 +17,21 @@ import {
 const answerMsMax = 30_000;
 
 let hasRun = false;
+/** The text of the data that the page shows. */
+let shown;
 
 export async function render(answer, page) {
   const { css, scripts = [] } = answer.enginedata;
+  const rows = page.isRendered ? {} : await rowsOf(answer, page);
+  const text = JSON.stringify([answer, rows]);
+  if (text === shown) return undefined;
+  shown = text;
   if (hasRun) {
     // Scripts have run in this document: the changed page needs a new one.
     location.reload();
     return new Promise(() => {});
   }
   if (!page.isRendered) {
-    const rows = await rowsOf(answer, page);
     const { html, title } = await renderTemplate(Liquid, { ...answer, rows });
     if (title !== undefined) page.setTitle(title);
     page.setCss(css);

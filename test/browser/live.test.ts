@@ -125,6 +125,75 @@ suite('a page opened with ?_live', () => {
     await says(tab, 'newer');
   });
 
+  test('follows the rows that it shows, and the titles of those that they refer to', async (t) => {
+    const site = await startSite(t);
+    const table = (name: string, properties: object, more: object) =>
+      site.call('svc1.table.insert', {
+        ...{ name, key: 'sku', schema: { type: 'object', properties } },
+        ...more,
+      });
+    const text = { type: 'string' };
+    await table('makers', { sku: text, name: text }, { title: 'name', read: 'anonymous' });
+    const properties = { sku: text, maker: { ...text, 'x-table': 'makers' } };
+    await table('lamps', properties, { read: 'anonymous' });
+    const row = (operation: string, v: object) => site.call(`svc1.record.${operation}`, v);
+    await row('insert', { table: 'makers', sku: 'm', name: 'Tern' });
+    await row('insert', { table: 'lamps', sku: 'a', maker: 'm' });
+    const template =
+      '<h1>{% for one in rows.all %}{{ one.sku }} {{ one._titles_.maker }} {% endfor %}</h1>';
+    for (const [path, more] of [
+      ['/page', {}],
+      ['/scripts', { render: 'server', scripts: ['window.runs = (window.runs ?? 0) + 1'] }],
+    ] as const) {
+      const enginedata = { template, rows: { all: { table: 'lamps' } }, ...more };
+      await site.call(insert, { path, kind: 'content', engine: 'template', enginedata });
+    }
+    const tab = await openTab(t);
+    assert.equal(await visitGeneric(tab, `${site.url}/page?_live`), 'rendered');
+    await live(tab, 'on');
+    await says(tab, 'a Tern');
+    await row('insert', { table: 'lamps', sku: 'b' });
+    await says(tab, 'a Tern b');
+    await row('edit', { table: 'makers', sku: 'm', name: 'Gull' });
+    await says(tab, 'a Gull b');
+
+    // With scripts, only a change of the rows loads the page again.
+    assert.equal(await visitGeneric(tab, `${site.url}/scripts?_live`), 'rendered');
+    let loads = 0;
+    tab.page.on('load', () => (loads += 1));
+    for (const name of ['Swift', 'Swan']) {
+      await live(tab, 'on');
+      await row('edit', { table: 'makers', sku: 'm', name });
+      await says(tab, `a ${name} b`);
+    }
+    await live(tab, 'on');
+    assert.equal(loads, 2);
+    assert.deepEqual(tab.troubles, []);
+  });
+
+  test('follows only the rows that its visitor may read', async (t) => {
+    const site = await startSite(t);
+    await site.call('svc1.table.insert', {
+      ...{ name: 'notes', key: 'sku', schema: { type: 'object', properties: { sku: {} } } },
+    });
+    const enginedata = { template: '<h1>{{ path }}</h1>', rows: { all: { table: 'notes' } } };
+    await site.call(insert, { path: '/page', kind: 'content', engine: 'template', enginedata });
+    const tab = await openTab(t);
+    const received: string[] = [];
+    tab.page.on('websocket', (socket) => {
+      socket.on('framereceived', ({ payload }) => received.push(payload.toString()));
+    });
+    assert.equal(await visitGeneric(tab, `${site.url}/page?_live`), 'rendered');
+    await live(tab, 'on');
+    await site.call('svc1.record.insert', { table: 'notes', sku: 'secret' });
+    const { data } = await site.call('svc1.userinterface.list', { path: '/page' });
+    const { id } = data.rows[0];
+    await site.call(edit, { id, enginedata: { ...enginedata, template: '<h1>new</h1>' } });
+    await says(tab, 'new');
+    assert.match(received.join(''), /unauthenticated/);
+    assert.doesNotMatch(received.join(''), /secret|record\.change/);
+  });
+
   test('from another origin follows the rule as well', async (t) => {
     const pages = await startSite(t);
     const rules = await startSite(t);
