@@ -4,6 +4,8 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts';
 export const maskedValue = '***';
 /** Replaces purged header values and purged secrets of hooks in the log. */
 export const purgedValue = '[purged]';
+/** Replaces header values of a hook in the log of a node that does not deliver it. */
+export const withheldValue = '[withheld]';
 
 /**
  * Replaces each header value that a record no longer has by `mark`, in the fields of the record or

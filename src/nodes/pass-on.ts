@@ -15,7 +15,7 @@ export function createPassOn({
   store,
   client,
 }: {
-  readonly store: Pick<Store, 'waitForRows'>;
+  readonly store: Pick<Store, 'waitForRows' | 'seq'>;
   readonly client: WaymarkClient;
 }): PassOn {
   return async (name, request) => {
@@ -25,11 +25,14 @@ export function createPassOn({
     const { data } = envelope;
     const seq = isJsonObject(data) ? data.seq : undefined;
     // An answer that comes a little before the change is better than none.
-    if (typeof seq === 'number') {
-      await store.waitForRows(seq - 1, AbortSignal.timeout(appliedWaitMs)).catch(() => undefined);
-    }
+    if (typeof seq === 'number') await untilApplied(store, seq).catch(() => undefined);
     return envelope;
   };
+}
+
+async function untilApplied(store: Pick<Store, 'waitForRows' | 'seq'>, seq: number): Promise<void> {
+  const signal = AbortSignal.timeout(appliedWaitMs);
+  while (store.seq() < seq && !signal.aborted) await store.waitForRows(seq - 1, signal);
 }
 
 function notReached(cause: unknown): Failure {

@@ -30,10 +30,10 @@ export interface RowLog {
   end(): LogPlace;
   /** Whether a place of another node's log is a place in this log, too. */
   has(place: LogPlace): boolean;
-  /** Texts of rows after a seq, at most so many and about so many characters, without secrets. */
+  /** Texts of rows after a seq, at most so many and about so many characters, as followers get them. */
   rows(after: number, max: { readonly rows: number; readonly characters: number }): string[];
-  /** The rows of a hook's secret, with their data. */
-  secretRows(hookId: string): readonly string[];
+  /** The rows of a hook that followers get without its secret or the values of its header fields. */
+  withheldRows(hookId: string): readonly string[];
   /**
    * Makes an empty log a copy of another one, or renews that. Rejects with `conflict` for a log
    * with rows of its own.
@@ -48,7 +48,7 @@ export interface RowLog {
    * Rejects with `conflict` for rows that do not continue this log.
    */
   append(rows: readonly string[]): Promise<void>;
-  /** Replaces rows of secrets that came without their data. Ignores rows that it does not have. */
+  /** Replaces rows that came without secrets by whole ones. Ignores all others. */
   reveal(rows: readonly string[]): Promise<void>;
   /** The digest of the rows up to a seq (docs/design/nodes.md#digest), lower-case hex. */
   digest(upTo: number): Promise<string>;

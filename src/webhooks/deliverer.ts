@@ -227,19 +227,24 @@ export class Deliverer {
     // The stamp is read first, so that the log already has the changes that it covers.
     const stamp = store.hooksStamp();
     const newest = store.seq();
-    const hasChanged = stamp !== this.#stamp;
     const nowMs = parts.clockMs();
     // Without hooks, reading the log once per deliveryIdlePollMs is enough.
-    const isIdle = !hasHooks && !hasChanged && nowMs - this.#dispatchedMs < deliveryIdlePollMs;
+    const isRecent = nowMs - this.#dispatchedMs < deliveryIdlePollMs;
+    const isIdle = !hasHooks && stamp === this.#stamp && isRecent;
     if (isIdle) return newest;
     this.#dispatchedMs = nowMs;
     const { upTo, grown, changed, hasSkipped } = await store.deliveries.dispatch(settings().node);
+    // Hooks may also have changed since the stamp was read.
+    const hasChanged = store.hooksStamp() !== this.#stamp;
     if (upTo >= newest) this.#stamp = stamp;
     if (hasSkipped && hasChanged) {
       // The skipped part was not read, so any hook may have changed in it.
       this.#settle(upTo, new Set([...changed, ...this.#senders.keys()]), parts);
     } else if (changed.size > 0) {
       this.#settle(upTo, changed, parts);
+    } else if (hasChanged && upTo >= newest) {
+      // A node has got the secret or the header values of a hook whose events wait for them.
+      await this.#wakeAll(store.deliveries.nonEmptyQueues(), parts, signal);
     }
     await this.#wakeAll(grown, parts, signal);
     return upTo;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { withheldValue } from '../model/former-headers.ts';
 import { isDelivered, type Hook, type HookSecret } from '../model/hook.ts';
 import type { QueueKey } from '../store/deliveries/deliveries.ts';
 import type { Reads } from '../store/store.ts';
@@ -15,7 +16,7 @@ export interface Receiver {
 }
 
 interface FoundReceiver {
-  /** Undefined for a hook that is paused or deleted. */
+  /** Undefined for a hook that is paused, deleted or not complete. */
   readonly receiver: Receiver | undefined;
   /** Length of the hook as JSON. */
   readonly characters: number;
@@ -34,7 +35,7 @@ export class Receivers {
     this.#reads = reads;
   }
 
-  /** The receiver of a queue; undefined if its hook is paused or deleted. */
+  /** The receiver of a queue; undefined if its hook is paused, deleted or not complete. */
   find(queue: QueueKey): Receiver | undefined {
     const stamp = this.#reads.hooksStamp();
     if (stamp !== this.#stamp) {
@@ -62,6 +63,8 @@ export class Receivers {
     const secret = this.#reads.hookSecret(id);
     if (stored === undefined || secret === undefined || !isDelivered(stored.hook)) return undefined;
     const { hook, seq } = stored;
+    // They come soon after the row of the hook.
+    if (Object.values(hook.headers).includes(withheldValue)) return undefined;
     return { hook, seq, keys: keysOf(secret) };
   }
 }

@@ -207,3 +207,31 @@ test('a counter tells the centre of a receiver that is gone, because it cannot p
     );
   });
 });
+
+test('a counter sends the header values of its hooks, and never a mark in their place', async (t) => {
+  const receiver = await startReceiver(t);
+  const allow = '[webhook]\nallow_private = 127.0.0.0/8\n';
+  const centre = await startSite(t, { ini: `${allow}[node]\nrole = central\n` });
+  const counter = await startFollower(t, centre, { name: 'shop-7', role: 'counter', ini: allow });
+  const other = await startFollower(t, centre, { name: 'shop-8', role: 'counter', ini: allow });
+  const headers = { authorization: 'Bearer first' };
+  const v = { event: ['a.sale'], url: receiver.url, where: 'shop-7', headers };
+  const { data } = await centre.call('svc1.webhook.insert', v);
+  const { id } = data;
+  const apikey = centre.adminKey;
+  for (const [n, value] of ['Bearer first', 'Bearer second', 'Bearer third'].entries()) {
+    await centre.call('svc1.webhook.edit', { id, headers: { authorization: value } });
+    await untilEqual(centre, counter);
+    await counter.call('svc1.event.insert', sale(n), { apikey });
+    const got = await receiver.until(n + 1);
+    assert.equal(got[n]?.headers.authorization, value);
+  }
+  await untilEqual(centre, other);
+  const seen = await other.call('svc1.webhook.read', { id }, { apikey });
+  assert.deepEqual(seen.data.headers, { authorization: '[withheld]' });
+  const refused = await centre.call('svc1.webhook.edit', { id, headers: seen.data.headers });
+  assert.deepEqual(
+    refused.data.problems.map(({ field }: { field: string }) => field),
+    ['headers.authorization'],
+  );
+});

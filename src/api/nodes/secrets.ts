@@ -8,7 +8,7 @@ interface SecretsInput extends NodeInput {
 }
 
 /**
- * node.secrets: the rows with the secrets of the hooks that a node delivers
+ * node.secrets: the rows with the secrets and header values of the hooks that a node delivers
  * (docs/design/nodes.md#what-a-follower-gets).
  */
 export const readNodeSecrets = defineOperation<{ readonly store: Store }, SecretsInput>({
@@ -16,7 +16,7 @@ export const readNodeSecrets = defineOperation<{ readonly store: Store }, Secret
   scope: 'follow',
   // Only the centre has them, so that a node passes this on to its own centre.
   effect: 'writes',
-  summary: 'The secrets of the webhooks that a node delivers.',
+  summary: 'The secrets and header values of the webhooks that a node delivers.',
   input: {
     type: 'object',
     required: ['node', 'role'],
@@ -39,7 +39,7 @@ export const readNodeSecrets = defineOperation<{ readonly store: Store }, Secret
       const node: Node = { name: v.node, role: v.role === 'counter' ? 'counter' : 'replica' };
       const rows: string[] = [];
       for (const { hook } of store.hooksAfter('')) {
-        if (mayDeliver(hook, node)) rows.push(...store.rowLog.secretRows(hook.id));
+        if (mayDeliver(hook, node)) rows.push(...store.rowLog.withheldRows(hook.id));
       }
       return { kind: 'data', data: { rows } };
     },

@@ -1,5 +1,6 @@
 import { nearestName } from '../../model/nearest.ts';
 import { isEventType } from '../../model/event.ts';
+import { withheldValue } from '../../model/former-headers.ts';
 import { hookHeaderMistake } from '../../model/hook.ts';
 import { anyEvent, hookMethods } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
@@ -184,6 +185,10 @@ function headerProblem(
   }
   if (content.length > hookFieldCharactersMax) {
     const message = `The value of a header field has at most ${hookFieldCharactersMax} characters.`;
+    return { reason: 'out_of_range', message };
+  }
+  if (content === withheldValue) {
+    const message = `${withheldValue} stands for a value that a node has not got: send the value.`;
     return { reason: 'out_of_range', message };
   }
   const mistake = hookHeaderMistake(name, content);

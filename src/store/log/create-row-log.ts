@@ -10,7 +10,8 @@ import type { Reads } from '../store.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Followed, LogIdentity, RowLog } from '../row-log.ts';
 import { copiedRows, putCopiedRows } from './copied-rows.ts';
-import { foldSecret } from './fold.ts';
+import { foldHook, foldRows, foldSecret } from './fold.ts';
+import { followerText } from './follower-text.ts';
 import { putHooksStamp } from './planned-entries.ts';
 import type { WriteQueue } from './write-queue.ts';
 
@@ -42,8 +43,7 @@ export function createRowLog(
     has: ({ log: id, seq, txn }) =>
       id === identity().id && seq <= reads.seq() && txnAt(seq) === txn,
     rows: (after, max) => rowsAfter(databases, reads.seq(), after, max),
-    secretRows: (hookId) =>
-      reads.rows('secret', secretRecordId(hookId)).flatMap(({ seq }) => log.get(seq) ?? []),
+    withheldRows: (hookId) => withheldRows(databases, reads, hookId),
     follow: (id, central) =>
       queue.write(() => {
         const { id: own, follows } = identity();
@@ -79,7 +79,9 @@ export function createRowLog(
     },
     reveal: (texts) =>
       put(() => {
-        for (const text of texts) putSecretRow(databases, reads, text);
+        const revealed = texts.flatMap((text) => revealedRow(databases, text) ?? []);
+        for (const { seq, text } of revealed) log.putSync(seq, text);
+        for (const { change } of revealed) putRevealed(databases, reads, change);
       }),
     digest: (upTo) => digestOf(databases, upTo),
   };
@@ -115,19 +117,44 @@ function ownLog(): Failure {
   );
 }
 
-function putSecretRow(databases: Databases, reads: Reads, text: string): void {
-  const { log, hooksecret, meta } = databases;
+function withheldRows({ log }: Databases, reads: Reads, hookId: string): readonly string[] {
+  const rows = [...reads.rows('webhook', hookId), ...reads.rows('secret', secretRecordId(hookId))];
+  const texts = rows.flatMap(({ seq }) => log.get(seq) ?? []);
+  return texts.filter((text) => followerText(text) !== text);
+}
+
+interface RevealedRow {
+  readonly seq: number;
+  readonly text: string;
+  readonly change: Change;
+}
+
+/** The whole text of a row that the log has as followers get it; undefined for another row. */
+function revealedRow({ log }: Databases, text: string): RevealedRow | undefined {
   const change = storedJson(text) as Change;
-  const present = reads.change(change.seq);
-  if (present?.txn !== change.txn || present.family !== 'secret') return;
-  log.putSync(change.seq, text);
-  let secret: HookSecret | undefined;
-  for (const row of reads.rows('secret', change.id)) secret = foldSecret(secret, row);
-  const key = keyOf(hookOfSecret(change.id));
-  if (secret === undefined) hooksecret.removeSync(key);
-  else hooksecret.putSync(key, JSON.stringify(secret));
+  const { seq } = change;
+  const present = log.get(seq);
+  const isKnown = present === text || present !== followerText(text);
+  return isKnown ? undefined : { seq, text, change };
+}
+
+/** Puts the state of a hook, or of its secret, that a revealed row changes. */
+function putRevealed({ hook, hooksecret, meta }: Databases, reads: Reads, change: Change): void {
+  const { family, id, seq, txn } = change;
+  if (family === 'secret') {
+    let secret: HookSecret | undefined;
+    for (const row of reads.rows('secret', id)) secret = foldSecret(secret, row);
+    putState(hooksecret, hookOfSecret(id), secret);
+  } else {
+    putState(hook, id, foldRows(reads.rows('webhook', id), foldHook).stored);
+  }
   // Another text than that of the row itself, so that caches of hooks are read again.
-  putHooksStamp(meta, { seq: change.seq, txn: `${change.txn} revealed` });
+  putHooksStamp(meta, { seq, txn: `${txn} revealed` });
+}
+
+function putState(database: Databases['hook'], id: string, state: object | undefined): void {
+  if (state === undefined) database.removeSync(keyOf(id));
+  else database.putSync(keyOf(id), JSON.stringify(state));
 }
 
 function rowsAfter(
@@ -139,7 +166,7 @@ function rowsAfter(
   const found: string[] = [];
   const end = Math.min(newest, after + rows);
   for (let [seq, read] = [after + 1, 0]; seq <= end && read < characters; seq += 1) {
-    const text = withoutSecret(rowText(log, seq));
+    const text = followerText(rowText(log, seq));
     found.push(text);
     read += text.length;
   }
@@ -152,22 +179,11 @@ function rowText(log: Databases['log'], seq: number): string {
   return text;
 }
 
-const secretFamily = '"family":"secret"';
-const dataMember = '"data":';
-/** The length of a row up to `family` and its value: write-plan.ts puts them first. */
-const rowHeadCharacters = 1_000;
-
-/** A row as other nodes get it. Texts within a row are escaped, so only a member can match. */
-function withoutSecret(text: string): string {
-  if (!text.slice(0, rowHeadCharacters).includes(secretFamily)) return text;
-  return `${text.slice(0, text.indexOf(dataMember))}${dataMember}{}}`;
-}
-
 async function digestOf({ log }: Databases, upTo: number): Promise<string> {
   const hash = createHash('sha256');
   let read = 0;
   for (let seq = 1; seq <= upTo; seq += 1) {
-    const text = withoutSecret(rowText(log, seq));
+    const text = followerText(rowText(log, seq));
     hash.update(text).update('\n');
     read += text.length;
     if (read < digestSliceCharactersMax) continue;

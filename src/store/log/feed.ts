@@ -53,14 +53,14 @@ export class LogFeed {
   /** The number of followers that wait for the shared poll. */
   #followers = 0;
   #turn: Promise<unknown> = Promise.resolve();
-  /** The newest entry of the outbox that it has noticed. */
-  #newestEntry: number;
+  /** The outbox and the hooks, as they were at the last look. */
+  #state: string;
   #closed = false;
 
   constructor(databases: Databases, reads: Reads) {
     this.#databases = databases;
     this.#reads = reads;
-    this.#newestEntry = newestEntry(databases);
+    this.#state = stateBesideRows(databases);
   }
 
   /** Store.memory: see there. */
@@ -104,11 +104,11 @@ export class LogFeed {
   wake(): void {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
-    // Deliveries wait for events in the outbox, too; others only look at the log again.
-    const entry = newestEntry(this.#databases);
-    const hasEntry = entry !== this.#newestEntry;
-    this.#newestEntry = entry;
-    for (const { after, resolve } of this.#waiting) if (hasEntry || after < newest) resolve();
+    // Deliveries wait for these changes, too; others only look at the log again.
+    const state = stateBesideRows(this.#databases);
+    const hasChanged = state !== this.#state;
+    this.#state = state;
+    for (const { after, resolve } of this.#waiting) if (hasChanged || after < newest) resolve();
   }
 
   /** Ends all waits and refuses further reads. */
@@ -217,6 +217,11 @@ export class LogFeed {
     }
     return undefined;
   }
+}
+
+/** What deliveries wait for besides rows: entries of the outbox, and secrets of hooks. */
+function stateBesideRows(databases: Databases): string {
+  return `${newestEntry(databases)} ${databases.meta.get('hooks')}`;
 }
 
 /** The state of a record right after a change. */

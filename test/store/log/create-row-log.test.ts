@@ -73,14 +73,49 @@ test('a copy gets the secrets of a hook only when it is given them', async (t) =
   const centre = await centreOf(await scratchStore(t));
   const copy = await copyOf(centre, await scratchStore(t));
   assert.equal(copy.hookSecret('h1'), undefined);
-  assert.doesNotMatch(copy.rowLog.secretRows('h1').join(), /whsec_/);
+  assert.doesNotMatch(copy.rowLog.withheldRows('h1').join(), /whsec_/);
   const stamp = copy.hooksStamp();
-  await copy.rowLog.reveal(centre.rowLog.secretRows('h1'));
+  await copy.rowLog.reveal(centre.rowLog.withheldRows('h1'));
   assert.deepEqual(copy.hookSecret('h1'), centre.hookSecret('h1'));
   assert.notEqual(copy.hooksStamp(), stamp);
   assert.deepEqual(await differences(copy), []);
   const { seq } = centre.counts();
   assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
+});
+
+test('a copy gets header values of a hook only when it is given them', async (t) => {
+  const centre = await centreOf(await scratchStore(t));
+  const fields = (value: string) => ({
+    headers: { authorization: `Bearer ${value}`, 'x-shop': '7' },
+  });
+  const edit = { family: 'webhook', id: 'h1', action: 'edit' } as const;
+  await commit(centre, { ...edit, data: fields('first') });
+  await commit(centre, { ...edit, data: { ...fields('second'), _unknowns_: fields('third') } });
+  const copy = await copyOf(centre, await scratchStore(t));
+  const { seq } = centre.counts();
+  const texts = () => Array.from({ length: seq }, (_, at) => JSON.stringify(copy.change(at + 1)));
+  assert.doesNotMatch(texts().join(), /Bearer/);
+  assert.deepEqual(copy.hook('h1')?.hook.headers, {
+    ...{ authorization: '[withheld]', 'x-shop': '[withheld]' },
+  });
+  assert.deepEqual(await differences(copy), []);
+  assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
+  await copy.rowLog.reveal(centre.rowLog.withheldRows('h1'));
+  assert.deepEqual(copy.hook('h1'), centre.hook('h1'));
+  assert.deepEqual(await differences(copy), []);
+  assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
+  assert.doesNotMatch(copy.rowLog.rows(0, all).join(), /Bearer/);
+  const stamp = copy.hooksStamp();
+  await copy.rowLog.reveal(centre.rowLog.withheldRows('h1'));
+  assert.equal(copy.hooksStamp(), stamp);
+});
+
+test('a copy gets events whole, whatever members their data has', async (t) => {
+  const centre = await scratchStore(t);
+  const data = { family: 'secret', type: 'a.b', data: { family: 'webhook', headers: { a: 'b' } } };
+  await commit(centre, { family: 'event', id: 'e1', action: 'insert', data });
+  const copy = await copyOf(centre, await scratchStore(t));
+  assert.deepEqual(copy.change(1)?.data, data);
 });
 
 test('rows of a family that this version does not know are kept as they are', async (t) => {
