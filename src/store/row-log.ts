@@ -30,9 +30,11 @@ export interface RowLog {
   end(): LogPlace;
   /** Whether a place of another node's log is a place in this log, too. */
   has(place: LogPlace): boolean;
-  /** Texts of rows after a seq, at most so many and about so many characters, as followers get them. */
+  /**
+   * Texts of rows after a seq, at most so many and about so many characters, as followers get them.
+   */
   rows(after: number, max: { readonly rows: number; readonly characters: number }): string[];
-  /** The rows of a hook that followers get without its secret or the values of its header fields. */
+  /** The rows of a hook that followers get without its secret or its header values. */
   withheldRows(hookId: string): readonly string[];
   /**
    * Makes an empty log a copy of another one, or renews that. Rejects with `conflict` for a log
