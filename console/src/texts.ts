@@ -46,6 +46,8 @@ export const texts = {
     failed: 'This has failed.',
     retry: 'Try again',
     more: 'Load more',
+    firstRows: (count: number) =>
+      `The list ends after ${count.toLocaleString()} rows: search for the others.`,
     scope: (scope: string) => `This needs a key with the scope ${scope}.`,
   },
   overview: {

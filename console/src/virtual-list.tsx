@@ -1,7 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { texts } from './texts.ts';
 
 const rowHeight = 44;
 const spare = 10;
+/** Browsers show no element higher than some ten million pixels. */
+const rowsMax = 300_000;
 
 /**
  * A list that renders only the rows in view, so that its length costs nothing. It asks for more rows
@@ -21,7 +24,8 @@ export function VirtualList<Row>({
   row: (row: Row) => preact.JSX.Element;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const [top, setTop] = useState(0);
+  // A row, not a distance: scrolling within a row renders nothing.
+  const [topRow, setTopRow] = useState(0);
   const [height, setHeight] = useState(600);
   useEffect(() => {
     const element = box.current;
@@ -34,32 +38,37 @@ export function VirtualList<Row>({
       resized.disconnect();
     };
   }, []);
-  const first = Math.max(0, Math.floor(top / rowHeight) - spare);
-  const last = Math.min(rows.length, Math.ceil((top + height) / rowHeight) + spare);
+  const count = Math.min(rows.length, rowsMax);
+  const first = Math.max(0, topRow - spare);
+  const last = Math.min(count, topRow + Math.ceil(height / rowHeight) + 1 + spare);
+  const isFull = rows.length >= rowsMax;
   useEffect(() => {
-    if (!isEnd && last >= rows.length - 2 * spare) onEnd();
+    if (!isEnd && !isFull && last >= rows.length - 2 * spare) onEnd();
   }, [last, rows.length, isEnd]);
   return (
-    <div
-      ref={box}
-      class="virtual"
-      tabIndex={-1}
-      onScroll={({ currentTarget }) => {
-        setTop(currentTarget.scrollTop);
-      }}
-    >
-      <ul aria-label={label} style={{ height: `${rows.length * rowHeight}px` }}>
-        {rows.slice(first, last).map((one, at) => (
-          <li
-            key={first + at}
-            aria-setsize={isEnd ? rows.length : -1}
-            aria-posinset={first + at + 1}
-            style={{ transform: `translateY(${(first + at) * rowHeight}px)` }}
-          >
-            {row(one)}
-          </li>
-        ))}
-      </ul>
-    </div>
+    <>
+      <div
+        ref={box}
+        class="virtual"
+        tabIndex={-1}
+        onScroll={({ currentTarget }) => {
+          setTopRow(Math.floor(currentTarget.scrollTop / rowHeight));
+        }}
+      >
+        <ul aria-label={label} style={{ height: `${count * rowHeight}px` }}>
+          {rows.slice(first, last).map((one, at) => (
+            <li
+              key={first + at}
+              aria-setsize={isEnd ? rows.length : -1}
+              aria-posinset={first + at + 1}
+              style={{ transform: `translateY(${(first + at) * rowHeight}px)` }}
+            >
+              {row(one)}
+            </li>
+          ))}
+        </ul>
+      </div>
+      {isFull ? <p class="note">{texts.states.firstRows(rowsMax)}</p> : null}
+    </>
   );
 }

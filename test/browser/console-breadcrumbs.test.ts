@@ -96,6 +96,9 @@ suite('the breadcrumbs of the console', () => {
     await goTo(page, '#/breadcrumbs', 'Breadcrumbs');
     await page.getByText('302 breadcrumbs').waitFor();
     await page.locator('.row').first().getByText('summer').waitFor();
+    await page.locator('.virtual').evaluate('document.querySelector(".virtual").scrollTop = 1e6');
+    await page.locator('li[aria-posinset="302"]').waitFor();
+    assert.ok((await page.locator('.row').count()) < 60, 'only the rows in view exist');
     await page.keyboard.press('/');
     await page.keyboard.type('/campaign/29');
     await page.getByText('11 breadcrumbs').waitFor();

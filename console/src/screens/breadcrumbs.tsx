@@ -56,9 +56,11 @@ export function Breadcrumbs({ route: { params } }: { route: Route }) {
     return new Map(keys.map(({ k, origin, visits: count }) => [`${origin}\n${k}`, count]));
   }, [visited.data]);
   const visitsOf = ({ origin, path }: Rule): number => visits.get(`${origin}\n${path}`) ?? 0;
+  // Sorting each page of many would take longer than a frame: the first rows, then all.
+  const settled = isEnd || isFull ? rows : rows.slice(0, rowsPerPage);
   const shown = useMemo(
-    () => sorted(found(rows, text), sort, visitsOf),
-    [rows, text, sort, visits],
+    () => sorted(found(settled, text), sort, visitsOf),
+    [settled.length, text, sort, visits],
   );
   return (
     <>
@@ -115,7 +117,10 @@ function sorted(
     case 'newest':
       return rows.toSorted((one, other) => other.seq - one.seq);
     case 'visits':
-      return rows.toSorted((one, other) => visitsOf(other) - visitsOf(one) || byKey(one, other));
+      return rows
+        .map((rule) => ({ rule, visits: visitsOf(rule) }))
+        .sort((one, other) => other.visits - one.visits || byKey(one.rule, other.rule))
+        .map(({ rule }) => rule);
   }
 }
 
