@@ -52,7 +52,7 @@ import { createExecute, type ExecuteParts } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
-import { writeInThread } from './api/write-thread.ts';
+import { writeInThread } from './write-thread.ts';
 import {
   createNodeStatus,
   createWebhookState,
@@ -281,6 +281,7 @@ function composeOperations(
 ): readonly Operation[] {
   const { store } = context;
   const { base, publicUrl, data } = config.server;
+  const written = { folder: data, cluster: config.cluster };
   const parts: OperationParts = {
     store,
     newId,
@@ -304,8 +305,8 @@ function composeOperations(
     anonymousWrites: context.anonymousWrites,
     isOwnOrigin: (origin) => origin === publicUrl,
     configuredTables: new Set(config.tables.map(({ name }) => name)),
-    revertInThread: (request) => writeInThread(data, 'revert', request),
-    importInThread: (request) => writeInThread(data, 'import', request),
+    revertInThread: (request) => writeInThread(written, 'revert', request),
+    importInThread: (request) => writeInThread(written, 'import', request),
     cache: context.answers,
     authenticate,
     series: () => readSeries(data),

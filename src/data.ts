@@ -1,9 +1,23 @@
 import type { Config } from './config/config.ts';
 import { newId, now } from './model/clock.ts';
-import { Failure } from './model/failure.ts';
+import { Failure, failureFrom } from './model/failure.ts';
+import { silentLog, type Log } from './observability/log.ts';
 import { holdsData, isWritable } from './store/folder/data-folder.ts';
 import { openStore } from './store/open.ts';
+import type { Sharing } from './store/shared/join.ts';
+import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
+
+/** The cluster that a data folder belongs to. */
+export interface ClusterData {
+  /** Without servers, there is no cluster. */
+  readonly settings: Config['cluster'];
+  readonly log: Log;
+  /** Gets the notices of the cluster; by default, nobody does. */
+  readonly notices?: Notices;
+  /** Makes the history of the folder that of the cluster, and reports its rows. */
+  readonly brings?: Sharing['brings'];
+}
 
 /**
  * Opens the store of a data folder, for the server or for a command; `readOnly` for a folder that
@@ -14,18 +28,45 @@ export function openData(
   {
     readOnly = false,
     isInUse = false,
-  }: { readonly readOnly?: boolean; readonly isInUse?: boolean } = {},
+    cluster,
+  }: {
+    readonly readOnly?: boolean;
+    readonly isInUse?: boolean;
+    readonly cluster?: ClusterData;
+  } = {},
 ): Promise<Store> {
-  return openStore({ folder, now, newId, readOnly, isInUse });
+  const sharing = cluster && sharingOf(cluster);
+  return openStore({ folder, now, newId, readOnly, isInUse, sharing });
+}
+
+/** How a store shares the log of a cluster; undefined without one. */
+function sharingOf({ settings, log, notices, brings }: ClusterData): Sharing | undefined {
+  if (settings.servers.length === 0) return undefined;
+  let said = '';
+  return {
+    // A machine without a cluster does not load the client.
+    async open(id) {
+      const { openStreamLog } = await import('./cluster/stream-log.ts');
+      return openStreamLog({ settings, id, log, newId });
+    },
+    notice: async (notice) => notices?.take(notice),
+    failed(error) {
+      const { message } = failureFrom(error);
+      if (message === said) return;
+      said = message;
+      log.error({ err: error }, 'Cannot apply the changes of the cluster.');
+    },
+    ...(brings !== undefined && { brings }),
+  };
 }
 
 /**
  * Opens the data of a configuration for a command that must not create a data folder. Rejects with
  * `not_found` for a folder without data, or as openData does.
  */
-export async function openExistingData({ server }: Config): Promise<Store> {
+export async function openExistingData({ server, cluster }: Config): Promise<Store> {
   await requireData(server.data);
-  return openData(server.data);
+  return openData(server.data, { cluster: { settings: cluster, log: silentLog } });
 }
 
 /** As openExistingData, for a command that only reads: the folder need not be writable. */

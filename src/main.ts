@@ -57,7 +57,9 @@ import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
 import { IndexBuilder } from './store/index-builder.ts';
 import { replaceWithCopy } from './store/folder/replace.ts';
 import { startNode } from './start-node.ts';
-import type { Store } from './store/store.ts';
+import { Notices } from './store/shared/notices.ts';
+import type { SharedPart, Store } from './store/store.ts';
+import { heedPurge } from './api/cache.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
 import { writeConfiguredTables } from './api/tables/configured-tables.ts';
@@ -115,9 +117,9 @@ export async function startWaymark(
   const { hasFastPath = true, docsFolder, predecessor, signal, ...ports } = given;
   const prepared = await prepareData(config, logs, { predecessor, signal });
   try {
-    const { store } = prepared;
+    const { store, notices } = prepared;
     const more = { ports, ...(docsFolder && { docsFolder }) };
-    const options = { store, isPrimary: true, hasFastPath, ...more };
+    const options = { store, notices, isPrimary: true, hasFastPath, ...more };
     const running = await startServing(config, logs, options);
     await prepared.takeOver();
     return {
@@ -147,6 +149,8 @@ export async function startWaymark(
 /** A data folder that this process has claimed and prepared. */
 interface PreparedData {
   readonly store: Store;
+  /** The notices of the cluster, which whoever serves heeds. */
+  readonly notices: Notices;
   /** See Waymark.copied. */
   readonly copied: Promise<void>;
   /** Claims the folder of the predecessor, once this process serves; does nothing without one. */
@@ -171,6 +175,7 @@ export async function prepareData(
 ): Promise<PreparedData> {
   const { data } = config.server;
   const { pid } = process;
+  const notices = new Notices();
   // A changed ini file may name another folder, which nobody hands over.
   const from = predecessor?.data === data ? predecessor.pid : undefined;
   let claim = from === undefined ? await claimFolder(data, { pid }) : undefined;
@@ -187,7 +192,9 @@ export async function prepareData(
     if (from === undefined) await prepareOwnDatabases(data, logs);
     else await requireShareable(config, data);
     if (config.node.central !== undefined) await replaceWithCopy(data);
-    store = await openData(data, { isInUse: from !== undefined });
+    const cluster = { settings: config.cluster, log: logs.log, notices };
+    store = await openData(data, { isInUse: from !== undefined, cluster });
+    if (store.shared !== undefined) await catchUp(store, store.shared, logs);
     node = await startNode(config, logs, { store, signal, emit: emitOf(config, logs, store) });
     if (node === undefined) {
       // The rows to import need their tables.
@@ -196,6 +203,7 @@ export async function prepareData(
     }
     return {
       store,
+      notices,
       copied: node?.copied ?? new Promise(() => undefined),
       async takeOver() {
         if (from === undefined) return;
@@ -219,6 +227,23 @@ async function prepareOwnDatabases(data: string, { log }: Logs): Promise<void> {
   const damage = await prepareVisitDatabase(data);
   if (damage === undefined) return;
   log.error({ err: damage }, 'The visit counts are damaged. They begin anew; see visits-damaged.');
+}
+
+/**
+ * Waits until the node has the changes that the cluster has now. A node that has data serves on
+ * from that if the cluster does not answer.
+ */
+async function catchUp(store: Store, shared: SharedPart, { log }: Logs): Promise<void> {
+  try {
+    await shared.catchUp();
+  } catch (error) {
+    const isAway = error instanceof Failure && error.code === 'unavailable';
+    if (!isAway || store.seq() === 0) throw error;
+    log.warn(
+      { err: error },
+      'The cluster does not answer. The server answers from its own data, and refuses changes.',
+    );
+  }
 }
 
 /** Rejects with the reason if two processes cannot use a data folder at the same time. */
@@ -261,6 +286,7 @@ export interface RunningServer {
 /** What startServing needs besides the configuration. */
 interface ServingOptions {
   readonly store: Store;
+  readonly notices?: Notices | undefined;
   readonly isPrimary: boolean;
   readonly gather?: GatherMetrics;
   /** The other processes that share the ports. */
@@ -319,6 +345,7 @@ class ServingProcess implements RunningServer {
   /** The definitions of tables that reloads write. */
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
+  readonly #notices: Notices | undefined;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -330,6 +357,7 @@ class ServingProcess implements RunningServer {
     config,
     logs,
     store,
+    notices,
     publicFiles,
     rendering,
     consoleFiles,
@@ -345,6 +373,7 @@ class ServingProcess implements RunningServer {
     readonly consoleFiles: ConsoleFiles;
   }) {
     this.#isPrimary = isPrimary;
+    this.#notices = notices;
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
@@ -421,6 +450,7 @@ class ServingProcess implements RunningServer {
       config.server.listen,
       ports,
     );
+    await this.#notices?.heedBy((notice) => heedPurge(this.#answers, notice));
     this.#warnOfIneffective(config);
     this.#deliverer.start();
     // All processes would work on the same index.

@@ -4,12 +4,15 @@ import type { JsonObject } from '../model/json.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from '../model/cache-admin.ts';
 import { listRowsDefault, listRowsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
+import type { Notice } from '../store/shared/entry.ts';
+import type { Store } from '../store/store.ts';
 import { defineOperation } from './operation.ts';
 import { parseUrl } from './rules/place.ts';
 
 /** The parts that the operations on the cache need. */
 interface CacheParts {
   readonly cache: CacheAdmin;
+  readonly store: Pick<Store, 'shared'>;
 }
 
 interface PurgeInput {
@@ -36,7 +39,15 @@ const prefixText = {
 } as const;
 const ruleText = { ...text, description: 'The id of the page rule that fetched them.' } as const;
 
-/** cache.purge: removes stored responses, in all processes at once. */
+/** The name of the notice that tells all nodes of a cluster to purge their caches. */
+const purgeNotice = 'cache.purge';
+
+/** Purges the cache of this node, if that is what a notice of the cluster says. */
+export async function heedPurge(cache: CacheAdmin, { name, data }: Notice): Promise<void> {
+  if (name === purgeNotice) await cache.purge(data as unknown as CachePurge);
+}
+
+/** cache.purge: removes stored responses, in all processes and on all nodes of a cluster. */
 export const purgeCache = defineOperation<CacheParts, PurgeInput>({
   name: 'svc1.cache.purge',
   scope: 'design',
@@ -58,11 +69,13 @@ export const purgeCache = defineOperation<CacheParts, PurgeInput>({
     },
   },
   run:
-    ({ cache }) =>
-    async (v, { origin }) => ({
-      kind: 'data',
-      data: { urls: await cache.purge(purgeOf(v, origin)) },
-    }),
+    ({ cache, store }) =>
+    async (v, { origin }) => {
+      const purge = purgeOf(v, origin);
+      const urls = await cache.purge(purge);
+      await store.shared?.tell({ name: purgeNotice, data: { ...purge } });
+      return { kind: 'data', data: { urls } };
+    },
 });
 
 const cacheList: JsonObject = {

@@ -1,3 +1,4 @@
+import { silentLog } from '../observability/log.ts';
 import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
 import { newId, now } from '../model/clock.ts';
@@ -41,7 +42,9 @@ export const defineKey: DefineCommand = (command, terminal) => {
     const config = await requireConfig(options.config, terminal);
     // If the real folder was renamed or is not mounted, a key in a new one would be useless.
     if (!options.newData) await requireData(config.server.data, '; --new-data creates it');
-    await using(await openData(config.server.data), (store) => add(store, options, terminal));
+    const cluster = { settings: config.cluster, log: silentLog };
+    const opened = await openData(config.server.data, { cluster });
+    await using(opened, (store) => add(store, options, terminal));
   });
   withOptions(
     command

@@ -21,6 +21,7 @@ import { Failure } from '../model/failure.ts';
 import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { ownPath, matchSockets, type ListeningSocket } from '../server/inherited-sockets.ts';
 import { Certificates } from '../server/tls/certificates.ts';
+import { Notices } from '../store/shared/notices.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { handOver } from './hand-over.ts';
@@ -330,9 +331,12 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
   // They may reach all processes; the leading one tells the workers what to do.
   for (const name of ['SIGINT', 'SIGHUP', 'SIGUSR2']) process.on(name, () => undefined);
   try {
-    const store = await openData(context.config.server.data);
+    const { server, cluster: settings } = context.config;
+    const notices = new Notices();
+    const cluster = { settings, log: silentLog, notices };
+    const store = await openData(server.data, { cluster });
     try {
-      await serveUntil(stopRequested, context, { store, leader });
+      await serveUntil(stopRequested, context, { store, notices, leader });
     } finally {
       await store.close();
     }
@@ -349,7 +353,15 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
 async function serveUntil(
   stopRequested: Promise<void>,
   { config, logs, terminal }: ServeContext,
-  { store, leader }: { readonly store: Store; readonly leader: LeaderChannel },
+  {
+    store,
+    notices,
+    leader,
+  }: {
+    readonly store: Store;
+    readonly notices: Notices;
+    readonly leader: LeaderChannel;
+  },
 ): Promise<void> {
   const isPrimary = terminal.env.WAYMARK_WORKER === '1';
   let running: RunningServer | undefined = undefined;
@@ -366,6 +378,7 @@ async function serveUntil(
   });
   running = await startServing(config, logs, {
     store,
+    notices,
     isPrimary,
     gather: () => metrics.gather(),
     accessPeers: {

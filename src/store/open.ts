@@ -39,6 +39,7 @@ import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
 import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
+import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
@@ -150,12 +151,14 @@ async function closeAll(
     shared.turn.end();
     await shared.writer.close();
     await shared.follower.stop();
+    await shared.shared.close();
   }
   await Promise.all([queue.close(), pages.stop()]);
   await environment.close();
 }
 
 interface OpenShared {
+  readonly shared: SharedLog;
   readonly writer: SharedWriter;
   readonly follower: SharedFollower;
   readonly part: SharedPart;
@@ -173,8 +176,7 @@ async function openShared(
   if (sharing === undefined) return undefined;
   const { databases } = parts;
   try {
-    const { log: shared } = sharing;
-    const follower = await joinShared(parts, sharing);
+    const { shared, follower } = await joinShared(parts, sharing);
     const writer = new SharedWriter({ databases, condition, shared, follower });
     const part: SharedPart = {
       state: () => shared.state(),
@@ -186,7 +188,7 @@ async function openShared(
       catchUp: () => part.catchUp(),
       member: memberOf(databases),
     });
-    return { writer, follower, part, turn };
+    return { shared, writer, follower, part, turn };
   } catch (error) {
     await databases.environment.close();
     throw error;

@@ -27,7 +27,7 @@ function sharingIn(folder: string): Sharing {
   const log = logs.get(folder) ?? new MemoryLog();
   logs.set(folder, log);
   return {
-    log: log.open(),
+    open: () => Promise.resolve(log.open()),
     notice: () => Promise.resolve(),
     failed: (error) => {
       throw error;

@@ -10,6 +10,7 @@ import { openDatabases, openEnvironment, type Databases } from '../databases.ts'
 import { storedJson } from '../encoding.ts';
 import { copyBatchBytes, copyBatchEntries } from '../limits.ts';
 import { copyFailure } from '../log/create-row-log.ts';
+import { sharedFailure } from '../shared/shared-place.ts';
 import { openStore } from '../open.ts';
 import { createReads } from '../projections/reads.ts';
 import type { Reads } from '../store.ts';
@@ -56,8 +57,10 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
     // Refuses damaged and foreign data, and upgrades an older layout.
     const store = await openStore({ folder, now, newId });
     const { follows } = store.rowLog.identity();
+    const place = store.sharedPlace();
     await store.close();
     if (follows !== undefined) throw copyFailure(follows);
+    if (place !== undefined) throw sharedFailure();
     const environment = openEnvironment(folder);
     let draft: string | undefined;
     try {

@@ -17,7 +17,11 @@ import { uploadHistory } from './upload.ts';
 
 /** The shared log of a store, and what the server does with it. */
 export interface Sharing {
-  readonly log: SharedLog;
+  /**
+   * Opens the shared log; `id` is that of the log that the folder has a part of. The store closes
+   * it. May resolve before the log can be reached, if an id is given.
+   */
+  readonly open: (id: string | undefined) => Promise<SharedLog>;
   /**
    * Whether an empty shared log gets the history of the folder, instead of being refused, and what
    * is called with the number of rows that it has.
@@ -41,9 +45,30 @@ interface JoinParts {
  * Makes a data folder a part of a cluster, and follows the shared log. Rejects with `conflict` for
  * a folder with a history that the shared log does not have.
  */
-export async function joinShared(parts: JoinParts, sharing: Sharing): Promise<SharedFollower> {
+export async function joinShared(
+  parts: JoinParts,
+  sharing: Sharing,
+): Promise<{ readonly shared: SharedLog; readonly follower: SharedFollower }> {
+  const { notice, failed } = sharing;
+  const shared = await sharing.open(sharedPlace(parts.databases)?.id);
+  try {
+    await requirePlace(parts, shared, sharing);
+  } catch (error) {
+    await shared.close();
+    throw error;
+  }
+  const follower = new SharedFollower({ ...parts, shared, notice, failed });
+  follower.start();
+  return { shared, follower };
+}
+
+/** Makes sure that the folder is a part of the cluster. Rejects as joinShared. */
+async function requirePlace(
+  parts: JoinParts,
+  shared: SharedLog,
+  { brings }: Sharing,
+): Promise<void> {
   const { databases, reads, queue, newId } = parts;
-  const { log: shared, brings, notice, failed } = sharing;
   const place = sharedPlace(databases);
   const { id, follows } = identityOf(databases);
   if (place !== undefined && place.id !== shared.id) throw otherClusterFailure();
@@ -63,9 +88,6 @@ export async function joinShared(parts: JoinParts, sharing: Sharing): Promise<Sh
       putMember(databases, newId());
       return { result: undefined, bytes: 0 };
     });
-  const follower = new SharedFollower({ ...parts, shared, notice, failed });
-  follower.start();
-  return follower;
 }
 
 /** Makes a data folder that of a single machine. */

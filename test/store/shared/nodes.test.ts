@@ -25,7 +25,7 @@ async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}):
     now: Date.now,
     newId: uuidv7,
     sharing: {
-      log: log.open(),
+      open: () => Promise.resolve(log.open()),
       notice: (notice) => Promise.resolve(heard?.(notice)),
       failed: () => undefined,
       ...(brings !== undefined && { brings }),

@@ -2,16 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from '../model/clock.ts';
-import { Failure, failureFrom, type FailureCode } from '../model/failure.ts';
-import { largeWritesWaitingMax } from './limits.ts';
-import { openStore } from '../store/open.ts';
-import type { Store } from '../store/store.ts';
-import { createSecret } from '../webhooks/sign.ts';
-import { runRevert } from './records/invalidate.ts';
-import type { RevertRequest, RevertResult } from './records/revert.ts';
-import { recordFamilies } from './table.ts';
-import { runImport, type ImportReport, type ImportRequest } from './transfer/import-operation.ts';
+import { newId } from './model/clock.ts';
+import { Failure, failureFrom, type FailureCode } from './model/failure.ts';
+import { largeWritesWaitingMax } from './api/limits.ts';
+import { silentLog } from './observability/log.ts';
+import { openData } from './data.ts';
+import type { Config } from './config/config.ts';
+import type { Store } from './store/store.ts';
+import { createSecret } from './webhooks/sign.ts';
+import { runRevert } from './api/records/invalidate.ts';
+import type { RevertRequest, RevertResult } from './api/records/revert.ts';
+import { recordFamilies } from './api/table.ts';
+import {
+  runImport,
+  type ImportReport,
+  type ImportRequest,
+} from './api/transfer/import-operation.ts';
 
 /** The kinds of large writes. */
 interface LargeWrites {
@@ -26,6 +32,8 @@ interface Job<K extends Kind = Kind> {
   readonly largeWrite: {
     readonly kind: K;
     readonly folder: string;
+    /** The cluster that the folder belongs to, if any. */
+    readonly cluster: Config['cluster'];
     readonly request: LargeWrites[K]['request'];
   };
 }
@@ -46,7 +54,7 @@ type Message =
  * with `unavailable` if several wait already.
  */
 export async function writeInThread<K extends Kind>(
-  folder: string,
+  { folder, cluster }: { readonly folder: string; readonly cluster: Config['cluster'] },
   kind: K,
   request: LargeWrites[K]['request'],
 ): Promise<LargeWrites[K]['result']> {
@@ -59,7 +67,7 @@ export async function writeInThread<K extends Kind>(
   }
   waiting += 1;
   // They run one after the other, because each takes a core and much memory.
-  const mine = latest.then(() => runInThread<K>({ folder, kind, request }));
+  const mine = latest.then(() => runInThread<K>({ folder, cluster, kind, request }));
   latest = mine.then(ended, ended);
   return mine;
 }
@@ -86,7 +94,8 @@ async function runInThread<K extends Kind>(
 }
 
 async function work(job: Job['largeWrite']): Promise<Message> {
-  const store = await openStore({ folder: job.folder, now, newId });
+  const cluster = { settings: job.cluster, log: silentLog };
+  const store = await openData(job.folder, { cluster });
   try {
     const parts = { store, newId, newSecret: () => createSecret(randomBytes) };
     const result = isImport(job)
