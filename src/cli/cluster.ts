@@ -1,8 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { clusterStatus, createCluster, type ClusterStatus } from '../cluster/status.ts';
-import { openStreamLog } from '../cluster/stream-log.ts';
 import type { Config } from '../config/config.ts';
-import { openDataToRead, openExistingData } from '../data.ts';
+import { openData, openDataToRead, requireData } from '../data.ts';
 import { newId, now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
 import { silentLog } from '../observability/log.ts';
@@ -78,26 +77,18 @@ async function initialise(
   try {
     const id = await logOf(folder);
     await createCluster(settings, { id, replicas });
-    const log = await openStreamLog({ settings, id, log: silentLog, newId });
-    try {
-      const brings = (rows: number, of: number): void => {
-        progress.show(`${rows} of ${of} changes`);
-      };
-      const notice = (): Promise<void> => Promise.resolve();
-      const sharing = { log, brings, notice, failed: () => undefined };
-      const store = await openStore({ folder, now, newId, sharing });
-      const { seq } = store.counts();
-      await store.close();
-      progress.clear();
-      if (json) writeLine(out, JSON.stringify({ stream: settings.name, log: id, seq }));
-      else {
-        const text = `The cluster has the stream ${settings.name} with ${seq} changes.`;
-        const next =
-          'Start this machine and the others with the same [cluster], and empty folders.';
-        writeLine(err, `${text} ${next}`);
-      }
-    } finally {
-      await log.close();
+    const brings = (rows: number, of: number): void => {
+      progress.show(`${rows} of ${of} changes`);
+    };
+    const store = await openData(folder, { cluster: { settings, log: silentLog, brings } });
+    const { seq } = store.counts();
+    await store.close();
+    progress.clear();
+    if (json) writeLine(out, JSON.stringify({ stream: settings.name, log: id, seq }));
+    else {
+      const text = `The cluster has the stream ${settings.name} with ${seq} changes.`;
+      const next = 'Start this machine and the others with the same [cluster], and empty folders.';
+      writeLine(err, `${text} ${next}`);
     }
   } finally {
     progress.clear();
@@ -159,7 +150,8 @@ async function leaveCluster(
 ): Promise<void> {
   const claim = await claimFolder(config.server.data, { pid: process.pid });
   try {
-    const store = await openExistingData(config);
+    await requireData(config.server.data);
+    const store = await openData(config.server.data);
     try {
       const place = store.sharedPlace();
       if (place === undefined) {

@@ -1,0 +1,337 @@
+// The long fault run of a cluster: three servers of NATS, three nodes and two counters. Processes are
+// killed and stopped, connections cut and stalled at random moments, while clients write at random
+// nodes. At the end: all writes were linearizable (history.ts), every acknowledged event is stored
+// once and delivered in order without gaps, no reader saw a part of an import, and the logs of all
+// nodes and counters have equal digests and correct projections.
+// `npm run faults:cluster [-- FAULTS]`; exits with 1 at a violation.
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findNatsServer, noServer } from '../cluster/nats-server.ts';
+import type { Cleaning } from '../folder.ts';
+import { postOperation, type Answer } from '../harness.ts';
+import { runWaymark } from '../process.ts';
+import { startCluster, type ClusterMember, type ClusterRun } from './cluster-members.ts';
+import { linearizabilityViolations, type ClientWrite, type LoggedWrite } from './history.ts';
+import { startFaultyReceiver, type FaultyReceiver } from './hook-receiver.ts';
+import { runsAsked } from './runs.ts';
+
+const faults = runsAsked(process.argv[2]);
+const records = 4;
+const writersPerNode = 2;
+const rulesTogether = 20;
+const healedMsMax = 90_000;
+const faultMsMax = 3_000;
+/** Failures after which it is not known whether the change was made. */
+const passing: ReadonlySet<unknown> = new Set(['unavailable', 'bad_gateway', undefined]);
+
+const kinds: Readonly<Record<string, (member: ClusterMember, ms: number) => Promise<void>>> = {
+  async kill(member, ms) {
+    await member.kill();
+    await delay(ms / 2);
+    await member.start();
+  },
+  async stop(member, ms) {
+    member.freeze();
+    await delay(ms);
+    member.thaw();
+  },
+  async longStop(member, ms) {
+    member.freeze();
+    await delay(ms * 7);
+    member.thaw();
+  },
+  async cut({ proxies }, ms) {
+    for (const proxy of proxies) proxy.cut();
+    await delay(ms);
+    for (const proxy of proxies) proxy.heal();
+  },
+  async stall({ proxies }, ms) {
+    for (const proxy of proxies) proxy.stall();
+    await delay(ms);
+    for (const proxy of proxies) proxy.heal();
+  },
+};
+
+/** The failure of a write whose record has another seq than it demands. */
+const refused = 'precondition_failed';
+
+const cleanings: (() => unknown)[] = [];
+const context: Cleaning = {
+  after: (clean) => {
+    cleanings.unshift(clean);
+  },
+};
+const violations: string[] = [];
+const writes: ClientWrite[] = [];
+const events = new Map<string, string[]>();
+const counts = { writes: 0, conflicts: 0, events: 0, imports: 0, reads: 0, unknown: 0 };
+const injected: Record<string, number> = {};
+let isLoading = true;
+let latestImport = 0;
+
+if (findNatsServer() === undefined) {
+  process.stderr.write(`${noServer}\n`);
+  process.exit(2);
+}
+try {
+  await run();
+} catch (error) {
+  violations.push(String(error));
+} finally {
+  isLoading = false;
+  for (const clean of cleanings) await clean();
+}
+process.stdout.write(`${JSON.stringify({ faults, injected, ...counts, violations })}\n`);
+process.exit(violations.length === 0 ? 0 : 1);
+
+async function run(): Promise<void> {
+  const receiver = await startFaultyReceiver();
+  context.after(() => {
+    receiver.close();
+  });
+  const cluster = await startCluster(context);
+  const { nodes, counters, apikey } = cluster;
+  const [first] = nodes as [ClusterMember];
+  const call = (name: string, v: object) => postOperation(first.url, name, v, { apikey });
+  const hook = { event: ['shop.sale'], retry_limit: 1_000 };
+  await call('svc1.webhook.insert', { ...hook, url: `${receiver.origin}/all`, where: 'central' });
+  const ordered = { ...hook, url: `${receiver.origin}/ordered`, order: true, where: 'central' };
+  await call('svc1.webhook.insert', ordered);
+  const ids: string[] = [];
+  for (let n = 0; n < records; n += 1) {
+    const page = { origin: '*', path: `/record/${n}`, kind: 'content', content: `begin ${n}` };
+    const { data } = await call('svc1.userinterface.insert', page);
+    ids.push(data?.id as string);
+  }
+  const load = [
+    ...nodes.flatMap((node) =>
+      Array.from({ length: writersPerNode }, (_, n) => write(node, { apikey, ids, n })),
+    ),
+    ...[...nodes, ...counters].map((member) => sell(member, apikey)),
+    importRules(nodes, apikey),
+    ...nodes.map((node) => watchImports(node, apikey)),
+  ];
+  await injectFaults(cluster);
+  isLoading = false;
+  await Promise.all(load);
+  violations.push(...(await untilSettled(cluster)));
+  if (violations.length > 0) return;
+  violations.push(...(await checkLogs(cluster, ids)));
+  violations.push(...(await checkEvents(cluster, receiver)), ...receiver.violations);
+}
+
+async function injectFaults({ members }: ClusterRun): Promise<void> {
+  for (let fault = 1; fault <= faults && violations.length === 0; fault += 1) {
+    const member = pick(members);
+    const possible = Object.keys(kinds).filter((kind) => {
+      if (kind === 'longStop') return Math.random() < 0.2;
+      return member.proxies.length > 0 || kind === 'kill' || kind === 'stop';
+    });
+    const kind = pick(possible);
+    if (process.env.TRACE !== undefined) process.stderr.write(`${fault}: ${kind} ${member.name}\n`);
+    await kinds[kind]?.(member, Math.random() * faultMsMax);
+    const name = `${kind} ${member.kind}`;
+    injected[name] = (injected[name] ?? 0) + 1;
+    if (fault % 20 === 0) process.stderr.write(`${fault} faults, ${JSON.stringify(counts)}\n`);
+    await delay(Math.random() * 600);
+  }
+}
+
+/** Edits random records; half of the edits demand the seq that the node has shown before. */
+async function write(
+  { url, name }: ClusterMember,
+  {
+    apikey,
+    ids,
+    n,
+  }: { readonly apikey: string; readonly ids: readonly string[]; readonly n: number },
+): Promise<void> {
+  for (let k = 1; isLoading; k += 1) {
+    const record = pick(ids);
+    const read = await ask(url, 'svc1.userinterface.read', { id: record }, { apikey });
+    const seq = read?.data?.seq as number | undefined;
+    if (seq === undefined) {
+      await delay(50);
+      continue;
+    }
+    const value = `${name}-${n}-${k}`;
+    const ifSeq = Math.random() < 0.5 ? seq : undefined;
+    const v = { id: record, content: value, ...(ifSeq !== undefined && { if_seq: ifSeq }) };
+    const sentMs = performance.now();
+    const answer = await settle(url, 'svc1.userinterface.edit', v, { apikey, vk: value });
+    const answeredMs = answer === undefined ? Infinity : performance.now();
+    const code = answer?.error?.code;
+    if (code !== undefined && code !== refused)
+      violations.push(`${value}: ${answer?.error?.message}`);
+    const outcome = code === refused ? 'conflict' : (answer?.data?.seq as number | undefined);
+    writes.push({ record, value, ifSeq, sentMs, answeredMs, outcome });
+    if (outcome === undefined) counts.unknown += 1;
+    else counts[outcome === 'conflict' ? 'conflicts' : 'writes'] += 1;
+    await delay(20);
+  }
+}
+
+/** Inserts events; those of a counter go into its outbox. */
+async function sell({ name, url }: ClusterMember, apikey: string): Promise<void> {
+  const sold: string[] = [];
+  events.set(name, sold);
+  for (let n = 1; isLoading; n += 1) {
+    const v = { type: 'shop.sale', data: { n, shop: name } };
+    const answer = await settle(url, 'svc1.event.insert', v, { apikey, vk: `sale ${name} ${n}` });
+    if (answer === undefined) return;
+    if (answer.error !== undefined) violations.push(`${name}: ${answer.error.message}`);
+    sold.push(answer.data?.id as string);
+    counts.events += 1;
+    await delay(30);
+  }
+}
+
+async function importRules(nodes: readonly ClusterMember[], apikey: string): Promise<void> {
+  for (let k = 1; isLoading; k += 1) {
+    const lines = Array.from({ length: rulesTogether }, (_, n) =>
+      JSON.stringify({ path: `/batch/${k}/${n}`, content: 'x' }),
+    );
+    const v = { ndjson: lines.join('\n') };
+    const { url } = pick(nodes);
+    await settle(url, 'svc1.userinterface.import', v, { apikey, vk: `import ${k}` });
+    latestImport = k;
+    counts.imports += 1;
+    await delay(200);
+  }
+}
+
+async function watchImports({ name, url }: ClusterMember, apikey: string): Promise<void> {
+  while (isLoading) {
+    for (const k of [latestImport, latestImport + 1]) {
+      const v = { path: `/batch/${k}/`, limit: 100 };
+      const list = await ask(url, 'svc1.userinterface.list', v, { apikey });
+      const rows = list?.data?.rows as unknown[] | undefined;
+      if (rows === undefined) continue;
+      counts.reads += 1;
+      if (rows.length % rulesTogether === 0) continue;
+      violations.push(`${name} shows ${rows.length} of ${rulesTogether} rules of import ${k}`);
+    }
+    await delay(20);
+  }
+}
+
+/** A request that may fail in any way. */
+function ask(
+  url: string,
+  name: string,
+  v: object,
+  options: { readonly apikey: string; readonly vk?: string },
+): Promise<Answer | undefined> {
+  return postOperation(url, name, v, options).catch(() => undefined);
+}
+
+/** Repeats a request with its vk until it is known what came of it, or the run ends. */
+async function settle(
+  url: string,
+  name: string,
+  v: object,
+  options: { readonly apikey: string; readonly vk: string },
+): Promise<Answer | undefined> {
+  const endMs = () => performance.now() + healedMsMax;
+  let lastMs: number | undefined;
+  for (;;) {
+    const answer = await ask(url, name, v, options);
+    const code = answer?.error?.code;
+    if (answer !== undefined && (code === undefined || !passing.has(code))) return answer;
+    if (!isLoading) lastMs ??= endMs();
+    if (lastMs !== undefined && performance.now() > lastMs) return undefined;
+    await delay(50);
+  }
+}
+
+async function untilSettled({ nodes, counters, apikey }: ClusterRun): Promise<readonly string[]> {
+  const members = [...nodes, ...counters];
+  let states: unknown[] = [];
+  for (let waitedMs = 0; waitedMs < healedMsMax; waitedMs += 200) {
+    const answers = await Promise.all(
+      members.map(({ url }) => ask(url, 'svc1.server.status', {}, { apikey })),
+    );
+    const statuses = answers.map((answer) => answer?.data);
+    states = statuses.map((one) => ({ seq: one?.seq, node: one?.node }));
+    const [wanted] = statuses;
+    const isSettled = statuses.every((one, at) => {
+      const waiting = at < nodes.length ? 0 : one?.node?.central?.outbox?.waiting;
+      return one !== undefined && one.seq === wanted?.seq && waiting === 0;
+    });
+    if (isSettled) return [];
+    await delay(200);
+  }
+  return [`the nodes were not equal after ${healedMsMax / 1_000} s: ${JSON.stringify(states)}`];
+}
+
+async function checkLogs(cluster: ClusterRun, ids: readonly string[]): Promise<readonly string[]> {
+  const { nodes, counters, apikey } = cluster;
+  const [{ url }] = nodes as [ClusterMember];
+  const log: LoggedWrite[] = [];
+  for (const record of ids) {
+    for (let before: number | undefined; ;) {
+      const v = { id: record, limit: 100, ...(before !== undefined && { before }) };
+      const { data } = await postOperation(url, 'svc1.userinterface.history', v, { apikey });
+      const rows = data?.rows as { seq: number; action: string; data: { content: string } }[];
+      for (const { seq, action, data: fields } of rows) {
+        if (action === 'edit') log.push({ seq, record, value: fields.content });
+      }
+      before = rows.at(-1)?.seq;
+      if (rows.length < 100) break;
+    }
+  }
+  log.sort((a, b) => a.seq - b.seq);
+  const found = [...linearizabilityViolations(writes, log)];
+  const seq = (await postOperation(url, 'svc1.server.status', {}, { apikey })).data?.seq as number;
+  const digests = new Set<string>();
+  for (const { folder, name } of [...nodes, ...counters]) {
+    const words = ['check', '--data', '--seq', String(seq), '--config', join(folder, 'server.ini')];
+    const { code, out, err } = await runWaymark(words);
+    if (code !== 0) found.push(`${name}: ${err.trim()}`);
+    digests.add(out.trim());
+  }
+  if (digests.size !== 1) found.push(`the digests differ: ${[...digests].join(', ')}`);
+  return found;
+}
+
+/** Each event is stored once and delivered, in the order of the log if the hook demands it. */
+async function checkEvents(
+  { nodes, apikey }: ClusterRun,
+  receiver: FaultyReceiver,
+): Promise<readonly string[]> {
+  const [{ url }] = nodes as [ClusterMember];
+  const stored: string[] = [];
+  for (let before: number | undefined; ;) {
+    const v = { type: 'shop.sale', limit: 1_000, ...(before !== undefined && { before }) };
+    const { data } = await postOperation(url, 'svc1.event.list', v, { apikey });
+    const { rows, next } = data as { rows: { id: string }[]; next: number | null };
+    stored.push(...rows.map(({ id }) => id));
+    if (next === null) break;
+    before = next;
+  }
+  stored.reverse();
+  const found: string[] = [];
+  const has = new Set(stored);
+  if (has.size !== stored.length) found.push('an event is stored twice');
+  for (const [name, sold] of events) {
+    const lost = sold.filter((id) => !has.has(id)).length;
+    if (lost > 0) found.push(`${name}: ${lost} events are lost`);
+  }
+  for (const path of ['/all', '/ordered']) {
+    const came = receiver.of(path);
+    for (let waitedMs = 0; came.events.size < stored.length && waitedMs < healedMsMax;) {
+      await delay(100);
+      waitedMs += 100;
+    }
+    const delivered = new Set(came.events.values());
+    const missing = stored.filter((id) => !delivered.has(id)).length;
+    if (missing > 0) found.push(`${path}: ${missing} events were not delivered`);
+    const bySeq = [...came.events].toSorted(([a], [b]) => a - b).map(([, id]) => id);
+    if (bySeq.some((id, at) => id !== stored[at])) found.push(`${path}: another order, or a gap`);
+  }
+  return found;
+}
+
+function pick<T>(from: readonly T[]): T {
+  return from[Math.floor(Math.random() * from.length)] as T;
+}
