@@ -57,6 +57,7 @@ import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
 import { IndexBuilder } from './store/index-builder.ts';
 import { replaceWithCopy } from './store/folder/replace.ts';
 import { startNode } from './start-node.ts';
+import type { Notice } from './store/shared/entry.ts';
 import { Notices } from './store/shared/notices.ts';
 import type { SharedPart, Store } from './store/store.ts';
 import { heedPurge } from './api/cache.ts';
@@ -315,6 +316,7 @@ export async function startServing(
   const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
     await running.listen(given.ports);
+    await given.notices?.heedBy((notice) => running.heed(notice));
     return running;
   } catch (error) {
     await running.stop(0);
@@ -345,7 +347,6 @@ class ServingProcess implements RunningServer {
   /** The definitions of tables that reloads write. */
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
-  readonly #notices: Notices | undefined;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -357,7 +358,6 @@ class ServingProcess implements RunningServer {
     config,
     logs,
     store,
-    notices,
     publicFiles,
     rendering,
     consoleFiles,
@@ -373,7 +373,6 @@ class ServingProcess implements RunningServer {
     readonly consoleFiles: ConsoleFiles;
   }) {
     this.#isPrimary = isPrimary;
-    this.#notices = notices;
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
@@ -450,7 +449,6 @@ class ServingProcess implements RunningServer {
       config.server.listen,
       ports,
     );
-    await this.#notices?.heedBy((notice) => heedPurge(this.#answers, notice));
     this.#warnOfIneffective(config);
     this.#deliverer.start();
     // All processes would work on the same index.
@@ -464,6 +462,11 @@ class ServingProcess implements RunningServer {
     this.#visits.start();
     this.#checkPages();
     this.#watchNodes();
+  }
+
+  /** Does what a notice of the cluster says. */
+  heed(notice: Notice): Promise<void> {
+    return heedPurge(this.#answers, notice);
   }
 
   /** Looks for nodes that follow this one and are silent; only a centre has any. */

@@ -24,6 +24,16 @@ const faultMsMax = 3_000;
 /** Failures after which it is not known whether the change was made. */
 const passing: ReadonlySet<unknown> = new Set(['unavailable', 'bad_gateway', undefined]);
 
+/** A page of the history of a page rule. */
+interface HistoryPage {
+  readonly rows: readonly {
+    readonly seq: number;
+    readonly action: string;
+    readonly data: { readonly content: string };
+  }[];
+  readonly next: number | null;
+}
+
 const kinds: Readonly<Record<string, (member: ClusterMember, ms: number) => Promise<void>>> = {
   async kill(member, ms) {
     await member.kill();
@@ -269,15 +279,16 @@ async function checkLogs(cluster: ClusterRun, ids: readonly string[]): Promise<r
   const [{ url }] = nodes as [ClusterMember];
   const log: LoggedWrite[] = [];
   for (const record of ids) {
-    for (let before: number | undefined; ;) {
-      const v = { id: record, limit: 100, ...(before !== undefined && { before }) };
-      const { data } = await postOperation(url, 'svc1.userinterface.history', v, { apikey });
-      const rows = data?.rows as { seq: number; action: string; data: { content: string } }[];
+    for (let before: number | null = null; ;) {
+      const v = { id: record, limit: 1_000, ...(before !== null && { before }) };
+      const asked = { apikey, qk: 'history' };
+      const { data } = await postOperation(url, 'svc1.userinterface.read', v, asked);
+      const { rows, next } = data as unknown as HistoryPage;
       for (const { seq, action, data: fields } of rows) {
         if (action === 'edit') log.push({ seq, record, value: fields.content });
       }
-      before = rows.at(-1)?.seq;
-      if (rows.length < 100) break;
+      if (next === null) break;
+      before = next;
     }
   }
   log.sort((a, b) => a.seq - b.seq);
