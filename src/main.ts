@@ -150,7 +150,7 @@ export async function startWaymark(
 /** A data folder that this process has claimed and prepared. */
 interface PreparedData {
   readonly store: Store;
-  /** The notices of the cluster, which whoever serves heeds. */
+  /** The notices of the cluster, for the process that serves. */
   readonly notices: Notices;
   /** See Waymark.copied. */
   readonly copied: Promise<void>;

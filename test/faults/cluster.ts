@@ -28,7 +28,6 @@ const passing: ReadonlySet<unknown> = new Set(['unavailable', 'bad_gateway', und
 interface HistoryPage {
   readonly rows: readonly {
     readonly seq: number;
-    readonly action: string;
     readonly data: { readonly content: string };
   }[];
   readonly next: number | null;
@@ -109,9 +108,14 @@ async function run(): Promise<void> {
   await call('svc1.webhook.insert', ordered);
   const ids: string[] = [];
   for (let n = 0; n < records; n += 1) {
-    const page = { origin: '*', path: `/record/${n}`, kind: 'content', content: `begin ${n}` };
+    const value = `begin ${n}`;
+    const page = { origin: '*', path: `/record/${n}`, kind: 'content', content: value };
+    const sentMs = performance.now();
     const { data } = await call('svc1.userinterface.insert', page);
-    ids.push(data?.id as string);
+    const { id: record, seq: outcome } = data as unknown as { id: string; seq: number };
+    const answeredMs = performance.now();
+    writes.push({ record, value, ifSeq: undefined, sentMs, answeredMs, outcome });
+    ids.push(record);
   }
   const load = [
     ...nodes.flatMap((node) =>
@@ -284,9 +288,7 @@ async function checkLogs(cluster: ClusterRun, ids: readonly string[]): Promise<r
       const asked = { apikey, qk: 'history' };
       const { data } = await postOperation(url, 'svc1.userinterface.read', v, asked);
       const { rows, next } = data as unknown as HistoryPage;
-      for (const { seq, action, data: fields } of rows) {
-        if (action === 'edit') log.push({ seq, record, value: fields.content });
-      }
+      for (const { seq, data: fields } of rows) log.push({ seq, record, value: fields.content });
       if (next === null) break;
       before = next;
     }
