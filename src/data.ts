@@ -9,7 +9,7 @@ import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
 
 /** The cluster that a data folder belongs to. */
-export interface ClusterData {
+interface ClusterData {
   /** Without servers, there is no cluster. */
   readonly settings: Config['cluster'];
   readonly log: Log;

@@ -24,7 +24,9 @@ const layers: readonly (readonly string[])[] = [
   ['api'],
   ['site'],
   ['server'],
-  ['compose.ts', 'data.ts', 'version.ts'],
+  ['data.ts', 'version.ts'],
+  ['write-thread.ts'],
+  ['compose.ts'],
   ['first-start.ts', 'start-node.ts'],
   ['main.ts', 'cli'],
 ];
