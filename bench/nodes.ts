@@ -106,7 +106,7 @@ async function many(): Promise<void> {
   const ended = new AbortController();
   const received = { rows: 0 };
   const count = Number(options.nodes);
-  const client = createWaymarkClient(centre.url, { timeoutMs: 30_000 });
+  const client = createWaymarkClient(centre.url, { timeoutMs: 30_000, fields: () => ({}) });
   const following: Promise<void>[] = [];
   for (let n = 0; n < count; n += 1) {
     const node = `node-${n}`;

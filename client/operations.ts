@@ -1854,6 +1854,8 @@ export type LogEnd = {
   readonly seq: number;
   /** The transaction of that change. */
   readonly txn: string;
+  /** How often a promoted copy has replaced the log; 0 if never. */
+  readonly generation?: number;
   /** The version of the protocol of nodes. */
   readonly protocol: number;
   /** The version of the server. */
@@ -2727,7 +2729,7 @@ export interface Operations {
   };
   /** The replicas and counters that follow this server, with their last reports. */
   'node.list': { input: { readonly [name: string]: Json }; output: NodeList };
-  /** The secrets of the webhooks that a node delivers. */
+  /** The secrets and header values of the webhooks that a node delivers. */
   'node.secrets': {
     input: {
       /** The name of the node that requests this. */

@@ -8,13 +8,12 @@ import type { LiveAccess } from './observability/live-access.ts';
 import type { GatherMetrics } from './observability/metrics.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
-import { centralTimeoutMs } from './nodes/limits.ts';
+import { createCentralClient } from './nodes/central-client.ts';
 import { createHostClient, type HostClient } from './hosts/host-client.ts';
 import type { RowCheckProgress } from './api/tables/row-checks.ts';
 import type { TableHostState } from './hosts/host-follower.ts';
 import { createPassOn, type PassOn } from './nodes/pass-on.ts';
 import { createConnector, createDialler, type Dialler } from './outbound/dialler.ts';
-import { createWaymarkClient } from './outbound/waymark-client.ts';
 import { createDocuments } from './server/documents.ts';
 import { createIndexPages, type IndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
@@ -243,6 +242,7 @@ function composeFetch(
 function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteParts {
   return {
     keyRates,
+    generation: () => store.rowLog.identity().generation,
     passOn: composePassOn(config, store),
     isTaken: (name, { keyId }) => {
       // The centre knows visitors without a key better.
@@ -260,8 +260,7 @@ function takesEvents({ node: { role, central } }: Config): boolean {
 /** Passes writes on to the centre, if there is one. */
 function composePassOn({ node: { central } }: Config, store: Store): PassOn | undefined {
   if (central === undefined) return undefined;
-  const client = createWaymarkClient(central, { timeoutMs: centralTimeoutMs });
-  return createPassOn({ store, client });
+  return createPassOn({ store, client: createCentralClient(central, store) });
 }
 
 function composeOperations(

@@ -3,12 +3,11 @@ import type { Config } from './config/config.ts';
 import { openData } from './data.ts';
 import { now } from './model/clock.ts';
 import { Failure } from './model/failure.ts';
+import { createCentralClient } from './nodes/central-client.ts';
 import { copyFirst } from './nodes/copy.ts';
 import type { CopyParts } from './nodes/copy-rows.ts';
-import { centralTimeoutMs } from './nodes/limits.ts';
 import { NodeService } from './nodes/node-service.ts';
 import type { Log, Logs } from './observability/log.ts';
-import { createWaymarkClient } from './outbound/waymark-client.ts';
 import type { Emit } from './store/emit.ts';
 import type { Store } from './store/store.ts';
 import { version } from './version.ts';
@@ -37,7 +36,7 @@ export async function startNode(
         '[node] again, or give this server a folder of its own',
     );
   }
-  const client = createWaymarkClient(central, { timeoutMs: centralTimeoutMs });
+  const client = createCentralClient(central, store);
   const parts: CopyParts & { readonly log: Log } = {
     store,
     central: { client, apikey: (await readFile(keyFile, 'utf8')).trim() },
@@ -45,7 +44,9 @@ export async function startNode(
     log,
   };
   if (follows?.isPartial !== false) await copyFirst(parts, signal);
-  else await store.rowLog.follow(store.rowLog.identity().id, central);
+  else if (follows.central !== central) {
+    await store.rowLog.follow(store.rowLog.identity(), central);
+  }
   const service = new NodeService({
     ...parts,
     ...{ folder: data, openStore: openData, version, now, emit },

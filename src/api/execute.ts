@@ -5,6 +5,7 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasHookScope, hasScope, type Caller } from '../model/key.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
+import { generationName } from '../nodes/central-client.ts';
 import type { PassOn } from '../nodes/pass-on.ts';
 import type { ClientRequest } from '../outbound/waymark-client.ts';
 import type { KeyRates } from './keys/key-rates.ts';
@@ -35,6 +36,8 @@ export interface Execute {
 /** The dependencies of Execute. */
 export interface ExecuteParts {
   readonly keyRates: KeyRates;
+  /** See LogIdentity.generation. */
+  readonly generation?: () => number;
   /** Undefined at a node without a centre. */
   readonly passOn?: PassOn | undefined;
   /** Whether this node takes the writes of an operation into its outbox. */
@@ -44,7 +47,7 @@ export interface ExecuteParts {
 /** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
-  { keyRates, passOn, isTaken = () => false }: ExecuteParts,
+  { keyRates, generation = () => 0, passOn, isTaken = () => false }: ExecuteParts,
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
@@ -78,6 +81,7 @@ export function createExecute(
     require,
     async run(name, given, call) {
       const found = require(name);
+      requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller);
       keyRates.count(call.caller);
       const v = inputObject(given);
@@ -118,6 +122,16 @@ function requireMembers({ name, envelope }: Operation, { vk, qk }: Call): void {
   }
   if (qk === undefined || envelope?.qk !== undefined) return;
   throw new Failure('invalid', `${name} takes no qk. Leave it out.`, { field: 'qk' });
+}
+
+/** Throws `unavailable` for a node whose log has replaced the one of this server. */
+function requireGeneration(value: string | undefined, own: () => number): void {
+  if (value === undefined || !(Number(value) > own())) return;
+  throw new Failure(
+    'unavailable',
+    'This server is a former centre, which another node has replaced. Set `central` to that node.',
+    { retryAfterSeconds: 60 },
+  );
 }
 
 /** Operations that write, but concern only the process or the node that they are sent to. */

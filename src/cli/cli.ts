@@ -109,6 +109,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./purge-secret.ts')).definePurgeSecret,
   },
   {
+    name: 'promote',
+    summary: 'make a replica the centre',
+    load: async () => (await import('./promote.ts')).definePromote,
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).defineCompletion,

@@ -34,6 +34,7 @@ interface LogEnd {
   readonly log: string;
   readonly seq: number;
   readonly txn: string;
+  readonly generation: number;
 }
 
 /**
@@ -58,7 +59,9 @@ export async function copyMissing(
     const end = await readCentralEnd(parts);
     ended?.(end);
     store.refresh();
-    if (store.rowLog.identity().id !== end.log) throw otherLog();
+    const { id, generation } = store.rowLog.identity();
+    if (end.generation < generation) throw formerCentre(central.client.url);
+    if (id !== end.log) throw otherLog();
     const missing = end.seq - store.seq();
     if (missing < min || signal.aborted) return;
     log.info({ rows: missing }, `Copying the log of ${central.client.url}.`);
@@ -112,11 +115,20 @@ function otherLog(): Failure {
   return new Failure('conflict', 'The centre has another log than the one that this node copies.');
 }
 
+/** The failure of a request to a centre that a promoted node has replaced. */
+function formerCentre(url: string): Failure {
+  return new Failure(
+    'unavailable',
+    `${url} is a former centre, which another node has replaced: set \`central\` to that node.`,
+  );
+}
+
 /** Parses the end of a log. Throws `bad_gateway`. */
 export function requireEnd(data: unknown): LogEnd {
-  const { log, seq, txn } = isJsonObject(data) ? data : ({} as JsonObject);
+  // A centre of an older version does not say the generation.
+  const { log, seq, txn, generation = 0 } = isJsonObject(data) ? data : ({} as JsonObject);
   if (typeof log === 'string' && typeof seq === 'number' && typeof txn === 'string') {
-    return { log, seq, txn };
+    return { log, seq, txn, generation: Number(generation) };
   }
   throw new Failure('bad_gateway', 'The centre did not say where its log ends.');
 }

@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { newId, now } from '../model/clock.ts';
 import { Failure, type FailureCode } from '../model/failure.ts';
-import { createWaymarkClient } from '../outbound/waymark-client.ts';
 import { openStore } from '../store/open.ts';
 import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';
-import { centralTimeoutMs } from './limits.ts';
+import { createCentralClient } from './central-client.ts';
 
 /** What a thread copies: from a centre into the data of a folder. */
 interface CopyJob {
@@ -53,7 +52,7 @@ async function work({ folder, central, node }: CopyJob): Promise<void> {
   parentPort?.once('message', stop);
   const store = await openStore({ folder, now, newId });
   try {
-    const client = createWaymarkClient(central.url, { timeoutMs: centralTimeoutMs });
+    const client = createCentralClient(central.url, store);
     const { apikey } = central;
     await copyRows({ store, node, central: { client, apikey } }, stopped.signal);
   } catch (error) {

@@ -25,8 +25,8 @@ export async function copyFirst(
   signal: AbortSignal,
 ): Promise<void> {
   await untilReached(parts.log, signal, async () => {
-    const { log } = await readCentralEnd(parts);
-    await parts.store.rowLog.follow(log, parts.central.client.url);
+    const { log: id, generation } = await readCentralEnd(parts);
+    await parts.store.rowLog.follow({ id, generation }, parts.central.client.url);
     await copyMissing(parts, signal, { min: 1 });
     if (!signal.aborted) await parts.store.rowLog.complete();
   });
@@ -45,13 +45,13 @@ export async function copyAgain(
   await untilReached(parts.log, signal, async () => {
     let store = await openStore(folder);
     try {
-      const { log } = await readCentralEnd(parts);
-      if (store.rowLog.identity().id !== log && store.seq() > 0) {
+      const { log: id, generation } = await readCentralEnd(parts);
+      if (store.rowLog.identity().id !== id && store.seq() > 0) {
         await store.close();
         await rm(folder, { recursive: true, force: true });
         store = await openStore(folder);
       }
-      await store.rowLog.follow(log, parts.central.client.url);
+      await store.rowLog.follow({ id, generation }, parts.central.client.url);
       await copyMissing({ ...parts, store }, signal, {
         min: 1,
         copy: () => copyInThread(parts, folder, signal),

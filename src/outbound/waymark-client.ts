@@ -35,7 +35,14 @@ export interface WaymarkClient {
 /** Makes a client of the server at a URL, which may have a path before its `/svc1`. */
 export function createWaymarkClient(
   url: string,
-  { timeoutMs }: { readonly timeoutMs: number },
+  {
+    timeoutMs,
+    fields: ownFields,
+  }: {
+    readonly timeoutMs: number;
+    /** Header fields of each request. */
+    readonly fields: () => Readonly<Record<string, string>>;
+  },
 ): WaymarkClient {
   const post = async (name: string, request: ClientRequest, signal: AbortSignal) => {
     const { v, vk, qk, apikey, fields = {} } = request;
@@ -43,6 +50,7 @@ export function createWaymarkClient(
       return await fetch(`${url}/svc1/${name.replace(/^svc1\./, '').replace('.', '/')}`, {
         method: 'POST',
         headers: {
+          ...ownFields(),
           ...fields,
           'content-type': 'application/json',
           ...(apikey !== undefined && { apikey }),
@@ -80,7 +88,8 @@ export function createWaymarkClient(
         throw unreachable(url, error);
       }
     },
-    packets: (name, request, signal) => packetsOf(url, name, request, signal),
+    packets: (name, request, signal) =>
+      packetsOf(url, name, { ...request, fields: ownFields() }, signal),
   };
 }
 
@@ -125,11 +134,11 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array> | []): AsyncGenerator<
 async function* packetsOf(
   url: string,
   name: string,
-  { v, apikey }: ClientRequest,
+  { v, apikey, fields }: ClientRequest,
   signal: AbortSignal,
 ): AsyncGenerator<JsonObject> {
   const websocket = new WebSocket(`${url.replace(/^http/i, 'ws')}/svc1/ws`, {
-    headers: apikey === undefined ? {} : { apikey },
+    headers: { ...fields, ...(apikey !== undefined && { apikey }) },
     perMessageDeflate: false,
     maxPayload: feedMessageBytesMax,
     handshakeTimeout: feedSilentMs,

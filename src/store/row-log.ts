@@ -2,6 +2,8 @@
 export interface LogIdentity {
   /** Equal for a log and its copies; a purge of secrets gives the log another one. */
   readonly id: string;
+  /** How often a copy of the log has replaced it as the log of the centre. */
+  readonly generation: number;
   /** The node whose log it is a copy of; undefined for a log of its own. */
   readonly follows: Followed | undefined;
 }
@@ -40,11 +42,16 @@ export interface RowLog {
    * Makes an empty log a copy of another one, or renews that. Rejects with `conflict` for a log
    * with rows of its own.
    */
-  follow(id: string, central: string): Promise<void>;
+  follow(log: Pick<LogIdentity, 'id' | 'generation'>, central: string): Promise<void>;
   /** Records that the first copy is complete. */
   complete(): Promise<void>;
   /** Gives the log a new id, and makes a copy a log of its own. */
   renew(id: string): Promise<void>;
+  /**
+   * Makes a copy a log of its own with a new id, of the next generation. Rejects with `conflict`
+   * for a log that is no complete copy.
+   */
+  promote(id: string): Promise<void>;
   /**
    * Appends rows of the log that this one copies: whole transactions, in one transaction of LMDB.
    * Rejects with `conflict` for rows that do not continue this log.

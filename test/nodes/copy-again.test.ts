@@ -1,30 +1,14 @@
 import assert from 'node:assert/strict';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { readTestConfig, startSite, postOperation } from '../harness.ts';
-import { startWaymark, type Waymark } from '../../src/main.ts';
-import { createLogs } from '../../src/observability/log.ts';
-import { temporaryFolder, writeFiles, type Cleaning } from '../folder.ts';
-import { eventually, nodeKey } from './rig.ts';
+import { startSite, postOperation } from '../harness.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
+import { eventually, nodeKey, startFromIni as start } from './rig.ts';
 
 const page = (path: string, content: string) => ({
   ...{ origin: '*', path, kind: 'content', content, contenttype: 'text/html' },
 });
-
-async function start(t: Cleaning, iniFile: string): Promise<Waymark> {
-  const config = await readTestConfig(iniFile);
-  const destination = new Writable({
-    write: (_chunk, _encoding, done) => {
-      done();
-    },
-  });
-  const logs = createLogs({ settings: config.log, destination, colour: false, now: Date.now });
-  const waymark = await startWaymark(config, logs);
-  t.after(() => waymark.stop(0));
-  return waymark;
-}
 
 test('a node copies a log again that was restored from a backup, and keeps its outbox', async (t) => {
   const folder = await temporaryFolder(t);

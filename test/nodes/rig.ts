@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openStore } from '../../src/store/open.ts';
 import { uuidv7 } from 'uuidv7';
 import { join } from 'node:path';
-import { startSite, type TestSite } from '../harness.ts';
+import { Writable } from 'node:stream';
+import { startWaymark, type Waymark } from '../../src/main.ts';
+import { createLogs } from '../../src/observability/log.ts';
+import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import type { Cleaning } from '../folder.ts';
 
 /** The options of a node that follows another one. */
@@ -87,4 +90,23 @@ export async function stateOf(site: TestSite, seq: number): Promise<string> {
   } finally {
     await store.close();
   }
+}
+
+/** Starts a server with an ini file that exists; `logged` gives what it has logged. */
+export async function startFromIni(
+  t: Cleaning,
+  iniFile: string,
+): Promise<Waymark & { readonly logged: () => string }> {
+  const config = await readTestConfig(iniFile);
+  let text = '';
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk.toString();
+      done();
+    },
+  });
+  const logs = createLogs({ settings: config.log, destination, colour: false, now: Date.now });
+  const waymark = await startWaymark(config, logs);
+  t.after(() => waymark.stop(0));
+  return { ...waymark, logged: () => text };
 }

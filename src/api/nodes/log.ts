@@ -37,6 +37,10 @@ const endSchema = {
     log: { ...text, description: 'The id of the log; a copy of it has the same.' },
     seq: { ...seq, description: 'The newest change.' },
     txn: { ...text, description: 'The transaction of that change.' },
+    generation: {
+      ...seq,
+      description: 'How often a promoted copy has replaced the log; 0 if never.',
+    },
     protocol: { ...seq, description: 'The version of the protocol of nodes.' },
     version: { ...text, description: 'The version of the server.' },
   },
@@ -144,7 +148,8 @@ export const followLog = defineOperation<LogParts, AfterInput>({
 });
 
 function endOf({ rowLog }: Store, version: string): object {
-  return { ...rowLog.end(), protocol: nodeProtocol, version };
+  const { generation } = rowLog.identity();
+  return { ...rowLog.end(), generation, protocol: nodeProtocol, version };
 }
 
 function requirePlace({ rowLog }: Store, { log, seq: after, txn }: AfterInput): void {

@@ -18,6 +18,7 @@ import type { WriteQueue } from './write-queue.ts';
 const idField = 'log';
 const followsField = 'follows';
 const partialField = 'partial';
+const generationField = 'generation';
 
 /** Makes the RowLog of the databases; `wake` is called after rows were appended. */
 export function createRowLog(
@@ -44,7 +45,7 @@ export function createRowLog(
       id === identity().id && seq <= reads.seq() && txnAt(seq) === txn,
     rows: (after, max) => rowsAfter(databases, reads.seq(), after, max),
     withheldRows: (hookId) => withheldRows(databases, reads, hookId),
-    follow: (id, central) =>
+    follow: ({ id, generation }, central) =>
       queue.write(() => {
         const { id: own, follows } = identity();
         if (sharedPlace(databases) !== undefined) throw sharedFailure();
@@ -53,6 +54,7 @@ export function createRowLog(
         const schema = isEmpty ? schemaVersion : Number.parseInt(meta.get(followsField) ?? '');
         return () => {
           meta.putSync(idField, id);
+          meta.putSync(generationField, String(generation));
           meta.putSync(followsField, `${schema} ${central}`);
           if (isEmpty) meta.putSync(partialField, '1');
           return { result: undefined, bytes: 0 };
@@ -70,6 +72,7 @@ export function createRowLog(
         meta.putSync(idField, id);
         meta.removeSync(followsField);
       }),
+    promote: (id) => queue.write(() => promotion(databases, identity(), id)),
     async append(texts) {
       await queue.write(() => {
         const rows = copiedRows(texts, reads.seq());
@@ -93,7 +96,31 @@ export function identityOf({ meta }: Pick<Databases, 'meta'>): LogIdentity {
   const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
   const isOlder = Number(schema) < schemaVersion;
   const isPartial = meta.get(partialField) !== undefined;
-  return { id, follows: central === '' ? undefined : { central, isOlder, isPartial } };
+  const generation = Number(meta.get(generationField) ?? 0);
+  const follows = central === '' ? undefined : { central, isOlder, isPartial };
+  return { id, generation, follows };
+}
+
+/** Decides whether a copy can be promoted, and returns the function that does it. */
+function promotion(
+  { meta }: Databases,
+  { follows, generation }: LogIdentity,
+  id: string,
+): () => { readonly result: undefined; readonly bytes: number } {
+  if (follows === undefined || follows.isPartial) {
+    throw new Failure(
+      'conflict',
+      follows === undefined
+        ? 'The data is not a copy of that of a centre: there is nothing to promote.'
+        : 'The first copy of the data is not complete: promote another node.',
+    );
+  }
+  return () => {
+    meta.putSync(idField, id);
+    meta.putSync(generationField, String(generation + 1));
+    meta.removeSync(followsField);
+    return { result: undefined, bytes: 0 };
+  };
 }
 
 /** Gives a log that has no id one. The caller runs it in a write transaction. */

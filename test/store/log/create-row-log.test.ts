@@ -39,7 +39,7 @@ async function centreOf(store: Store): Promise<Store> {
 }
 
 async function copyOf(centre: Store, copy: Store): Promise<Store> {
-  await copy.rowLog.follow(centre.rowLog.identity().id, 'https://centre.example');
+  await copy.rowLog.follow(centre.rowLog.identity(), 'https://centre.example');
   await copy.rowLog.append(centre.rowLog.rows(0, all));
   return copy;
 }
@@ -139,7 +139,7 @@ test('rows of a family that this version does not know are kept as they are', as
 test('rows that do not continue the log are refused, and none of them is written', async (t) => {
   const centre = await centreOf(await scratchStore(t));
   const copy = await scratchStore(t);
-  await copy.rowLog.follow(centre.rowLog.identity().id, 'https://centre.example');
+  await copy.rowLog.follow(centre.rowLog.identity(), 'https://centre.example');
   const rows = centre.rowLog.rows(0, all);
   await assert.rejects(copy.rowLog.append(rows.slice(1)), { code: 'conflict' });
   await assert.rejects(copy.rowLog.append([...rows.slice(0, 2), ...rows.slice(3)]), {
@@ -155,9 +155,12 @@ test('a copy takes no changes of its own, and a log with changes becomes no copy
     code: 'conflict',
     message: /copy of that of https:\/\/centre\.example/,
   });
-  await assert.rejects(centre.rowLog.follow(uuidv7(), 'https://other.example'), {
-    code: 'conflict',
-  });
+  await assert.rejects(
+    centre.rowLog.follow({ id: uuidv7(), generation: 0 }, 'https://other.example'),
+    {
+      code: 'conflict',
+    },
+  );
   await copy.rowLog.renew(uuidv7());
   await commit(copy, inserted('r3', { path: '/d' }));
 });
