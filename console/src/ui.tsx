@@ -217,3 +217,16 @@ export function Icon({ name }: { name: keyof typeof icons }) {
     </svg>
   );
 }
+
+/** Saves on Ctrl+S; returns the function that ends it. */
+export function saveByKey(save: () => void): () => void {
+  const pressed = (event: KeyboardEvent): void => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return;
+    event.preventDefault();
+    save();
+  };
+  addEventListener('keydown', pressed);
+  return () => {
+    removeEventListener('keydown', pressed);
+  };
+}

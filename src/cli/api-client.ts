@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { Option } from 'commander';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -104,8 +106,39 @@ export async function postToApi(
   name: string,
   { query = '', ...content }: Content,
 ): Promise<JsonObject> {
-  const path = name.replace(/^svc1\./, '').replace('.', '/');
-  const answer = await post(`${url}/svc1/${path}${query}`, apikey, content);
+  const answer = await post(`${operationUrl(url, name)}${query}`, apikey, content);
+  return requireAnswer(url, answer);
+}
+
+/**
+ * Calls an operation that streams, and yields the lines of its answer as they arrive. Throws as
+ * callApi rejects, and `unavailable` if the connection ends.
+ */
+export async function* linesFromApi(
+  { url, apikey }: ApiTarget,
+  name: string,
+  v: JsonObject,
+): AsyncGenerator<JsonObject, void, undefined> {
+  const content = { type: 'application/json', body: JSON.stringify({ v }) };
+  const reply = await send(operationUrl(url, name), apikey, content, undefined);
+  if (reply.headers.get('content-type') !== 'application/x-ndjson') {
+    requireAnswer(url, await reply.json().catch(() => undefined));
+    throw new Failure('bad_gateway', `${url} answers, but not with lines of JSON.`);
+  }
+  const lines = createInterface({ input: Readable.from(reply.body ?? []), crlfDelay: Infinity });
+  try {
+    for await (const line of lines) yield JSON.parse(line) as JsonObject;
+  } catch (error) {
+    throw new Failure('unavailable', `The connection to ${url} has ended.`, { cause: error });
+  }
+}
+
+function operationUrl(url: string, name: string): string {
+  return `${url}/svc1/${name.replace(/^svc1\./, '').replace('.', '/')}`;
+}
+
+/** The envelope of an answer. Throws the failure that it has instead of data. */
+function requireAnswer(url: string, answer: unknown): JsonObject {
   if (!isJsonObject(answer) || typeof answer.r !== 'string') {
     throw new Failure('bad_gateway', `${url} answers, but it is not a Waymark server.`);
   }
@@ -125,11 +158,17 @@ export async function postToApi(
 const keyAdvice =
   'Give a key by --apikey or WAYMARK_APIKEY; `waymark key add` on the server makes one.';
 
-async function post(
+async function post(url: string, key: string | undefined, content: Content): Promise<unknown> {
+  const reply = await send(url, key, content, AbortSignal.timeout(apiTimeoutMs));
+  return reply.json().catch(() => undefined);
+}
+
+async function send(
   url: string,
   key: string | undefined,
   { type, body, prefer }: Content,
-): Promise<unknown> {
+  signal: AbortSignal | undefined,
+): Promise<Response> {
   let reply: Response;
   try {
     reply = await fetch(url, {
@@ -142,7 +181,7 @@ async function post(
       body,
       // A redirect must not carry the key to another server.
       redirect: 'manual',
-      signal: AbortSignal.timeout(apiTimeoutMs),
+      ...(signal && { signal }),
     });
   } catch (error) {
     throw new Failure('unavailable', whyNoAnswer(url, error), { cause: error });
@@ -156,7 +195,7 @@ async function post(
       `${called} redirects to ${origin}. Use that URL in --url or WAYMARK_URL.`,
     );
   }
-  return reply.json().catch(() => undefined);
+  return reply;
 }
 
 /** The error codes of OpenSSL and Node for certificates and TLS handshakes. */

@@ -69,6 +69,21 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./breadcrumb.ts')).defineBreadcrumb,
   },
   {
+    name: 'log',
+    summary: 'print the access log of a running server',
+    load: async () => (await import('./log.ts')).defineLog,
+  },
+  {
+    name: 'server',
+    summary: 'show the state and configuration of a running server',
+    load: async () => (await import('./server.ts')).defineServer,
+  },
+  {
+    name: 'source',
+    summary: 'show the servers that content is fetched from',
+    load: async () => (await import('./source.ts')).defineSource,
+  },
+  {
     name: 'node',
     summary: 'show the replicas and counters that follow a server',
     load: async () => (await import('./node.ts')).defineNode,

@@ -194,7 +194,8 @@ function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(unescapedControls, escaped);
 }
 
-function printable(text: string): string {
+/** Text of a client without line breaks and control sequences of terminals. */
+export function printable(text: string): string {
   return plain.test(text) ? text : quoted(text).slice(1, -1);
 }
 

@@ -5,7 +5,7 @@ import { problemsOf, useProblems } from '../problems.ts';
 import type { PreviewedPage } from '../render-page.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Busy, FailedScreen, Fault, Field, ScreenHead, useLoad } from '../ui.tsx';
+import { Busy, FailedScreen, Fault, Field, ScreenHead, useLoad, saveByKey } from '../ui.tsx';
 import { useVisitor } from '../visitor-fields.tsx';
 import { addressOf, PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
 import { kinds } from './pages.tsx';
@@ -185,18 +185,6 @@ function Form(props: FormProps) {
       </div>
     </form>
   );
-}
-
-function saveByKey(save: () => void): () => void {
-  const pressed = (event: KeyboardEvent): void => {
-    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return;
-    event.preventDefault();
-    save();
-  };
-  addEventListener('keydown', pressed);
-  return () => {
-    removeEventListener('keydown', pressed);
-  };
 }
 
 function Links({ rule }: { rule: Rule }) {

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, type Json, type JsonObject, type Problem } from '../api.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { SchemaFields } from '../schema-form.tsx';
@@ -11,7 +11,7 @@ import {
   type TableShape,
 } from '../table-shape.ts';
 import { texts } from '../texts.ts';
-import { Busy, FailedScreen, Fault, ScreenHead, useLoad } from '../ui.tsx';
+import { Busy, FailedScreen, Fault, saveByKey, ScreenHead, useLoad } from '../ui.tsx';
 import { RowHistory } from './row-history.tsx';
 import { Undo } from './undo.tsx';
 
@@ -111,6 +111,9 @@ function RowForm(props: RowFormProps) {
   const { shape, row } = props;
   const form = useRow(props);
   const { base, value, theirs, changes } = form;
+  const latest = useRef(form.save);
+  latest.current = form.save;
+  useEffect(() => saveByKey(() => void latest.current()), []);
   const problems = useRowProblems(shape.table, row?.id, row === undefined ? value : changes);
   return (
     <form

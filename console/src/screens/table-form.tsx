@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, type Json, type JsonObject } from '../api.ts';
 import { CodeEditor } from '../code-editor.tsx';
 import { schemaNamed } from '../openapi.ts';
 import { goTo } from '../route.ts';
 import { SchemaFields } from '../schema-form.tsx';
 import { texts } from '../texts.ts';
-import { Busy, FailedScreen, Fault, ScreenHead, useLoad } from '../ui.tsx';
+import { Busy, FailedScreen, Fault, saveByKey, ScreenHead, useLoad } from '../ui.tsx';
 
 const t = texts.tables;
 
@@ -72,6 +72,9 @@ function Form(props: FormProps) {
   const { title, stored } = props;
   const form = useDefinition(props);
   const { shown, value, text, rowSchema, report } = form;
+  const latest = useRef(form.save);
+  latest.current = form.save;
+  useEffect(() => saveByKey(() => void latest.current()), []);
   return (
     <form
       onSubmit={(event) => {
