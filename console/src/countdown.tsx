@@ -34,15 +34,3 @@ function remaining(ms: number): string {
     .map(([value, unit]) => `${value} ${unit}`)
     .join(' ');
 }
-
-/** Calls a function every few seconds while somebody looks at the page. */
-export function useRefresh(refresh: () => void, ms: number): void {
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') refresh();
-    }, ms);
-    return () => {
-      clearInterval(timer);
-    };
-  }, [refresh, ms]);
-}

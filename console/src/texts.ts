@@ -525,6 +525,19 @@ export const texts = {
       text: 'Ctrl K finds screens and addresses, / searches, g and a letter opens a screen, and ? opens the help for it.',
     },
   },
+  anomalies: {
+    title: 'What stands out',
+    kinds: {
+      errors: (count: string) => `${count} server errors`,
+      slow: (ms: string) => `1 % of the answers took over ${ms}`,
+      hooks: (count: string) => `${count} failed deliveries`,
+    },
+    changes: 'Changes of this time',
+    aside: (origin: string) => `${origin} does not answer: its requests go to other servers.`,
+    hook: 'Deliveries fail:',
+    configuration: 'The ini file has mistakes; the former configuration is in use.',
+    certificate: (names: string) => `The certificate of ${names} ends soon, or has a problem.`,
+  },
   rendered: {
     nothing: 'Nothing answers here.',
     redirect: 'The answer is a redirect, which a browser does not show to scripts.',

@@ -1,4 +1,5 @@
 import { useCallback, useMemo } from 'preact/hooks';
+import type { Point, Series } from '../anomalies.ts';
 import { call } from '../api.ts';
 import { Chart, type ChartData } from '../chart.tsx';
 import { useChanges } from '../live.ts';
@@ -6,29 +7,12 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { TourOffer } from '../tour-offer.tsx';
 import { Busy, bytesText, Fault, msText, ScreenHead, shortCount, useLoad, When } from '../ui.tsx';
+import { Anomalies } from './anomalies.tsx';
 import type { ChangeRow } from './changes.tsx';
 import { ChangeList } from './changes.tsx';
 
-interface Point {
-  readonly time: string;
-  readonly requests: number;
-  readonly status: Readonly<Record<string, number>>;
-  readonly sources: Readonly<Record<'disk' | 'rule' | 'none' | 'svc1', number>>;
-  readonly p50_ms: number | null;
-  readonly p99_ms: number | null;
-  readonly cache: { readonly hits: number; readonly requests: number };
-  readonly bytes: number;
-  readonly hooks: { readonly completed: number; readonly failed: number };
-}
-
-interface Series {
-  readonly from: string;
-  readonly until: string;
-  readonly step_ms: number;
-  readonly points: readonly Point[];
-}
-
-interface Status {
+/** The answer of server.status. */
+export interface Status {
   readonly version: string;
   readonly started: string;
   readonly seq: number;
@@ -85,7 +69,10 @@ export function Overview({ route }: { route: Route }) {
       {series.data === undefined ? (
         <Busy />
       ) : (
-        <Figures series={series.data} changes={changes.data?.rows ?? []} />
+        <>
+          <Figures series={series.data} changes={changes.data?.rows ?? []} />
+          <Anomalies series={series.data} status={status.data} />
+        </>
       )}
       <div class="columns">
         <section>

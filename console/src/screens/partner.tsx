@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
 import { signOut } from '../api.ts';
-import { useRefresh } from '../countdown.tsx';
+import { useInterval } from '../follow.ts';
 import { useRoute } from '../route.ts';
 import { texts } from '../texts.ts';
 import { ScreenHead } from '../ui.tsx';
@@ -17,7 +17,7 @@ export function Partner({ hook }: { hook: string }) {
   const refresh = useCallback(() => {
     setTurn((before) => before + 1);
   }, []);
-  useRefresh(refresh, refreshMs);
+  useInterval(refresh, refreshMs);
   const path = route.path.startsWith('/partner/') ? route.path : `/partner/${hook}`;
   return (
     <main id="content" class="partner" tabIndex={-1}>

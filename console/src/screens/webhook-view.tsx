@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
 import { call, may, type JsonObject } from '../api.ts';
-import { useRefresh } from '../countdown.tsx';
+import { useInterval } from '../follow.ts';
 import { partnerLink } from '../partner-link.ts';
 import type { Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -29,7 +29,7 @@ export function WebhookView({ id, route }: { id: string; route: Route }) {
     health.reload();
     setTurn((before) => before + 1);
   }, []);
-  useRefresh(reload, refreshMs);
+  useInterval(reload, refreshMs);
   const [state] = health.data?.rows ?? [];
   const title = state?.name ?? state?.url ?? t.title;
   return (

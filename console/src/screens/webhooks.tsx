@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
 import { call, may } from '../api.ts';
-import { useRefresh } from '../countdown.tsx';
+import { useInterval } from '../follow.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, Fault, msText, ScreenHead, useLoad, When } from '../ui.tsx';
@@ -48,7 +48,7 @@ function HookList({ route: { params } }: { route: Route }) {
       call<{ rows: readonly Health[]; next: string | null }>('webhook.health', {}, { signal }),
     [],
   );
-  useRefresh(hooks.reload, refreshMs);
+  useInterval(hooks.reload, refreshMs);
   const rows = hooks.data?.rows ?? [];
   const sought = typed.toLowerCase();
   const found = rows.filter(
