@@ -174,3 +174,38 @@ suite('the packages for both machines', () => {
     assert.ok(!components.some(({ name }) => name === 'esbuild'));
   });
 });
+
+/** An emulator with its options, such as `qemu-aarch64-static -L ROOT` with the libraries of arm64. */
+const emulator = process.env.QEMU_AARCH64?.split(' ') ?? [];
+
+test(
+  'the executable for arm64 serves and stores, emulated',
+  { skip: emulator.length === 0 && 'needs QEMU_AARCH64, an emulator of arm64 with its options' },
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFiles(folder, { 'site/index.html': 'here' });
+    const [program = '', ...options] = emulator;
+    const words = [...options, built(`waymark-${version}-linux-arm64`)];
+    const env = { ...bare(folder), XDG_DATA_HOME: join(folder, 'data') };
+    const { stdout } = await run(program, [...words, '--version'], { env });
+    assert.match(stdout, new RegExp(`^${version} \\(commit `));
+    const serving = [...words, 'serve', join(folder, 'site'), '--listen', '127.0.0.1:0'];
+    const child = spawn(program, serving, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    t.after(() => child.kill('SIGKILL'));
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    }
+    const found = (pattern: RegExp): string | undefined => pattern.exec(said)?.[1];
+    const [address, keyFile] = [/(http:\/\/localhost:\d+)/, /^ +(\/\S+admin-key)$/m];
+    while (found(address) === undefined || found(keyFile) === undefined) {
+      await once(child.stderr, 'data');
+    }
+    const url = found(address) ?? '';
+    assert.equal(await (await fetch(url)).text(), 'here');
+    const apikey = (await readFile(found(keyFile) ?? '', 'utf8')).trim();
+    const body = JSON.stringify({ v: { path: '/stored', kind: 'content', content: 'stored' } });
+    await fetch(`${url}/svc1/userinterface/insert`, { method: 'POST', headers: { apikey }, body });
+    assert.equal(await (await fetch(`${url}/stored`)).text(), 'stored');
+  },
+);
