@@ -1841,6 +1841,8 @@ export type RuleTree = {
         | 'edit-record'
         | 'insert-record'
         | 'delete-record';
+      /** What hides it from every visitor, and why. */
+      readonly shadowed?: string;
     }[];
   }[];
   /** The after of the next page. */
@@ -2688,6 +2690,8 @@ export interface Operations {
       readonly after?: string | null;
 
       readonly limit?: number | null;
+      /** Whether to look for what hides the rules; true takes longer. */
+      readonly shadows?: boolean | null;
     };
     output: RuleTree;
   };

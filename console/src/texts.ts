@@ -110,6 +110,7 @@ export const texts = {
     found: (count: number, isAll: boolean) =>
       `${count.toLocaleString()} ${count === 1 ? 'rule' : 'rules'}${isAll ? '' : ' so far'}`,
     folder: 'this folder itself',
+    shadowed: 'hidden',
     up: 'Up',
     breadcrumbs: 'Paths and breadcrumbs',
     list: 'Results',

@@ -27,7 +27,11 @@ const greeting = {
 };
 
 async function start() {
-  const site = await startSite(cleaningAfterAll(), {});
+  const site = await startSite(cleaningAfterAll(), {
+    ini: '[disk.site]\nroot = site\n',
+    files: { 'site/hidden.html': 'file' },
+    rules: [{ path: '/hidden.html', kind: 'content', content: 'rule' }],
+  });
   const ids: string[] = [];
   for (const rule of [
     greeting,
@@ -93,6 +97,14 @@ suite('the preview of the page editor', () => {
     await page.getByText('Conditions apply as they are saved').waitFor();
     await write({ ...rest, template: '{{ data.word | nosuchfilter }}' });
     await page.getByRole('alert').getByText('nosuchfilter').waitFor();
+  });
+
+  test('is for pages that the tree marks as hidden, with what hides them', async (t) => {
+    const { page } = await signedIn(t);
+    await goTo(page, '#/pages', 'Pages');
+    const row = page.locator('.row', { hasText: 'hidden.html' });
+    await row.getByTitle('A file of [disk.site] has this path and hides the page rule.').waitFor();
+    assert.equal(await page.locator('.tag.shadowed').count(), 1);
   });
 
   test('says which page a visitor gets instead, and why', async (t) => {

@@ -22,7 +22,11 @@ interface TreeNode {
   readonly name: string;
   readonly path: string;
   readonly folder: boolean;
-  readonly rules: readonly { readonly id: string; readonly kind: string }[];
+  readonly rules: readonly {
+    readonly id: string;
+    readonly kind: string;
+    readonly shadowed?: string;
+  }[];
 }
 
 interface TreePage {
@@ -196,7 +200,13 @@ function Trail({ origin, path }: { origin: string; path: string }) {
 
 function Nodes({ origin, path }: { origin: string; path: string }) {
   const { rows, isEnd, isLoading, error, more } = usePages<TreeNode, string>((after) =>
-    call('userinterface.tree', { origin, path, limit: 500, ...(after !== undefined && { after }) }),
+    call('userinterface.tree', {
+      origin,
+      path,
+      limit: 250,
+      shadows: true,
+      ...(after !== undefined && { after }),
+    }),
   );
   if (isEnd && rows.length === 0) {
     return (
@@ -231,9 +241,16 @@ function NodeRow({ origin, node }: { origin: string; node: TreeNode }) {
   }
   const [first] = node.rules;
   const more = node.rules.length - 1;
+  const shadowed = node.rules.find((rule) => rule.shadowed !== undefined)?.shadowed;
   return (
     <a class="row" href={`#/pages/${first?.id ?? ''}`}>
       <span class="row-main">{node.name === '' ? t.folder : node.name}</span>
+      {shadowed === undefined ? null : (
+        <span class="tag shadowed" title={shadowed}>
+          {t.shadowed}
+          <span class="unseen">: {shadowed}</span>
+        </span>
+      )}
       <span class="tag">{first?.kind}</span>
       {more > 0 ? <span class="tag">+{more}</span> : null}
     </a>

@@ -23,11 +23,23 @@ export function shadowProblems(
   if (rule._unknowns_?.origin !== undefined) return [];
   const rules = rulesAt(store, rule);
   const own = rules.find(({ id }) => id === rule.id);
-  const hides = own === undefined ? undefined : ruleShadow(own, rules);
+  const { hidden, hides } = (own && ruleShadow(own, rules)) ?? {};
   const file = isVisited(rule.path) ? fileShadow(site, rule, call) : undefined;
-  return [file, hides].flatMap((message) =>
+  return [file, hidden ?? hides].flatMap((message) =>
     message === undefined ? [] : [{ field: 'path', reason: 'shadowed' as const, message }],
   );
+}
+
+/** Why no visitor gets the page rules of a path, by their ids; without those that some get. */
+export function shadowsAt(
+  { store, site }: ShadowParts,
+  place: Pick<Candidate, 'origin' | 'path'>,
+  call: Pick<Call, 'origin' | 'visitor'>,
+): ReadonlyMap<string, string> {
+  const rules = rulesAt(store, place);
+  const file = isVisited(place.path) ? fileShadow(site, place, call) : undefined;
+  const all = rules.map((rule) => [rule.id, file ?? ruleShadow(rule, rules)?.hidden] as const);
+  return new Map(all.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
 /** Whether a path is that of one URL: not a wildcard, and not the key of a breadcrumb. */
@@ -47,12 +59,16 @@ function rulesAt(
   return [];
 }
 
-function ruleShadow(own: Candidate, rules: readonly Candidate[]): string | undefined {
+/** Which rule at the same path hides a rule, or which one it hides. */
+function ruleShadow(
+  own: Candidate,
+  rules: readonly Candidate[],
+): { readonly hidden?: string; readonly hides?: string } | undefined {
   const isFetched = own.kind === 'content.fetch';
   const stored = rules.find(({ kind }) => kind !== 'content.fetch');
   if (isFetched && stored !== undefined) {
     const why = 'it answers before content.fetch';
-    return `The page rule ${stored.id} at the same path hides this one: ${why}.`;
+    return { hidden: `The page rule ${stored.id} at the same path hides this one: ${why}.` };
   }
   // Rules of different languages do not hide each other.
   const rivals = rules.filter(
@@ -63,9 +79,9 @@ function ruleShadow(own: Candidate, rules: readonly Candidate[]): string | undef
   if (winner === undefined || next === undefined) return undefined;
   if (winner.id !== own.id) {
     const why = lossAgainst(winner, own, {})?.says ?? '';
-    return `The page rule ${winner.id} at the same path hides this one. ${why}`;
+    return { hidden: `The page rule ${winner.id} at the same path hides this one. ${why}` };
   }
-  return `It hides the page rule ${next.id}, which has the same path.`;
+  return { hides: `It hides the page rule ${next.id}, which has the same path.` };
 }
 
 function fileShadow(

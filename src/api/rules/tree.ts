@@ -1,16 +1,26 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { ruleKinds } from '../../model/rule.ts';
 import type { Store } from '../../store/store.ts';
-import { listRowsDefault, listRowsMax } from '../limits.ts';
+import { listRowsDefault, listRowsMax, shadowedNodesPerTurn } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
+import type { SiteAccess } from '../site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
+import { shadowsAt } from './shadows.ts';
 
 interface TreeInput {
   origin?: string;
   path?: string;
   after?: string;
   limit?: number;
+  shadows?: boolean;
+}
+
+/** The parts of userinterface.tree. */
+interface TreeParts {
+  readonly store: Store;
+  readonly site: Pick<SiteAccess, 'explain'>;
 }
 
 const text = { type: 'string', nullable: true } as const;
@@ -27,7 +37,11 @@ const nodeSchema = {
       description: 'The page rules of exactly this path.',
       items: {
         type: 'object',
-        properties: { id: { type: 'string' }, kind: { type: 'string', enum: ruleKinds } },
+        properties: {
+          id: { type: 'string' },
+          kind: { type: 'string', enum: ruleKinds },
+          shadowed: { type: 'string', description: 'What hides it from every visitor, and why.' },
+        },
       },
     },
   },
@@ -38,7 +52,7 @@ const nodeSchema = {
  * their bytes; without an origin, the origins of all page rules. The work depends on the number of
  * names, not on that of the rules below them. Paths over 1,900 bytes are left out.
  */
-export const ruleTree = defineOperation<{ readonly store: Store }, TreeInput>({
+export const ruleTree = defineOperation<TreeParts, TreeInput>({
   name: 'svc1.userinterface.tree',
   scope: 'read',
   effect: 'reads',
@@ -64,11 +78,16 @@ export const ruleTree = defineOperation<{ readonly store: Store }, TreeInput>({
       },
       after: { ...text, description: 'The next of the page before.' },
       limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+      shadows: {
+        type: 'boolean',
+        nullable: true,
+        description: 'Whether to look for what hides the rules; true takes longer.',
+      },
     },
   } as never,
   run:
-    ({ store }) =>
-    ({ origin, path = '', after, limit = listRowsDefault }) => {
+    ({ store, site }) =>
+    async ({ origin, path = '', after, limit = listRowsDefault, shadows = false }, call) => {
       if (origin === undefined) return { kind: 'data', data: originPage(store, after, limit) };
       const canonical = parseRuleOrigin(origin);
       if (canonical === undefined) {
@@ -76,20 +95,49 @@ export const ruleTree = defineOperation<{ readonly store: Store }, TreeInput>({
           field: 'origin',
         });
       }
-      const rows: object[] = [];
-      let last: string | undefined;
-      for (const { name, isFolder, rules } of store.nodesBelow(canonical, path, after)) {
-        // A wildcard has the key of its path without the *: both are on the same page.
-        const key = !isFolder && name.endsWith('*') ? name.slice(0, -1) : name;
-        if (rows.length >= limit && last !== undefined && key !== last) {
-          return { kind: 'data', data: { rows, next: last } };
+      const page = nodePage(store, { origin: canonical, path, after, limit });
+      if (!shadows) return { kind: 'data', data: page };
+      const rows: TreeNode[] = [];
+      for (const node of page.rows) {
+        if (node.rules.length === 0) {
+          rows.push(node);
+          continue;
         }
-        rows.push({ name, path: path + name, folder: isFolder, rules });
-        last = key;
+        const found = shadowsAt({ store, site }, { origin: canonical, path: node.path }, call);
+        const rules = node.rules.map((rule) => {
+          const shadowed = found.get(rule.id);
+          return { ...rule, ...(shadowed !== undefined && { shadowed }) };
+        });
+        rows.push({ ...node, rules });
+        if (rows.length % shadowedNodesPerTurn === 0) await nextTurn();
       }
-      return { kind: 'data', data: { rows, next: null } };
+      return { kind: 'data', data: { ...page, rows } };
     },
 });
+
+interface TreeNode {
+  readonly name: string;
+  readonly path: string;
+  readonly folder: boolean;
+  readonly rules: readonly { readonly id: string }[];
+}
+
+function nodePage(
+  store: Pick<Store, 'nodesBelow'>,
+  given: { origin: string; path: string; after: string | undefined; limit: number },
+): { readonly rows: readonly TreeNode[]; readonly next: string | null } {
+  const { origin, path, after, limit } = given;
+  const rows: TreeNode[] = [];
+  let last: string | undefined;
+  for (const { name, isFolder, rules } of store.nodesBelow(origin, path, after)) {
+    // A wildcard has the key of its path without the *: both are on the same page.
+    const key = !isFolder && name.endsWith('*') ? name.slice(0, -1) : name;
+    if (rows.length >= limit && last !== undefined && key !== last) return { rows, next: last };
+    rows.push({ name, path: path + name, folder: isFolder, rules });
+    last = key;
+  }
+  return { rows, next: null };
+}
 
 function originPage(store: Pick<Store, 'ruleOrigins'>, after: string | undefined, limit: number) {
   const origins: string[] = [];
