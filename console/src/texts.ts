@@ -709,9 +709,6 @@ export const texts = {
     emptyHint:
       'A replica or counter copies the log of this server, and serves it at another place.',
     own: 'This server',
-    central: 'Follows',
-    connected: 'connected',
-    disconnected: 'not connected',
     seq: 'Newest change',
     silent: 'silent',
     contact: 'Last contact',
@@ -724,10 +721,7 @@ export const texts = {
     refusedCount: (count: number) => `${count.toLocaleString()} refused`,
     clock: 'Clock differs by',
     version: 'Version',
-    outboxEmpty: 'Nothing waits for the centre.',
-    retry: 'Try again',
-    discard: 'Discard',
-    discardConfirm: 'Discard this entry for good? The centre never gets it.',
+    refusedHint: 'At that node, this command lists them; retry or discard them there:',
   },
   certificates: {
     tab: 'Certificates',

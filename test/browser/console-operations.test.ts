@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, suite, test, type TestContext } from 'node:test';
-import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
+import { startTlsSite } from '../server/tls/tls-rig.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes } from './browser.ts';
+import type { TestSite } from '../harness.ts';
 import { code, goTo, openConsole, realTroubles, type ConsoleTab } from './console-tab.ts';
 
 const openTab = oneBrowser();
@@ -11,9 +12,10 @@ const source = await httpSource({ after }, (request, response) => {
   if (request.url === '/cut') request.socket.destroy();
   else response.setHeader('cache-control', 'max-age=600').end('fetched');
 });
-const started = startSite(
+const started = startTlsSite(
   { after },
   {
+    tls: 'http_redirect = no',
     ini: '[fetch]\nallow_private = 127.0.0.0/8\n[geo]\ncountry_header = X-Country\n',
     rules: [
       { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${source.origin}/*` } },
@@ -26,7 +28,21 @@ async function signedIn(t: TestContext, options: object = {}): Promise<ConsoleTa
   const site = await started;
   await (await fetch(`${site.url}/far/kept`)).text();
   await (await fetch(`${site.url}/far/cut`)).text();
+  await reportNode(site);
   return openConsole(t, openTab, site, options);
+}
+
+let nodeKey: Promise<string> | undefined;
+
+/** Reports the state of a counter that has a refused entry. */
+async function reportNode(site: TestSite): Promise<void> {
+  const node = 'zurich';
+  nodeKey ??= site
+    .call('svc1.key.insert', { name: node, scopes: ['follow'], node })
+    .then(({ data }) => data.key as string);
+  const outbox = { waiting: 4, refused: 1 };
+  const report = { node, role: 'counter', place: code, version: '1', seq: 1, now: 0, ...outbox };
+  await site.call('svc1.node.report', report, { apikey: await nodeKey });
 }
 
 /** The screens, each with an element that appears once it has loaded. */
@@ -35,8 +51,8 @@ const screens = [
   ['#/operations/log', 'Access log', '.pulse.open'],
   ['#/operations/sources', 'Sources', '.grid tbody tr'],
   ['#/operations/cache', 'Cache', '.tile'],
-  ['#/operations/nodes', 'Nodes', '.panel'],
-  ['#/operations/certificates', 'Certificates', '.empty'],
+  ['#/operations/nodes', 'Nodes', '.cards li'],
+  ['#/operations/certificates', 'Certificates', '.cards li'],
   ['#/operations/configuration', 'Configuration', '.ini-section'],
 ] as const;
 
@@ -108,6 +124,23 @@ suite('the operations of the console', () => {
     await page.getByRole('button', { name: 'Purge all below /far/' }).click();
     await page.getByText('Purged 1.').waitFor();
     await page.getByText('The cache has no such responses.').waitFor();
+  });
+
+  test('nodes show how far they are behind, and certificates until when they are valid', async (t) => {
+    const { page } = await signedIn(t);
+    await goTo(page, '#/operations/nodes', 'Nodes');
+    const node = page.locator('.cards li', { hasText: 'zurich' });
+    await node.waitFor();
+    const shown = (await node.textContent()) ?? '';
+    for (const part of [code, 'counter', '4 waiting', '1 refused', 'waymark outbox list']) {
+      assert.ok(shown.includes(part), `${part}: ${shown}`);
+    }
+    assert.match(shown, /Behind by\d+ change/);
+    await goTo(page, '#/operations/certificates', 'Certificates');
+    const certificate = page.locator('.cards li', { hasText: 'localhost' });
+    await certificate.getByText('valid', { exact: true }).waitFor();
+    assert.match((await certificate.textContent()) ?? '', /Authority of a test.*by hand/s);
+    assert.equal(await page.evaluate('window.hit'), undefined);
   });
 
   test('the configuration names the line of each key, and can be searched', async (t) => {
