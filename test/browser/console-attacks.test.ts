@@ -33,6 +33,7 @@ interface Attacked {
   readonly elsewhere: string;
   readonly ruleId: string;
   readonly hookId: string;
+  readonly rowId: string;
 }
 
 /** A site in which every field that may hold a text holds one that a browser would run. */
@@ -77,6 +78,19 @@ async function start(): Promise<Attacked> {
   await call('event.insert', { type: 'made.up', data: { [code]: hostile }, counter: hostile });
   await receiver.until(1);
   await call('key.insert', { name: hostile, scopes: ['read'] });
+  const node = { name: hostile, scopes: ['follow'], node: hostile };
+  const { key: nodeKey } = await call('key.insert', node);
+  const report = { node: hostile, role: 'counter', version: code, place: hostile, seq: 0, now: 0 };
+  const reported = await site.call(
+    'svc1.node.report',
+    { ...report, waiting: 1, refused: 0, deliveries: {} },
+    { apikey: nodeKey },
+  );
+  assert.deepEqual(reported.error, undefined);
+  const text = { type: 'string', title: hostile, description: hostile };
+  const schema = { type: 'object', title: hostile, properties: { sku: text, [code]: text } };
+  await call('table.insert', { name: 'evil', key: 'sku', title: 'sku', schema });
+  const row = await call('record.insert', { table: 'evil', sku: hostile, [code]: hostile });
   await fetch(`${site.url}/${encodeURIComponent(code)}`, {
     headers: { 'user-agent': printable, referer: `http://x.example/${printable}` },
   });
@@ -84,7 +98,7 @@ async function start(): Promise<Attacked> {
     response.setHeader('Content-Type', 'text/html').end('<h1>Elsewhere</h1>');
   });
   const { origin } = elsewhere;
-  return { site, elsewhere: origin, ruleId: rule.id, hookId: hook.id };
+  return { site, elsewhere: origin, ruleId: rule.id, hookId: hook.id, rowId: row.id };
 }
 
 suite('attacks on the console', () => {
@@ -96,7 +110,7 @@ suite('attacks on the console', () => {
   }
 
   test('no stored text runs on any screen, nor is any link a script', async (t) => {
-    const { page: tab, troubles, ruleId, hookId, site } = await signedIn(t);
+    const { page: tab, troubles, ruleId, hookId, rowId, site } = await signedIn(t);
     const { rows } = (await site.call('svc1.webhook.deliveries', { id: hookId })).data;
     const any = /./;
     for (const [hash, element] of [
@@ -114,6 +128,13 @@ suite('attacks on the console', () => {
       [`#/webhooks/${hookId}/edit`, '.pair'],
       ['#/webhooks/send?type=made.up', '.field'],
       ['#/operations', '.table-list li'],
+      ['#/operations/nodes', '.panel'],
+      ['#/operations/configuration', '.ini-section'],
+      ['#/breadcrumbs', '.row'],
+      ['#/tables', '.cards li'],
+      ['#/tables/evil', '.row'],
+      ['#/tables/evil/definition', '.table-fields'],
+      [`#/tables/evil/row/${rowId}`, '.fields input'],
     ] as const) {
       await goTo(tab, hash, any);
       await tab.locator(element).first().waitFor();

@@ -105,6 +105,11 @@ function HookLink({ hook: { id, name, url } }: { hook: Hook }) {
   return <a href={`#/webhooks/${id}`}>{name ?? url}</a>;
 }
 
+/** The history of a page rule, or else the transaction of the change. */
+function addressOf({ family, id, seq, txn }: ChangeRow): string {
+  return linkTo('/history', family === 'userinterface' ? { id, seq } : { txn });
+}
+
 function AnomalyRow({ anomaly, hooks, sources }: { anomaly: Anomaly } & Causes) {
   const { kind, value } = anomaly;
   const from = new Date(Date.parse(anomaly.from) - beforeMs).toISOString();
@@ -133,9 +138,9 @@ function AnomalyRow({ anomaly, hooks, sources }: { anomaly: Anomaly } & Causes) 
         {kind === 'hooks'
           ? hooks.map((hook) => <HookLink key={hook.id} hook={hook} />)
           : [
-              ...rows.map(({ seq, id, title, action }) => (
-                <a key={seq} href={linkTo('/history', { id, seq })}>
-                  {title ?? id} {texts.history.actions[action]}
+              ...rows.map((row) => (
+                <a key={row.seq} href={addressOf(row)}>
+                  {row.title ?? row.id} {texts.history.actions[row.action]}
                 </a>
               )),
               ...sources.map(({ origin }) => (

@@ -70,8 +70,8 @@ export function Overview({ route }: { route: Route }) {
         <Busy />
       ) : (
         <>
-          <Figures series={series.data} changes={changes.data?.rows ?? []} />
           <Anomalies series={series.data} status={status.data} />
+          <Figures series={series.data} changes={changes.data?.rows ?? []} />
         </>
       )}
       <div class="columns">
