@@ -177,7 +177,8 @@ async function openShared(
   const { databases } = parts;
   try {
     const { shared, follower } = await joinShared(parts, sharing);
-    const writer = new SharedWriter({ databases, condition, shared, follower });
+    const member = memberOf(databases);
+    const writer = new SharedWriter({ databases, condition, shared, follower, member });
     const part: SharedPart = {
       state: () => shared.state(),
       tell: (notice) => writer.tell(notice),
@@ -186,7 +187,7 @@ async function openShared(
     const turn = new DeliveryTurn(databases, {
       monotonicMs: () => performance.now(),
       catchUp: () => part.catchUp(),
-      member: memberOf(databases),
+      member,
     });
     return { shared, writer, follower, part, turn };
   } catch (error) {

@@ -28,6 +28,24 @@ const breaks: Readonly<Record<string, Break>> = {
     from: 'if (areLast) this.#complete = this.#rows.length;',
     to: 'this.#complete = Math.ceil(this.#rows.length / 2);',
   },
+  // A node of a cluster does not learn which idempotency keys the others know.
+  'cluster-claim': {
+    file: 'src/store/shared/shared-follower.ts',
+    from: 'for (const [key, value] of claims)',
+    to: 'for (const [key, value] of [])',
+  },
+  // The position is not in the transaction of the rows: a kill in between leaves rows out.
+  'cluster-cursor': {
+    file: 'src/store/shared/shared-follower.ts',
+    from: 'const copied = copiedRows(rows, reads.seq());\n        return () => {',
+    to: "const copied = copiedRows(rows, reads.seq());\n        return Math.random() < 0.02 ? () => { putSharedPlace(databases, { id: shared.id, position }); setTimeout(() => process.kill(process.pid, 'SIGKILL'), 5); return { result: undefined, bytes: 0 }; } : () => {",
+  },
+  // A node appends without demanding that it has seen the newest entry.
+  'cluster-append': {
+    file: 'src/cluster/append.ts',
+    from: "if (at === 0) fields.set('Nats-Expected-Last-Sequence', String(after));",
+    to: '',
+  },
 };
 
 const broken = breaks[process.env.BROKEN ?? ''];

@@ -21,6 +21,8 @@ const writersPerNode = 2;
 const rulesTogether = 20;
 const healedMsMax = 90_000;
 const faultMsMax = 3_000;
+/** The share of answers that a client does not get. */
+const lostAnswers = 0.05;
 /** Failures after which it is not known whether the change was made. */
 const passing: ReadonlySet<unknown> = new Set(['unavailable', 'bad_gateway', undefined]);
 
@@ -119,7 +121,9 @@ async function run(): Promise<void> {
   }
   const load = [
     ...nodes.flatMap((node) =>
-      Array.from({ length: writersPerNode }, (_, n) => write(node, { apikey, ids, n })),
+      Array.from({ length: writersPerNode }, (_, n) =>
+        write(node, { apikey, ids, n, others: nodes.map((one) => one.url) }),
+      ),
     ),
     ...[...nodes, ...counters].map((member) => sell(member, apikey)),
     importRules(nodes, apikey),
@@ -158,7 +162,13 @@ async function write(
     apikey,
     ids,
     n,
-  }: { readonly apikey: string; readonly ids: readonly string[]; readonly n: number },
+    others,
+  }: {
+    readonly apikey: string;
+    readonly ids: readonly string[];
+    readonly n: number;
+    readonly others: readonly string[];
+  },
 ): Promise<void> {
   for (let k = 1; isLoading; k += 1) {
     const record = pick(ids);
@@ -172,7 +182,10 @@ async function write(
     const ifSeq = Math.random() < 0.5 ? seq : undefined;
     const v = { id: record, content: value, ...(ifSeq !== undefined && { if_seq: ifSeq }) };
     const sentMs = performance.now();
-    const answer = await settle(url, 'svc1.userinterface.edit', v, { apikey, vk: value });
+    const answer = await settle([url, ...others], 'svc1.userinterface.edit', v, {
+      apikey,
+      vk: value,
+    });
     const answeredMs = answer === undefined ? Infinity : performance.now();
     const code = answer?.error?.code;
     if (code !== undefined && code !== refused)
@@ -191,7 +204,7 @@ async function sell({ name, url }: ClusterMember, apikey: string): Promise<void>
   events.set(name, sold);
   for (let n = 1; isLoading; n += 1) {
     const v = { type: 'shop.sale', data: { n, shop: name } };
-    const answer = await settle(url, 'svc1.event.insert', v, { apikey, vk: `sale ${name} ${n}` });
+    const answer = await settle([url], 'svc1.event.insert', v, { apikey, vk: `sale ${name} ${n}` });
     if (answer === undefined) return;
     if (answer.error !== undefined) violations.push(`${name}: ${answer.error.message}`);
     sold.push(answer.data?.id as string);
@@ -207,7 +220,7 @@ async function importRules(nodes: readonly ClusterMember[], apikey: string): Pro
     );
     const v = { ndjson: lines.join('\n') };
     const { url } = pick(nodes);
-    await settle(url, 'svc1.userinterface.import', v, { apikey, vk: `import ${k}` });
+    await settle([url], 'svc1.userinterface.import', v, { apikey, vk: `import ${k}` });
     latestImport = k;
     counts.imports += 1;
     await delay(200);
@@ -239,22 +252,28 @@ function ask(
   return postOperation(url, name, v, options).catch(() => undefined);
 }
 
-/** Repeats a request with its vk until it is known what came of it, or the run ends. */
+/**
+ * Repeats a request with its vk until it is known what came of it, or the run ends; at another node
+ * if there are several. Some answers are lost on purpose.
+ */
 async function settle(
-  url: string,
+  urls: readonly string[],
   name: string,
   v: object,
   options: { readonly apikey: string; readonly vk: string },
 ): Promise<Answer | undefined> {
-  const endMs = () => performance.now() + healedMsMax;
   let lastMs: number | undefined;
-  for (;;) {
-    const answer = await ask(url, name, v, options);
+  let isLost = Math.random() < lostAnswers;
+  for (let attempt = 0; ; attempt += 1) {
+    const url = attempt === 0 ? urls[0] : pick(urls);
+    const answer = await ask(url ?? '', name, v, options);
     const code = answer?.error?.code;
-    if (answer !== undefined && (code === undefined || !passing.has(code))) return answer;
-    if (!isLoading) lastMs ??= endMs();
+    const isKnown = answer !== undefined && (code === undefined || !passing.has(code));
+    if (isKnown && !isLost) return answer;
+    if (isKnown) isLost = false;
+    if (!isLoading) lastMs ??= performance.now() + healedMsMax;
     if (lastMs !== undefined && performance.now() > lastMs) return undefined;
-    await delay(50);
+    if (!isKnown) await delay(50);
   }
 }
 

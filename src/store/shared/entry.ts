@@ -14,6 +14,8 @@ export type SharedPut = readonly [string, string | number, string | null];
 
 /** The content of an entry of a shared log (docs/design/cluster.md#entries). */
 export interface EntryContent {
+  /** The data folder that has appended it: memberOf. */
+  readonly member: string;
   /** Rows of the log as they are stored: all rows of one or more transactions. */
   readonly rows: readonly string[];
   /** Idempotency keys: keys of the database `vk` in hexadecimal digits, and their values. */
@@ -24,7 +26,13 @@ export interface EntryContent {
 }
 
 /** An entry with nothing in it. */
-export const emptyContent: EntryContent = { rows: [], claims: [], puts: [], notices: [] };
+export const emptyContent: EntryContent = {
+  member: '',
+  rows: [],
+  claims: [],
+  puts: [],
+  notices: [],
+};
 
 /** The first line of an entry. */
 interface EntryHead extends Omit<EntryContent, 'rows'> {

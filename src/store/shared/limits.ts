@@ -10,3 +10,7 @@ export const sharedRetryMs = 1_000;
 export const uploadedCharactersMax = 500_000;
 /** … and idempotency keys. */
 export const uploadedClaimsMax = 5_000;
+/** After this many appends in a row for which other nodes were faster, a node claims a turn … */
+export const lossesMax = 5;
+/** … for which the others wait at most so long. */
+export const turnMs = 15_000;

@@ -13,7 +13,8 @@ import {
 } from './limits.ts';
 import { putRecorded } from './recorded-puts.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';
-import { putSharedPlace, sharedPlace } from './shared-place.ts';
+import { memberOf, putSharedPlace, sharedPlace } from './shared-place.ts';
+import { Turns } from './turns.ts';
 
 /** The dependencies of a SharedFollower. */
 interface SharedFollowerParts {
@@ -43,8 +44,11 @@ export class SharedFollower {
   /** Why it cannot go on; undefined while it can. */
   #broken: Failure | undefined;
 
+  readonly turns: Turns;
+
   constructor(parts: SharedFollowerParts) {
     this.#parts = parts;
+    this.turns = new Turns(memberOf(parts.databases));
   }
 
   /** The position of the last entry that the databases have. */
@@ -95,8 +99,9 @@ export class SharedFollower {
     await this.#put(entry, content);
   }
 
-  async #heed({ notices }: EntryContent): Promise<void> {
-    for (const notice of notices) await this.#parts.notice(notice);
+  async #heed(content: EntryContent): Promise<void> {
+    this.turns.see(content);
+    for (const notice of content.notices) await this.#parts.notice(notice);
   }
 
   async #put(

@@ -10,6 +10,7 @@ import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
 import { claimKey, packClaim } from '../projections/claims.ts';
 import { emptyContent, encodeEntry, type EntryContent, type Notice } from './entry.ts';
 import { recordingDatabases } from './recorded-puts.ts';
+import { lossesMax } from './limits.ts';
 import type { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from './shared-log.ts';
 import { sharedPlace } from './shared-place.ts';
@@ -20,6 +21,8 @@ interface SharedWriterParts {
   readonly condition: StoreCondition;
   readonly shared: SharedLog;
   readonly follower: SharedFollower;
+  /** See memberOf. */
+  readonly member: string;
 }
 
 /** A decision to log rows, or one to write into the databases of the deliverer. */
@@ -52,6 +55,8 @@ interface Round {
 export class SharedWriter implements LogWriter, DeliveryWriter {
   readonly #parts: SharedWriterParts;
   #waiting: WaitingWrite[] = [];
+  /** How often in a row another node was faster. */
+  #losses = 0;
   #running: Promise<void> | undefined;
   #closed = false;
 
@@ -81,7 +86,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   /** Appends a notice for all nodes; resolves when this node has heeded it, too. */
   async tell(notice: Notice): Promise<void> {
     const { shared, follower } = this.#parts;
-    const data = encodeEntry({ ...emptyContent, notices: [notice] });
+    const data = encodeEntry({ ...emptyContent, member: this.#parts.member, notices: [notice] });
     for (;;) {
       const after = follower.position;
       const position = await shared.append(data, after);
@@ -106,6 +111,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   async #write(): Promise<void> {
     let round: Round;
     try {
+      await this.#parts.follower.turns.others();
       round = await this.#decide();
     } catch (error) {
       const reason = await storageFailure(error);
@@ -150,7 +156,11 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
         }
       }
       const { puts } = recording;
-      resolve({ after, outcomes, content: { rows, claims, puts, notices: [] } });
+      resolve({
+        after,
+        outcomes,
+        content: { member: this.#parts.member, rows, claims, puts, notices: [] },
+      });
       return ABORT;
     });
     return promise;
@@ -175,8 +185,11 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
     const position = await shared.append(data, after);
     if (position === undefined) {
       await follower.reach(after + 1);
+      this.#losses += 1;
+      if (this.#losses % lossesMax === 0) await this.tell(follower.turns.claim());
       return;
     }
+    this.#losses = 0;
     try {
       await follower.apply({ after, position, data });
     } catch (cause) {

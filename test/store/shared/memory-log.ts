@@ -28,11 +28,11 @@ export class MemoryLog {
     this.#fates.push(...fates);
   }
 
-  /** What one node sees of it. */
-  open(): SharedLog {
+  /** What one node sees of it; an append takes so many turns of the event loop. */
+  open(trips = 1): SharedLog {
     return {
       id: this.id,
-      append: (data, after) => this.#append(data, after),
+      append: (data, after) => this.#append(data, after, trips),
       entries: (after, signal) => this.#read(after, signal),
       end: async () => {
         await this.#trip();
@@ -47,8 +47,8 @@ export class MemoryLog {
     return this.#entries.at(-1)?.position ?? 0;
   }
 
-  async #append(data: Uint8Array, after: number): Promise<number | undefined> {
-    await this.#trip();
+  async #append(data: Uint8Array, after: number, trips: number): Promise<number | undefined> {
+    for (let trip = 0; trip < trips; trip += 1) await this.#trip();
     const fate = this.#fates.shift() ?? 'stored';
     if (fate === 'lost') throw unavailable();
     if (this.#end() !== after) {

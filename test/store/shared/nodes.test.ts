@@ -6,6 +6,7 @@ import { openDatabases, openEnvironment } from '../../../src/store/databases.ts'
 import { DeliveryTurn } from '../../../src/store/deliveries/delivery-turn.ts';
 import { deliveryTakeOverMs } from '../../../src/store/limits.ts';
 import { openStore } from '../../../src/store/open.ts';
+import { lossesMax } from '../../../src/store/shared/limits.ts';
 import type { Notice } from '../../../src/store/shared/entry.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
@@ -15,17 +16,19 @@ import { MemoryLog } from './memory-log.ts';
 interface NodeOptions {
   readonly folder?: string;
   readonly heard?: (notice: Notice) => void;
+  /** See MemoryLog.open. */
+  readonly trips?: number;
   readonly brings?: (rows: number, of: number) => void;
 }
 
 async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}): Promise<Store> {
-  const { folder = await temporaryFolder(t), heard, brings } = options;
+  const { folder = await temporaryFolder(t), heard, trips, brings } = options;
   const store = await openStore({
     folder,
     now: Date.now,
     newId: uuidv7,
     sharing: {
-      open: () => Promise.resolve(log.open()),
+      open: () => Promise.resolve(log.open(trips)),
       notice: (notice) => Promise.resolve(heard?.(notice)),
       failed: () => undefined,
       ...(brings !== undefined && { brings }),
@@ -104,6 +107,17 @@ suite('nodes with one shared log', () => {
     await other.waitForRows(0, t.signal);
     assert.equal(other.seq(), 5_000);
     await committed;
+  });
+
+  test('let a node that is slow have its turn', async (t) => {
+    const log = new MemoryLog();
+    const [slow, quick] = [await openNode(t, log, { trips: 500 }), await openNode(t, log)];
+    await commit(quick, inserted('a', { path: '/a', lang: '0' }));
+    const late = commit(slow, inserted('b', { path: '/b' }));
+    // Without turns, the quick node always appends before the slow one.
+    while (slow.rule('b') === undefined) await countUp(quick, 'a');
+    await late;
+    assert.ok(log.superseded >= lossesMax);
   });
 
   test('keep what was stored although the answer was lost, and recognise a repeat', async (t) => {
