@@ -34,8 +34,8 @@ export interface PlacedField {
 
 /** How a family places the fields of one write. */
 interface Placement {
-  /** The fields that callers write, in the order in which they are placed. */
-  readonly names: Iterable<string>;
+  /** The fields that callers write, in the order in which they are placed: a Set, or a Map. */
+  readonly names: { has(name: string): boolean; keys(): Iterable<string> };
   readonly placeField: (name: string, values: FieldValues) => PlacedField;
   /** Completes and checks the record. Throws a Failure if the write makes no record. */
   readonly complete?: (fields: Map<string, Json>, unknowns: Map<string, Json>) => void;
@@ -52,16 +52,16 @@ export function placeRecord(
   placementOf: (before: Named, pending: Named) => Placement,
 ): JsonObject {
   const before = fieldsOf(current);
-  const given = withoutRepeated(sent, new Map([...Object.entries(shown), ...before.fields]));
+  const given = withoutRepeated(sent, [...Object.entries(shown), ...before.fields]);
   const waiting = stillWaiting(before, sent);
-  const pending = new Map([...waiting, ...given]);
-  const { names, placeField, complete } = placementOf(before.fields, pending);
+  const pending = waiting.size === 0 ? given : new Map([...waiting, ...given]);
+  const { names: known, placeField, complete } = placementOf(before.fields, pending);
 
-  const known = new Set(names);
+  const fields = new Map<string, Json>();
   // Fields that only the server writes stay.
-  const fields = new Map([...before.fields].filter(([name]) => !known.has(name)));
+  for (const [name, value] of before.fields) if (!known.has(name)) fields.set(name, value);
   const unknowns = new Map<string, Json>();
-  for (const name of known) {
+  for (const name of known.keys()) {
     const { field, unknown } = placeField(name, {
       old: before.fields.get(name),
       sent: given.get(name),
@@ -83,9 +83,11 @@ interface Fields {
   readonly unknowns: Named;
 }
 
+const noFields: Fields = { fields: new Map(), unknowns: new Map() };
+
 /** The fields and the waiting values of a record; both are empty for undefined. */
 export function fieldsOf(record: object | undefined): Fields {
-  if (record === undefined) return { fields: new Map(), unknowns: new Map() };
+  if (record === undefined) return noFields;
   const { id: _id, _unknowns_: unknowns = {}, ...fields } = record as JsonObject;
   return {
     fields: new Map(Object.entries(fields)),
@@ -99,9 +101,13 @@ export function sentNames(sent: JsonObject): readonly string[] {
 }
 
 /** The sent fields, flattened, without values that only repeat what the caller was shown. */
-function withoutRepeated(sent: JsonObject, shown: Named): Named {
+function withoutRepeated(
+  sent: JsonObject,
+  repeatable: readonly (readonly [string, Json])[],
+): Named {
   const all = flattened(sent);
-  if (shown.size === 0) return all;
+  if (repeatable.length === 0) return all;
+  const shown = new Map(repeatable);
   return new Map([...all].filter(([name, value]) => !sameJson(shown.get(name), value)));
 }
 
@@ -114,7 +120,7 @@ function stillWaiting(
   { fields, unknowns }: Fields,
   { _unknowns_: nested, ...named }: JsonObject,
 ): Named {
-  if (nested === null) return new Map();
+  if (nested === null || unknowns.size === 0) return noFields.unknowns;
   const isSettled = (name: string): boolean =>
     Object.hasOwn(named, name) &&
     sameJson(fields.get(name), named[name]) &&

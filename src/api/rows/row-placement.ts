@@ -27,7 +27,10 @@ export function placeRowFields(
 ): JsonObject {
   const sent = isText ? fieldsFromText(write.sent, table) : write.sent;
   const data = placeRecord({ ...write, sent }, (before) => ({
-    names: [...table.fields.keys(), ...formerFields(before, table)],
+    names:
+      before.size === 0
+        ? table.fields
+        : new Set([...table.fields.keys(), ...formerFields(before, table)]),
     placeField: (name, values) => placeField(table.fields.get(name), values),
     complete(fields, unknowns) {
       requireFields(table, fields, unknowns);
@@ -76,7 +79,10 @@ function requireFields(table: CompiledTable, fields: Named, unknowns: Named): vo
 
 /** Conditions on several fields cannot be met by leaving out one of them, so they refuse. */
 function requireAgreement(table: CompiledTable, fields: Named): void {
-  const row = Object.fromEntries([...fields].filter(([name]) => !serverFields.includes(name)));
+  const hasOthers = serverFields.some((name) => fields.has(name));
+  const row = Object.fromEntries(
+    hasOthers ? [...fields].filter(([name]) => !serverFields.includes(name)) : fields,
+  );
   const mistake = table.rowMistake(row);
   if (mistake === undefined) return;
   const { field, message } = mistake;

@@ -26,7 +26,7 @@ export function placeRuleFields(
   return placeRecord(write, (before, pending) => {
     const placing = placingOf(before, pending, { engines, isText });
     return {
-      names: fieldDefinitions.keys(),
+      names: fieldDefinitions,
       placeField: (name, values) =>
         name === 'enginedata'
           ? placeEnginedata(values, placing)

@@ -111,7 +111,7 @@ export function rowCorrection(row: Row, table: CompiledTable): JsonObject {
     return name !== 'table' && !table.fields.has(name);
   });
   const data = placeRecord({ current: row, sent: Object.fromEntries(renamed) }, () => ({
-    names: [...table.fields.keys(), ...gone],
+    names: new Set([...table.fields.keys(), ...gone]),
     placeField(name, { old, sent, waiting }) {
       const field = table.fields.get(name);
       const candidates = [sent, old, waiting].filter((one): one is Json => {

@@ -130,7 +130,7 @@ export function placeTableFields(
   const sent = isText ? withParsedObjects(write.sent) : write.sent;
   const known: readonly string[] = definitionFields;
   const data = placeRecord({ ...write, sent }, () => ({
-    names: definitionFields,
+    names: new Set(definitionFields),
     placeField(_name, { old, sent: given, waiting }) {
       const next = given === undefined ? waiting : given;
       return next === null ? {} : { field: next ?? old };

@@ -5,7 +5,7 @@ import { hasScope, type Scope } from '../../model/key.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
 import type { TableDefinition } from '../../model/table.ts';
 import type { LoggedDraft, Reads } from '../../store/store.ts';
-import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
+import { compileTable, type CompiledTable, type TableField } from '../../tables/compiled-table.ts';
 import { definitionFields } from '../../tables/definition.ts';
 import { requireNoMistakes } from '../problems.ts';
 import { sentNames } from '../records/placement.ts';
@@ -40,6 +40,7 @@ export class RowImport {
   readonly #reads: Reads;
   readonly #options: RowImportOptions;
   readonly #tables = new Map<string, CompiledTable>();
+  readonly #references = new Map<CompiledTable, readonly TableField[]>();
   readonly #keys = new Set<string>();
 
   constructor(reads: Reads, options: RowImportOptions) {
@@ -112,10 +113,11 @@ export class RowImport {
    */
   referenceProblems({ family, data }: PlacedLine['draft']): readonly Problem[] {
     const table = family === 'record' ? this.#tableOf(data.table as string) : undefined;
-    const references = [...(table?.fields.values() ?? [])].filter(
-      ({ name, refersTo }) => refersTo !== undefined && scalarOf(data[name]) !== null,
+    if (table === undefined) return [];
+    const references = this.#referencesOf(table).filter(
+      ({ name }) => scalarOf(data[name]) !== null,
     );
-    if (table === undefined || references.length === 0) return [];
+    if (references.length === 0) return [];
     const row = mergeFields({ id: '' }, data) as Row;
     const names = references.map(({ name }) => name);
     return rowProblems(row, names, table, ({ refersTo = '' }, value) =>
@@ -131,6 +133,15 @@ export class RowImport {
     if (access?.read === 'none') return undefined;
     const isPlaced = this.#keys.has(keyName(refersTo, scalarOf(value)));
     return isPlaced ? { row, ...noPlace } : referredRow(this.#reads, refersTo, value);
+  }
+
+  #referencesOf(table: CompiledTable): readonly TableField[] {
+    let references = this.#references.get(table);
+    if (references === undefined) {
+      references = [...table.fields.values()].filter(({ refersTo }) => refersTo !== undefined);
+      this.#references.set(table, references);
+    }
+    return references;
   }
 
   #tableOf(name: string): CompiledTable | undefined {

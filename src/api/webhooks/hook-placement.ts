@@ -24,7 +24,7 @@ import { hookBytesMax } from './limits.ts';
 export function placeHookFields({ isText = false, ...write }: FieldWrite<Hook>): JsonObject {
   const sent = isText ? fieldsFromText(write.sent) : write.sent;
   return placeRecord({ ...write, sent }, () => ({
-    names: hookFields.keys(),
+    names: hookFields,
     placeField(name, values) {
       const definition = hookFields.get(name);
       const placed = definition && placeField(definition, values);

@@ -6,7 +6,7 @@ import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
-import { copyFailure, identityOf } from './create-row-log.ts';
+import { copyFailure, followsOf } from './create-row-log.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /** A decision, and what it writes. */
@@ -38,6 +38,7 @@ interface CommitParts {
 /** Creates `Store.commit`, which decides on a write inside a transaction of the writer. */
 export function createCommit(parts: CommitParts): Store['commit'] {
   const { databases, reads, writer, now, newId } = parts;
+  const timeOf = cachedTimes();
   return async (by, decide) => {
     if (writer.length >= commitQueueMax) {
       throw new Failure('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 });
@@ -48,16 +49,25 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       let timeMs = Date.parse(storedAt(databases, seq) ?? '') || 0;
       const time = (): string => {
         timeMs = Math.max(timeMs, now());
-        return new Date(timeMs).toISOString();
+        return timeOf(timeMs);
       };
       const decided = time();
-      const { follows } = identityOf(databases);
+      const follows = followsOf(databases);
       if (follows !== undefined) throw copyFailure(follows);
       const { drafts, answer, dtu_txn = decided } = decide(reads);
       const stamp = { by, txn: newId(), dtu_txn, dtu_stored: time() };
       const plan = planWrites(reads, drafts, { ...stamp, firstSeq: seq + 1, newEventId: newId });
       return { plan, result: answer(plan.changes) };
     });
+  };
+}
+
+/** Makes a function that formats times: many decisions fall into one millisecond. */
+function cachedTimes(): (timeMs: number) => string {
+  let [last, text] = [NaN, ''];
+  return (timeMs) => {
+    if (timeMs !== last) [last, text] = [timeMs, new Date(timeMs).toISOString()];
+    return text;
   };
 }
 

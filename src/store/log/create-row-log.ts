@@ -91,14 +91,19 @@ export function createRowLog(
 }
 
 /** The identity that the databases have; the id is '' in a folder of an older version. */
-export function identityOf({ meta }: Pick<Databases, 'meta'>): LogIdentity {
+export function identityOf(databases: Pick<Databases, 'meta'>): LogIdentity {
+  const { meta } = databases;
   const id = meta.get(idField) ?? '';
-  const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
-  const isOlder = Number(schema) < schemaVersion;
-  const isPartial = meta.get(partialField) !== undefined;
   const generation = Number(meta.get(generationField) ?? 0);
-  const follows = central === '' ? undefined : { central, isOlder, isPartial };
-  return { id, generation, follows };
+  return { id, generation, follows: followsOf(databases) };
+}
+
+/** The centre whose log this one copies; undefined for a log of its own. */
+export function followsOf({ meta }: Pick<Databases, 'meta'>): LogIdentity['follows'] {
+  const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
+  if (central === '') return undefined;
+  const isPartial = meta.get(partialField) !== undefined;
+  return { central, isOlder: Number(schema) < schemaVersion, isPartial };
 }
 
 /** Decides whether a copy can be promoted, and returns the function that does it. */

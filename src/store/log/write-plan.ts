@@ -59,7 +59,8 @@ export function planWrites(
   }: ChangeStamp & { readonly firstSeq: number; readonly newEventId?: () => string },
 ): WritePlan {
   // Only a record that several drafts change has to be remembered between them.
-  const isOnceEach = new Set(drafts.map(({ id }) => id)).size === drafts.length;
+  const isOnceEach =
+    drafts.length < 2 || new Set(drafts.map(({ id }) => id)).size === drafts.length;
   const planner = new Planner(reads, { isOnceEach });
   const planned = (draft: LoggedDraft, seq: number): PlannedStep => {
     const { dtu_txn, dtu_stored, by, txn } = stamp;

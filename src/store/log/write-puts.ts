@@ -29,10 +29,13 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
 }
 
 function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): number {
-  const middle = preparedMiddle(stamp);
+  let middle: string | undefined;
   let [seq, bytes] = [firstSeq, 0];
   for (const step of steps) {
-    const row = 'prepared' in step ? preparedRow(step, seq, middle) : textOf(step);
+    const row =
+      'prepared' in step
+        ? preparedRow(step, seq, (middle ??= preparedMiddle(stamp)))
+        : textOf(step);
     putLast(log, seq, row);
     bytes += 'prepared' in step || isRevertible(step.change.family) ? 2 * row.length : row.length;
     seq += 1;

@@ -64,7 +64,7 @@ const lampFamily: RecordFamily<RecordParts, Lamp> = {
   fold,
   place: (write) =>
     placeRecord(write, () => ({
-      names: Object.keys(isValid),
+      names: new Set(Object.keys(isValid)),
       placeField(name, { old, sent, waiting }) {
         const next = sent === undefined ? waiting : sent;
         if (next === null) return {};
