@@ -145,7 +145,7 @@ export const texts = {
     otherPage: 'Open that page',
     asVisitor: 'As a visitor',
     matched: (branch: string) =>
-      branch === 'default' ? 'No branch of `when` applies.' : `The branch ${branch} applies.`,
+      branch === 'default' ? 'No branch of “when” applies.' : `The branch ${branch} applies.`,
     savedConditions: 'Conditions apply as they are saved, not as they are in the form.',
     remove: 'Revert …',
     waiting: 'Waiting fields',
@@ -348,7 +348,7 @@ export const texts = {
     moved: (at: number) => `This is branch ${at} now.`,
     forwardQuery: 'Pass the rest of the query on to the target',
     notEditable:
-      'The form cannot show these branches: one of them is not an object with an `if`. Edit its data as JSON.',
+      'The form cannot show these branches: one of them is not an object with an “if”. Edit its data as JSON.',
     allFields: 'All fields',
     open: 'Open the link',
     simulate: 'Try',

@@ -58,6 +58,7 @@ export class VisitCounter {
   /** Writes run one after the other. */
   #writing: Promise<void> = Promise.resolve();
   #isFailing = false;
+  #isClosed = false;
   /** The day before which counts have been deleted. */
   #deletedBefore = '';
   #visits = 0;
@@ -118,6 +119,7 @@ export class VisitCounter {
   /** Writes what has been counted, and closes the database. */
   async close(): Promise<void> {
     await this.flush();
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#parts.database.close();
   }
@@ -139,6 +141,7 @@ export class VisitCounter {
     { hops }: Parameters<CountVisit>[0],
     { fields, visitor }: Parameters<CountVisit>[1],
   ): void {
+    if (this.#isClosed) return;
     const devices = visitor.devices();
     const isRobot = devices.has('bot');
     const day = dayOf(visitor.nowMs);
@@ -183,6 +186,7 @@ export class VisitCounter {
   }
 
   async #write(): Promise<void> {
+    if (this.#isClosed) return;
     const { database, now, log } = this.#parts;
     const written = this.#pending;
     this.#pending = new Map();

@@ -60,7 +60,7 @@ suite('the preview of the page editor', () => {
     const { page, ids } = await signedIn(t);
     await goTo(page, `#/pages/${ids.template}`, '/greeting');
     await preview(page).getByRole('heading', { name: 'Hello' }).waitFor();
-    await page.getByText('No branch of `when` applies.').waitFor();
+    await page.getByText('No branch of “when” applies.').waitFor();
     await page.getByText('As a visitor').click();
     await page.getByLabel('Country').fill('CH');
     await preview(page).getByRole('heading', { name: 'Grüezi' }).waitFor();
