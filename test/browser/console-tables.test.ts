@@ -148,6 +148,15 @@ suite('the tables of the console', () => {
     assert.equal(gone.error?.code, 'not_found');
   });
 
+  test('a value that waits is said to be wrong before it is changed', async (t) => {
+    const { page, site } = await signedIn(t);
+    const { id } = await insertLamp(site, 'waits');
+    await site.call('svc1.record.edit', { table: 'lamps', id, price: 'dear' });
+    await goTo(page, `#/tables/lamps/row/${id}`, 'Lamp waits');
+    assert.equal(await page.getByLabel('price').inputValue(), 'dear');
+    await page.locator('.fields .problem', { hasText: 'price' }).waitFor();
+  });
+
   test('an edit of the same field by somebody else is resolved field by field', async (t) => {
     const { page, site } = await signedIn(t);
     const { id } = await insertLamp(site, 'both');

@@ -114,7 +114,11 @@ function RowForm(props: RowFormProps) {
   const latest = useRef(form.save);
   latest.current = form.save;
   useEffect(() => saveByKey(() => void latest.current()), []);
-  const problems = useRowProblems(shape.table, row?.id, row === undefined ? value : changes);
+  const waiting = Object.keys((row?._unknowns_ ?? {}) as JsonObject).flatMap((name) =>
+    value[name] === undefined ? [] : [[name, value[name]] as const],
+  );
+  const checked = row === undefined ? value : { ...Object.fromEntries(waiting), ...changes };
+  const problems = useRowProblems(shape.table, row?.id, checked);
   return (
     <form
       onSubmit={(event) => {

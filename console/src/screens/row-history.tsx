@@ -32,7 +32,7 @@ export function RowHistory({
   const rows = history.data?.rows ?? [];
   const chosen = rows.find((row) => String(row.seq) === seq);
   return (
-    <section>
+    <section class="row-history">
       <div class="panel-head">
         <h2>{texts.tables.history}</h2>
         <CopyCurl shown={['record.read', { table, id }, { qk: 'history' }]} />
@@ -50,7 +50,7 @@ export function RowHistory({
                 {row.invalidated === undefined ? null : <span class="tag">{t.reverted}</span>}
                 <br />
                 <span class="quiet">
-                  <When time={row.dtu_stored} /> · {row.by}
+                  <When time={row.dtu_stored} />
                 </span>
               </a>
             </li>
@@ -97,6 +97,11 @@ function RowVersion({
   const [before, after] = states.data ?? [];
   return (
     <section class="version">
+      <p class="note">
+        <a href={linkTo('/history', { by: row.by })}>{row.by}</a>
+        {' · '}
+        <a href={linkTo('/history', { txn: row.txn })}>{t.txn}</a>
+      </p>
       {isNewest ? null : (
         <p>
           <button
