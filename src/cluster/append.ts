@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
 import { Failure } from '../model/failure.ts';
-import { answerOf, JetStreamError, jetStreamErrors } from './jetstream-api.ts';
+import { answerOf, callJetStream, JetStreamError, jetStreamErrors } from './jetstream-api.ts';
 import {
   appendAgainMs,
+  appendBytesPerMs,
   appendMsMax,
+  appendRequestMs,
   batchWindow,
   entryBytesMax,
   entryMessagesMax,
@@ -12,9 +14,10 @@ import {
   messageDataShare,
   requestMsMax,
 } from './limits.ts';
-import { entryHeaders, partOf } from './message.ts';
+import { appendIdOf, entryHeaders } from './message.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 import { subjectOf } from './stream.ts';
+import { publishWakeUp } from './wake-ups.ts';
 
 /** The dependencies of an append. */
 interface AppendParts {
@@ -34,11 +37,18 @@ interface Draft {
   readonly parts: readonly Uint8Array[];
 }
 
+/** A message of the stream, as its leader answers; header fields in base64. */
+interface StoredMessage {
+  readonly message: { readonly hdrs?: string };
+}
+
 /** What one attempt came to: `unknown` has the reason why it is not known. */
 type Outcome =
   | { readonly kind: 'stored' }
   | { readonly kind: 'taken' }
   | { readonly kind: 'unknown'; readonly reason: unknown };
+
+const { noMessage, tooLarge, wrongLastSequence, wrongLastSequenceUnknown } = jetStreamErrors;
 
 /** SharedLog.append: see there. */
 export async function appendEntry(
@@ -47,13 +57,17 @@ export async function appendEntry(
   after: number,
 ): Promise<number | undefined> {
   const started = performance.now();
-  const left = (): number => Math.max(0, appendMsMax - (performance.now() - started));
+  const left = (): number => Math.max(0, Math.ceil(appendMsMax - (performance.now() - started)));
   const draft = await draftOf(parts, data, after);
   for (let attempt = 0; ; attempt += 1) {
     const outcome = await attemptAppend(parts, draft, attempt).catch(
       (reason: unknown): Outcome => ({ kind: 'unknown', reason }),
     );
-    if (outcome.kind === 'stored') return after + draft.parts.length;
+    if (outcome.kind === 'stored') {
+      const position = after + draft.parts.length;
+      await wakeOthers(parts, position);
+      return position;
+    }
     if (outcome.kind === 'taken') return undefined;
     const { reason } = outcome;
     if (reason instanceof Failure && reason.code === 'forbidden') throw reason;
@@ -62,6 +76,12 @@ export async function appendEntry(
     // Without a connection, a repetition would fail at once.
     await parts.nats.connection(left()).catch(() => undefined);
   }
+}
+
+async function wakeOthers(parts: AppendParts, position: number): Promise<void> {
+  // Without a connection, the others notice it soon anyway.
+  const connection = await parts.nats.connection(0).catch(() => undefined);
+  if (connection !== undefined) publishWakeUp(connection, parts, position);
 }
 
 /** Divides an entry into messages that the server takes. */
@@ -98,7 +118,6 @@ async function attemptAppend(parts: AppendParts, draft: Draft, attempt: number):
     return { kind: 'unknown', reason: new Error('JetStream has answered with another sequence') };
   } catch (reason) {
     const code = reason instanceof JetStreamError ? reason.errCode : undefined;
-    const { wrongLastSequence, wrongLastSequenceUnknown, tooLarge } = jetStreamErrors;
     if (code === tooLarge) {
       const message = 'The NATS servers refuse the size of the change (`max_payload`).';
       throw new Failure('too_large', message, { cause: reason });
@@ -119,12 +138,14 @@ async function send(parts: AppendParts, draft: Draft, attempt: number): Promise<
   const subject = subjectOf(name, id);
   const connection = await nats.connection(requestMsMax);
   const last = draft.parts.length - 1;
+  const bytes = draft.parts.reduce((sum, { length }) => sum + length, 0);
+  const timeoutMs = appendRequestMs + Math.ceil(bytes / appendBytesPerMs);
   for (const [at, data] of draft.parts.entries()) {
     const fields = headersOf(parts, draft, { at, attempt });
-    if (at === last) return nats.request(subject, { data, headers: fields });
+    if (at === last) return nats.request(subject, { data, headers: fields, timeoutMs });
     // The server acknowledges these messages only, so that its queue stays short.
     if (at % batchWindow === batchWindow - 1) {
-      const { data: refused } = await nats.request(subject, { data, headers: fields });
+      const { data: refused } = await nats.request(subject, { data, headers: fields, timeoutMs });
       if (refused.length > 0) answerOf({ data: refused } as Msg);
     } else connection.publish(subject, data, { headers: fields });
   }
@@ -156,12 +177,15 @@ async function appendIdAt(
   { nats, name }: AppendParts,
   sequence: number,
 ): Promise<string | undefined> {
-  const data = JSON.stringify({ seq: sequence });
-  const message = await nats.request(`$JS.API.DIRECT.GET.${name}`, { data });
-  const status = message.headers?.code ?? 0;
-  if (status === 404) return undefined;
-  if (status !== 0) throw new Error(`JetStream has answered with status ${status}`);
-  return partOf(message)?.id ?? '';
+  try {
+    // The leader answers: of the replicas, one that has just ended could get the request.
+    const input = { seq: sequence };
+    const { message } = await callJetStream<StoredMessage>(nats, `STREAM.MSG.GET.${name}`, input);
+    return appendIdOf(Buffer.from(message.hdrs ?? '', 'base64').toString()) ?? '';
+  } catch (error) {
+    if (error instanceof JetStreamError && error.errCode === noMessage) return undefined;
+    throw error;
+  }
 }
 
 function unknownFailure(cause: unknown): Failure {

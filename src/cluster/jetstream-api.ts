@@ -80,8 +80,10 @@ export async function callJetStream<T>(
   nats: ReconnectingNats,
   call: string,
   input: object = {},
+  options: { readonly timeoutMs?: number } = {},
 ): Promise<T> {
-  const answer = await nats.request(`$JS.API.${call}`, { data: JSON.stringify(input) });
+  const request = { data: JSON.stringify(input), ...options };
+  const answer = await nats.request(`$JS.API.${call}`, request);
   return answerOf(answer) as T;
 }
 

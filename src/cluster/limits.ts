@@ -9,8 +9,14 @@ export const reconnectMsMax = 1_000;
 export const pingMs = 1_000;
 /** How long one request to a server may take. */
 export const requestMsMax = 2_000;
+/** How long a reader waits at first for an answer; each further time, twice as long. */
+export const readerRequestMs = 500;
+/** How long one attempt to append waits for its answer … */
+export const appendRequestMs = 1_000;
+/** … and 1 ms longer for each of these bytes of the entry. */
+export const appendBytesPerMs = 10_000;
 /** After this many requests in a row without an answer, the next server gets a connection. */
-export const unansweredRequestsMax = 3;
+export const unansweredRequestsMax = 6;
 /**
  * How long an append is repeated until its outcome is known: a new leader of the stream is elected
  * 4 to 9 s after the last sign of the former one.
@@ -30,21 +36,22 @@ export const entryMessagesMax = 1_000;
 export const entryBytesMax = 256 * MIB;
 /** Of the messages of a batch, each one after this many waits for an answer. */
 export const batchWindow = 16;
-/** The messages, and their bytes, that a server sends before the node asks for more. */
-export const pullMessagesMax = 1_000;
-export const pullBytesMax = 8 * MIB;
-/** How long a server holds a request for more messages. */
-export const pullMs = 30_000;
-/** How often a server says that there are no new messages … */
-export const heartbeatMs = 500;
-/** … and how long it may be silent before the node turns to another one. */
-export const silenceMsMax = 1_500;
+/** The messages, and their bytes, that a server sends for one request. */
+export const fetchMessagesMax = 1_000;
+export const fetchBytesMax = 8 * MIB;
+/** The pauses after which a request for messages is repeated, if no answer begins. */
+export const fetchHedgeMs = [30, 60, 90, 120, 150, 180, 210] as const;
+/** How often a node looks for new messages, if none of the others tells of one. */
+export const pollMs = 500;
+/** The pause before messages that others have are fetched again, at first and at most … */
+export const fetchAgainMs = 1;
+export const fetchAgainMsMax = 32;
+/** … and how long a server may lack them. */
+export const heldBackMsMax = 2_000;
 /** How long no message comes before the node asks the leader whether there are any. */
 export const idleCheckMs = 4_000;
 /** The pause before the node reads the stream again after an error. */
 export const readAgainMs = 200;
-/** When a server removes a reader that has not asked for messages. */
-export const readerUnusedMs = 15_000;
 /**
  * How long the stream may seem shorter than what this node has, because a former leader answers,
  * before the node gives up.

@@ -26,6 +26,13 @@ export function entryHeaders({
   ];
 }
 
+/** The id of the append in the text of header fields (RFC 9112 §5); undefined if it has none. */
+export function appendIdOf(fields: string): string | undefined {
+  const name = 'Waymark-Append:';
+  const line = fields.split('\r\n').find((one) => one.startsWith(name));
+  return line?.slice(name.length).trim();
+}
+
 /** Reads those fields; undefined for a message that Waymark has not written. */
 export function partOf({ headers }: Pick<Msg, 'headers'>): Part | undefined {
   const id = headers?.get('Waymark-Append') ?? '';
@@ -36,11 +43,7 @@ export function partOf({ headers }: Pick<Msg, 'headers'>): Part | undefined {
   return { id, after: Number(after), at: Number(at) - 1, count: Number(count) };
 }
 
-/**
- * The sequence of a message from a consumer, which is in the subject of its acknowledgement:
- * `$JS.ACK.stream.consumer.deliveries.sequence.…`, or with domain and account before the stream.
- */
-export function sequenceOf({ reply = '' }: Pick<Msg, 'reply'>): number {
-  const words = reply.split('.');
-  return Number(words[words.length <= 9 ? 5 : 7]);
+/** The sequence of a message in the stream, as its server tells with it. */
+export function sequenceOf({ headers }: Pick<Msg, 'headers'>): number {
+  return Number(headers?.get('Nats-Sequence'));
 }

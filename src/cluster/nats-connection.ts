@@ -6,6 +6,7 @@ import {
   connect,
   credsAuthenticator,
   nkeyAuthenticator,
+  TimeoutError,
   type Msg,
   type MsgHdrs,
   type NatsConnection,
@@ -103,8 +104,9 @@ export class ReconnectingNats {
       this.#unanswered = 0;
       return answer;
     } catch (error) {
-      // A server that is cut off from the others still answers pings.
-      this.#unanswered += 1;
+      // A server that is cut off from the others still answers pings. An answer that nobody can
+      // take the request does not count: the stream has no leader at the moment.
+      if (error instanceof TimeoutError) this.#unanswered += 1;
       if (this.#unanswered >= unansweredRequestsMax && nats === this.#current) this.giveUp();
       throw error;
     }

@@ -1,30 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import type { Msg } from '@nats-io/transport-node';
 import { Failure } from '../model/failure.ts';
 import type { SharedEntry } from '../store/shared/shared-log.ts';
-import { callJetStream } from './jetstream-api.ts';
 import {
-  heartbeatMs,
+  fetchAgainMs,
+  fetchAgainMsMax,
+  heldBackMsMax,
   idleCheckMs,
-  pullBytesMax,
-  pullMessagesMax,
-  pullMs,
+  pollMs,
   readAgainMs,
-  readerUnusedMs,
+  readerRequestMs,
   requestMsMax,
   shorterMsMax,
-  silenceMsMax,
 } from './limits.ts';
-import { partOf, sequenceOf } from './message.ts';
+import { fetchMessages } from './fetch-messages.ts';
+import { partOf } from './message.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 import { requireStream, type StreamOfLog } from './stream.ts';
+import { WakeUps } from './wake-ups.ts';
 
 /** The dependencies of a reader. */
 interface ReaderParts {
   readonly nats: ReconnectingNats;
   readonly name: string;
   readonly id: string;
-  readonly newId: () => string;
   /** The position of the newest entry, from the leader. */
   readonly end: () => Promise<number>;
   /** Called with the reason when reading is interrupted, and without when it goes on. */
@@ -40,13 +39,16 @@ export async function* readEntries(
   let last = after;
   const shorter = new ShorterStream();
   const isAborted = (): boolean => signal.aborted;
+  let timeoutMs = readerRequestMs;
   while (!isAborted()) {
     try {
-      shorter.check(await requireStream(parts.nats, parts), last);
+      shorter.check(await requireStream(parts.nats, { ...parts, timeoutMs }), last);
       parts.report(undefined);
-      for await (const entry of assembled(messagesFrom(parts, last + 1, signal), last)) {
+      const from = { sequence: last + 1, timeoutMs };
+      for await (const entry of assembled(messagesFrom(parts, from, signal), last)) {
         if (isAborted()) return;
         last = entry.position;
+        timeoutMs = readerRequestMs;
         yield entry;
         if (isAborted()) return;
       }
@@ -54,6 +56,7 @@ export async function* readEntries(
       if (isAborted()) return;
       if (error instanceof Failure && error.code === 'conflict') throw error;
       parts.report(error);
+      timeoutMs = Math.min(2 * timeoutMs, requestMsMax);
     }
     await delay(readAgainMs, undefined, { signal }).catch(() => undefined);
   }
@@ -75,7 +78,9 @@ class ShorterStream {
       return;
     }
     this.#since ??= performance.now();
-    if (performance.now() - this.#since < shorterMsMax) throw new Error('the stream is shorter');
+    if (performance.now() - this.#since < shorterMsMax) {
+      throw new Error(`the stream ends at ${end} instead of ${last}`);
+    }
     throw new Failure(
       'conflict',
       `The stream ${name} ends at ${end}, and this node has its entries up to ${last}: the ` +
@@ -112,161 +117,46 @@ async function* assembled(
 
 /**
  * The messages of the stream from a sequence, none left out. Throws when the connection or the
- * server is lost, or is silent; the caller then begins again.
+ * server is lost, or when the server does not have what others have; the caller then begins again.
  */
 async function* messagesFrom(
   parts: ReaderParts,
-  sequence: number,
+  { sequence, timeoutMs }: { readonly sequence: number; readonly timeoutMs: number },
   signal: AbortSignal,
 ): AsyncGenerator<Msg, void> {
-  const { nats, name, newId } = parts;
+  const { nats, name } = parts;
   const connection = await nats.connection(requestMsMax);
-  const inbox = new Inbox(connection, nats, signal);
-  const consumer = newId();
+  const wakeUps = new WakeUps(connection, parts, signal);
+  let [next, idleSince, againMs] = [sequence, performance.now(), fetchAgainMs];
   try {
-    await createConsumer(parts, consumer, sequence);
-    let next = sequence;
     for (;;) {
-      inbox.pull(name, consumer);
-      for (let pulled = 0; pulled < pullMessagesMax; pulled += 1) {
-        const message = await inbox.next(async () => {
-          if ((await parts.end()) >= next) throw new Error('the server holds messages back');
-        });
-        if (message === 'ended') break;
-        if (sequenceOf(message) !== next) throw new Error(`message ${next} is missing`);
+      const from = { name, sequence: next, timeoutMs };
+      const messages = await fetchMessages(connection, from, wakeUps.failed);
+      for (const message of messages) {
         next += 1;
         yield message;
       }
+      if (messages.length > 0) [idleSince, againMs] = [performance.now(), fetchAgainMs];
+      const idleMs = performance.now() - idleSince;
+      if (wakeUps.newest >= next) {
+        // The replica of this server learns of the entry a moment after the leader.
+        if (idleMs > heldBackMsMax) throw heldBack(nats);
+        if (messages.length === 0) await delay(againMs);
+        againMs = Math.min(2 * againMs, fetchAgainMsMax);
+      } else if (messages.length === 0) {
+        await wakeUps.wait(pollMs);
+        if (idleMs < idleCheckMs) continue;
+        idleSince = performance.now();
+        if ((await parts.end()) >= next) wakeUps.newest = next;
+      }
     }
   } finally {
-    inbox.close();
-    // Otherwise the server removes the consumer when it was unused for some time.
-    if (!connection.isClosed()) connection.publish(`$JS.API.CONSUMER.DELETE.${name}.${consumer}`);
+    wakeUps.close();
   }
 }
 
-async function createConsumer(
-  { nats, name }: ReaderParts,
-  consumer: string,
-  sequence: number,
-): Promise<void> {
-  await callJetStream(nats, `CONSUMER.CREATE.${name}.${consumer}`, {
-    stream_name: name,
-    action: 'create',
-    config: {
-      name: consumer,
-      ...{ deliver_policy: 'by_start_sequence', opt_start_seq: sequence },
-      ...{ ack_policy: 'none', replay_policy: 'instant', mem_storage: true, num_replicas: 1 },
-      inactive_threshold: nanoseconds(readerUnusedMs),
-    },
-  });
-}
-
-/** What a server sends for the pull requests of one consumer. */
-class Inbox {
-  readonly #connection: NatsConnection;
-  readonly #subject = createInbox();
-  readonly #subscription: ReturnType<NatsConnection['subscribe']>;
-  readonly #forget: () => void;
-  #messages: Msg[] = [];
-  /** The next one of them that is taken. */
-  #at = 0;
-  #error: Error | undefined;
-  #heard = performance.now();
-  #idle = performance.now();
-  #wake: (() => void) | undefined;
-
-  constructor(connection: NatsConnection, nats: ReconnectingNats, signal: AbortSignal) {
-    this.#connection = connection;
-    this.#subscription = connection.subscribe(this.#subject, {
-      callback: (error, message) => {
-        this.#heard = performance.now();
-        if (error !== null) this.#error = error;
-        else this.#messages.push(message);
-        this.#wake?.();
-      },
-    });
-    const fail = (error: Error): void => {
-      this.#error ??= error;
-      this.#wake?.();
-    };
-    const aborted = (): void => {
-      fail(new Error('aborted'));
-    };
-    const remove = nats.onLost(fail);
-    signal.addEventListener('abort', aborted);
-    if (signal.aborted) aborted();
-    this.#forget = () => {
-      remove();
-      signal.removeEventListener('abort', aborted);
-    };
-  }
-
-  close(): void {
-    this.#forget();
-    if (!this.#connection.isClosed()) this.#subscription.unsubscribe();
-  }
-
-  /** Asks the server for more messages. */
-  pull(stream: string, consumer: string): void {
-    this.#heard = performance.now();
-    const request = {
-      ...{ batch: pullMessagesMax, max_bytes: pullBytesMax },
-      ...{ expires: nanoseconds(pullMs), idle_heartbeat: nanoseconds(heartbeatMs) },
-    };
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
-    this.#connection.publish(subject, JSON.stringify(request), { reply: this.#subject });
-  }
-
-  /**
-   * Resolves to the next message, or to `ended` if the server has none left for the request.
-   * `idle` is called when there is none for some time. Throws for a silent server.
-   */
-  async next(idle: () => Promise<void>): Promise<Msg | 'ended'> {
-    for (;;) {
-      const message = this.#messages[this.#at];
-      if (message === undefined) {
-        await this.#more(idle);
-        continue;
-      }
-      this.#at += 1;
-      if (this.#at === this.#messages.length) [this.#messages, this.#at] = [[], 0];
-      const status = message.headers?.code ?? 0;
-      if (status === 0) {
-        this.#idle = performance.now();
-        return message;
-      }
-      // 100 is a heartbeat; 404, 408 and 409 end a request; 503 means that nobody has taken it.
-      if (status === 503) throw new Error('the consumer is gone');
-      if (status !== 100) {
-        const text = message.headers?.description ?? '';
-        if (/Consumer Deleted|Leadership Change|Server Shutdown/i.test(text)) throw new Error(text);
-        return 'ended';
-      }
-    }
-  }
-
-  /** Resolves when there is a message, or after a while. */
-  async #more(idle: () => Promise<void>): Promise<void> {
-    if (this.#error !== undefined) throw this.#error;
-    const now = performance.now();
-    if (now - this.#heard > silenceMsMax) throw new Error('the server is silent');
-    if (now - this.#idle > idleCheckMs) {
-      this.#idle = now;
-      await idle();
-      if (this.#at < this.#messages.length) return;
-    }
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, heartbeatMs);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#wake = undefined;
-  }
-}
-
-function nanoseconds(ms: number): number {
-  return ms * 1_000_000;
+/** The error for a server that is cut off from the others; the next one gets a connection. */
+function heldBack(nats: ReconnectingNats): Error {
+  nats.giveUp();
+  return new Error('the server lacks messages that others have');
 }

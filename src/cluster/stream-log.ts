@@ -48,7 +48,7 @@ export async function openStreamLog(parts: StreamLogParts): Promise<SharedLog> {
           interruption = reason === undefined ? undefined : streamFailure(reason, name).message;
           if (reason !== undefined) log.debug({ err: reason }, 'Cannot read the shared log.');
         };
-        return readEntries({ nats, name, id, newId, end, report }, after, signal);
+        return readEntries({ nats, name, id, end, report }, after, signal);
       },
       end,
       state: () => {

@@ -7,6 +7,7 @@ import {
   type StreamConfig,
   type StreamInfo,
 } from './jetstream-api.ts';
+import { requestMsMax } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 
 /** The oldest release of nats-server with atomic batches. */
@@ -59,12 +60,16 @@ export async function createStream(
  */
 export async function requireStream(
   nats: ReconnectingNats,
-  { name, id }: { readonly name: string; readonly id: string | undefined },
+  {
+    name,
+    id,
+    timeoutMs = requestMsMax,
+  }: { readonly name: string; readonly id: string | undefined; readonly timeoutMs?: number },
 ): Promise<StreamOfLog> {
   await requireVersion(nats);
   let info: StreamInfo;
   try {
-    info = await streamInfo(nats, name);
+    info = await streamInfo(nats, name, timeoutMs);
   } catch (error) {
     throw streamFailure(error, name);
   }
@@ -82,8 +87,12 @@ export async function requireStream(
 }
 
 /** The state of a stream, from its leader. Rejects as callJetStream. */
-export function streamInfo(nats: ReconnectingNats, name: string): Promise<StreamInfo> {
-  return callJetStream<StreamInfo>(nats, `STREAM.INFO.${name}`);
+export function streamInfo(
+  nats: ReconnectingNats,
+  name: string,
+  timeoutMs = requestMsMax,
+): Promise<StreamInfo> {
+  return callJetStream<StreamInfo>(nats, `STREAM.INFO.${name}`, {}, { timeoutMs });
 }
 
 /** The failure for a stream with another log than that of the data folder. */

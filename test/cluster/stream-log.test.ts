@@ -20,7 +20,7 @@ suite('a log in a stream of one server', needsNats, () => {
     const log = await started();
     const first = await log.open();
     const nodes = [first, await log.open(), await log.open()].map((shared) => new Appender(shared));
-    const each = 400;
+    const each = 250;
     await Promise.all(
       nodes.map(async (node, at) => {
         for (let n = 0; n < each; n += 1) await node.append(`${at}-${n}`);
