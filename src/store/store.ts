@@ -90,6 +90,14 @@ export interface IndexStep {
   readonly cursor: string;
 }
 
+/** How a search ranks rows, and where it begins. */
+export interface SearchOptions {
+  /** The cursor of the last row that was read. */
+  readonly after?: string | undefined;
+  /** Whether the relevance of a row depends on no other row: its reader may not read them all. */
+  readonly isByRowAlone?: boolean;
+}
+
 /** A row that a search has found, or a step without row that lets the caller pause. */
 export type SearchStep =
   | { readonly id: string; readonly cursor: string }
@@ -235,10 +243,9 @@ export interface Reads extends TreeReads {
   countByIndex(table: string, range: IndexRange, limit: number): number;
   /**
    * The rows whose `search` fields have all words of a text, the last of which may be incomplete;
-   * the most relevant first. `after` is the cursor of the last row that was read. Throws `invalid`
-   * for an unusable one.
+   * the most relevant first. Throws `invalid` for an unusable cursor.
    */
-  searchRows(table: string, text: string, after?: string): Iterable<SearchStep>;
+  searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
 }

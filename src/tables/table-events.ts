@@ -1,6 +1,7 @@
 import { knownEventTypes } from '../model/event-types.ts';
 import { isEventType } from '../model/event.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
+import { hasScope, isScope, type Scope } from '../model/key.ts';
 import { nearestName } from '../model/nearest.ts';
 import type { TableField } from './compiled-table.ts';
 import { eventConditionsMax } from './limits.ts';
@@ -105,17 +106,31 @@ interface RowChanged {
   readonly after: RowFields & { readonly id: string; readonly table: string };
   /** The property that identifies a row. */
   readonly key: string | undefined;
+  /** Whether those who read events may read the rows: eventsShowValues. */
+  readonly showsValues: boolean;
+}
+
+/**
+ * Whether the scope `verify`, which reads events, reads the rows of a table with this `read` as
+ * well: the scopes that it names replace `record.read`.
+ */
+export function eventsShowValues(read: readonly string[] = []): boolean {
+  const named = read.filter(isScope);
+  const reader = { scopes: new Set<Scope>(['verify']) };
+  return named.length === 0 || named.some((scope) => hasScope(reader, scope));
 }
 
 /**
  * The data of an event: as the known type describes it, with the members `table` and `id` by which
- * receivers read the row; for other types, with `field`, `value` and `previous`.
+ * receivers read the row; for other types, with `field`, `value` and `previous`. If those who read
+ * events may not read the row, it has only `table`, `id` and `field`.
  */
 export function tableEventData(
   { type, field }: TableEvent,
-  { before, after, key }: RowChanged,
+  { before, after, key, showsValues }: RowChanged,
 ): JsonObject {
   const { table, id } = after;
+  if (!showsValues) return { table, id, field };
   const keyValue = key === undefined ? undefined : valueOf(after, key);
   const [previous, value = null] = [valueOf(before, field), valueOf(after, field)];
   const isName = typeof keyValue === 'string' || typeof keyValue === 'number';

@@ -192,6 +192,9 @@ test('who may write rows of a host and not read them learns none of their values
   const dry = await nobody('invalidate', { id: wrong.data?.id });
   assert.equal(dry.data?.records, 1, JSON.stringify(dry));
   for (const one of [inserted, wrong, dry]) assert.ok(!JSON.stringify(one.data).includes('777'));
+  const taken = await nobody('insert', { sku: 'P-1' });
+  assert.equal(taken.error?.code, 'conflict');
+  assert.match(taken.error.message, /another row has its sku already/);
   const all = await nobody('invalidate', { from: '1' });
   assert.deepEqual([all.error?.code, all.error?.field], ['forbidden', 'from']);
 });

@@ -130,7 +130,7 @@ suite('a change of a row raises an event', () => {
     const before = { sku: 'P-7', stock: 5, price: '1.20' };
     const after = { ...before, id: 'r-1', table: 'products', stock: 0, price: '1.30' };
     const data = (type: string, field: string, key?: string) =>
-      tableEventData({ type, field }, { before, after, key });
+      tableEventData({ type, field }, { before, after, key, showsValues: true });
     const row = { table: 'products', id: 'r-1' };
     assert.deepEqual(data('stock.level_changed', 'stock', 'sku'), {
       ...{ product: 'P-7', level: 0, previous: 5 },
@@ -146,7 +146,7 @@ suite('a change of a row raises an event', () => {
     });
     const inserted = tableEventData(
       { type: 'a.b', field: 'stock' },
-      { before: undefined, after, key: undefined },
+      { before: undefined, after, key: undefined, showsValues: true },
     );
     assert.deepEqual(inserted, { ...row, field: 'stock', value: 0 });
   });

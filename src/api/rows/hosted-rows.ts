@@ -88,7 +88,11 @@ async function callHost(
   const { vk, qk, isStrict = false } = call;
   const v = without(input, honeypot);
   const signal = call.signal();
-  const answer = await parts.hosts.call(host, { name, v, vk, qk, isStrict, signal });
+  const answer = await parts.hosts
+    .call(host, { name, v, vk, qk, isStrict, signal })
+    .catch((error: unknown) => {
+      throw withoutRow(open, error);
+    });
   const { data, vk: answeredVk, replayed } = answer;
   return {
     kind: 'data',
@@ -97,6 +101,17 @@ async function callHost(
     ...(typeof answeredVk === 'string' && { vk: answeredVk }),
     ...(replayed === true && { replayed }),
   };
+}
+
+/** A conflict without the id of another row, for a caller who may not read the rows. */
+function withoutRow({ access, table }: TableCall, error: unknown): unknown {
+  const isConflict = error instanceof Failure && error.code === 'conflict';
+  if (!isConflict || access.read !== 'none') return error;
+  const { name, key = 'key' } = table.definition;
+  const message =
+    `The data host of ${name} refuses the write: another row has its ${key} already, or its vk ` +
+    'was used for another request.';
+  return new Failure('conflict', message, error.field === undefined ? {} : { field: error.field });
 }
 
 /** The answer to a write, as a caller may see it who may not read the rows: see rowView. */

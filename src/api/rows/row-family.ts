@@ -333,10 +333,10 @@ function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
     if (holder === undefined || holder === id) continue;
     const isFreed = reverted.has(holder) && scalarOf(reverted.get(holder)?.[key]) !== value;
     if (isFreed) continue;
-    const shown = JSON.stringify(value).slice(0, shownValueCharactersMax);
+    // Neither the value nor the other row: the caller may not read the rows.
     throw new Failure(
       'conflict',
-      `The row ${id} of ${name} would have the ${key} ${shown} again, which ${holder} has now. ` +
+      `The row ${id} of ${name} would have its former ${key} again, which another row has now. ` +
         'Change that row first, or leave this one out.',
       { field: key },
     );

@@ -62,7 +62,7 @@ export function selectRows(
   const { name } = table.definition;
   const source: Source =
     seq === undefined
-      ? sourceNow({ table, reads, conditions, order, search })
+      ? sourceNow({ table, reads, conditions, order, search, seesAll })
       : (cursor) => rowSteps(reads.rowsAt(name, cursor, seq));
   const isListed = (row: Row): boolean =>
     row.table === name && isVisible(row) && conditions.every((one) => one.matches(row));
@@ -114,8 +114,9 @@ function sourceNow(selection: {
   readonly conditions: readonly RowCondition[];
   readonly order: SortOrder | undefined;
   readonly search: string | undefined;
+  readonly seesAll: boolean;
 }): Source {
-  const { table, reads, conditions, order, search } = selection;
+  const { table, reads, conditions, order, search, seesAll } = selection;
   const { name, search: searched = [] } = table.definition;
   if (search !== undefined) {
     if (order !== undefined) {
@@ -129,7 +130,7 @@ function sourceNow(selection: {
       throw new Failure('invalid', message, { field: 'text' });
     }
     requireBuilt(reads, name, '');
-    return foundSteps(reads, name, search);
+    return foundSteps(reads, name, { text: search, seesAll });
   }
   if (order === undefined && conditions.length === 0) {
     return (cursor) => rowSteps(reads.rowsAfter(name, cursor));
@@ -147,12 +148,16 @@ function sourceNow(selection: {
 function foundSteps(
   reads: Reads,
   table: string,
-  text: string,
+  { text, seesAll }: { readonly text: string; readonly seesAll: boolean },
 ): (cursor: string) => Iterable<RecordStep<Row>> {
   let running: { readonly steps: Iterator<SearchStep>; at: string } | undefined;
   return function* steps(cursor) {
     if (running?.at !== cursor) {
-      const found = reads.searchRows(table, text, cursor === '' ? undefined : cursor);
+      // The relevance is in the cursor, where it would tell how many rows of others have a word.
+      const found = reads.searchRows(table, text, {
+        after: cursor === '' ? undefined : cursor,
+        isByRowAlone: !seesAll,
+      });
       running = { steps: found[Symbol.iterator](), at: cursor };
     }
     for (;;) {

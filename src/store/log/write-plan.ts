@@ -4,6 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { StoredRow } from '../../model/row.ts';
 import type { StoredTable, TableDefinition } from '../../model/table.ts';
 import {
+  eventsShowValues,
   raisesEvent,
   tableEventData,
   tableEvents,
@@ -153,10 +154,10 @@ class Planner {
   #raise({ dtu_txn }: Change, before: StoredRow | undefined, after: StoredRow | undefined): void {
     if (after === undefined) return;
     const { table } = after.row;
-    const { key, events } = this.#declared(table);
+    const { events, ...shown } = this.#declared(table);
     for (const event of events) {
       if (!raisesEvent(event, before?.row, after.row)) continue;
-      const data = tableEventData(event, { before: before?.row, after: after.row, key });
+      const data = tableEventData(event, { before: before?.row, after: after.row, ...shown });
       this.raised.push({ type: event.type, occurred_at: dtu_txn, data, table });
     }
   }
@@ -190,11 +191,12 @@ class Planner {
 /** The events that a table declares, and the property that identifies its rows. */
 interface DeclaredEvents {
   readonly key: string | undefined;
+  readonly showsValues: boolean;
   readonly events: readonly TableEvent[];
 }
 
-function declaredEvents({ key, schema, events }: Partial<TableDefinition>): DeclaredEvents {
-  return { key, events: tableEvents(events, schema) };
+function declaredEvents({ key, schema, events, read }: Partial<TableDefinition>): DeclaredEvents {
+  return { key, showsValues: eventsShowValues(read), events: tableEvents(events, schema) };
 }
 
 interface FoldedState {

@@ -80,7 +80,7 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
     rowsByIndex: (name, range) => rowsByIndex(databases, table(name), range),
     placesInIndex: (name, range, found) => placesInIndex(databases, table(name), range, found),
     countByIndex: (name, range, limit) => countByIndex(databases, table(name), range, limit),
-    searchRows: (name, text, after) => searchRows(databases, table(name), text, after),
+    searchRows: (name, text, options) => searchRows(databases, table(name), text, options),
   };
 }
 

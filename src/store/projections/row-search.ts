@@ -9,7 +9,7 @@ import {
   searchSliceRows,
   searchWordsMax,
 } from '../limits.ts';
-import type { SearchStep, TableCounts } from '../store.ts';
+import type { SearchOptions, SearchStep, TableCounts } from '../store.ts';
 import { keyPrefix, prefixEnd, wordKey } from './index-key.ts';
 import { unpackWord } from './row-entries.ts';
 import { tableCounts } from './table-reads.ts';
@@ -39,10 +39,10 @@ export function* searchRows(
   databases: SearchedDatabases,
   stored: StoredTable | undefined,
   text: string,
-  after?: string,
+  { after, isByRowAlone = false }: SearchOptions = {},
 ): Iterable<SearchStep> {
   if (stored === undefined) return;
-  const search = new Search(databases, stored, text);
+  const search = new Search(databases, stored, { text, isByRowAlone });
   if (search.isEmpty) return;
   const found: Ranked[] = [];
   for (const ranked of search.matches()) {
@@ -88,9 +88,15 @@ class Search {
   /** The beginning of a word that the last word of the search is; undefined for no words. */
   readonly #beginning: string | undefined;
   readonly #counts: TableCounts;
+  readonly #isByRowAlone: boolean;
 
-  constructor(databases: SearchedDatabases, { table }: StoredTable, text: string) {
+  constructor(
+    databases: SearchedDatabases,
+    { table }: StoredTable,
+    { text, isByRowAlone }: { readonly text: string; readonly isByRowAlone: boolean },
+  ) {
     this.#databases = databases;
+    this.#isByRowAlone = isByRowAlone;
     this.#table = table.name;
     this.#fields = tableIndexes(table).search;
     const words = [...new Set(firstWords(text))];
@@ -139,6 +145,7 @@ class Search {
 
   /** The share of a term in the relevance of a row, by BM25. */
   #weight({ rows: rowsWith }: Term, { count, length }: Posting): number {
+    if (this.#isByRowAlone) return (count * (occurrences + 1)) / (count + occurrences);
     const { rows, words } = this.#counts;
     const rarity = Math.log(1 + (Math.max(rows, rowsWith) - rowsWith + 0.5) / (rowsWith + 0.5));
     const relativeLength = words === 0 ? 1 : (length * rows) / words;

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../src/model/json.ts';
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { cleaningAfterAll } from '../../folder.ts';
@@ -515,3 +516,54 @@ async function followAll(t: TestContext, site: TestSite, { scopes, user }: Calle
   }
   return { last, texts };
 }
+
+test('the place of a row in a search tells its user nothing about the rows of others', async (t) => {
+  const site = await startSite(t, {
+    server: 'trust_proxy = 127.0.0.1/32',
+    ini: '[auth]\nuser_header = X-User\n',
+  });
+  const text = { type: 'string' };
+  const schema = { type: 'object', properties: { note: text, who: text } };
+  const own = { owner: 'who', read: ['user'], insert: ['user'], edit: ['user'] };
+  await site.call('svc1.table.insert', { name: 'diary', schema, search: ['note'], ...own });
+  const as = (user: string, name: string, v: object) =>
+    postOperation(
+      site.url,
+      `svc1.record.${name}`,
+      { table: 'diary', ...v },
+      { headers: { 'X-User': user, 'X-Forwarded-For': '203.0.113.7' }, apikey: undefined },
+    );
+  for (const note of ['lamp', 'lamp and another lamp', 'shade'])
+    await as('ada', 'insert', { note });
+  const search = () => as('ada', 'list', { text: 'lamp', limit: 1 });
+  const before = await search();
+  assert.equal(before.data.rows.length, 1, JSON.stringify(before));
+  const notes = ['lamp', 'lamp', 'lamp, a long note about something else, and about others'];
+  for (const note of notes) await as('bob', 'insert', { note });
+  assert.deepEqual(await search(), before);
+  const { data } = await as('ada', 'list', { text: 'lamp', limit: 1, after: before.data.next });
+  assert.deepEqual(
+    [before.data.rows[0].note, data.rows[0].note],
+    ['lamp and another lamp', 'lamp'],
+  );
+});
+
+test('an event of a table that only some scopes read has no values', async (t) => {
+  const site = await startSite(t);
+  const schema = { type: 'object', properties: { code: { type: 'string' }, pay: {} } };
+  const events = { 'pay.changed': { field: 'pay' } };
+  for (const [name, read] of [
+    ['staff', ['admin']],
+    ['prices', ['record.read:prices', 'admin']],
+  ] as const) {
+    await site.call('svc1.table.insert', { name, schema, key: 'code', events, read });
+    await site.call('svc1.record.insert', { table: name, code: 'A', pay: 4711 });
+  }
+  const { data } = await site.call('svc1.event.list', { type: 'pay.changed' });
+  const shown = (data.rows as { data: JsonObject }[]).map((row) => row.data);
+  const [staff, prices] = ['staff', 'prices'].map((one) =>
+    shown.find(({ table }) => table === one),
+  );
+  assert.deepEqual(Object.keys(staff ?? {}), ['table', 'id', 'field']);
+  assert.equal(prices?.value, 4711);
+});

@@ -293,10 +293,12 @@ suite('search', () => {
     const all = [...store.searchRows('products', 'la')].filter(({ id }) => id !== undefined);
     assert.equal(all.length, 30);
     for (const [at, { cursor }] of all.entries()) {
-      const rest = [...store.searchRows('products', 'la', cursor)];
+      const rest = [...store.searchRows('products', 'la', { after: cursor })];
       assert.deepEqual(rest, all.slice(at + 1));
     }
-    assert.throws(() => [...store.searchRows('products', 'la', 'x')], { field: 'after' });
+    assert.throws(() => [...store.searchRows('products', 'la', { after: 'x' })], {
+      field: 'after',
+    });
   });
 });
 
