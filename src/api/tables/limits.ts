@@ -1,7 +1,10 @@
 /** Bytes of the JSON of a definition. */
 export const tableBytesMax = 1_200_000;
-/** Rows that are checked in one turn of the event loop, and moved by at most one transaction. */
-export const rowsCheckedAtOnce = 500;
+/**
+ * Rows that are checked in one turn of the event loop, and moved by at most one transaction; a long
+ * row counts as several.
+ */
+export const rowsCheckedAtOnce = 100;
 /** How often a process looks for tables whose rows it has to check. */
 export const rowCheckPollMs = 500;
 /** How long a process waits after a failure to move rows. */

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { reasonOf, type Log } from '../../observability/log.ts';
 import type { StoredTable } from '../../model/table.ts';
+import { examinedRecords } from '../records/list.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
 import { rowCheckPollMs, rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
 import { rowCorrection } from './schema-change.ts';
@@ -135,13 +136,14 @@ function nextRows(
 } {
   const table = rowTable(store, stored);
   const ids: string[] = [];
-  let [last, checked] = [after, 0];
+  let [last, checked, examined] = [after, 0, 0];
   for (const step of store.rowsAfter(stored.table.name, after)) {
     last = step.id;
     checked += 1;
     const correction = step.stored === undefined ? {} : rowCorrection(step.stored.row, table);
     if (Object.keys(correction).length > 0) ids.push(step.id);
-    if (checked >= rowsCheckedAtOnce) return { ids, last, checked, isEnd: false };
+    examined += examinedRecords(step.size);
+    if (examined >= rowsCheckedAtOnce) return { ids, last, checked, isEnd: false };
   }
   return { ids, last, checked, isEnd: true };
 }

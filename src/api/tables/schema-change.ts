@@ -8,6 +8,7 @@ import type { TableDefinition } from '../../model/table.ts';
 import type { Reads } from '../../store/store.ts';
 import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
 import type { RecordParts, ReviewedEdit } from '../records/family.ts';
+import { examinedRecords } from '../records/list.ts';
 import { fieldsOf, placeRecord } from '../records/placement.ts';
 import { reportedRowsMax, rowsCheckedAtOnce } from './limits.ts';
 
@@ -57,10 +58,10 @@ export async function schemaEffect(
   for (let isEnd = false; !isEnd;) {
     isEnd = true;
     let inSlice = 0;
-    for (const { id, stored } of store.rowsAfter(before.name, last)) {
+    for (const { id, stored, size } of store.rowsAfter(before.name, last)) {
       last = id;
       rows += 1;
-      inSlice += 1;
+      inSlice += examinedRecords(size);
       const names = stored === undefined ? [] : newlyInvalid(stored.row, former, next);
       for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
       if (names.length > 0) invalid += 1;
