@@ -32,7 +32,7 @@ export const defineKey: DefineCommand = (command, terminal) => {
       .requiredOption('--name <name>', 'what the key is for')
       .requiredOption(
         '--scope <scopes>',
-        `one or more of ${scopes.join(', ')}, record.read:TABLE`,
+        `one or more of ${scopes.join(', ')}, record.read:TABLE, verify:HOOK`,
         collectScopes,
       )
       .option('--rate <n>', 'the most operations a second that it may call', requireRate)
