@@ -194,7 +194,7 @@ function circles(schema: JsonObject): readonly SchemaMistake[] {
     if (open.size > schemaDepthMax) return { at: one.at, message: tooDeep };
     open.add(one.node);
     for (const { via, target } of edges(one, schema)) {
-      const message = `${via.at} refers to a schema around it: rows cannot nest in a circle.`;
+      const message = 'It leads back to a schema around it, but rows cannot nest in a circle.';
       const found = open.has(target.node) ? { at: via.at, message } : visit(target);
       if (found !== undefined) return found;
     }

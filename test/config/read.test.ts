@@ -82,7 +82,7 @@ const tableMistakes: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     '[table.products]\nschema = tables/circle.json',
-    '2: [table.products] in `tables/circle.json`: schema at /properties/parts/items/$ref: /properties/parts/items/$ref refers to a schema around it: rows cannot nest in a circle.',
+    '2: [table.products] in `tables/circle.json`: schema at /properties/parts/items/$ref: It leads back to a schema around it, but rows cannot nest in a circle.',
   ],
   [
     '[table.products]\nschema = tables/reserved.json',
