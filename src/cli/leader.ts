@@ -15,10 +15,23 @@ export class LeaderChannel {
     [LeaderMessage],
     undefined
   >;
+  #isClosed = false;
 
   constructor() {
     // A message to a process that has just ended is lost; `disconnect` reports its end.
     cluster.worker?.on('error', () => undefined);
+    // Without the leading process, Node ends this one by `process.exit`, which waits for the threads
+    // of libuv, of which one may wait for this thread in a transaction of lmdb. The process would
+    // stay with the write lock of the data, which nothing else can release.
+    cluster.worker?.once('disconnect', () => {
+      if (!this.#isClosed) process.kill(process.pid, 'SIGKILL');
+    });
+  }
+
+  /** Closes the channel, which would keep the process running. */
+  close(): void {
+    this.#isClosed = true;
+    if (process.connected) process.disconnect?.();
   }
 
   /** Listening sockets that the leading process has inherited; known with the configuration. */

@@ -345,8 +345,7 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
     if (error instanceof Failure) sendToLeader({ kind: 'failed', message: error.message });
     throw error;
   } finally {
-    // An open channel would keep the process running.
-    if (process.connected) process.disconnect?.();
+    leader.close();
   }
 }
 

@@ -9,7 +9,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { createAuthority } from '../certificates.ts';
 import { freePort } from '../free-port.ts';
+import { postOperation } from '../harness.ts';
 import {
+  isDead,
   killAll,
   runWaymark,
   serverFolder,
@@ -93,6 +95,33 @@ suite('when a worker is killed', onLinux, () => {
     }
     assert.equal(serial, new X509Certificate(old.cert).serialNumber);
   });
+});
+
+test('workers end with a killed leader, also in the middle of writes', onLinux, async (t) => {
+  const { iniFile } = await serverFolder(t, 'workers = 2\n');
+  const served = await startServed(t, iniFile);
+  const { adminKey: apikey } = served;
+  const workers = workersOf(served);
+  let stored = 0;
+  const enough = Promise.withResolvers<undefined>();
+  const write = async (writer: number): Promise<void> => {
+    for (let n = 0; ; n += 1) {
+      const page = { path: `/${writer}/${n}`, kind: 'content', content: 'x'.repeat(10_000) };
+      await postOperation(served.url, 'svc1.userinterface.insert', page, { apikey });
+      stored += 1;
+      if (stored === 40) enough.resolve(undefined);
+    }
+  };
+  const writing = Promise.allSettled(Array.from({ length: 32 }, (_, writer) => write(writer)));
+  await enough.promise;
+  served.child.kill('SIGKILL');
+  await writing;
+  while (!workers.every(isDead)) await delay(10);
+  // Nothing holds the write lock of the data.
+  const again = await startServed(t, iniFile, { first: false });
+  const page = { path: '/later', kind: 'content', content: 'later' };
+  const { error } = await postOperation(again.url, 'svc1.userinterface.insert', page, { apikey });
+  assert.equal(error, undefined);
 });
 
 test('a worker whose leader is killed during start ends without an error message', async (t) => {
