@@ -3,10 +3,12 @@ import { WebSocket } from 'ws';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import {
+  apiSocketBufferedBytesMax,
   apiSocketConnectMs,
   apiSocketMessageBytesMax,
   apiSocketPacketsMax,
   apiSocketPingMs,
+  apiSocketSilentMs,
 } from './limits.ts';
 
 /** A packet of a subscription: what the request to subscribe returned, and one change. */
@@ -21,6 +23,8 @@ interface ApiSocketOptions {
   /** `http(s)://host[:port][/base]/svc1/ws`. */
   readonly url: string;
   readonly apikey: string | undefined;
+  /** Further header fields of the request. */
+  readonly fields?: Readonly<Record<string, string>>;
   /** An open connection to the server, with TLS if the URL has https; by default, a new one. */
   readonly connection?: Duplex;
   /** Ends the websocket. */
@@ -33,9 +37,10 @@ interface ApiSocketOptions {
  * of a Waymark server.
  */
 export async function openApiSocket(options: ApiSocketOptions): Promise<ApiSocket> {
-  const { url, apikey, connection, signal } = options;
+  const { url, apikey, fields = {}, connection, signal } = options;
   const websocket = new WebSocket(url.replace(/^http/, 'ws'), {
-    headers: apikey === undefined ? {} : { apikey },
+    headers: { ...fields, ...(apikey !== undefined && { apikey }) },
+    perMessageDeflate: false,
     maxPayload: apiSocketMessageBytesMax,
     handshakeTimeout: apiSocketConnectMs,
     followRedirects: false,
@@ -87,29 +92,22 @@ export class ApiSocket {
   readonly #websocket: WebSocket;
   readonly #pending = new Map<number, Pending>();
   #packets: ApiPacket[] = [];
+  #packetBytes = 0;
   #lastId = 0;
   #ended: Failure | undefined;
   #wake: () => void = () => undefined;
 
   constructor(websocket: WebSocket) {
     this.#websocket = websocket;
-    let isAlive = true;
-    const ping = setInterval(() => {
-      if (!isAlive && !websocket.isPaused) websocket.terminate();
-      isAlive = false;
-      websocket.ping();
-    }, apiSocketPingMs);
-    websocket.on('pong', () => {
-      isAlive = true;
-    });
+    const silence = this.#watchSilence();
     websocket.on('message', (bytes: Buffer) => {
-      isAlive = true;
       this.#receive(bytes);
     });
     websocket.on('error', () => undefined);
-    websocket.once('close', () => {
-      clearInterval(ping);
-      this.#end(new Failure('unavailable', 'The server has closed the websocket.'));
+    websocket.once('close', (code, reason) => {
+      clearInterval(silence);
+      const why = reason.length > 0 ? `${code}: ${reason.toString()}` : String(code);
+      this.#end(new Failure('unavailable', `The server has closed the websocket (${why}).`));
     });
   }
 
@@ -148,6 +146,7 @@ export class ApiSocket {
     }
     const packets = this.#packets;
     this.#packets = [];
+    this.#packetBytes = 0;
     if (packets.length === 0 && this.#ended !== undefined) throw this.#ended;
     if (this.#websocket.isPaused) this.#websocket.resume();
     return packets;
@@ -172,6 +171,22 @@ export class ApiSocket {
     return { id, answer };
   }
 
+  /** Sends pings, and ends when nothing has come for a while. */
+  #watchSilence(): NodeJS.Timeout {
+    const websocket = this.#websocket;
+    let heardMs = performance.now();
+    const heard = (): void => {
+      heardMs = performance.now();
+    };
+    for (const event of ['message', 'ping', 'pong']) websocket.on(event, heard);
+    return setInterval(() => {
+      // While the reader is behind, nothing is read.
+      if (websocket.isPaused) heard();
+      if (performance.now() - heardMs <= apiSocketSilentMs) websocket.ping();
+      else this.#end(new Failure('unavailable', 'The websocket of the server is silent.'));
+    }, apiSocketPingMs);
+  }
+
   #receive(bytes: Buffer): void {
     const message = parsed(bytes);
     if (!isJsonObject(message)) {
@@ -183,7 +198,7 @@ export class ApiSocket {
     if (pending === undefined) {
       // The server ends a subscription with a failure; the caller has to subscribe again.
       if (isJsonObject(message.error)) this.#end(failureOf(message.error));
-      else if (isJsonObject(message.data)) this.#keep({ id, data: message.data });
+      else if (isJsonObject(message.data)) this.#keep({ id, data: message.data }, bytes.length);
       return;
     }
     this.#pending.delete(id);
@@ -191,9 +206,12 @@ export class ApiSocket {
     else pending.resolve(isJsonObject(message.data) ? message.data : {});
   }
 
-  #keep(packet: ApiPacket): void {
+  #keep(packet: ApiPacket, bytes: number): void {
     this.#packets.push(packet);
-    if (this.#packets.length >= apiSocketPacketsMax) this.#websocket.pause();
+    this.#packetBytes += bytes;
+    const isFull =
+      this.#packets.length >= apiSocketPacketsMax || this.#packetBytes > apiSocketBufferedBytesMax;
+    if (isFull) this.#websocket.pause();
     this.#wake();
   }
 

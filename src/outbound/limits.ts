@@ -31,18 +31,13 @@ export const hostsTrustMs = 2_000;
 export const systemLookupsMax = 2;
 /** Bytes that are read of a response of which only the beginning matters. */
 export const oneShotContentBytesMax = 16 * KIB;
-/** The largest message of a feed: a row may have content of many MiB. */
-export const feedMessageBytesMax = 512 * 2 ** 20;
-/** Bytes of messages that wait for their reader, before the connection is not read any more. */
-export const feedBufferedBytesMax = 8 * 2 ** 20;
-/** How often the reader of a feed sends a ping, and after which silence the connection is lost. */
-export const feedPingMs = 5_000;
-export const feedSilentMs = 15_000;
-
 /** How long the websocket to another Waymark server takes to open. */
 export const apiSocketConnectMs = 10_000;
-/** How often it is pinged: it is closed if the answer to a ping has not come by the next one. */
-export const apiSocketPingMs = 30_000;
-/** Packets of it that wait until they are read, and the bytes of one message. */
+/** How often it is pinged, and after which silence it is closed. */
+export const apiSocketPingMs = 5_000;
+export const apiSocketSilentMs = 15_000;
+/** Packets of it, and bytes of them, that wait until they are read. */
 export const apiSocketPacketsMax = 1_000;
-export const apiSocketMessageBytesMax = 64 * 1024 * 1024;
+export const apiSocketBufferedBytesMax = 8 * 2 ** 20;
+/** The bytes of one message: a row of the log may have content of many MiB. */
+export const apiSocketMessageBytesMax = 512 * 2 ** 20;

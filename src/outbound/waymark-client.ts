@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
-import { WebSocket } from 'ws';
 import { Failure, isFailureCode, type Problem } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { feedBufferedBytesMax, feedMessageBytesMax, feedSilentMs, feedPingMs } from './limits.ts';
+import { openApiSocket, type ApiSocket } from './api-socket.ts';
+import { apiSocketSilentMs } from './limits.ts';
 
 /** The input of an operation, and the fields of the request that it depends on. */
 export interface ClientRequest {
@@ -130,111 +130,22 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array> | []): AsyncGenerator<
   // A line without its end is a part of one.
 }
 
-/** One open websocket with one operation that sends packets. */
+/** Opens a websocket for one operation that sends packets. */
 async function* packetsOf(
   url: string,
   name: string,
-  { v, apikey, fields }: ClientRequest,
+  { v, apikey, fields = {} }: ClientRequest,
   signal: AbortSignal,
 ): AsyncGenerator<JsonObject> {
-  const websocket = new WebSocket(`${url.replace(/^http/i, 'ws')}/svc1/ws`, {
-    headers: { ...fields, ...(apikey !== undefined && { apikey }) },
-    perMessageDeflate: false,
-    maxPayload: feedMessageBytesMax,
-    handshakeTimeout: feedSilentMs,
-  });
-  const inbox = new Inbox(websocket);
-  const stop = (): void => {
-    inbox.end(undefined);
-  };
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  websocket.once('open', () => {
-    websocket.send(JSON.stringify({ a: name, v }));
-  });
-  websocket.on('error', (error) => {
-    inbox.end(unreachable(url, error));
-  });
-  websocket.once('close', (code, reason) => {
-    const message = `closed with ${code}${reason.length > 0 ? `: ${reason.toString()}` : ''}`;
-    inbox.end(unreachable(url, { message }));
-  });
-  const silence = watchSilence(websocket, () => {
-    inbox.end(unreachable(url, { message: `silent for ${feedSilentMs / 1000} s` }));
-  });
+  let socket: ApiSocket | undefined;
   try {
-    for (;;) {
-      const text = await inbox.next();
-      if (text === undefined) return;
-      const { data } = checked(url, JSON.parse(text));
-      if (isJsonObject(data)) yield data;
-    }
+    socket = await openApiSocket({ url: `${url}/svc1/ws`, apikey, fields, signal });
+    const { data } = await socket.subscribe(name, v as JsonObject);
+    yield data;
+    for (;;) for (const packet of await socket.next(apiSocketSilentMs)) yield packet.data;
+  } catch (error) {
+    if (!signal.aborted) throw error;
   } finally {
-    silence.stop();
-    signal.removeEventListener('abort', stop);
-    websocket.on('error', () => undefined);
-    websocket.terminate();
-  }
-}
-
-/** Sends pings, and calls `silent` when nothing has come for a while. */
-function watchSilence(websocket: WebSocket, silent: () => void): { stop(): void } {
-  let heardMs = performance.now();
-  const heard = (): void => {
-    heardMs = performance.now();
-  };
-  for (const event of ['open', 'message', 'ping', 'pong']) websocket.on(event, heard);
-  const timer = setInterval(() => {
-    // While the reader is behind, nothing is read.
-    if (websocket.isPaused) heard();
-    if (performance.now() - heardMs > feedSilentMs) silent();
-    else if (websocket.readyState === websocket.OPEN) websocket.ping();
-  }, feedPingMs);
-  return {
-    stop() {
-      clearInterval(timer);
-    },
-  };
-}
-
-/** The messages that wait for their reader; it pauses the websocket while they are too many. */
-class Inbox {
-  readonly #websocket: WebSocket;
-  #texts: string[] = [];
-  #bytes = 0;
-  #ended: { readonly failure: Failure | undefined } | undefined;
-  #wake: (() => void) | undefined;
-
-  constructor(websocket: WebSocket) {
-    this.#websocket = websocket;
-    websocket.on('message', (data: Buffer) => {
-      this.#texts.push(data.toString());
-      this.#bytes += data.length;
-      if (this.#bytes > feedBufferedBytesMax) websocket.pause();
-      this.#wake?.();
-    });
-  }
-
-  /** Ends the messages after those that have come; only the first call counts. */
-  end(failure: Failure | undefined): void {
-    this.#ended ??= { failure };
-    this.#wake?.();
-  }
-
-  /** The next message; undefined at the end. Rejects with the failure that ended them. */
-  async next(): Promise<string | undefined> {
-    while (this.#texts.length === 0) {
-      if (this.#ended !== undefined) {
-        if (this.#ended.failure === undefined) return undefined;
-        throw this.#ended.failure;
-      }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    const text = this.#texts.shift() ?? '';
-    this.#bytes -= Buffer.byteLength(text);
-    if (this.#bytes <= feedBufferedBytesMax && this.#websocket.isPaused) this.#websocket.resume();
-    return text;
+    socket?.close();
   }
 }
