@@ -20,9 +20,9 @@ export class LeaderChannel {
   constructor() {
     // A message to a process that has just ended is lost; `disconnect` reports its end.
     cluster.worker?.on('error', () => undefined);
-    // Without the leading process, Node ends this one by `process.exit`, which waits for the threads
-    // of libuv, of which one may wait for this thread in a transaction of lmdb. The process would
-    // stay with the write lock of the data, which nothing else can release.
+    // Without the leading process, Node calls `process.exit`, which waits for the threads of libuv.
+    // One of them may wait for this thread in a transaction of lmdb: the process would stay, with
+    // the write lock of the data.
     cluster.worker?.once('disconnect', () => {
       if (!this.#isClosed) process.kill(process.pid, 'SIGKILL');
     });
