@@ -8,7 +8,9 @@ export interface OutboundProblem {
 }
 
 const sentences = {
-  address: 'The address is not allowed. Add a private network to allow_private to reach it.',
+  address:
+    'The address is not allowed. If it is in a private network, name that in allow_private, ' +
+    'such as 127.0.0.0/8: in [webhook] for hooks, in [fetch] for page rules.',
   name: 'The name could not be resolved',
   connect: 'The connection could not be made',
   family: 'The server has no address of the family (IPv4 or IPv6) of local_address.',
