@@ -1431,6 +1431,15 @@ export type ServerStatus = {
   };
 
   readonly node: {
+    /** The log that this node shares with others; null without a cluster. */
+    readonly cluster: {
+      readonly connected: boolean;
+      /** Why it is not connected. */
+      readonly problem?: string;
+      /** How far the node has applied the log. */
+      readonly position: number;
+    } | null;
+
     readonly role: string;
 
     readonly name: string;

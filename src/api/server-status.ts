@@ -58,24 +58,52 @@ interface NodeStatus {
     readonly problem?: string;
     readonly outbox: { readonly waiting: number; readonly refused: number };
   } | null;
+  /** Null for a machine that is no node of a cluster. */
+  readonly cluster: {
+    readonly connected: boolean;
+    readonly problem?: string;
+    readonly position: number;
+  } | null;
 }
 
 /** Makes the function that describes this node. */
 export function createNodeStatus(
-  { nodes, outbox }: Pick<Store, 'nodes' | 'outbox'>,
+  {
+    nodes,
+    outbox,
+    shared,
+    sharedPlace,
+  }: Pick<Store, 'nodes' | 'outbox' | 'shared' | 'sharedPlace'>,
   { role, name, central }: Node & { readonly central: string | undefined },
 ): () => NodeStatus {
   return () => {
     const link = nodes.link() ?? { connected: false };
     const state = central === undefined ? null : { url: central, ...link, outbox: outbox.counts() };
-    return { role, name, central: state };
+    return { role, name, central: state, cluster: clusterStatus() };
   };
+
+  function clusterStatus(): NodeStatus['cluster'] {
+    if (shared === undefined) return null;
+    const { isConnected: connected, problem } = shared.state();
+    const position = sharedPlace()?.position ?? 0;
+    return { connected, ...(problem !== undefined && { problem }), position };
+  }
 }
 
 const nodeSchema: JsonObject = {
   type: 'object',
-  required: ['role', 'name', 'central'],
+  required: ['role', 'name', 'central', 'cluster'],
   properties: {
+    cluster: {
+      type: ['object', 'null'],
+      description: 'The log that this node shares with others; null without a cluster.',
+      required: ['connected', 'position'],
+      properties: {
+        connected: { type: 'boolean' },
+        problem: { type: 'string', description: 'Why it is not connected.' },
+        position: { type: 'integer', description: 'How far the node has applied the log.' },
+      },
+    },
     role: { type: 'string' },
     name: { type: 'string' },
     central: {

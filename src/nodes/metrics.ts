@@ -1,11 +1,28 @@
 import { singleMetric, type Metric } from '../observability/metrics.ts';
 import type { Store } from '../store/store.ts';
 
-/** The metrics of a node with a centre, from its store; none for a node without one. */
+/** The metrics of a node with a centre, or of a cluster, from its store; none for other ones. */
 export function nodeMetrics(
   { central }: { readonly central: string | undefined },
-  { outbox, nodes }: Pick<Store, 'outbox' | 'nodes'>,
+  {
+    outbox,
+    nodes,
+    shared,
+    sharedPlace,
+  }: Pick<Store, 'outbox' | 'nodes' | 'shared' | 'sharedPlace'>,
 ): readonly Metric[] {
+  if (shared !== undefined) {
+    return [
+      singleMetric('gauge', 'waymark_cluster_connected', {
+        help: 'Whether the node reaches the log of its cluster at this moment.',
+        value: shared.state().isConnected ? 1 : 0,
+      }),
+      singleMetric('gauge', 'waymark_cluster_position', {
+        help: 'The position up to which the node has applied the log of its cluster.',
+        value: sharedPlace()?.position ?? 0,
+      }),
+    ];
+  }
   if (central === undefined) return [];
   const { waiting, refused } = outbox.counts();
   return [
