@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { globSync } from 'node:fs';
-import { posix } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { suite, test } from 'node:test';
 import { docsFolder, sections } from '../../docs/site/contents.ts';
+import { project } from '../tidy/sources.ts';
 import { builtDocs } from './built-docs.ts';
 
 const { docs } = await builtDocs();
@@ -32,6 +33,18 @@ suite('the documentation', () => {
       }),
     );
     assert.deepEqual(dead, []);
+  });
+
+  test('has the pages that the console opens', () => {
+    const path = /'((?:start|how-to|reference|explanation|design)\/[a-z-]+\.html)(?:#[^']*)?'/g;
+    const named = globSync('console/src/**/*.{ts,tsx}', { cwd: project }).flatMap((file) =>
+      [...readFileSync(join(project, file), 'utf8').matchAll(path)].map(([, page = '']) => page),
+    );
+    assert.ok(named.length > 5);
+    assert.deepEqual(
+      named.filter((page) => !docs.has(page)),
+      [],
+    );
   });
 
   test('has every page in its navigation', () => {
