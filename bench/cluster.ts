@@ -97,7 +97,8 @@ function call({ served }: Machine, name: string, v: object) {
 }
 
 async function seqOf(machine: Machine): Promise<number> {
-  return (await call(machine, 'svc1.server.status', {})).data?.seq as number;
+  const { data } = await call(machine, 'svc1.server.status', {});
+  return (data as { readonly seq: number }).seq;
 }
 
 async function insert(machine: Machine): Promise<string> {
