@@ -97,7 +97,7 @@ function call({ served }: Machine, name: string, v: object) {
 }
 
 async function seqOf(machine: Machine): Promise<number> {
-  const { data } = await call(machine, 'svc1.server.status', {});
+  const { data }: { readonly data?: unknown } = await call(machine, 'svc1.server.status', {});
   return (data as { readonly seq: number }).seq;
 }
 
