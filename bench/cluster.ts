@@ -97,8 +97,8 @@ function call({ served }: Machine, name: string, v: object) {
 }
 
 async function seqOf(machine: Machine): Promise<number> {
-  const { data }: { readonly data?: unknown } = await call(machine, 'svc1.server.status', {});
-  return (data as { readonly seq: number }).seq;
+  const answer: { readonly data?: unknown } = await call(machine, 'svc1.server.status', {});
+  return (answer.data as { readonly seq: number }).seq;
 }
 
 async function insert(machine: Machine): Promise<string> {
