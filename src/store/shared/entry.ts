@@ -1,3 +1,4 @@
+import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 
 /** Something that all nodes are told besides changes of the log, such as a purge of caches. */
@@ -45,12 +46,25 @@ export function encodeEntry({ rows, ...content }: EntryContent): Uint8Array {
   return Buffer.from([JSON.stringify(head), ...rows].join('\n'));
 }
 
-/** The content of an entry. Throws an Error for bytes that are none. */
+/**
+ * The content of an entry. Throws an Error for bytes that are none, and `conflict` for members that
+ * this version does not know: without them, the node would have another state than the others.
+ */
 export function decodeEntry(data: Uint8Array): EntryContent {
   const [first = '', ...rows] = Buffer.from(data).toString().split('\n');
   const { rows: count, ...content } = JSON.parse(first) as EntryHead;
+  const unknown = Object.keys(content).find((name) => !Object.hasOwn(emptyContent, name));
+  if (unknown !== undefined) throw newerFailure(unknown);
   if (count !== rows.length) {
     throw new Error(`an entry of the shared log has ${rows.length} rows instead of ${count}`);
   }
   return { rows, ...content };
+}
+
+function newerFailure(member: string): Failure {
+  return new Failure(
+    'conflict',
+    `An entry of the cluster has the member ${JSON.stringify(member)} of a newer version of ` +
+      'Waymark: upgrade this machine.',
+  );
 }

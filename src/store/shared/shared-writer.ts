@@ -32,6 +32,8 @@ interface WaitingWrite {
   readonly decide: Decide<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** Where the shared log ended at some time after the write has come; undefined if not known. */
+  end: number | undefined;
 }
 
 /** What a decision came to, at some position of the shared log. */
@@ -57,6 +59,8 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   #waiting: WaitingWrite[] = [];
   /** How often in a row another node was faster. */
   #losses = 0;
+  /** How many of the first waiting writes get an entry of their own. */
+  #alone = 0;
   #running: Promise<void> | undefined;
   #closed = false;
 
@@ -78,7 +82,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
       const answer = (result: unknown): void => {
         resolve(result as T);
       };
-      this.#waiting.push({ decide, reject, resolve: answer });
+      this.#waiting.push({ decide, reject, resolve: answer, end: undefined });
       this.#running ??= this.#run();
     });
   }
@@ -123,6 +127,11 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
       if (rows.length > 0 || puts.length > 0) await this.#append(round);
       else await this.#confirm(round);
     } catch (error) {
+      const { length } = round.outcomes;
+      if (length > 1 && error instanceof Failure && error.code === 'too_large') {
+        this.#alone = length;
+        return;
+      }
       this.#take(round, ({ write }) => {
         write.reject(error);
       });
@@ -139,9 +148,10 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
       const rows: string[] = [];
       const claims: (readonly [string, string])[] = [];
       const recording = recordingDatabases(databases);
+      const most = this.#alone > 0 ? 1 : commitBatchMax;
       let bytes = 0;
       for (const write of this.#waiting) {
-        if (outcomes.length >= commitBatchMax || bytes >= commitBatchBytesMax) break;
+        if (outcomes.length >= most || bytes >= commitBatchBytesMax) break;
         const decided = decisionOf(write);
         if (typeof decided === 'function') {
           outcomes.push({ write, result: { value: decided(recording.databases) } });
@@ -166,10 +176,20 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
     return promise;
   }
 
-  /** Answers decisions of which none writes, if they have seen the newest state. */
+  /**
+   * Answers decisions of which none writes, if they have seen all that was in the log when they
+   * came; what others write meanwhile does not matter.
+   */
   async #confirm(round: Round): Promise<void> {
     const { shared, follower } = this.#parts;
+    // Those that have waited longest, because they learnt an earlier end.
+    const known = round.outcomes.filter(({ write }) => (write.end ?? Infinity) <= round.after);
+    if (known.length > 0) {
+      this.#take({ ...round, outcomes: known }, answer);
+      return;
+    }
     const end = await shared.end();
+    for (const { write } of round.outcomes) write.end ??= end;
     if (end > round.after) await follower.reach(end);
     else this.#take(round, answer);
   }
@@ -201,6 +221,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   /** Ends the waiting of a round, whose decisions are the first ones that wait. */
   #take({ outcomes }: Round, end: (outcome: Outcome) => void): void {
     this.#waiting.splice(0, outcomes.length);
+    this.#alone = Math.max(0, this.#alone - outcomes.length);
     for (const outcome of outcomes) end(outcome);
   }
 }

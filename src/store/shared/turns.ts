@@ -37,8 +37,8 @@ export class Turns {
   }
 
   /** Learns from an entry of the log who has the turn; a claim during another one has no effect. */
-  see({ member, notices, rows }: EntryContent): void {
-    if (rows.length > 0 && member === this.#turn?.member) this.#end();
+  see({ member, notices, rows, puts }: EntryContent): void {
+    if (rows.length + puts.length > 0 && member === this.#turn?.member) this.#end();
     const now = performance.now();
     for (const { name, data } of notices) {
       const isTaken = this.#turn !== undefined && now < this.#turn.endMs;

@@ -14,6 +14,8 @@ export class MemoryLog {
   isReachable = true;
   /** Appends that found another entry behind the position that they named. */
   superseded = 0;
+  /** The size of the largest entry that it takes. */
+  entryBytesMax = Infinity;
 
   constructor(id: string = uuidv7()) {
     this.id = id;
@@ -49,6 +51,9 @@ export class MemoryLog {
 
   async #append(data: Uint8Array, after: number, trips: number): Promise<number | undefined> {
     for (let trip = 0; trip < trips; trip += 1) await this.#trip();
+    if (data.length > this.entryBytesMax) {
+      throw new Failure('too_large', 'The shared log does not take so large an entry.');
+    }
     const fate = this.#fates.shift() ?? 'stored';
     if (fate === 'lost') throw unavailable();
     if (this.#end() !== after) {

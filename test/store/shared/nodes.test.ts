@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
 import { Failure } from '../../../src/model/failure.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { DeliveryTurn } from '../../../src/store/deliveries/delivery-turn.ts';
 import { deliveryTakeOverMs } from '../../../src/store/limits.ts';
 import { openStore } from '../../../src/store/open.ts';
+import { decodeEntry, emptyContent, type Notice } from '../../../src/store/shared/entry.ts';
 import { lossesMax } from '../../../src/store/shared/limits.ts';
-import type { Notice } from '../../../src/store/shared/entry.ts';
+import { Turns } from '../../../src/store/shared/turns.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
 import { commit, edited, inserted } from '../scratch.ts';
@@ -18,17 +20,24 @@ interface NodeOptions {
   readonly heard?: (notice: Notice) => void;
   /** See MemoryLog.open. */
   readonly trips?: number;
+  /** Called before the end of the log is read. */
+  readonly beforeEnd?: () => Promise<void>;
   readonly brings?: (rows: number, of: number) => void;
 }
 
 async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}): Promise<Store> {
-  const { folder = await temporaryFolder(t), heard, trips, brings } = options;
+  const { folder = await temporaryFolder(t), heard, trips, brings, beforeEnd } = options;
+  const shared = log.open(trips);
+  const end = async (): Promise<number> => {
+    await beforeEnd?.();
+    return shared.end();
+  };
   const store = await openStore({
     folder,
     now: Date.now,
     newId: uuidv7,
     sharing: {
-      open: () => Promise.resolve(log.open(trips)),
+      open: () => Promise.resolve({ ...shared, end }),
       notice: (notice) => Promise.resolve(heard?.(notice)),
       failed: () => undefined,
       ...(brings !== undefined && { brings }),
@@ -118,6 +127,44 @@ suite('nodes with one shared log', () => {
     while (slow.rule('b') === undefined) await countUp(quick, 'a');
     await late;
     assert.ok(log.superseded >= lossesMax);
+  });
+
+  test('answer what writes nothing, although another node writes all the time', async (t) => {
+    const log = new MemoryLog();
+    const quick = await openNode(t, log);
+    await commit(quick, inserted('a', { path: '/a', lang: '0' }));
+    let asked = 0;
+    const beforeEnd = async (): Promise<void> => {
+      asked += 1;
+      assert.ok(asked < 20, 'it asks for the end of the log again and again');
+      await countUp(quick, 'a');
+    };
+    const node = await openNode(t, log, { beforeEnd });
+    const read = node.commit('test', (reads) => ({
+      drafts: [],
+      answer: () => reads.rule('a')?.rule.lang,
+    }));
+    const refused = node.commit('test', (): never => {
+      throw new Failure('invalid', 'It is refused.');
+    });
+    assert.ok(Number(await read) >= 1, 'it has seen what was written before');
+    await assert.rejects(refused, { code: 'invalid' });
+  });
+
+  test('refuse only the write that is too large for an entry', async (t) => {
+    const log = new MemoryLog();
+    const node = await openNode(t, log);
+    log.entryBytesMax = 10_000;
+    const large = inserted('b', { path: '/b', content: 'x'.repeat(20_000) });
+    const [before, refused, behind] = await Promise.allSettled([
+      commit(node, inserted('a', { path: '/a' })),
+      commit(node, large),
+      commit(node, inserted('c', { path: '/c' })),
+    ]);
+    assert.equal(before.status, 'fulfilled');
+    assert.equal(refused.status, 'rejected');
+    assert.equal(behind.status, 'fulfilled');
+    assert.equal(node.seq(), 2);
   });
 
   test('keep what was stored although the answer was lost, and recognise a repeat', async (t) => {
@@ -266,6 +313,29 @@ suite('deliveries of nodes with one shared log', () => {
     ]);
     await store.deliveries.end();
   });
+});
+
+test('the turn of a node ends with its next entry, also if it has only deliveries', async () => {
+  const [node, other] = [new Turns('a'), new Turns('b')];
+  const claim = { ...emptyContent, member: 'a', notices: [node.claim()] };
+  other.see(claim);
+  let isWaiting = true;
+  const waited = other.others().then(() => {
+    isWaiting = false;
+  });
+  other.see({ ...emptyContent, member: 'b', puts: [['delivery', 'clock', '1']] });
+  await setImmediate();
+  assert.equal(isWaiting, true);
+  other.see({ ...emptyContent, member: 'a', puts: [['delivery', 'clock', '1']] });
+  await setImmediate();
+  assert.equal(isWaiting, false);
+  await waited;
+});
+
+test('an entry with members of a newer version is refused', () => {
+  const { rows: _rows, ...withoutRows } = emptyContent;
+  const data = Buffer.from(JSON.stringify({ rows: 0, ...withoutRows, files: [] }));
+  assert.throws(() => decodeEntry(data), { code: 'conflict', message: /newer version/ });
 });
 
 test('one node takes over the deliveries of another that gives no sign', async (t) => {
