@@ -10,7 +10,7 @@ import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
 import { configuredTablesAuthor } from './api/tables/configured-tables.ts';
 import { importRecords } from './api/transfer/import.ts';
-import { addKey } from './api/keys/keys.ts';
+import { addFirstKey } from './api/keys/keys.ts';
 import { createSecret } from './webhooks/sign.ts';
 
 /** Imports the file of `[server] import` into an empty data folder. */
@@ -42,9 +42,7 @@ function hasOnlyTables(store: Store): boolean {
 }
 
 /** Creates an admin key in a data folder without keys; resolves to undefined if there is a key. */
-export async function makeFirstKey(store: Store): Promise<string | undefined> {
-  if (store.counts().keys > 0) return undefined;
+export function makeFirstKey(store: Store): Promise<string | undefined> {
   const parts = { store, newId, randomBytes, now };
-  const { key } = await addKey(parts, { name: 'admin', scopes: ['admin'], by: 'serve' });
-  return key;
+  return addFirstKey(parts, { name: 'admin', scopes: ['admin'], by: 'serve' });
 }

@@ -9,7 +9,7 @@ import {
 } from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
-import type { Store } from '../../store/store.ts';
+import type { LoggedDraft, Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';
 import { authorOf, defineOperation } from '../operation.ts';
 
@@ -34,25 +34,38 @@ type KeyView = Omit<ApiKey, 'hash' | 'session'>;
  * the key itself, which is not stored. Rejects with `invalid` for the scope `follow` without node.
  */
 export async function addKey(
-  { store, newId, randomBytes, now }: KeyParts,
+  parts: KeyParts,
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
   requireNode(given);
+  const made = makeKey(parts, given);
+  await parts.store.commit(by, () => ({ drafts: [made.draft], answer: () => undefined }));
+  return made.shown;
+}
+
+/** As addKey, but makes no key if there is one; of several nodes, one makes it. */
+export async function addFirstKey(
+  parts: KeyParts,
+  { by, ...given }: NewKey & { readonly by: string },
+): Promise<string | undefined> {
+  if (parts.store.counts().keys > 0) return undefined;
+  const { draft, shown } = makeKey(parts, given);
+  const isMade = await parts.store.commit(by, (reads) => {
+    const isFirst = reads.keys().length === 0;
+    return { drafts: isFirst ? [draft] : [], answer: () => isFirst };
+  });
+  return isMade ? shown.key : undefined;
+}
+
+function makeKey(
+  { newId, randomBytes, now }: Omit<KeyParts, 'store'>,
+  given: NewKey,
+): { readonly draft: LoggedDraft; readonly shown: KeyView & { readonly key: string } } {
   const id = newId();
   const key = `${keyPrefix}${randomBytes(32).toString('base64url')}`;
   const made = { ...given, created: new Date(now()).toISOString() };
-  await store.commit(by, () => ({
-    drafts: [
-      {
-        family: 'key',
-        id,
-        action: 'insert',
-        data: { ...made, scopes: [...made.scopes], hash: keyHash(key) },
-      },
-    ],
-    answer: () => undefined,
-  }));
-  return { id, ...made, key };
+  const data = { ...made, scopes: [...made.scopes], hash: keyHash(key) };
+  return { draft: { family: 'key', id, action: 'insert', data }, shown: { id, ...made, key } };
 }
 
 /** A key with which a node follows the log belongs to one node. */

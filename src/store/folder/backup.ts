@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
 import { createReads } from '../projections/reads.ts';
+import { removeMember } from '../shared/shared-place.ts';
 import type { Backup } from '../store.ts';
 import { dataFile, lockFile, makeFolder, errorReason } from './data-folder.ts';
 import { checkInThread } from './page-check.ts';
@@ -35,9 +36,9 @@ export async function backUp(
     signal?.throwIfAborted();
     const file = join(draft, dataFile);
     await chmod(file, 0o600);
+    const seq = await completeCopy(draft);
     await syncPath(file);
     await requireSound(draft, signal);
-    const seq = await newestSeq(draft);
     if (isThere) await rename(file, join(target, dataFile));
     else await rename(draft, target);
     await syncPath(isThere ? target : dirname(target));
@@ -76,11 +77,19 @@ async function requireSound(folder: string, signal = new AbortController().signa
   throw new Failure('unavailable', `the data is damaged and cannot be backed up: ${damage}`);
 }
 
-/** Opens the copy to check that it can be read; returns the seq of its newest change. */
-async function newestSeq(folder: string): Promise<number> {
+/**
+ * Opens the copy to check that it can be read, and makes it another member of a cluster than the
+ * folder that was copied; returns the seq of its newest change.
+ */
+async function completeCopy(folder: string): Promise<number> {
   const environment = openEnvironment(folder);
   try {
-    return createReads(environment.transactionSync(() => openDatabases(environment))).seq();
+    const databases = environment.transactionSync(() => {
+      const opened = openDatabases(environment);
+      removeMember(opened);
+      return opened;
+    });
+    return createReads(databases).seq();
   } finally {
     await environment.close();
     await rm(join(folder, lockFile), { force: true });

@@ -18,7 +18,8 @@ import type { WriteQueue } from './write-queue.ts';
 const idField = 'log';
 const followsField = 'follows';
 const partialField = 'partial';
-const generationField = 'generation';
+/** The field of LogIdentity.generation in the database `meta`. */
+export const generationField = 'generation';
 
 /** Makes the RowLog of the databases; `wake` is called after rows were appended. */
 export function createRowLog(

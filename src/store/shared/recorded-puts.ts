@@ -1,5 +1,6 @@
 import type { Database } from 'lmdb';
 import type { Databases } from '../databases.ts';
+import { generationField } from '../log/create-row-log.ts';
 import type { SharedPut } from './entry.ts';
 
 /** The databases of the deliverer of hooks, which all nodes of a cluster share. */
@@ -13,7 +14,7 @@ const recordedNames = [
   'job',
 ] as const;
 
-type RecordedName = (typeof recordedNames)[number];
+type RecordedName = (typeof recordedNames)[number] | 'meta';
 
 /** Databases that record what is put into those of the deliverer, besides putting it. */
 export function recordingDatabases(databases: Databases): {
@@ -38,8 +39,13 @@ export function putRecorded(databases: Databases, puts: readonly SharedPut[]): v
   }
 }
 
-/** All entries of the databases of the deliverer, as puts; without those of who delivers. */
+/**
+ * What all nodes get besides the log, as puts: the generation of the log, and the databases of the
+ * deliverer without those of who delivers.
+ */
 export function* allPuts(databases: Databases): Iterable<SharedPut> {
+  const generation = databases.meta.get(generationField);
+  if (generation !== undefined) yield ['meta', generationField, generation];
   for (const name of recordedNames) {
     const database = databases[name] as Database<string>;
     for (const { key, value } of database.getRange()) {
@@ -81,5 +87,5 @@ function sharedKey(name: string, key: unknown): string | number {
 
 /** Databases whose keys are neither texts nor numbers. */
 function isOfBytes(name: string): boolean {
-  return name !== 'delivery' && name !== 'lane' && name !== 'job';
+  return name !== 'meta' && name !== 'delivery' && name !== 'lane' && name !== 'job';
 }

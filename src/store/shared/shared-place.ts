@@ -36,10 +36,18 @@ export function putMember({ meta }: Pick<Databases, 'meta'>, member: string): vo
   meta.putSync(memberField, member);
 }
 
+/**
+ * The folder gets another member when it is opened next. The caller runs it in a write transaction.
+ */
+export function removeMember(databases: Pick<Databases, 'meta'>): void {
+  if (memberOf(databases) !== '') databases.meta.removeSync(memberField);
+}
+
 /** Makes the folder that of a single machine. The caller runs it in a write transaction. */
-export function removeSharedPlace({ meta, delivery }: Databases): void {
+export function removeSharedPlace(databases: Databases): void {
+  const { meta, delivery } = databases;
   meta.removeSync(field);
-  meta.removeSync(memberField);
+  removeMember(databases);
   for (const name of ['writer', 'alive']) delivery.removeSync(name);
 }
 

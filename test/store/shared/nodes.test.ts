@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
+import { makeFirstKey } from '../../../src/first-start.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { DeliveryTurn } from '../../../src/store/deliveries/delivery-turn.ts';
@@ -227,6 +229,30 @@ suite('nodes with one shared log', () => {
     await assert.rejects(openNode(t, new MemoryLog(), { folder }), { code: 'conflict' });
   });
 
+  test('have the generation of the history with which the cluster begins', async (t) => {
+    const folder = await temporaryFolder(t);
+    const promoted = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    await promoted.rowLog.follow({ id: uuidv7(), generation: 3 }, 'https://centre.example');
+    await promoted.rowLog.complete();
+    const log = new MemoryLog(uuidv7());
+    await promoted.rowLog.promote(log.id);
+    const { generation } = promoted.rowLog.identity();
+    assert.equal(generation, 4);
+    await promoted.close();
+    await openNode(t, log, { folder, brings: () => undefined });
+    const other = await openNode(t, log);
+    await other.shared?.catchUp();
+    assert.equal(other.rowLog.identity().generation, generation);
+  });
+
+  test('make one first admin key, also if all start at the same time', async (t) => {
+    const log = new MemoryLog();
+    const nodes = await Promise.all([1, 2, 3].map(() => openNode(t, log)));
+    const keys = await Promise.all(nodes.map((node) => makeFirstKey(node)));
+    assert.equal(keys.filter((key) => key !== undefined).length, 1);
+    assert.equal(nodes[0]?.keys().length, 1);
+  });
+
   test('all heed a notice, in the order of the log', async (t) => {
     const log = new MemoryLog();
     const heard: string[] = [];
@@ -291,6 +317,20 @@ suite('deliveries of nodes with one shared log', () => {
     const again = await openNode(t, log, { folder });
     await again.deliveries.begin();
     await again.deliveries.end();
+  });
+
+  test('are made by one of two nodes, if one began with a backup of the other', async (t) => {
+    const log = new MemoryLog();
+    const one = await openNode(t, log);
+    await withHook(one);
+    const folder = join(await temporaryFolder(t), 'copy');
+    await one.backUp(folder);
+    const other = await openNode(t, log, { folder });
+    await one.deliveries.begin();
+    await assert.rejects(other.deliveries.begin(), { code: 'conflict' });
+    await one.deliveries.end();
+    await other.deliveries.begin();
+    await other.deliveries.end();
   });
 
   test('are not repeated or left out if an append gets no answer', async (t) => {
