@@ -81,11 +81,11 @@ let asked = 0;
 /** Requests a target; resolves once the log has the request. */
 async function askUnread(t: TestContext, site: TestSite, path: string): Promise<Unread> {
   asked += 1;
-  const target = `${path}${path.includes('?') ? '&' : '?'}n=${asked}`;
+  const target = `${path}${path.includes('?') ? '&' : '?'}n${asked}=`;
   const fields = `Host: localhost:${site.port}\r\nConnection: close\r\n`;
   const socket = await openSocket(t, site.port);
   socket.write(`GET ${target} HTTP/1.1\r\n${fields}\r\n`);
-  await site.untilLogged(new RegExp(`[?&]n=${asked} `));
+  await site.untilLogged(new RegExp(`[?&]n${asked}= `));
   return {
     async read() {
       const bytes = Buffer.concat((await socket.toArray()) as Buffer[]);

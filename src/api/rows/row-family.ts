@@ -46,10 +46,11 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   prepare: ({ visitor }) => visitor.prepare(needsUser),
   forCall(given, reads, parts, earlier) {
     const { table: name } = given.v;
-    const now = earlier === undefined || typeof name !== 'string' ? undefined : reads.table(name);
-    return now !== undefined && now === earlier?.definition
-      ? earlier
-      : rowsFor(given, reads, parts);
+    // A counter decides with other look-ups (nodes/taken-rows.ts).
+    const isSame = reads.rowIdByKey === parts.store.rowIdByKey;
+    const now = isSame && typeof name === 'string' ? reads.table(name) : undefined;
+    if (earlier !== undefined && now !== undefined && now === earlier.definition) return earlier;
+    return rowsFor(given, reads, parts);
   },
   // Two visitors who send the same letter send two letters.
   insertsAnew: true,

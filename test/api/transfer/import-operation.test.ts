@@ -186,7 +186,7 @@ test('waymark import --url sends a file to a server', async (t) => {
   await writeFile(file, 'nonsense');
   const refused = await waymark('--url', site.url);
   assert.deepEqual([refused.code, refused.out], [1, '']);
-  assert.match(refused.err, /^waymark: Nothing was imported\.\nline 1: not JSON\.\n$/);
+  assert.match(refused.err, /^waymark: Nothing was imported\.\nline 1: not JSON\.\nSee \S+\n$/);
   const config = ['--config', site.iniFile];
   assert.equal((await waymark('--dry-run', ...config)).code, 2);
   assert.equal((await waymark('--url', site.url, ...config)).code, 2);

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
 import { Failure } from '../../../src/model/failure.ts';
+import { decodeEntry } from '../../../src/store/shared/entry.ts';
 import type { SharedEntry, SharedLog } from '../../../src/store/shared/shared-log.ts';
 
 /** What happens to the next append: see MemoryLog.next. */
@@ -30,11 +32,14 @@ export class MemoryLog {
     this.#fates.push(...fates);
   }
 
-  /** What one node sees of it; an append takes so many turns of the event loop. */
-  open(trips = 1): SharedLog {
+  /**
+   * What one node sees of it; for a slow one, another node always appends before its rows, if one
+   * does within a second.
+   */
+  open(isSlow = false): SharedLog {
     return {
       id: this.id,
-      append: (data, after) => this.#append(data, after, trips),
+      append: (data, after) => this.#append(data, after, isSlow),
       entries: (after, signal) => this.#read(after, signal),
       end: async () => {
         await this.#trip();
@@ -49,8 +54,11 @@ export class MemoryLog {
     return this.#entries.at(-1)?.position ?? 0;
   }
 
-  async #append(data: Uint8Array, after: number, trips: number): Promise<number | undefined> {
-    for (let trip = 0; trip < trips; trip += 1) await this.#trip();
+  async #append(data: Uint8Array, after: number, isSlow: boolean): Promise<number | undefined> {
+    await this.#trip();
+    if (isSlow && decodeEntry(data).rows.length > 0 && this.#end() === after) {
+      await Promise.race([this.#growth(), delay(1_000)]);
+    }
     if (data.length > this.entryBytesMax) {
       throw new Failure('too_large', 'The shared log does not take so large an entry.');
     }
@@ -67,6 +75,16 @@ export class MemoryLog {
     await this.#trip();
     if (fate === 'unanswered') throw unavailable();
     return position;
+  }
+
+  #growth(): Promise<undefined> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const grown = (): void => {
+      this.#grown.delete(grown);
+      resolve(undefined);
+    };
+    this.#grown.add(grown);
+    return promise;
   }
 
   async *#read(after: number, signal: AbortSignal): AsyncGenerator<SharedEntry> {

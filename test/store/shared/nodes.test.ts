@@ -21,15 +21,15 @@ interface NodeOptions {
   readonly folder?: string;
   readonly heard?: (notice: Notice) => void;
   /** See MemoryLog.open. */
-  readonly trips?: number;
+  readonly isSlow?: boolean;
   /** Called before the end of the log is read. */
   readonly beforeEnd?: () => Promise<void>;
   readonly brings?: (rows: number, of: number) => void;
 }
 
 async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}): Promise<Store> {
-  const { folder = await temporaryFolder(t), heard, trips, brings, beforeEnd } = options;
-  const shared = log.open(trips);
+  const { folder = await temporaryFolder(t), heard, isSlow, brings, beforeEnd } = options;
+  const shared = log.open(isSlow);
   const end = async (): Promise<number> => {
     await beforeEnd?.();
     return shared.end();
@@ -122,7 +122,7 @@ suite('nodes with one shared log', () => {
 
   test('let a node that is slow have its turn', async (t) => {
     const log = new MemoryLog();
-    const [slow, quick] = [await openNode(t, log, { trips: 500 }), await openNode(t, log)];
+    const [slow, quick] = [await openNode(t, log, { isSlow: true }), await openNode(t, log)];
     await commit(quick, inserted('a', { path: '/a', lang: '0' }));
     const late = commit(slow, inserted('b', { path: '/b' }));
     // Without turns, the quick node always appends before the slow one.
