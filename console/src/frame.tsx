@@ -1,4 +1,11 @@
-import { useCallback, useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
+import {
+  useCallback,
+  useEffect,
+  useErrorBoundary,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'preact/hooks';
 import { lazy } from './lazy.tsx';
 import { docs, may, signOut } from './api.ts';
 import { helpSignal, tourSignal } from './help-signals.ts';
@@ -132,6 +139,12 @@ export function Frame({ session }: { session: Session }) {
   const { isHelpOpen, isTourOpen, closeTour } = useHelp();
   const [, screen = ''] = route.path.split('/');
   const at = `/${screen}`;
+  const links = useRef<HTMLUListElement>(null);
+  // On a phone, the row of links is wider than the screen.
+  useEffect(() => {
+    const current = links.current?.querySelector('[aria-current]');
+    current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [at]);
   return (
     <div class={isHelpOpen ? 'frame with-help' : 'frame'}>
       <a class="skip" href="#content" onClick={focusContent}>
@@ -142,7 +155,7 @@ export function Frame({ session }: { session: Session }) {
           <Mark />
           {texts.product}
         </a>
-        <ul>
+        <ul ref={links}>
           {visibleScreens().map(({ path, name, key }) => (
             <li key={path}>
               <a href={`#${path}`} aria-current={at === path ? 'page' : undefined}>
