@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { contentPacket } from '../rules/get-content.ts';
 import { Failure } from '../../model/failure.ts';
+import { catchUpTo } from '../../store/shared/catch-up.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation, type OperationResult, type Packet } from '../operation.ts';
 import { nodeProperties, nodeProtocol, requireNode, type NodeInput } from './access.ts';
@@ -87,9 +88,9 @@ export const readLogRows = defineOperation<LogParts, AfterInput>({
   input: afterSchema,
   run:
     ({ store }) =>
-    (v, call): OperationResult => {
+    async (v, call): Promise<OperationResult> => {
       requireNode(store, v, call);
-      requirePlace(store, v);
+      await requirePlace(store, v);
       const stream = Readable.from(lines(store, v.seq, store.seq()), {
         objectMode: false,
         highWaterMark: copyRowsAtOnce.characters,
@@ -136,9 +137,9 @@ export const followLog = defineOperation<LogParts, AfterInput>({
   },
   run:
     ({ store, status }) =>
-    (v, call) => {
+    async (v, call) => {
       requireNode(store, v, call);
-      requirePlace(store, v);
+      await requirePlace(store, v);
       return {
         kind: 'feed',
         data: endOf(store, status.version),
@@ -152,7 +153,9 @@ function endOf({ rowLog }: Store, version: string): object {
   return { ...rowLog.end(), generation, protocol: nodeProtocol, version };
 }
 
-function requirePlace({ rowLog }: Store, { log, seq: after, txn }: AfterInput): void {
+async function requirePlace(store: Store, { log, seq: after, txn }: AfterInput): Promise<void> {
+  const { rowLog } = store;
+  if (log === rowLog.identity().id) await catchUpTo(store, after);
   if (rowLog.has({ log, seq: after, txn })) return;
   throw new Failure(
     'conflict',

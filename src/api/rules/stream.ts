@@ -1,10 +1,11 @@
 import { Failure } from '../../model/failure.ts';
 import type { RevertibleFamily } from '../../model/change.ts';
 import type { RecordChange, Store } from '../../store/store.ts';
+import { catchUpTo } from '../../store/shared/catch-up.ts';
 import type { OperationResult, Stream } from '../operation.ts';
 
 /** The reads of the log that operations need to stream it. */
-export type StreamedLog = Pick<Store, 'seq' | 'changesAfter'>;
+export type StreamedLog = Pick<Store, 'seq' | 'changesAfter' | 'shared'>;
 
 /** The input field from which a subscriber resumes after a lost connection. */
 export const fromSeqProperty = {
@@ -16,16 +17,17 @@ export const fromSeqProperty = {
 
 /**
  * The current seq, and then the changes of a family after `from`, by default after the current seq.
- * Throws `invalid` for a seq that the log has not reached.
+ * Rejects with `invalid` for a seq that the log has not reached.
  */
-export function streamFrom<F extends RevertibleFamily>(
+export async function streamFrom<F extends RevertibleFamily>(
   store: StreamedLog,
   from: number | undefined,
   {
     family,
     matches,
   }: { readonly family: F; readonly matches: (change: RecordChange<F>) => boolean },
-): OperationResult {
+): Promise<OperationResult> {
+  await catchUpTo(store, from ?? 0);
   const seq = store.seq();
   const after = from ?? seq;
   if (after > seq) {

@@ -3,14 +3,19 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
+import { readLogRows } from '../../../src/api/nodes/log.ts';
+import type { Call } from '../../../src/api/operation.ts';
+import { streamFrom } from '../../../src/api/rules/stream.ts';
 import { makeFirstKey } from '../../../src/first-start.ts';
 import { Failure } from '../../../src/model/failure.ts';
+import type { ApiKey } from '../../../src/model/key.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { DeliveryTurn } from '../../../src/store/deliveries/delivery-turn.ts';
 import { deliveryTakeOverMs } from '../../../src/store/limits.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { decodeEntry, emptyContent, type Notice } from '../../../src/store/shared/entry.ts';
 import { lossesMax } from '../../../src/store/shared/limits.ts';
+import type { SharedLog } from '../../../src/store/shared/shared-log.ts';
 import { Turns } from '../../../src/store/shared/turns.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
@@ -24,22 +29,34 @@ interface NodeOptions {
   readonly isSlow?: boolean;
   /** Called before the end of the log is read. */
   readonly beforeEnd?: () => Promise<void>;
+  /** Whether the node reads no entries until it reads where the log ends. */
+  readonly isLate?: boolean;
   readonly brings?: (rows: number, of: number) => void;
 }
 
 async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}): Promise<Store> {
   const { folder = await temporaryFolder(t), heard, isSlow, brings, beforeEnd } = options;
   const shared = log.open(isSlow);
+  const reading = Promise.withResolvers<undefined>();
+  if (options.isLate !== true) reading.resolve(undefined);
   const end = async (): Promise<number> => {
+    reading.resolve(undefined);
     await beforeEnd?.();
     return shared.end();
+  };
+  const entries: SharedLog['entries'] = async function* (after, signal) {
+    signal.addEventListener('abort', () => {
+      reading.resolve(undefined);
+    });
+    await reading.promise;
+    yield* shared.entries(after, signal);
   };
   const store = await openStore({
     folder,
     now: Date.now,
     newId: uuidv7,
     sharing: {
-      open: () => Promise.resolve({ ...shared, end }),
+      open: () => Promise.resolve({ ...shared, end, entries }),
       notice: (notice) => Promise.resolve(heard?.(notice)),
       failed: () => undefined,
       ...(brings !== undefined && { brings }),
@@ -243,6 +260,26 @@ suite('nodes with one shared log', () => {
     const other = await openNode(t, log);
     await other.shared?.catchUp();
     assert.equal(other.rowLog.identity().generation, generation);
+  });
+
+  test('serve a follower and a subscriber that have seen more at another node', async (t) => {
+    const log = new MemoryLog();
+    const one = await openNode(t, log);
+    const [change] = await commit(one, inserted('a', { path: '/a' }));
+    const place = { log: log.id, seq: 1, txn: change?.txn ?? '' };
+    const status = { version: '1' };
+    const call = { caller: { keyId: 'k' } } as Call;
+    const key = { node: 'counter' } as ApiKey;
+    const rowsOf = async (store: Store, v: typeof place): Promise<unknown> =>
+      readLogRows.run({ store: { ...store, key: () => key }, status })({ ...v, ...key }, call);
+    const late = await openNode(t, log, { isLate: true });
+    assert.equal(late.seq(), 0);
+    await rowsOf(late, place);
+    const other = await openNode(t, log, { isLate: true });
+    const all = { family: 'userinterface', matches: () => true } as const;
+    const streamed = await streamFrom(other, 1, all);
+    assert.deepEqual('data' in streamed && streamed.data, { seq: 1 });
+    await assert.rejects(rowsOf(other, { ...place, seq: 2 }), { code: 'conflict' });
   });
 
   test('make one first admin key, also if all start at the same time', async (t) => {
