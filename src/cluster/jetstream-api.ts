@@ -97,7 +97,7 @@ export function answerOf({ data }: Msg): JsonObject {
   throw new JetStreamError(Number(code), typeof description === 'string' ? description : 'error');
 }
 
-/** Whether nobody has taken a request: JetStream is off, or has no leader at the moment. */
+/** Whether no server answers requests of this kind: JetStream is off, or has no leader now. */
 export function hasNoResponder(error: unknown): boolean {
   return (
     error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders())
