@@ -16,7 +16,7 @@ if (Number(process.versions.node.split('.')[0]) < engineMajor) {
 // Unheard, it would have Node open a port to its debugger, to everybody on the machine. Where Node is
 // told --disable-sigusr1 instead, the signal is blocked, and the log of a server could not tell of it.
 process.on('SIGUSR1', () => undefined);
-// A restart (src/cli/hand-over.ts) that a server is not ready for; unheard, it would end the process.
+// A restart (src/cli/serve/hand-over.ts) that a server is not ready for; unheard, it would end the process.
 process.on('SIGUSR2', () => undefined);
 
 const words = process.argv.slice(2);

@@ -21,7 +21,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'serve',
     summary: 'run the server',
-    load: async () => (await import('./serve.ts')).defineServe,
+    load: async () => (await import('./serve/serve.ts')).defineServe,
   },
   {
     name: 'restart',

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { claimantPid } from '../store/folder/folder-claim.ts';
 import { writeLine, type DefineCommand } from './command.ts';
-import { outcomeFile, type RestartOutcome } from './hand-over.ts';
+import { outcomeFile, type RestartOutcome } from './serve/hand-over.ts';
 import { restartPollMs, takeOverMsMax } from './limits.ts';
 import { configOption, requireConfig } from './options.ts';
 

@@ -1,10 +1,10 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config/config.ts';
-import type { Waymark } from '../main.ts';
-import type { Log } from '../observability/log.ts';
-import { version } from '../version.ts';
-import type { Terminal } from './command.ts';
+import type { Config } from '../../config/config.ts';
+import type { Waymark } from '../../main.ts';
+import type { Log } from '../../observability/log.ts';
+import { version } from '../../version.ts';
+import type { Terminal } from '../command.ts';
 
 /** The inputs of announceStart. */
 interface StartParts {

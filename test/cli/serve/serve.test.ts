@@ -6,13 +6,13 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { createAuthority } from '../certificates.ts';
-import { httpSource } from '../outbound/sources.ts';
-import { temporaryFolder, writeFiles } from '../folder.ts';
-import { postOperation } from '../harness.ts';
-import { runWaymark, serverFolder, startServed } from '../process.ts';
-import { project } from '../tidy/sources.ts';
-import { runHere } from './here.ts';
+import { createAuthority } from '../../certificates.ts';
+import { httpSource } from '../../outbound/sources.ts';
+import { temporaryFolder, writeFiles } from '../../folder.ts';
+import { postOperation } from '../../harness.ts';
+import { runWaymark, serverFolder, startServed } from '../../process.ts';
+import { project } from '../../tidy/sources.ts';
+import { runHere } from '../here.ts';
 
 const hasScript = spawnSync('script', ['--version']).status === 0;
 

@@ -7,9 +7,9 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { cleaningAfterAll } from '../folder.ts';
-import { openSocket, postOperation, type Answer } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { cleaningAfterAll } from '../../folder.ts';
+import { openSocket, postOperation, type Answer } from '../../harness.ts';
+import { httpSource } from '../../outbound/sources.ts';
 import {
   killAll,
   runWaymark,
@@ -18,7 +18,7 @@ import {
   startServed,
   workersOf,
   type Served,
-} from '../process.ts';
+} from '../../process.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 

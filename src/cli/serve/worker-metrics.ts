@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
-import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
-import { metricsWaitMs } from './limits.ts';
+import type { Metric, ProcessMetrics } from '../../observability/metrics.ts';
+import { metricsWaitMs } from '../limits.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from './worker-messages.ts';
 
 /** Requests that wait for a reply with their number, for a limited time. */

@@ -3,31 +3,31 @@ import { existsSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { now } from '../model/clock.ts';
-import type { Config, ConfigResult } from '../config/config.ts';
-import { configAfterReload } from '../config/restart.ts';
-import { watchConfig } from '../config/watch.ts';
-import { openData } from '../data.ts';
-import { makeFirstKey } from '../first-start.ts';
+import { now } from '../../model/clock.ts';
+import type { Config, ConfigResult } from '../../config/config.ts';
+import { configAfterReload } from '../../config/restart.ts';
+import { watchConfig } from '../../config/watch.ts';
+import { openData } from '../../data.ts';
+import { makeFirstKey } from '../../first-start.ts';
 import {
   prepareData,
   startServing,
   startWaymark,
   type RunningServer,
   type Waymark,
-} from '../main.ts';
-import { drainMsMax, stopGraceMs } from './limits.ts';
-import { Failure } from '../model/failure.ts';
-import { createLogs, silentLog, type Logs } from '../observability/log.ts';
-import { ownPath, matchSockets, type ListeningSocket } from '../server/inherited-sockets.ts';
-import { Certificates } from '../server/tls/certificates.ts';
-import { Notices } from '../store/shared/notices.ts';
-import type { Store } from '../store/store.ts';
-import { UsageError, type DefineCommand, type Terminal } from './command.ts';
+} from '../../main.ts';
+import { drainMsMax, stopGraceMs } from '../limits.ts';
+import { Failure } from '../../model/failure.ts';
+import { createLogs, silentLog, type Logs } from '../../observability/log.ts';
+import { ownPath, matchSockets, type ListeningSocket } from '../../server/inherited-sockets.ts';
+import { Certificates } from '../../server/tls/certificates.ts';
+import { Notices } from '../../store/shared/notices.ts';
+import type { Store } from '../../store/store.ts';
+import { UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { handOver } from './hand-over.ts';
 import { announceStart } from './startup.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
-import { configOption, readWholeConfig, requireConfigFile } from './options.ts';
+import { configOption, readWholeConfig, requireConfigFile } from '../options.ts';
 import {
   announceToPredecessor,
   closeUnused,

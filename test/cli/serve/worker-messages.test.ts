@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serializeConfig, deserializeConfig } from '../../src/cli/worker-messages.ts';
-import { cidrsContain } from '../../src/model/cidr.ts';
-import { readTestConfig } from '../harness.ts';
-import { serverFolder } from '../process.ts';
+import { serializeConfig, deserializeConfig } from '../../../src/cli/serve/worker-messages.ts';
+import { cidrsContain } from '../../../src/model/cidr.ts';
+import { readTestConfig } from '../../harness.ts';
+import { serverFolder } from '../../process.ts';
 
 test('a configuration is equal after serialization', async (t) => {
   const likeNetwork = { network: 'a', text: '10.0.0.1' };

@@ -1,11 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import type { Config, ConfigResult } from '../config/config.ts';
-import type { Log } from '../observability/log.ts';
-import type { ListeningSocket } from '../server/inherited-sockets.ts';
-import { returnHandedOver, watchAcceptors } from '../server/node-internals.ts';
-import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
-import { ownCommand } from './own-command.ts';
+import type { Config, ConfigResult } from '../../config/config.ts';
+import type { Log } from '../../observability/log.ts';
+import type { ListeningSocket } from '../../server/inherited-sockets.ts';
+import { returnHandedOver, watchAcceptors } from '../../server/node-internals.ts';
+import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from '../limits.ts';
+import { ownCommand } from '../own-command.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { LeaderAccess } from './worker-access.ts';
 import { LeaderMetrics } from './worker-metrics.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LeaderAccess, type MessagePort } from '../../src/cli/worker-access.ts';
-import type { AccessMessage } from '../../src/cli/worker-messages.ts';
-import { liveMessagesUnreadMax } from '../../src/observability/limits.ts';
+import { LeaderAccess, type MessagePort } from '../../../src/cli/serve/worker-access.ts';
+import type { AccessMessage } from '../../../src/cli/serve/worker-messages.ts';
+import { liveMessagesUnreadMax } from '../../../src/observability/limits.ts';
 
 interface TestPort extends MessagePort {
   readonly got: AccessMessage[];

@@ -1,9 +1,9 @@
 import { deserialize, serialize } from 'node:v8';
-import type { Config, ConfigResult } from '../config/config.ts';
-import { isCidr, parseCidr } from '../model/cidr.ts';
-import type { AccessRows } from '../observability/live-access.ts';
-import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
-import type { ListeningSocket } from '../server/inherited-sockets.ts';
+import type { Config, ConfigResult } from '../../config/config.ts';
+import { isCidr, parseCidr } from '../../model/cidr.ts';
+import type { AccessRows } from '../../observability/live-access.ts';
+import type { Metric, ProcessMetrics } from '../../observability/metrics.ts';
+import type { ListeningSocket } from '../../server/inherited-sockets.ts';
 
 /** A message of a worker to the leading process. */
 export type WorkerMessage =

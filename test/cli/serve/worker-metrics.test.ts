@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Worker } from 'node:cluster';
 import { test } from 'node:test';
-import { WorkerMetrics, LeaderMetrics } from '../../src/cli/worker-metrics.ts';
-import type { MetricsFromLeader, MetricsFromWorker } from '../../src/cli/worker-messages.ts';
-import { singleMetric } from '../../src/observability/metrics.ts';
+import { WorkerMetrics, LeaderMetrics } from '../../../src/cli/serve/worker-metrics.ts';
+import type {
+  MetricsFromLeader,
+  MetricsFromWorker,
+} from '../../../src/cli/serve/worker-messages.ts';
+import { singleMetric } from '../../../src/observability/metrics.ts';
 
 test('metrics leave out a worker that does not reply; without a leader, a worker has its own', async () => {
   const leader = new LeaderMetrics();

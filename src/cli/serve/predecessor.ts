@@ -1,14 +1,14 @@
-import { Failure } from '../model/failure.ts';
-import type { Predecessor } from '../main.ts';
+import { Failure } from '../../model/failure.ts';
+import type { Predecessor } from '../../main.ts';
 import {
   closeSockets,
   listeningSockets,
   matchSockets,
   socketText,
   type ListeningSocket,
-} from '../server/inherited-sockets.ts';
-import type { ListenAddress } from '../config/addresses.ts';
-import type { Log } from '../observability/log.ts';
+} from '../../server/inherited-sockets.ts';
+import type { ListenAddress } from '../../config/addresses.ts';
+import type { Log } from '../../observability/log.ts';
 import { handOverVariable, type HandOverText, type SuccessorMessage } from './hand-over.ts';
 import { passedDescriptors } from './service-manager.ts';
 

@@ -1,9 +1,9 @@
 import cluster from 'node:cluster';
 import { on } from 'node:events';
-import type { Config, ConfigResult } from '../config/config.ts';
+import type { Config, ConfigResult } from '../../config/config.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
-import { stoppingFailure } from '../model/failure.ts';
-import type { ListeningSocket } from '../server/inherited-sockets.ts';
+import { stoppingFailure } from '../../model/failure.ts';
+import type { ListeningSocket } from '../../server/inherited-sockets.ts';
 
 /**
  * A worker's channel to the leading process. Only that process reads the ini file, so that workers

@@ -2,16 +2,16 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config/config.ts';
-import type { Predecessor } from '../main.ts';
-import type { Log } from '../observability/log.ts';
+import type { Config } from '../../config/config.ts';
+import type { Predecessor } from '../../main.ts';
+import type { Log } from '../../observability/log.ts';
 import {
   listeningSockets,
   matchSockets,
   type ListeningSocket,
-} from '../server/inherited-sockets.ts';
-import { takeOverMsMax } from './limits.ts';
-import { ownCommand } from './own-command.ts';
+} from '../../server/inherited-sockets.ts';
+import { takeOverMsMax } from '../limits.ts';
+import { ownCommand } from '../own-command.ts';
 
 /** The variable by which a process gets what the one before it hands over. */
 export const handOverVariable = 'WAYMARK_HAND_OVER';
