@@ -1,20 +1,17 @@
 import type { Operations, Streams } from './operations.ts';
-import { openConnection, type Connection } from './connection.ts';
+import { openConnection, type Connection, type ConnectionOptions } from './connection.ts';
+import { WaymarkError, type Envelope } from './envelope.ts';
 
 export type { Operations, Streams, Json } from './operations.ts';
+export { WaymarkError } from './envelope.ts';
 export { verifyWebhook, WebhookError, type WebhookEvent } from './webhook.ts';
 
-/** How to reach a Waymark. */
-export interface ClientOptions {
-  /** The server, with its base if it has one: `https://www.example.com`. */
-  readonly url: string;
-  /** The API key; without one, the client is anonymous. */
-  readonly apikey?: string;
-  /** How `call` sends requests; by default each is an HTTP request. */
+/** How to reach a Waymark, and how `call` sends requests. */
+export interface ClientOptions extends ConnectionOptions {
+  /** By default `fetch`: each request is an HTTP request of its own. */
   readonly transport?: 'fetch' | 'websocket';
-  /** In place of the global functions, for tests and old environments. */
+  /** In place of the global function, for tests and old environments. */
   readonly fetch?: typeof fetch;
-  readonly WebSocket?: typeof WebSocket;
 }
 
 /** The members of a request besides its input. */
@@ -33,42 +30,6 @@ export interface Answer<Data> {
   readonly data: Data;
   readonly vk?: string;
   /** True if this is the answer to an earlier request with the same vk. */
-  readonly replayed?: boolean;
-}
-
-/** The failure of an operation; `code` is one of the codes in the reference. */
-export class WaymarkError extends Error {
-  readonly code: string;
-  readonly field: string | undefined;
-  readonly problems: readonly unknown[] | undefined;
-  /** The id of the failure, which is also in the server's log. */
-  readonly id: string | undefined;
-
-  constructor(error: ErrorMember) {
-    super(error.message);
-    this.name = 'WaymarkError';
-    this.code = error.code;
-    this.field = error.field;
-    this.problems = error.problems;
-    this.id = error.id;
-  }
-}
-
-interface ErrorMember {
-  readonly code: string;
-  readonly message: string;
-  readonly field?: string;
-  readonly problems?: readonly unknown[];
-  readonly id?: string;
-}
-
-/** The envelope of an answer or a packet. */
-export interface Envelope {
-  readonly r: string;
-  readonly id?: number;
-  readonly data?: unknown;
-  readonly error?: ErrorMember;
-  readonly vk?: string;
   readonly replayed?: boolean;
 }
 

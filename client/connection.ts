@@ -1,4 +1,14 @@
-import { WaymarkError, type ClientOptions, type Envelope } from './client.ts';
+import { WaymarkError, type Envelope } from './envelope.ts';
+
+/** The server of a connection, and the key. */
+export interface ConnectionOptions {
+  /** The server, with its base if it has one: `https://www.example.com`. */
+  readonly url: string;
+  /** The API key; without one, the client is anonymous. */
+  readonly apikey?: string;
+  /** In place of the global class, for tests and old environments. */
+  readonly WebSocket?: typeof WebSocket;
+}
 
 /** An open websocket with its requests. */
 export interface Connection {
@@ -19,7 +29,7 @@ export interface Connection {
  * Opens a websocket and authenticates it. Rejects with a WaymarkError for a wrong key, and with an
  * Error if the server cannot be reached.
  */
-export async function openConnection(options: ClientOptions): Promise<Connection> {
+export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { url, apikey, WebSocket: Socket = WebSocket } = options;
   const socket = new Socket(`${url.replace(/^http/, 'ws').replace(/\/$/, '')}/svc1/ws`);
   const connection = connectionOf(socket);

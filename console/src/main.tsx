@@ -2,15 +2,15 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import './tokens.css';
 import './style.css';
-import { onSession } from './api.ts';
-import { Frame } from './frame.tsx';
-import { lazy } from './lazy.tsx';
-import { closeLive } from './live.ts';
-import { partnerHook, signInByLink } from './partner-link.ts';
-import { currentSession } from './session.ts';
-import { SignIn } from './screens/sign-in.tsx';
+import { onSession } from './api/api.ts';
+import { Frame } from './frame/frame.tsx';
+import { lazy } from './components/lazy.tsx';
+import { closeLive } from './api/live.ts';
+import { partnerHook, signInByLink } from './api/partner-link.ts';
+import { currentSession } from './api/session.ts';
+import { SignIn } from './frame/sign-in.tsx';
 
-const Partner = lazy(() => import('./screens/partner.tsx').then(({ Partner: one }) => one));
+const Partner = lazy(() => import('./webhooks/partner.tsx').then(({ Partner: one }) => one));
 
 function Console({ linkError }: { linkError: string }) {
   const [session, setSession] = useState(currentSession);

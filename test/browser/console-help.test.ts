@@ -80,7 +80,7 @@ suite('the help of the console', () => {
     await heading(page, 'Webhooks');
     await page.keyboard.press('Escape');
     await tour.waitFor({ state: 'detached' });
-    assert.equal(await page.locator('.tour-target').count(), 0);
+    await page.locator('.tour-target').waitFor({ state: 'detached' });
     await goTo(page, '#/', 'Overview');
     await page.locator('.tiles').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Not now' }).count(), 0);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { anomaliesOf } from '../../console/src/anomalies.ts';
+import { anomaliesOf } from '../../console/src/overview/find-anomalies.ts';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';

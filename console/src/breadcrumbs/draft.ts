@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../api.ts';
+import type { Json, JsonObject } from '../api/api.ts';
 
 /** A condition in the form: its value, and the text by which a person writes it. */
 export interface ConditionDraft {

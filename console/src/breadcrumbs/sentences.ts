@@ -1,4 +1,4 @@
-import type { Json } from '../api.ts';
+import type { Json } from '../api/api.ts';
 import { texts } from '../texts.ts';
 import {
   isConditionName,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../console/src/api.ts';
+import type { JsonObject } from '../../../console/src/api/api.ts';
 import {
   draftOf,
   enginedataOf,

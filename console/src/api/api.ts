@@ -1,0 +1,164 @@
+import { currentSession, keepSession, type Session } from './session.ts';
+import { texts } from '../texts.ts';
+
+/** A value of JSON. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+/** An object of JSON. */
+export interface JsonObject {
+  readonly [name: string]: Json;
+}
+
+/** What is wrong with a field, as the server says it. */
+export interface Problem {
+  readonly field: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly suggestion?: string;
+}
+
+/** A failure of an operation, as the server says it. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly field: string | undefined;
+  readonly problems: readonly Problem[];
+
+  constructor(
+    status: number,
+    error: { code: string; message: string; field?: string; problems?: readonly Problem[] },
+  ) {
+    super(error.message);
+    this.status = status;
+    this.code = error.code;
+    this.field = error.field;
+    this.problems = error.problems ?? [];
+  }
+}
+
+/** The address of the service: the folder above the console's. */
+export const service = new URL('../', document.baseURI.replace(/[?#].*$/s, ''));
+
+/** The address of the documentation of the version that runs. */
+export const docs = new URL('docs/', service).href;
+
+/** The address of an operation: `userinterface.list` has `…/userinterface/list`. */
+export function operationUrl(name: string): string {
+  return new URL(name.replace('.', '/'), service).href;
+}
+
+/** The members of an envelope besides its input. */
+export interface EnvelopeOptions {
+  readonly qk?: string;
+  readonly vk?: string;
+  readonly prefer?: string;
+  readonly signal?: AbortSignal;
+}
+
+const listeners = new Set<() => void>();
+
+/** Calls a function whenever the session ends or begins. */
+export function onSession(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function sessionChanged(session: Session | undefined): void {
+  keepSession(session);
+  for (const listener of listeners) listener();
+}
+
+async function post(
+  name: string,
+  v: object,
+  { signal, ...envelope }: EnvelopeOptions,
+  token: string | undefined,
+): Promise<unknown> {
+  const response = await fetch(operationUrl(name), {
+    method: 'POST',
+    credentials: 'same-origin',
+    headers: { 'content-type': 'application/json', ...(token !== undefined && { apikey: token }) },
+    body: JSON.stringify({ v, ...envelope }),
+    redirect: 'error',
+    ...(signal && { signal }),
+  });
+  const answer = (await response.json().catch(() => ({}))) as {
+    data?: unknown;
+    error?: ConstructorParameters<typeof ApiError>[1];
+  };
+  if (response.ok) return answer.data;
+  throw new ApiError(
+    response.status,
+    answer.error ?? { code: 'internal', message: `The server answered ${response.status}.` },
+  );
+}
+
+/** Calls an operation as the session; rejects with ApiError. A session that has ended is forgotten. */
+export async function call<T>(
+  name: string,
+  v: object = {},
+  options: EnvelopeOptions = {},
+): Promise<T> {
+  const session = currentSession();
+  try {
+    return (await post(name, v, options, session?.token)) as T;
+  } catch (error) {
+    const hasEnded = error instanceof ApiError && error.status === 401;
+    if (hasEnded && session !== undefined && session === currentSession())
+      sessionChanged(undefined);
+    throw error;
+  }
+}
+
+/** A page of the site as its visitors get it, for the place and moment of get_content. */
+export function fetchPage(v: object, signal: AbortSignal): Promise<Response> {
+  return fetch(operationUrl('userinterface.get_content'), {
+    method: 'POST',
+    credentials: 'same-origin',
+    headers: { 'content-type': 'application/json', apikey: currentToken() },
+    body: JSON.stringify({ v }),
+    redirect: 'manual',
+    signal,
+  });
+}
+
+/**
+ * Signs in with an API key, which is not kept. A session that is not allowed is ended at once, and
+ * the promise rejects.
+ */
+export async function signIn(
+  apikey: string,
+  isAllowed: (session: Session) => boolean = () => true,
+): Promise<void> {
+  const session = (await post('session.insert', { apikey }, {}, undefined)) as Session;
+  if (!isAllowed(session)) {
+    await post('session.end', {}, {}, session.token).catch(() => undefined);
+    throw new Error(texts.partner.otherKey);
+  }
+  sessionChanged(session);
+}
+
+/** Ends the session; this tab forgets it also if the server cannot be reached. */
+export async function signOut(): Promise<void> {
+  const session = currentSession();
+  if (session !== undefined)
+    await post('session.end', {}, {}, session.token).catch(() => undefined);
+  sessionChanged(undefined);
+}
+
+/** Whether the session has a scope. */
+export function may(scope: string): boolean {
+  const scopes = currentSession()?.scopes ?? [];
+  return scopes.includes(scope) || scopes.includes('admin');
+}
+
+/** The command that calls an operation with curl; the key is a variable of the shell. */
+export function curlOf(name: string, v: object, options: EnvelopeOptions = {}): string {
+  const { signal: _signal, ...envelope } = options;
+  const body = JSON.stringify({ v, ...envelope }, undefined, 2).replaceAll("'", `'\\''`);
+  return `curl -H "apikey: $KEY" ${operationUrl(name)} -d '${body}'`;
+}
+
+/** The token of the session; empty without one. */
+export function currentToken(): string {
+  return currentSession()?.token ?? '';
+}

@@ -1,0 +1,266 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, call, may, type JsonObject } from '../api/api.ts';
+import './breadcrumbs.css';
+import { draftOf, enginedataOf, isEditable, type BreadcrumbDraft } from './draft.ts';
+import { useLoad } from '../components/loading.ts';
+import { lazy } from '../components/lazy.tsx';
+import { problemsOf, useProblems } from '../api/problems.ts';
+import { goTo, linkTo, type Route } from '../route.ts';
+import { texts } from '../texts.ts';
+import { Busy, Fault, Field, ScreenHead } from '../components/ui.tsx';
+import { Branches } from './breadcrumb-branches.tsx';
+import { linkOf, type BreadcrumbRule } from './breadcrumb-rule.ts';
+
+const Visitors = lazy(() =>
+  import('./breadcrumb-visitors.tsx').then(({ TriedVisitors: one }) => one),
+);
+const Visits = lazy(() => import('./breadcrumb-visits.tsx').then(({ Visits: one }) => one));
+const LinkAndCode = lazy(() => import('./breadcrumb-code.tsx').then(({ LinkAndCode: one }) => one));
+
+const t = texts.breadcrumbs;
+
+type Part = keyof typeof t.parts;
+const parts = Object.keys(t.parts) as Part[];
+
+/** One breadcrumb, or a new one: its branches, tried visitors, visits, link and QR code. */
+export function Breadcrumb({ id, route }: { id: string; route: Route }) {
+  const isNew = id === 'new';
+  const [isSaved, setSaved] = useState(false);
+  const rule = useLoad(
+    (signal) =>
+      isNew
+        ? Promise.resolve<BreadcrumbRule>({
+            ...{ id: '', seq: 0, kind: 'resolve', origin: '*' },
+            ...{ path: route.params.get('k') ?? '', enginedata: {} },
+          })
+        : call<BreadcrumbRule>('userinterface.read', { id }, { signal }),
+    [id],
+  );
+  if (rule.error !== undefined) return <Fault error={rule.error} onRetry={rule.reload} />;
+  if (rule.data === undefined) return <Busy />;
+  const { data } = rule;
+  return (
+    <Screen
+      key={`${data.id} ${data.seq}`}
+      {...{ rule: data, isNew, isSaved, route }}
+      onSave={() => {
+        setSaved(true);
+        rule.reload();
+      }}
+      onReload={rule.reload}
+    />
+  );
+}
+
+interface ScreenProps {
+  readonly rule: BreadcrumbRule;
+  readonly isNew: boolean;
+  /** Whether the rule is as the last save has left it. */
+  readonly isSaved: boolean;
+  readonly route: Route;
+  readonly onSave: () => void;
+  readonly onReload: () => void;
+}
+
+interface Draft {
+  readonly path: string;
+  readonly origin: string;
+  readonly breadcrumb: BreadcrumbDraft;
+}
+
+function fieldsOf({ path, origin, breadcrumb }: Draft): JsonObject {
+  return { kind: 'resolve', path, origin, enginedata: enginedataOf(breadcrumb) };
+}
+
+function useSave({ rule, isNew, onSave }: ScreenProps, draft: Draft) {
+  const [isSaving, setSaving] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [vk] = useState(() => crypto.randomUUID());
+  const save = async (): Promise<void> => {
+    setSaving(true);
+    setError(undefined);
+    try {
+      const fields = fieldsOf(draft);
+      if (isNew) {
+        const made = await call<BreadcrumbRule>('userinterface.insert', fields, { vk });
+        goTo(`/breadcrumbs/${made.id}`, {}, true);
+      } else {
+        const { kind: _kind, ...changes } = fields;
+        await call('userinterface.edit', { ...changes, id: rule.id, if_seq: rule.seq });
+        onSave();
+      }
+    } catch (failure) {
+      setError(failure);
+    }
+    setSaving(false);
+  };
+  return { isSaving, error, save };
+}
+
+function Screen(props: ScreenProps) {
+  const { rule, isNew, isSaved, route } = props;
+  const enginedata = (rule.enginedata ?? {}) as JsonObject;
+  const [draft, setDraft] = useState<Draft>(() => ({
+    ...{ path: rule.path, origin: rule.origin, breadcrumb: draftOf(enginedata) },
+  }));
+  const [before] = useState(() => JSON.stringify(fieldsOf(draft)));
+  const isChanged = isNew || JSON.stringify(fieldsOf(draft)) !== before;
+  const { isSaving, error, save } = useSave(props, draft);
+  const canWrite = may('design') && isEditable(enginedata);
+  // A key may come before the effects of the last rendering.
+  const latest = useRef(() => undefined as unknown);
+  latest.current = () => (canWrite && isChanged ? void save() : undefined);
+  useEffect(() => saveByKey(() => latest.current()), []);
+  const part = parts.find((one) => one === route.params.get('part')) ?? 'branches';
+  return (
+    <form
+      class="breadcrumb"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <ScreenHead
+        title={isNew ? t.fresh : rule.path}
+        shown={
+          isNew
+            ? ['userinterface.insert', fieldsOf(draft)]
+            : ['userinterface.read', { id: rule.id }]
+        }
+      >
+        {isNew ? null : <Links rule={rule} />}
+        {canWrite && (part === 'branches' || isChanged) ? (
+          <button type="submit" class="main-button" disabled={isSaving || !isChanged}>
+            {isSaving ? texts.editor.saving : texts.editor.save}
+          </button>
+        ) : null}
+      </ScreenHead>
+      <p class="note" role="status">
+        {canWrite ? (isChanged ? texts.editor.changed : isSaved ? texts.editor.saved : '') : ''}
+      </p>
+      <SaveFault error={error} onReload={props.onReload} />
+      {isNew ? null : <Parts rule={rule} part={part} />}
+      <div hidden={part !== 'branches'}>
+        {isEditable(enginedata) ? (
+          <BranchesPart {...{ draft, setDraft, canWrite }} />
+        ) : (
+          <div class="fault soft">
+            <p>
+              {t.notEditable} <a href={`#/pages/${rule.id}`}>{t.allFields}</a>
+            </p>
+          </div>
+        )}
+      </div>
+      {part === 'visitors' ? (
+        <Visitors {...{ rule, isChanged, route }} draft={draftOf(enginedata)} />
+      ) : null}
+      {part === 'visits' ? <Visits rule={rule} route={route} /> : null}
+      {part === 'code' ? <LinkAndCode rule={rule} /> : null}
+    </form>
+  );
+}
+
+function saveByKey(save: () => void): () => void {
+  const pressed = (event: KeyboardEvent): void => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return;
+    event.preventDefault();
+    save();
+  };
+  addEventListener('keydown', pressed);
+  return () => {
+    removeEventListener('keydown', pressed);
+  };
+}
+
+function SaveFault({ error, onReload }: { error: unknown; onReload: () => void }) {
+  const isOutdated = error instanceof ApiError && error.code === 'precondition_failed';
+  if (!isOutdated) return <Fault error={error} />;
+  return (
+    <div class="fault" role="alert">
+      <p>{texts.editor.conflict}</p>
+      <button type="button" onClick={onReload}>
+        {texts.editor.reload}
+      </button>
+    </div>
+  );
+}
+
+function Links({ rule }: { rule: BreadcrumbRule }) {
+  return (
+    <>
+      <a class="quiet-button" href={linkOf(rule)} target="_blank" rel="noopener noreferrer">
+        {t.open}
+      </a>
+      <a class="quiet-button" href={`#/pages/${rule.id}`}>
+        {t.allFields}
+      </a>
+      <a class="quiet-button" href={linkTo('/history', { id: rule.id })}>
+        {texts.editor.history}
+      </a>
+    </>
+  );
+}
+
+/** The parts of the screen, each with a URL. */
+function Parts({ rule, part }: { rule: BreadcrumbRule; part: Part }) {
+  return (
+    <nav class="segments" aria-label={t.part}>
+      {parts.map((one) => (
+        <a
+          key={one}
+          href={linkTo(`/breadcrumbs/${rule.id}`, one === 'branches' ? {} : { part: one })}
+          aria-current={one === part ? 'true' : undefined}
+        >
+          {t.parts[one]}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function BranchesPart({
+  draft,
+  setDraft,
+  canWrite,
+}: {
+  draft: Draft;
+  setDraft: (change: (before: Draft) => Draft) => void;
+  canWrite: boolean;
+}) {
+  const problems = useProblems(canWrite && draft.path !== '' ? fieldsOf(draft) : undefined);
+  return (
+    <fieldset class="plain" disabled={!canWrite}>
+      <div class="fields">
+        <Field label={t.key} problems={problemsOf(problems, 'path')}>
+          <input
+            type="text"
+            required
+            spellcheck={false}
+            placeholder={t.keyHint}
+            value={draft.path}
+            onInput={({ currentTarget: { value: path } }) => {
+              setDraft((before) => ({ ...before, path }));
+            }}
+          />
+        </Field>
+        <Field label={t.origin} problems={problemsOf(problems, 'origin')}>
+          <input
+            type="text"
+            spellcheck={false}
+            value={draft.origin}
+            onInput={({ currentTarget: { value: origin } }) => {
+              setDraft((before) => ({ ...before, origin }));
+            }}
+          />
+        </Field>
+      </div>
+      <Branches
+        draft={draft.breadcrumb}
+        problems={problems}
+        onInput={(change) => {
+          setDraft((before) => ({ ...before, breadcrumb: change(before.breadcrumb) }));
+        }}
+      />
+    </fieldset>
+  );
+}

@@ -1,0 +1,192 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { call, may, type JsonObject } from '../api/api.ts';
+import { draftOf } from './draft.ts';
+import { outcomeText } from './sentences.ts';
+import { goTo, linkTo, type Route } from '../route.ts';
+import { texts } from '../texts.ts';
+import { useLoad, usePages } from '../components/loading.ts';
+import { Busy, Fault, ScreenHead, shortCount } from '../components/ui.tsx';
+import { VirtualList } from '../components/virtual-list.tsx';
+
+const t = texts.breadcrumbs;
+
+/** Breadcrumbs that the list loads, to filter and sort them. */
+const rowsMax = 20_000;
+const rowsPerPage = 1_000;
+
+type Sort = keyof typeof t.sorts;
+const sorts = Object.keys(t.sorts) as Sort[];
+
+interface Rule {
+  readonly id: string;
+  readonly seq: number;
+  readonly path: string;
+  readonly origin: string;
+  readonly enginedata?: JsonObject;
+}
+
+interface VisitedKeys {
+  readonly keys: readonly {
+    readonly k: string;
+    readonly origin: string;
+    readonly visits: number;
+  }[];
+}
+
+/** All breadcrumbs, with where they lead and how often they are followed. */
+export function Breadcrumbs({ route: { params } }: { route: Route }) {
+  const text = params.get('text') ?? '';
+  const sort = sorts.find((one) => one === params.get('sort')) ?? 'visits';
+  const { rows, isEnd, isLoading, error, more } = usePages<Rule, string>((after) =>
+    call('userinterface.list', {
+      ...{ kind: 'resolve', limit: rowsPerPage },
+      ...(after !== undefined && { after }),
+    }),
+  );
+  const isFull = rows.length >= rowsMax;
+  useEffect(() => {
+    if (!isEnd && !isLoading && !isFull && error === undefined) more();
+  });
+  const visited = useLoad(
+    (signal) => call<VisitedKeys>('breadcrumb.visits', { limit: 1_000 }, { signal }),
+    [],
+  );
+  const visits = useMemo(() => {
+    const keys = visited.data?.keys ?? [];
+    return new Map(keys.map(({ k, origin, visits: count }) => [`${origin}\n${k}`, count]));
+  }, [visited.data]);
+  const visitsOf = ({ origin, path }: Rule): number => visits.get(`${origin}\n${path}`) ?? 0;
+  // Sorting each page of many would take longer than a frame: the first rows, then all.
+  const settled = isEnd || isFull ? rows : rows.slice(0, rowsPerPage);
+  const shown = useMemo(
+    () => sorted(found(settled, text), sort, visitsOf),
+    [settled.length, text, sort, visits],
+  );
+  return (
+    <>
+      <ScreenHead title={t.title} lead={t.lead} shown={['userinterface.list', { kind: 'resolve' }]}>
+        {may('design') ? (
+          <a class="main-button" href="#/breadcrumbs/new">
+            {t.fresh}
+          </a>
+        ) : null}
+      </ScreenHead>
+      <Filters text={text} sort={sort} />
+      <Fault error={error} />
+      {isLoading && rows.length === 0 ? <Busy /> : null}
+      {isEnd && rows.length === 0 ? (
+        <div class="empty">
+          <h2>{t.empty}</h2>
+          <p>{t.emptyHint}</p>
+        </div>
+      ) : (
+        <>
+          <p class="note" role="status">
+            {shown.length === 0 && !isLoading ? t.noneFound : t.count(shown.length, !isFull)}
+          </p>
+          <VirtualList
+            label={t.list}
+            rows={shown}
+            isEnd
+            onEnd={() => undefined}
+            row={(rule) => <RuleRow rule={rule} visits={visitsOf(rule)} />}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+function found(rows: readonly Rule[], text: string): readonly Rule[] {
+  const sought = text.trim().toLowerCase();
+  if (sought === '') return rows;
+  return rows.filter(({ path, origin, enginedata }) =>
+    `${path}\n${origin}\n${JSON.stringify(enginedata ?? {})}`.toLowerCase().includes(sought),
+  );
+}
+
+function sorted(
+  rows: readonly Rule[],
+  sort: Sort,
+  visitsOf: (rule: Rule) => number,
+): readonly Rule[] {
+  const byKey = (one: Rule, other: Rule): number => (one.path < other.path ? -1 : 1);
+  switch (sort) {
+    case 'key':
+      return rows.toSorted(byKey);
+    case 'newest':
+      return rows.toSorted((one, other) => other.seq - one.seq);
+    case 'visits':
+      return rows
+        .map((rule) => ({ rule, visits: visitsOf(rule) }))
+        .sort((one, other) => other.visits - one.visits || byKey(one.rule, other.rule))
+        .map(({ rule }) => rule);
+  }
+}
+
+function Filters({ text, sort }: { text: string; sort: Sort }) {
+  const [typed, setTyped] = useState(text);
+  useEffect(() => {
+    if (typed === text) return undefined;
+    const timer = setTimeout(() => {
+      goTo('/breadcrumbs', { text: typed, sort }, true);
+    }, 150);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [typed]);
+  return (
+    <form
+      class="search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+      }}
+    >
+      <input
+        type="search"
+        aria-label={t.filter}
+        placeholder={t.filter}
+        value={typed}
+        onInput={({ currentTarget }) => {
+          setTyped(currentTarget.value);
+        }}
+      />
+      <select
+        aria-label={t.sort}
+        value={sort}
+        onChange={({ currentTarget }) => {
+          goTo('/breadcrumbs', { text: typed, sort: currentTarget.value }, true);
+        }}
+      >
+        {sorts.map((one) => (
+          <option key={one} value={one}>
+            {t.sorts[one]}
+          </option>
+        ))}
+      </select>
+    </form>
+  );
+}
+
+function RuleRow({
+  rule: { id, path, origin, enginedata = {} },
+  visits,
+}: {
+  rule: Rule;
+  visits: number;
+}) {
+  const { branches, otherwise } = draftOf(enginedata);
+  return (
+    <a class="row breadcrumb-row" href={linkTo(`/breadcrumbs/${id}`)}>
+      <b class="row-main">{path}</b>
+      <span class="row-main quiet row-summary">{outcomeText(otherwise)}</span>
+      {origin === '*' ? null : <span class="quiet row-summary">{origin}</span>}
+      {branches.length === 0 ? null : <span class="tag">{t.branches(branches.length)}</span>}
+      <span class="row-number" title={t.visits30}>
+        {shortCount(visits)}
+        <span class="unseen"> {t.visits30}</span>
+      </span>
+    </a>
+  );
+}

@@ -1,0 +1,124 @@
+import { call } from '../api/api.ts';
+import { useInterval } from '../api/follow.ts';
+import { texts } from '../texts.ts';
+import { useLoad } from '../components/loading.ts';
+import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
+
+const t = texts.nodes;
+const refreshMs = 5000;
+
+interface NodeRow {
+  readonly name: string;
+  readonly role: string;
+  readonly place?: string;
+  readonly version: string;
+  readonly seq: number;
+  readonly lag: number;
+  readonly outbox: { readonly waiting: number; readonly refused: number };
+  readonly clock_offset_ms: number;
+  readonly last_contact: string;
+  readonly silent?: boolean;
+}
+
+interface NodeStatus {
+  readonly role: string;
+  readonly name: string;
+}
+
+/**
+ * The nodes that follow this one. Only their own server has the entries of an outbox, and a node
+ * that follows a centre makes no sessions, so a console shows their number and the command.
+ */
+export function Nodes() {
+  const nodes = useLoad(
+    (signal) => call<{ rows: readonly NodeRow[]; seq: number }>('node.list', {}, { signal }),
+    [],
+  );
+  const status = useLoad(
+    (signal) => call<{ node: NodeStatus }>('server.status', {}, { signal }),
+    [],
+  );
+  useInterval(() => {
+    nodes.reload();
+    status.reload();
+  }, refreshMs);
+  const own = status.data?.node;
+  const rows = nodes.data?.rows;
+  return (
+    <>
+      <ScreenHead title={t.title} lead={t.lead} shown={['node.list', {}]} />
+      <Fault error={nodes.error ?? status.error} onRetry={nodes.reload} />
+      {rows === undefined && nodes.error === undefined ? <Busy /> : null}
+      {own === undefined ? null : <OwnNode node={own} seq={nodes.data?.seq} />}
+      {rows?.length === 0 ? (
+        <div class="empty">
+          <h2>{t.empty}</h2>
+          <p>{t.emptyHint}</p>
+        </div>
+      ) : null}
+      <ul class="cards">
+        {rows?.map((node) => (
+          <li key={node.name} class="node-card">
+            <h2>
+              {node.name} <span class="tag">{node.role}</span>
+              {node.silent === true ? <span class="tag bad">{t.silent}</span> : null}
+            </h2>
+            <NodeFacts node={node} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function OwnNode({ node, seq }: { node: NodeStatus; seq: number | undefined }) {
+  return (
+    <section class="panel">
+      <h2>
+        {t.own}: {node.name} <span class="tag">{node.role}</span>
+      </h2>
+      <dl class="facts">
+        {seq === undefined ? null : <Fact name={t.seq}>{seq.toLocaleString()}</Fact>}
+      </dl>
+    </section>
+  );
+}
+
+function NodeFacts({ node }: { node: NodeRow }) {
+  const { place, lag, outbox, version, clock_offset_ms: offset } = node;
+  return (
+    <dl class="facts">
+      <Fact name={t.contact}>
+        <When time={node.last_contact} />
+      </Fact>
+      {place === undefined ? null : <Fact name={t.place}>{place}</Fact>}
+      <Fact name={t.lag}>
+        {lag === 0 ? <span class="good-text">{t.noLag}</span> : t.lagOf(lag)}
+      </Fact>
+      <Fact name={t.outbox}>
+        {t.waiting(outbox.waiting)}
+        {outbox.refused === 0 ? null : (
+          <>
+            <span class="bad-text">, {t.refusedCount(outbox.refused)}</span>
+            <span class="note refused-hint">
+              {t.refusedHint} <code>waymark outbox list --refused</code>
+            </span>
+          </>
+        )}
+      </Fact>
+      <Fact name={t.clock}>
+        <span class={Math.abs(offset) > 5000 ? 'bad-text' : ''}>{offset} ms</span>
+      </Fact>
+      <Fact name={t.version}>{version}</Fact>
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,246 @@
+import { useState } from 'preact/hooks';
+import { call, may } from '../api/api.ts';
+import { linkTo, type Route } from '../route.ts';
+import { texts } from '../texts.ts';
+import { useLoad } from '../components/loading.ts';
+import { CopyCurl, Fault, Field, ScreenHead, When } from '../components/ui.tsx';
+import './operations.css';
+import { AccessLog } from './access-log.tsx';
+import { CacheContent } from './cache.tsx';
+import { Certificates } from './certificates.tsx';
+import { Configuration } from './configuration.tsx';
+import { Nodes } from './nodes.tsx';
+import { Sources } from './sources.tsx';
+
+const t = texts.operations;
+const keyScopes = ['render', 'read', 'design', 'webhook', 'event', 'verify', 'admin'] as const;
+
+/** The parts of the operations: the keys, and the screens of what the server does. */
+const tabs = [
+  { path: '', name: t.keysTab },
+  { path: 'log', name: texts.accessLog.tab, scope: 'admin' },
+  { path: 'sources', name: texts.sources.tab },
+  { path: 'cache', name: texts.cache.tab },
+  { path: 'nodes', name: texts.nodes.tab },
+  { path: 'certificates', name: texts.certificates.tab },
+  { path: 'configuration', name: texts.configuration.tab, scope: 'admin' },
+] as const;
+
+/** What the server does, and the keys to it, as far as the scopes of the session reach. */
+export function Operations({ route }: { route: Route }) {
+  const at = route.path.split('/')[2] ?? '';
+  return (
+    <>
+      <nav class="tabs" aria-label={t.tabs}>
+        {tabs.map(({ path, name, ...tab }) =>
+          'scope' in tab && !may(tab.scope) ? null : (
+            <a
+              key={path}
+              href={linkTo(path === '' ? '/operations' : `/operations/${path}`)}
+              aria-current={at === path ? 'page' : undefined}
+            >
+              {name}
+            </a>
+          ),
+        )}
+      </nav>
+      <Tab name={at} route={route} />
+    </>
+  );
+}
+
+function Tab({ name, route }: { name: string; route: Route }) {
+  switch (name) {
+    case 'log':
+      return <AccessLog route={route} />;
+    case 'sources':
+      return <Sources />;
+    case 'cache':
+      return <CacheContent route={route} />;
+    case 'nodes':
+      return <Nodes />;
+    case 'certificates':
+      return <Certificates />;
+    case 'configuration':
+      return <Configuration route={route} />;
+    default:
+      return <Access />;
+  }
+}
+
+function Access() {
+  return (
+    <>
+      <ScreenHead title={t.title} shown={['server.status', {}]} />
+      {may('admin') ? (
+        <>
+          <Keys />
+          <Sessions />
+        </>
+      ) : (
+        <p class="note">{texts.states.scope('admin')}</p>
+      )}
+    </>
+  );
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly created: string;
+}
+
+function Keys() {
+  const keys = useLoad(
+    (signal) => call<{ rows: readonly KeyRow[] }>('key.list', {}, { signal }),
+    [],
+  );
+  const [error, setError] = useState<unknown>();
+  const revoke = async ({ id, name }: KeyRow): Promise<void> => {
+    if (!confirm(t.revokeConfirm(name))) return;
+    try {
+      await call('key.revoke', { id });
+      keys.reload();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>{t.keys}</h2>
+        <CopyCurl shown={['key.list', {}]} />
+      </div>
+      <Fault error={keys.error ?? error} onRetry={keys.reload} />
+      <ul class="table-list">
+        {keys.data?.rows.map((key) => (
+          <li key={key.id}>
+            <span>
+              <b>{key.name}</b> <span class="quiet">{key.scopes.join(', ')}</span>
+              <br />
+              <span class="quiet">
+                {t.created} <When time={key.created} /> · {key.id}
+              </span>
+            </span>
+            <button type="button" class="quiet-button" onClick={() => void revoke(key)}>
+              {t.revoke}
+              <span class="unseen"> {key.name}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <NewKey onDone={keys.reload} />
+    </section>
+  );
+}
+
+function NewKey({ onDone }: { onDone: () => void }) {
+  const [name, setName] = useState('');
+  const [scopes, setScopes] = useState<readonly string[]>(['read']);
+  const [made, setMade] = useState('');
+  const [error, setError] = useState<unknown>();
+  const make = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      const { key } = await call<{ key: string }>('key.insert', { name, scopes });
+      setMade(key);
+      setName('');
+      onDone();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <form
+      class="new-key"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void make();
+      }}
+    >
+      <Field label={t.keyName}>
+        <input
+          type="text"
+          required
+          value={name}
+          onInput={({ currentTarget }) => {
+            setName(currentTarget.value);
+          }}
+        />
+      </Field>
+      <fieldset>
+        <legend class="field-label">{t.keyScopes}</legend>
+        {keyScopes.map((scope) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              checked={scopes.includes(scope)}
+              onChange={({ currentTarget: { checked } }) => {
+                setScopes((all) =>
+                  checked ? [...all, scope] : all.filter((one) => one !== scope),
+                );
+              }}
+            />
+            {scope}
+          </label>
+        ))}
+      </fieldset>
+      <button type="submit" disabled={scopes.length === 0}>
+        {t.makeKey}
+      </button>
+      <Fault error={error} />
+      <p role="status">
+        {made === '' ? null : (
+          <>
+            {t.madeKey} <code>{made}</code>
+          </>
+        )}
+      </p>
+    </form>
+  );
+}
+
+interface SessionRow {
+  readonly id: string;
+  readonly name: string;
+  readonly created: string;
+  readonly expires: string;
+}
+
+function Sessions() {
+  const sessions = useLoad(
+    (signal) => call<{ rows: readonly SessionRow[] }>('session.list', {}, { signal }),
+    [],
+  );
+  const end = async (id: string): Promise<void> => {
+    await call('session.end', { id }).catch(() => undefined);
+    sessions.reload();
+  };
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>{t.sessions}</h2>
+        <CopyCurl shown={['session.list', {}]} />
+      </div>
+      <Fault error={sessions.error} onRetry={sessions.reload} />
+      <ul class="table-list">
+        {sessions.data?.rows.map(({ id, name, created, expires }) => (
+          <li key={id}>
+            <span>
+              <b>{name}</b>
+              <br />
+              <span class="quiet">
+                <When time={created} />, {t.until} <When time={expires} />
+              </span>
+            </span>
+            <button type="button" class="quiet-button" onClick={() => void end(id)}>
+              {t.end}
+              <span class="unseen"> {id}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,19 @@
+/** The answer of server.status. */
+export interface Status {
+  readonly version: string;
+  readonly started: string;
+  readonly seq: number;
+  readonly configuration: {
+    readonly state: string;
+    readonly restart_needed: readonly string[];
+    readonly problems: readonly { readonly line: number; readonly message: string }[];
+  };
+  readonly certificates: readonly {
+    readonly section: string;
+    readonly names: readonly string[];
+    readonly valid_until: string | null;
+    readonly problem: string | null;
+  }[];
+  readonly counts: { readonly rules: number; readonly hooks: number; readonly bytes: number };
+  readonly memory: { readonly resident_bytes: number };
+}

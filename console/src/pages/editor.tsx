@@ -1,0 +1,348 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, call, may, type Json, type JsonObject, type Problem } from '../api/api.ts';
+import { useLoad } from '../components/loading.ts';
+import { CodeEditor } from '../components/code-editor.tsx';
+import { problemsOf, useProblems } from '../api/problems.ts';
+import type { PreviewedPage } from './render-page.ts';
+import { goTo, linkTo, type Route } from '../route.ts';
+import { texts } from '../texts.ts';
+import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../components/ui.tsx';
+import { useVisitor } from '../components/visitor-fields.tsx';
+import { addressOf, PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
+import { kinds } from './pages.tsx';
+
+const t = texts.editor;
+
+/** The fields of a page rule as texts of a form. */
+type Draft = Readonly<Record<string, string>>;
+
+type Rule = JsonObject & { readonly id: string; readonly path: string; readonly seq: number };
+
+/** The text fields of the form, in their order. */
+const plainFields = ['path', 'origin', 'contenttype', 'lang', 'httpresponse', 'engine'] as const;
+
+/** The editor of one page rule, or of a new one. */
+export function PageEditor({ id, route }: { id: string; route: Route }) {
+  const isNew = id === 'new';
+  const [isSaved, setSaved] = useState(false);
+  const rule = useLoad(
+    (signal) =>
+      isNew
+        ? Promise.resolve(newRule(route))
+        : call<Rule>('userinterface.read', { id }, { signal }),
+    [id],
+  );
+  if (rule.error !== undefined) {
+    return <FailedScreen title={texts.pages.title} error={rule.error} onRetry={rule.reload} />;
+  }
+  if (rule.data === undefined) return <Busy />;
+  const { data } = rule;
+  return (
+    <Form
+      key={`${data.id} ${data.seq}`}
+      {...{ rule: data, isNew, isSaved, route }}
+      onSave={() => {
+        setSaved(true);
+        rule.reload();
+      }}
+      onReload={rule.reload}
+    />
+  );
+}
+
+function newRule({ params }: Route): Rule {
+  const origin = params.get('origin') ?? '*';
+  return { id: '', seq: 0, origin, path: params.get('path') ?? '/', kind: 'content', content: '' };
+}
+
+function draftOf(rule: JsonObject): Draft {
+  const names = [...plainFields, 'kind'];
+  const plain: Draft = Object.fromEntries(names.map((name) => [name, textOf(rule[name])]));
+  const { content, enginedata } = rule;
+  return {
+    ...plain,
+    content: typeof content === 'string' ? content : '',
+    enginedata: enginedata === undefined ? '' : JSON.stringify(enginedata, undefined, 2),
+  };
+}
+
+function textOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The fields of a draft that differ from a rule, in their own types; null for an emptied one. */
+function changesOf(draft: Draft, rule: JsonObject): JsonObject {
+  const before = draftOf(rule);
+  const changed = Object.entries(draft).filter(([name, text]) => text !== before[name]);
+  return Object.fromEntries(changed.map(([name, text]) => [name, valueOf(name, text)]));
+}
+
+function valueOf(name: string, text: string): Json {
+  if (text === '') return null;
+  if (name === 'httpresponse') return /^\d+$/.test(text) ? Number(text) : text;
+  if (name !== 'enginedata') return text;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+function isBadJson({ enginedata = '' }: Draft): boolean {
+  return enginedata !== '' && typeof valueOf('enginedata', enginedata) === 'string';
+}
+
+/** The fields that the server checks; undefined for a draft that cannot be sent. */
+function checkedFields(draft: Draft): JsonObject | undefined {
+  if (isBadJson(draft)) return undefined;
+  const given = Object.entries(changesOf(draft, {})).filter(([, value]) => value !== null);
+  return Object.fromEntries(given);
+}
+
+interface FormProps {
+  readonly rule: Rule;
+  readonly isNew: boolean;
+  /** Whether the rule is as the last save has left it. */
+  readonly isSaved: boolean;
+  readonly route: Route;
+  readonly onSave: () => void;
+  readonly onReload: () => void;
+}
+
+function useSave({ rule, isNew, onSave }: FormProps, draft: Draft) {
+  const [state, setState] = useState<'idle' | 'saving'>('idle');
+  const [error, setError] = useState<unknown>();
+  const [vk] = useState(() => crypto.randomUUID());
+  const save = async (): Promise<void> => {
+    setState('saving');
+    setError(undefined);
+    try {
+      const changes = changesOf(draft, isNew ? {} : rule);
+      if (isNew) {
+        const given = Object.entries(changes).filter(([, value]) => value !== null);
+        const fields = Object.fromEntries(given);
+        const made = await call<Rule>('userinterface.insert', fields, { vk });
+        goTo(`/pages/${made.id}`, {}, true);
+      } else if (Object.keys(changes).length > 0) {
+        await call('userinterface.edit', { ...changes, id: rule.id, if_seq: rule.seq });
+        onSave();
+      }
+      setState('idle');
+    } catch (failure) {
+      setError(failure);
+      setState('idle');
+    }
+  };
+  return { state, error, save };
+}
+
+function Form(props: FormProps) {
+  const { rule, isNew, isSaved, route } = props;
+  const [visitor, onVisitor] = useVisitor(route, previewedFields);
+  const [draft, setDraft] = useState(() => draftOf(rule));
+  const canWrite = may('design');
+  const problems = useProblems(canWrite ? checkedFields(draft) : undefined);
+  const { state, error, save } = useSave(props, draft);
+  const isChanged = isNew || Object.keys(changesOf(draft, rule)).length > 0;
+  const set = (name: string) => (value: string) => {
+    setDraft((before) => ({ ...before, [name]: value }));
+  };
+  // A key may come before the effects of the last rendering.
+  const latest = useRef(save);
+  latest.current = save;
+  useEffect(() => saveByKey(() => void latest.current()), []);
+  const shown = isNew
+    ? (['userinterface.insert', changesOf(draft, {})] as const)
+    : (['userinterface.read', { id: rule.id }] as const);
+  return (
+    <form
+      class="editor"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <ScreenHead title={isNew ? t.fresh : rule.path} shown={shown}>
+        {isNew ? null : <Links rule={rule} />}
+        {canWrite ? (
+          <button type="submit" class="main-button" disabled={state === 'saving' || !isChanged}>
+            {state === 'saving' ? t.saving : t.save}
+          </button>
+        ) : null}
+      </ScreenHead>
+      <p class="note" role="status">
+        {canWrite ? (isChanged ? t.changed : isSaved ? t.saved : '') : t.readOnly}
+      </p>
+      <SaveFault error={error} onReload={props.onReload} />
+      {isNew ? null : <Shadow {...{ rule, visitor }} />}
+      <div class="editor-columns">
+        <Fields {...{ rule, draft, set, problems, canWrite }} />
+        <PreviewColumn
+          page={previewedPage(draft)}
+          rule={isNew ? undefined : rule}
+          {...{ visitor, onVisitor }}
+        />
+      </div>
+    </form>
+  );
+}
+
+function Links({ rule }: { rule: Rule }) {
+  const url = addressOf(rule);
+  return (
+    <>
+      {url === undefined ? null : (
+        <>
+          <a class="quiet-button" href={url} target="_blank" rel="noopener noreferrer">
+            {t.open}
+          </a>
+          <a class="quiet-button" href={linkTo('/explain', { url })}>
+            {t.explain}
+          </a>
+        </>
+      )}
+      <a class="quiet-button" href={linkTo('/history', { id: rule.id })}>
+        {t.history}
+      </a>
+    </>
+  );
+}
+
+function SaveFault({ error, onReload }: { error: unknown; onReload: () => void }) {
+  const isOutdated = error instanceof ApiError && error.code === 'precondition_failed';
+  if (!isOutdated) return <Fault error={error} />;
+  return (
+    <div class="fault" role="alert">
+      <p>{t.conflict}</p>
+      <button type="button" onClick={onReload}>
+        {t.reload}
+      </button>
+    </div>
+  );
+}
+
+interface FieldsProps {
+  readonly rule: Rule;
+  readonly draft: Draft;
+  readonly set: (name: string) => (value: string) => void;
+  readonly problems: readonly Problem[];
+  readonly canWrite: boolean;
+}
+
+function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
+  const isBinary = typeof rule.content === 'object';
+  return (
+    <fieldset class="fields" disabled={!canWrite}>
+      <Field label={t.kind} problems={problemsOf(problems, 'kind')}>
+        <select
+          value={draft.kind ?? ''}
+          onChange={({ currentTarget }) => {
+            set('kind')(currentTarget.value);
+          }}
+        >
+          {kinds.map((kind) => (
+            <option key={kind} value={kind}>
+              {kind}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {plainFields.map((name) => (
+        <Field key={name} label={t[name]} problems={problemsOf(problems, name)}>
+          <input
+            type="text"
+            spellcheck={false}
+            required={name === 'path'}
+            value={draft[name] ?? ''}
+            onInput={({ currentTarget }) => {
+              set(name)(currentTarget.value);
+            }}
+          />
+        </Field>
+      ))}
+      <div class="wide-field">
+        <span class="field-label">{t.content}</span>
+        {isBinary ? (
+          <p class="note">{t.binary}</p>
+        ) : (
+          <CodeEditor
+            label={t.content}
+            value={draft.content ?? ''}
+            language={languageOf(draft)}
+            isReadOnly={!canWrite}
+            onInput={set('content')}
+          />
+        )}
+        <ProblemList problems={problemsOf(problems, 'content')} />
+      </div>
+      <div class="wide-field">
+        <span class="field-label">{t.enginedata}</span>
+        <CodeEditor
+          label={t.enginedata}
+          value={draft.enginedata ?? ''}
+          language="json"
+          isReadOnly={!canWrite}
+          onInput={set('enginedata')}
+        />
+        <ProblemList
+          problems={[
+            ...(isBadJson(draft) ? [t.badJson] : []),
+            ...problemsOf(problems, 'enginedata'),
+          ]}
+        />
+      </div>
+      <Waiting rule={rule} />
+    </fieldset>
+  );
+}
+
+function ProblemList({ problems }: { problems: readonly string[] }) {
+  return (
+    <>
+      {problems.map((problem) => (
+        <span key={problem} class="problem">
+          {problem}
+        </span>
+      ))}
+    </>
+  );
+}
+
+function Waiting({ rule }: { rule: Rule }) {
+  const waiting = Object.entries((rule._unknowns_ ?? {}) as JsonObject);
+  if (waiting.length === 0) return null;
+  return (
+    <div class="wide-field">
+      <span class="field-label">{t.waiting}</span>
+      <p class="note">{t.waitingHint}</p>
+      <dl class="facts">
+        {waiting.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <code>{JSON.stringify(value)}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function languageOf({ contenttype = '', kind }: Draft): 'html' | 'css' | 'json' | 'text' {
+  if (contenttype.includes('json')) return 'json';
+  if (contenttype.includes('css')) return 'css';
+  const isHtml = contenttype === '' || contenttype.includes('html');
+  return isHtml && kind !== 'content.fetch' ? 'html' : 'text';
+}
+
+/** The fields of a draft that its preview needs. */
+function previewedPage(draft: Draft): PreviewedPage {
+  const text = (name: string): string => draft[name] ?? '';
+  return {
+    ...{ kind: text('kind'), path: text('path'), origin: text('origin'), lang: text('lang') },
+    ...{ contenttype: text('contenttype'), engine: text('engine'), content: text('content') },
+    enginedata: valueOf('enginedata', text('enginedata')),
+  };
+}

@@ -1,0 +1,152 @@
+import { useEffect, useState } from 'preact/hooks';
+import { call, service, type JsonObject } from '../api/api.ts';
+import { useLoad } from '../components/loading.ts';
+import { Preview } from '../components/preview.tsx';
+import { renderPage, type PreviewedPage, type RenderedPage } from './render-page.ts';
+import { linkTo } from '../route.ts';
+import { texts } from '../texts.ts';
+import { Fault } from '../components/ui.tsx';
+import {
+  VisitorFields,
+  visitorInput,
+  type VisitorField,
+  type VisitorInput,
+} from '../components/visitor-fields.tsx';
+
+const t = texts.editor;
+
+/** The properties of the visitor of a preview. */
+export const previewedFields: readonly VisitorField[] = [
+  ...(['device', 'country', 'lang', 'user', 'role', 'at'] as const),
+];
+
+/** The address of a rule on this site; undefined for a breadcrumb's key. */
+export function addressOf({ origin, path }: JsonObject): string | undefined {
+  if (typeof path !== 'string' || !path.startsWith('/')) return undefined;
+  const start = typeof origin === 'string' && origin !== '*' ? origin : service.origin;
+  return start + encodeURI(path.replace(/\*$/, '')).replaceAll('?', '%3F').replaceAll('#', '%23');
+}
+
+interface Explained {
+  readonly says: string;
+  readonly winner: { readonly id?: string; readonly mount?: string } | null;
+  readonly tried: readonly {
+    readonly candidates: readonly {
+      readonly id?: string;
+      readonly lost?: { readonly says: string };
+    }[];
+  }[];
+}
+
+/** Says what answers a visitor instead, if the rule does not answer at its own address. */
+export function Shadow({
+  rule,
+  visitor,
+}: {
+  rule: JsonObject & { readonly id: string; readonly path: string; readonly seq: number };
+  visitor: VisitorInput;
+}) {
+  const url = addressOf(rule);
+  const input = visitorInput(visitor);
+  const { data } = useLoad(
+    (signal) =>
+      url === undefined
+        ? Promise.resolve(undefined)
+        : call<Explained>('userinterface.explain', { url, ...input }, { signal }),
+    [rule.id, rule.seq, JSON.stringify(input)],
+  );
+  const isWildcard = rule.path.endsWith('*');
+  if (url === undefined || data === undefined || isWildcard) return null;
+  const { winner, tried, says } = data;
+  if (winner?.id === rule.id) return null;
+  const candidates = tried.flatMap((one) => one.candidates);
+  const why = candidates.find(({ id }) => id === rule.id)?.lost?.says;
+  return (
+    <div class="fault soft" role="status">
+      <p>
+        {Object.keys(input).length === 0 ? t.shadowed : t.shadowedFor} {says} {why}{' '}
+        {winner?.id === undefined ? null : (
+          <>
+            <a href={`#/pages/${winner.id}`}>{t.otherPage}</a>{' '}
+          </>
+        )}
+        <a href={linkTo('/explain', { url, ...input })}>{t.shadowedBy}</a>
+      </p>
+    </div>
+  );
+}
+
+/** The page of a form in a frame, as a visitor gets it whom the fields above describe. */
+export function PreviewColumn({
+  page,
+  rule,
+  visitor,
+  onVisitor,
+}: {
+  page: PreviewedPage;
+  /** The saved rule; undefined for a new page. */
+  rule: (JsonObject & { readonly id: string }) | undefined;
+  visitor: VisitorInput;
+  onVisitor: (visitor: VisitorInput) => void;
+}) {
+  const { rendered, error } = useRendered(page, rule, visitor);
+  const [isOpen] = useState(Object.keys(visitorInput(visitor)).length > 0);
+  const { html, matched, hasOtherConditions = false } = rendered ?? {};
+  const width = { mobile: 'phone', tablet: 'tablet' }[visitor.device ?? ''] ?? 'whole';
+  return (
+    <section class="preview-column" aria-label={t.preview}>
+      <h2>{t.preview}</h2>
+      <details open={isOpen}>
+        <summary>{t.asVisitor}</summary>
+        <div class="fields">
+          <VisitorFields names={previewedFields} visitor={visitor} onInput={onVisitor} />
+        </div>
+      </details>
+      <p class="note" role="status">
+        {matched === undefined ? '' : t.matched(matched)}{' '}
+        {hasOtherConditions ? t.savedConditions : ''}
+      </p>
+      <Fault error={error} />
+      {rendered !== undefined && html === undefined ? <p class="note">{t.noPreview}</p> : null}
+      {html === undefined ? null : (
+        <div class={`preview-frame ${width}`}>
+          <Preview title={t.preview} html={html} base={addressOf({ ...page }) ?? service.href} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The rendered page shortly after the last change; the former one stays until then. */
+function useRendered(
+  page: PreviewedPage,
+  rule: (JsonObject & { readonly id: string }) | undefined,
+  visitor: VisitorInput,
+): { readonly rendered: RenderedPage | undefined; readonly error: unknown } {
+  const [rendered, setRendered] = useState<RenderedPage>();
+  const [error, setError] = useState<unknown>();
+  const key = JSON.stringify([page, visitor, rule?.id, rule?.seq]);
+  useEffect(() => {
+    const abort = new AbortController();
+    const timer = setTimeout(
+      () => {
+        renderPage(page, rule, { visitor, signal: abort.signal }).then(
+          (found) => {
+            if (abort.signal.aborted) return;
+            setRendered(found);
+            setError(undefined);
+          },
+          (failure: unknown) => {
+            if (!abort.signal.aborted) setError(failure);
+          },
+        );
+      },
+      rendered === undefined ? 0 : 200,
+    );
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [key]);
+  return { rendered, error };
+}

@@ -1,0 +1,268 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { call, may, type JsonObject } from '../api/api.ts';
+import { useChanges } from '../api/live.ts';
+import { goTo, linkTo, type Route } from '../route.ts';
+import { texts } from '../texts.ts';
+import { useLoad, usePages } from '../components/loading.ts';
+import { Busy, Fault, ScreenHead, type Shown } from '../components/ui.tsx';
+import { VirtualList } from '../components/virtual-list.tsx';
+
+const t = texts.pages;
+
+/** The kinds of page rule. */
+export const kinds = [
+  'content',
+  'content.fetch',
+  'resolve',
+  'insert-record',
+  'edit-record',
+  'delete-record',
+] as const;
+
+interface TreeNode {
+  readonly name: string;
+  readonly path: string;
+  readonly folder: boolean;
+  readonly rules: readonly {
+    readonly id: string;
+    readonly kind: string;
+    readonly shadowed?: string;
+  }[];
+}
+
+interface TreePage {
+  readonly origins?: readonly string[];
+  readonly rows: readonly TreeNode[];
+  readonly next: string | null;
+}
+
+/** All page rules: as a tree of paths, or as a list that a search selects. */
+export function Pages({ route: { params } }: { route: Route }) {
+  const origin = params.get('origin') ?? '*';
+  const path = params.get('path') ?? '/';
+  const text = params.get('text') ?? '';
+  const kind = params.get('kind') ?? '';
+  const isSearch = text !== '' || kind !== '';
+  const filters = { ...(text !== '' && { text }), ...(kind !== '' && { kind }) };
+  const shown: Shown = isSearch
+    ? ['userinterface.list', filters]
+    : ['userinterface.tree', { origin, path }];
+  return (
+    <>
+      <ScreenHead title={t.title} shown={shown}>
+        {may('design') ? (
+          <a class="main-button" href={linkTo('/pages/new', { origin, path })}>
+            {t.fresh}
+          </a>
+        ) : null}
+      </ScreenHead>
+      <Search key={`${text} ${kind}`} text={text} kind={kind} />
+      {isSearch ? (
+        <Results key={`${text} ${kind}`} filters={filters} />
+      ) : (
+        <Tree key={`${origin} ${path}`} origin={origin} path={path} />
+      )}
+    </>
+  );
+}
+
+function Search({ text, kind }: { text: string; kind: string }) {
+  const [typed, setTyped] = useState(text);
+  const search = (chosenKind: string): void => {
+    goTo('/pages', { text: typed, kind: chosenKind });
+  };
+  return (
+    <form
+      class="search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        search(kind);
+      }}
+    >
+      <input
+        type="search"
+        aria-label={t.search}
+        placeholder={t.search}
+        value={typed}
+        onInput={({ currentTarget }) => {
+          setTyped(currentTarget.value);
+        }}
+      />
+      <select
+        aria-label={t.kind}
+        value={kind}
+        onChange={({ currentTarget }) => {
+          search(currentTarget.value);
+        }}
+      >
+        <option value="">{t.anyKind}</option>
+        {kinds.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </form>
+  );
+}
+
+function Tree({ origin, path }: { origin: string; path: string }) {
+  const origins = useLoad((signal) => call<TreePage>('userinterface.tree', {}, { signal }), []);
+  const [turn, setTurn] = useState(0);
+  useChanges(
+    useCallback(() => {
+      setTurn((before) => before + 1);
+    }, []),
+  );
+  const known = origins.data?.origins ?? [];
+  const all = known.includes(origin) ? known : [origin, ...known];
+  return (
+    <>
+      <div class="tree-head">
+        <label class="inline-field">
+          {t.origins}
+          <select
+            value={origin}
+            onChange={({ currentTarget }) => {
+              goTo('/pages', { origin: currentTarget.value, path: '/' });
+            }}
+          >
+            {all.map((one) => (
+              <option key={one} value={one}>
+                {one === '*' ? t.anyOrigin : one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Trail origin={origin} path={path} />
+      </div>
+      <Nodes key={turn} origin={origin} path={path} />
+    </>
+  );
+}
+
+/** The folders above a path, each as a link. */
+function Trail({ origin, path }: { origin: string; path: string }) {
+  const parts = path.split('/').slice(0, -1);
+  const folders = parts.map((_, at) => `${parts.slice(0, at + 1).join('/')}/`);
+  return (
+    <nav class="trail" aria-label={t.tree}>
+      <a href={linkTo('/pages', { origin, path: '' }).concat('&path=')}>{t.breadcrumbs}</a>
+      {folders.map((folder, at) => (
+        <a
+          key={folder}
+          href={linkTo('/pages', { origin, path: folder })}
+          aria-current={at === folders.length - 1 ? 'true' : undefined}
+        >
+          {parts[at] === '' ? '/' : parts[at]}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Nodes({ origin, path }: { origin: string; path: string }) {
+  const { rows, isEnd, isLoading, error, more } = usePages<TreeNode, string>((after) =>
+    call('userinterface.tree', {
+      origin,
+      path,
+      limit: 250,
+      shadows: true,
+      ...(after !== undefined && { after }),
+    }),
+  );
+  if (isEnd && rows.length === 0) {
+    return (
+      <div class="empty">
+        <h2>{t.empty}</h2>
+        <p>{t.emptyHint}</p>
+      </div>
+    );
+  }
+  return (
+    <>
+      <Fault error={error} />
+      <VirtualList
+        label={t.tree}
+        rows={rows}
+        isEnd={isEnd}
+        onEnd={more}
+        row={(node) => <NodeRow origin={origin} node={node} />}
+      />
+      {isLoading ? <Busy /> : null}
+    </>
+  );
+}
+
+function NodeRow({ origin, node }: { origin: string; node: TreeNode }) {
+  if (node.folder) {
+    return (
+      <a class="row folder" href={linkTo('/pages', { origin, path: node.path })}>
+        <span class="row-main">{node.name}</span>
+      </a>
+    );
+  }
+  const [first] = node.rules;
+  const more = node.rules.length - 1;
+  const shadowed = node.rules.find((rule) => rule.shadowed !== undefined)?.shadowed;
+  return (
+    <a class="row" href={`#/pages/${first?.id ?? ''}`}>
+      <span class="row-main">{node.name === '' ? t.folder : node.name}</span>
+      {shadowed === undefined ? null : (
+        <span class="tag shadowed" title={shadowed}>
+          {t.shadowed}
+          <span class="unseen">: {shadowed}</span>
+        </span>
+      )}
+      <span class="tag">{first?.kind}</span>
+      {more > 0 ? <span class="tag">+{more}</span> : null}
+    </a>
+  );
+}
+
+interface ListPage {
+  readonly rows: readonly (JsonObject & {
+    id: string;
+    path: string;
+    origin: string;
+    kind: string;
+  })[];
+  readonly next: string | null;
+}
+
+function Results({ filters }: { filters: object }) {
+  const { rows, isEnd, isLoading, error, more } = usePages<ListPage['rows'][number], string>(
+    (after) =>
+      call<ListPage>('userinterface.list', {
+        ...filters,
+        limit: 200,
+        ...(after !== undefined && { after }),
+      }),
+  );
+  // A page without rows is no end: the server has examined a part of the rules.
+  useEffect(() => {
+    if (!isEnd && !isLoading && rows.length < 50) more();
+  });
+  return (
+    <>
+      <p class="note" role="status">
+        {isLoading && rows.length === 0 ? t.searching : t.found(rows.length, isEnd)}
+      </p>
+      <Fault error={error} />
+      <VirtualList
+        label={t.list}
+        rows={rows}
+        isEnd={isEnd}
+        onEnd={more}
+        row={({ id, path, origin, kind }) => (
+          <a class="row" href={`#/pages/${id}`}>
+            <span class="row-main">{path}</span>
+            {origin === '*' ? null : <span class="quiet">{origin}</span>}
+            <span class="tag">{kind}</span>
+          </a>
+        )}
+      />
+    </>
+  );
+}

@@ -1,0 +1,166 @@
+import { call, service, type Json, type JsonObject } from '../api/api.ts';
+import { visitorInput, type VisitorInput } from '../components/visitor-fields.tsx';
+
+/** The fields of a page rule that a preview needs, as they are in the form. */
+export interface PreviewedPage {
+  readonly kind: string;
+  readonly path: string;
+  readonly origin: string;
+  readonly contenttype: string;
+  readonly lang: string;
+  readonly engine: string;
+  readonly content: string;
+  readonly enginedata: Json;
+}
+
+/** A page as a visitor gets it, as far as the form has it. */
+export interface RenderedPage {
+  /** Undefined for a page that the form cannot show. */
+  readonly html: string | undefined;
+  /** The branch of `enginedata.when`; undefined without one. */
+  readonly matched: string | undefined;
+  /** Whether the conditions in the form are not those that the server has evaluated. */
+  readonly hasOtherConditions: boolean;
+}
+
+/** The part of an answer of get_render that templates use. */
+interface RenderAnswer extends JsonObject {
+  readonly id: string;
+  readonly matched: string;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Renders a page for a visitor. The server evaluates the conditions of the saved rule; content and
+ * data are those of the form. `saved` is undefined for a new page. Rejects with the failure of a
+ * template.
+ */
+export async function renderPage(
+  page: PreviewedPage,
+  saved: (JsonObject & { readonly id: string }) | undefined,
+  { visitor, signal }: { readonly visitor: VisitorInput; readonly signal: AbortSignal },
+): Promise<RenderedPage> {
+  const { kind, content, engine, enginedata } = page;
+  if (kind === 'content' && content !== '') {
+    return { html: contentHtml(page), matched: undefined, hasOtherConditions: false };
+  }
+  const isShown = engine === 'html' || engine === 'template';
+  if (!isShown || !isObject(enginedata)) {
+    return { html: undefined, matched: undefined, hasOtherConditions: false };
+  }
+  const { when, ...rest } = enginedata;
+  const needsServer = Array.isArray(when) || engine === 'template';
+  const found =
+    saved && needsServer ? await answerFor(saved, page, { visitor, signal }) : undefined;
+  const matched = Array.isArray(when) ? (found?.matched ?? 'default') : undefined;
+  const savedData = isObject(saved?.enginedata) ? saved.enginedata : {};
+  const data = { ...rest, ...branchData(when, matched, rest) };
+  return {
+    html: await engineHtml(engine, { ...noAnswer(page), ...found, enginedata: data }),
+    matched,
+    hasOtherConditions:
+      JSON.stringify(conditionsOf(when)) !== JSON.stringify(conditionsOf(savedData.when)),
+  };
+}
+
+function contentHtml({ content, contenttype }: PreviewedPage): string {
+  if (contenttype === '' || contenttype.includes('html')) return content;
+  return `<pre>${content.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</pre>`;
+}
+
+/** What get_render answers for a page that is not saved. */
+function noAnswer({ path, origin, lang }: PreviewedPage): JsonObject {
+  return { path, origin, lang: lang === '' ? null : lang, query: {}, capture: null, user: null };
+}
+
+/** The answer of get_render for the visitor; undefined if another rule answers. */
+async function answerFor(
+  saved: JsonObject & { readonly id: string },
+  { path, origin }: PreviewedPage,
+  { visitor, signal }: { readonly visitor: VisitorInput; readonly signal: AbortSignal },
+): Promise<RenderAnswer | undefined> {
+  const place = {
+    origin: origin === '*' ? service.origin : origin,
+    path: path.replace(/\*$/, ''),
+  };
+  // Without a property, the visitor would be the caller.
+  const input = { at: new Date().toISOString(), ...visitorInput(visitor) };
+  const answer = await call<RenderAnswer>(
+    'userinterface.get_render',
+    { ...place, ...input },
+    { signal },
+  ).catch((error: unknown) => {
+    if (signal.aborted) throw error;
+    return undefined;
+  });
+  return answer?.id === saved.id ? answer : undefined;
+}
+
+function conditionsOf(when: Json | undefined): readonly Json[] {
+  if (!Array.isArray(when)) return [];
+  return (when as readonly Json[]).map((branch) => (isObject(branch) ? (branch.if ?? null) : null));
+}
+
+function branchData(
+  when: Json | undefined,
+  matched: string | undefined,
+  rest: JsonObject,
+): JsonObject {
+  const [, digits] = /^when\[(\d+)\]$/.exec(matched ?? '') ?? [];
+  if (digits === undefined || !Array.isArray(when)) return {};
+  const branch = (when as readonly Json[])[Number(digits)];
+  const patch = isObject(branch) ? branch.enginedata : undefined;
+  return isObject(patch) ? mergePatch(rest, patch) : {};
+}
+
+/** JSON Merge Patch (RFC 7396 §2) of objects, as the server applies a branch. */
+function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
+  const merged = new Map(Object.entries(target));
+  for (const [name, value] of Object.entries(patch)) {
+    const before = merged.get(name);
+    if (value === null) merged.delete(name);
+    else if (isObject(value)) merged.set(name, mergePatch(isObject(before) ? before : {}, value));
+    else merged.set(name, value);
+  }
+  return Object.fromEntries(merged);
+}
+
+/** The functions of public/engines/template/render.js. */
+interface TemplateModule {
+  readonly rowInputs: (Liquid: unknown, answer: object) => Promise<object>;
+  readonly readRows: (inputs: object, get: (v: object) => Promise<unknown>) => Promise<object>;
+  readonly renderTemplate: (Liquid: unknown, answer: object) => Promise<{ html: string }>;
+  readonly templatesOf: (enginedata: JsonObject) => readonly string[];
+  readonly variablesOf: (templates: readonly string[]) => readonly string[];
+}
+
+/**
+ * The HTML of a page with an engine. The module of `template` is Waymark's own, with its limits of
+ * time and memory; the result runs in the frame of the preview only.
+ */
+async function engineHtml(
+  engine: 'html' | 'template',
+  answer: JsonObject & { readonly enginedata: JsonObject },
+): Promise<string> {
+  const { enginedata } = answer;
+  const style = typeof enginedata.css === 'string' ? `<style>${enginedata.css}</style>` : '';
+  if (engine === 'html')
+    return style + (typeof enginedata.html === 'string' ? enginedata.html : '');
+  const load = (name: string): Promise<unknown> =>
+    import(/* @vite-ignore */ new URL(`engines/${name}`, service).href) as Promise<unknown>;
+  const [module, { Liquid }] = (await Promise.all([
+    load('template/render.js'),
+    load('liquid.js'),
+  ])) as [TemplateModule, { Liquid: unknown }];
+  const { rowInputs, readRows, renderTemplate, templatesOf, variablesOf } = module;
+  const hasRows = variablesOf(templatesOf(enginedata)).includes('rows');
+  const rows = hasRows
+    ? await readRows(await rowInputs(Liquid, answer), (v) => call('record.get', v))
+    : {};
+  const { html } = await renderTemplate(Liquid, { ...answer, rows });
+  // The engine removes scripts from what a template makes; the frame does not run them.
+  return `<meta http-equiv="Content-Security-Policy" content="script-src 'none'">${style}${html}`;
+}

@@ -1,0 +1,160 @@
+import { useState } from 'preact/hooks';
+import { call, type JsonObject } from '../api/api.ts';
+import { goTo } from '../route.ts';
+import { useLoad } from '../components/loading.ts';
+import { SchemaFields } from '../components/schema-form.tsx';
+import { texts } from '../texts.ts';
+import { Busy, FailedScreen, Fault, Field, ScreenHead } from '../components/ui.tsx';
+
+const t = texts.webhooks;
+
+interface EventType {
+  readonly type: string;
+  readonly summary: string;
+  readonly own: boolean;
+  readonly schema: JsonObject;
+}
+
+interface Stored {
+  readonly id: string;
+  readonly hooks: number;
+  readonly unknowns: readonly string[];
+  readonly problems: readonly { readonly message: string }[];
+}
+
+const anyData: JsonObject = {
+  type: 'object',
+  properties: { data: { type: 'object', description: t.dataHint } },
+};
+
+/** The form that sends an event: its fields come from the schema of its type. */
+export function EventForm({ type }: { type: string }) {
+  const types = useLoad(
+    (signal) => call<{ rows: readonly EventType[] }>('event.types', {}, { signal }),
+    [],
+  );
+  if (types.error !== undefined) {
+    return <FailedScreen title={t.title} error={types.error} onRetry={types.reload} />;
+  }
+  if (types.data === undefined) return <Busy />;
+  const rows = types.data.rows.filter((one) => one.type !== 'webhook.test');
+  const chosen = type === '' ? rows[0]?.type : type;
+  const known = rows.find((one) => one.type === chosen);
+  return <Form key={chosen} {...{ types: rows, type: chosen ?? '', known }} />;
+}
+
+function exampleOf(known: EventType | undefined): JsonObject {
+  const examples = (known?.schema.examples ?? []) as readonly JsonObject[];
+  return examples[0] ?? {};
+}
+
+interface FormProps {
+  readonly types: readonly EventType[];
+  readonly type: string;
+  readonly known: EventType | undefined;
+}
+
+function Form({ types, type, known }: FormProps) {
+  const [data, setData] = useState<JsonObject>(() => exampleOf(known));
+  const [counter, setCounter] = useState('');
+  const [stored, setStored] = useState<Stored>();
+  const [error, setError] = useState<unknown>();
+  const input = { type, data, ...(counter !== '' && { counter }) };
+  const send = async (): Promise<void> => {
+    setStored(undefined);
+    setError(undefined);
+    try {
+      setStored(await call<Stored>('event.insert', input));
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <ScreenHead title={t.sendEvent} lead={t.sendLead} shown={['event.insert', input]}>
+        <a class="quiet-button" href="#/webhooks">
+          {t.all}
+        </a>
+        <button type="submit" class="main-button">
+          {t.send}
+        </button>
+      </ScreenHead>
+      <Fault error={error} />
+      <div role="status">{stored === undefined ? null : <StoredEvent stored={stored} />}</div>
+      <div class="fields">
+        <TypeFields {...{ types, type }} />
+        <Field label={t.counter}>
+          <input
+            type="text"
+            spellcheck={false}
+            value={counter}
+            onInput={({ currentTarget }) => {
+              setCounter(currentTarget.value);
+            }}
+          />
+        </Field>
+      </div>
+      <h2>{t.data}</h2>
+      {known === undefined ? null : <p class="note">{known.summary}</p>}
+      <div class="fields">
+        {known === undefined ? (
+          <SchemaFields
+            schema={anyData}
+            value={{ data }}
+            onChange={({ data: next = {} }) => {
+              setData(next as JsonObject);
+            }}
+          />
+        ) : (
+          <SchemaFields schema={known.schema} value={data} onChange={setData} />
+        )}
+      </div>
+    </form>
+  );
+}
+
+/** The type of the event: one that Waymark knows, or any other. */
+function TypeFields({ types, type }: Pick<FormProps, 'types' | 'type'>) {
+  return (
+    <Field label={t.type}>
+      <input
+        type="text"
+        spellcheck={false}
+        required
+        list="event-types"
+        value={type}
+        onChange={({ currentTarget }) => {
+          goTo('/webhooks/send', { type: currentTarget.value }, true);
+        }}
+      />
+      <datalist id="event-types">
+        {types.map((one) => (
+          <option key={one.type} value={one.type}>
+            {one.summary}
+          </option>
+        ))}
+      </datalist>
+    </Field>
+  );
+}
+
+function StoredEvent({ stored: { id, hooks, unknowns, problems } }: { stored: Stored }) {
+  return (
+    <div class="fault soft">
+      <p>
+        {t.sent(hooks)} <code>{id}</code>
+      </p>
+      {unknowns.length === 0 ? null : <p>{t.unfit(unknowns.join(', '))}</p>}
+      {problems.map(({ message }) => (
+        <p key={message} class="problem">
+          {message}
+        </p>
+      ))}
+    </div>
+  );
+}
