@@ -1538,8 +1538,8 @@ export type ServerStatus = {
     readonly table: string;
     /** Its URL. */
     readonly host: string;
-
-    readonly state: 'connecting' | 'connected' | 'waiting';
+    /** other_node if another node of the cluster follows it. */
+    readonly state: 'connecting' | 'connected' | 'waiting' | 'other_node';
 
     readonly since: string;
     /** Why there is no connection. */

@@ -336,7 +336,11 @@ const statusSchema: JsonObject = {
         properties: {
           table: { type: 'string' },
           host: { type: 'string', description: 'Its URL.' },
-          state: { type: 'string', enum: ['connecting', 'connected', 'waiting'] },
+          state: {
+            type: 'string',
+            enum: ['connecting', 'connected', 'waiting', 'other_node'],
+            description: 'other_node if another node of the cluster follows it.',
+          },
           since: time,
           problem: { type: ['string', 'null'], description: 'Why there is no connection.' },
           seq: {

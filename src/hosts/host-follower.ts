@@ -16,7 +16,8 @@ export interface TableHostState {
   readonly table: string;
   /** The URL of the data host. */
   readonly host: string;
-  readonly state: 'connecting' | 'connected' | 'waiting';
+  /** `other_node` if another node of the cluster follows it. */
+  readonly state: 'connecting' | 'connected' | 'waiting' | 'other_node';
   /** Since when, ISO 8601, UTC. */
   readonly since: string;
   /** Why there is no connection; null with one. */

@@ -1,3 +1,4 @@
+import { doInTurn } from '../store/shared/do-in-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';
 
@@ -10,7 +11,10 @@ interface TableHostsParts extends HostFollowerParts {
   readonly keyFileOf: (table: string) => string | undefined;
 }
 
-/** Follows the data hosts of all tables that have one, as tables come, change and go. */
+/**
+ * Follows the data hosts of all tables that have one, as tables come, change and go. Of the nodes
+ * of a cluster, one does it at a time.
+ */
 export class TableHosts {
   readonly #parts: TableHostsParts;
   readonly #followers = new Map<
@@ -20,12 +24,58 @@ export class TableHosts {
   readonly #ending = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #seenSeq = -1;
+  readonly #stopped = new AbortController();
+  #inTurn: Promise<void> = Promise.resolve();
+  /** Since when another node of the cluster follows, ISO 8601, UTC. */
+  #elsewhereSince: string;
 
   constructor(parts: TableHostsParts) {
     this.#parts = parts;
+    this.#elsewhereSince = this.#time();
   }
 
   start(): void {
+    const { store, log } = this.#parts;
+    if (store.shared === undefined) {
+      this.#begin();
+      return;
+    }
+    const failed = (error: unknown): void => {
+      log.debug({ err: error }, 'Cannot get the turn to follow data hosts.');
+    };
+    const work = (signal: AbortSignal): Promise<void> => this.#followUntil(signal);
+    const task = store.shared.task('hosts');
+    this.#inTurn = doInTurn(task, { work, failed }, this.#stopped.signal);
+  }
+
+  states(): readonly TableHostState[] {
+    if (this.#timer !== undefined || this.#parts.store.shared === undefined) {
+      return [...this.#followers.values()].map(({ follower }) => follower.state);
+    }
+    const state = { state: 'other_node', since: this.#elsewhereSince } as const;
+    return [...this.#wanted()].map(([table, { url: host }]) => ({
+      ...{ table, host, ...state, problem: null, seq: null },
+    }));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await Promise.all([this.#inTurn, this.#halt()]);
+  }
+
+  async #followUntil(signal: AbortSignal): Promise<void> {
+    this.#begin();
+    if (!signal.aborted) {
+      await new Promise((resolve) => {
+        signal.addEventListener('abort', resolve, { once: true });
+      });
+    }
+    await this.#halt();
+    this.#elsewhereSince = this.#time();
+  }
+
+  #begin(): void {
+    this.#seenSeq = -1;
     this.#compare();
     this.#timer = setInterval(() => {
       this.#compare();
@@ -33,26 +83,22 @@ export class TableHosts {
     this.#timer.unref();
   }
 
-  states(): readonly TableHostState[] {
-    return [...this.#followers.values()].map(({ follower }) => follower.state);
-  }
-
-  async stop(): Promise<void> {
+  async #halt(): Promise<void> {
     clearInterval(this.#timer);
+    this.#timer = undefined;
     for (const [table] of this.#followers) this.#end(table);
     await Promise.all(this.#ending);
   }
 
+  #time(): string {
+    return new Date(this.#parts.now()).toISOString();
+  }
+
   #compare(): void {
-    const { store, keyFileOf } = this.#parts;
-    const seq = store.seq();
+    const seq = this.#parts.store.seq();
     if (seq === this.#seenSeq) return;
     this.#seenSeq = seq;
-    const wanted = new Map<string, DataHost>();
-    for (const { table } of store.tablesAfter('')) {
-      const { name, host } = table;
-      if (host !== undefined) wanted.set(name, { url: host, keyFile: keyFileOf(name) });
-    }
+    const wanted = this.#wanted();
     for (const [table, { host }] of this.#followers) {
       const { url, keyFile } = wanted.get(table) ?? {};
       if (url !== host.url || keyFile !== host.keyFile) this.#end(table);
@@ -63,6 +109,17 @@ export class TableHosts {
       this.#followers.set(table, { host, follower });
       follower.start();
     }
+  }
+
+  /** The data hosts of the tables that have one, by the name of the table. */
+  #wanted(): ReadonlyMap<string, DataHost> {
+    const { store, keyFileOf } = this.#parts;
+    const wanted = new Map<string, DataHost>();
+    for (const { table } of store.tablesAfter('')) {
+      const { name, host } = table;
+      if (host !== undefined) wanted.set(name, { url: host, keyFile: keyFileOf(name) });
+    }
+    return wanted;
   }
 
   #end(table: string): void {

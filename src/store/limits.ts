@@ -60,10 +60,6 @@ export const oldestExaminedMax = 16;
 export const appliedMsMax = 5_000;
 /** How often that is checked. */
 export const appliedPollMs = 5;
-/** How often the node that delivers for a cluster shows that it does … */
-export const deliveryAliveMs = 5_000;
-/** … and how long another one waits for that before it takes over. */
-export const deliveryTakeOverMs = 15_000;
 /** Values whose latest event is in the cache that limits how often `emit` raises events. */
 export const emittedRememberedMax = 10_000;
 /** Characters of the log that a digest reads in one turn of the event loop. */

@@ -13,7 +13,6 @@ import {
   type Databases,
 } from './databases.ts';
 import { createDeliveryLog } from './deliveries/delivery-log.ts';
-import { DeliveryTurn } from './deliveries/delivery-turn.ts';
 import { createLocalDeliveryWriter } from './deliveries/delivery-writer.ts';
 import { backUp } from './folder/backup.ts';
 import {
@@ -42,6 +41,7 @@ import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
+import { createClusterTask, deliveryTask, TaskTurn } from './shared/task-turn.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
 import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { verifyData } from './verify/verify.ts';
@@ -162,7 +162,7 @@ interface OpenShared {
   readonly writer: SharedWriter;
   readonly follower: SharedFollower;
   readonly part: SharedPart;
-  readonly turn: DeliveryTurn;
+  readonly turn: TaskTurn;
 }
 
 /** Joins the cluster of a store; undefined for a single machine. */
@@ -179,16 +179,15 @@ async function openShared(
     const { shared, follower } = await joinShared(parts, sharing);
     const member = memberOf(databases);
     const writer = new SharedWriter({ databases, condition, shared, follower, member });
+    const catchUp = async (): Promise<void> => follower.reach(await shared.end());
+    const turns = { monotonicMs: () => performance.now(), catchUp, member };
     const part: SharedPart = {
       state: () => shared.state(),
       tell: (notice) => writer.tell(notice),
-      catchUp: async () => follower.reach(await shared.end()),
+      catchUp,
+      task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
     };
-    const turn = new DeliveryTurn(databases, {
-      monotonicMs: () => performance.now(),
-      catchUp: () => part.catchUp(),
-      member,
-    });
+    const turn = new TaskTurn(databases, deliveryTask, turns);
     return { shared, writer, follower, part, turn };
   } catch (error) {
     await databases.environment.close();

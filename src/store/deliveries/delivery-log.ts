@@ -3,11 +3,11 @@ import { Failure } from '../../model/failure.ts';
 import type { Node } from '../../model/hook.ts';
 import type { Databases } from '../databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
+import { deliveryTask, putSign, type TaskTurn } from '../shared/task-turn.ts';
 import type { Reads } from '../store.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries, DispatchResult } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
-import type { DeliveryTurn } from './delivery-turn.ts';
 import type { DeliveryWriter, PutDelivery } from './delivery-writer.ts';
 import { putDispatch } from './dispatch.ts';
 import { putReplayed } from './replay.ts';
@@ -18,7 +18,7 @@ interface DeliveryLogParts {
   readonly newId: () => string;
   readonly writer: DeliveryWriter;
   /** Who delivers for several nodes; undefined for a single machine. */
-  readonly turn?: DeliveryTurn | undefined;
+  readonly turn?: TaskTurn | undefined;
 }
 
 /** Makes the Deliveries of the databases. */
@@ -123,8 +123,8 @@ function putClock({ delivery }: Databases, clockMs: number): void {
 }
 
 /** Shows other nodes that this one still delivers. */
-function putAlive({ delivery }: Databases): void {
-  delivery.putSync('alive', String(Number(delivery.get('alive') ?? 0) + 1));
+function putAlive(databases: Databases): void {
+  putSign(databases, deliveryTask);
 }
 
 async function waitUntilApplied({ delivery }: Databases, seq: number): Promise<void> {

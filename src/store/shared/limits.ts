@@ -14,3 +14,9 @@ export const uploadedClaimsMax = 5_000;
 export const lossesMax = 5;
 /** … for which the others wait at most so long. */
 export const turnMs = 15_000;
+/** How often a node that has a task of the cluster, such as deliveries, shows that it does it … */
+export const taskSignMs = 5_000;
+/** … and how long another one waits for that before it takes over. */
+export const taskTakeOverMs = 15_000;
+/** How often a node tries to get the turn of a task. */
+export const taskRetryMs = 2_000;

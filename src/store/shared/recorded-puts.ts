@@ -2,6 +2,7 @@ import type { Database } from 'lmdb';
 import type { Databases } from '../databases.ts';
 import { generationField } from '../log/create-row-log.ts';
 import type { SharedPut } from './entry.ts';
+import { isTaskKey } from './task-turn.ts';
 
 /** The databases of the deliverer of hooks, which all nodes of a cluster share. */
 const recordedNames = [
@@ -41,7 +42,7 @@ export function putRecorded(databases: Databases, puts: readonly SharedPut[]): v
 
 /**
  * What all nodes get besides the log, as puts: the generation of the log, and the databases of the
- * deliverer without those of who delivers.
+ * deliverer without the nodes that have tasks.
  */
 export function* allPuts(databases: Databases): Iterable<SharedPut> {
   const generation = databases.meta.get(generationField);
@@ -49,7 +50,7 @@ export function* allPuts(databases: Databases): Iterable<SharedPut> {
   for (const name of recordedNames) {
     const database = databases[name] as Database<string>;
     for (const { key, value } of database.getRange()) {
-      if (name === 'delivery' && (key === 'writer' || key === 'alive')) continue;
+      if (name === 'delivery' && isTaskKey(String(key))) continue;
       yield [name, sharedKey(name, key), value];
     }
   }

@@ -1,5 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
+import { isTaskKey } from './task-turn.ts';
 
 /** How far a data folder has applied a shared log. */
 export interface SharedPlace {
@@ -48,7 +49,7 @@ export function removeSharedPlace(databases: Databases): void {
   const { meta, delivery } = databases;
   meta.removeSync(field);
   removeMember(databases);
-  for (const name of ['writer', 'alive']) delivery.removeSync(name);
+  for (const name of [...delivery.getKeys()].filter(isTaskKey)) delivery.removeSync(name);
 }
 
 /** The failure of a change that would be only in this folder. */

@@ -10,12 +10,12 @@ import { makeFirstKey } from '../../../src/first-start.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { ApiKey } from '../../../src/model/key.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
-import { DeliveryTurn } from '../../../src/store/deliveries/delivery-turn.ts';
-import { deliveryTakeOverMs } from '../../../src/store/limits.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { decodeEntry, emptyContent, type Notice } from '../../../src/store/shared/entry.ts';
-import { lossesMax } from '../../../src/store/shared/limits.ts';
+import { doInTurn } from '../../../src/store/shared/do-in-turn.ts';
+import { lossesMax, taskTakeOverMs } from '../../../src/store/shared/limits.ts';
 import type { SharedLog } from '../../../src/store/shared/shared-log.ts';
+import { deliveryTask, TaskTurn } from '../../../src/store/shared/task-turn.ts';
 import { Turns } from '../../../src/store/shared/turns.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
@@ -392,6 +392,54 @@ suite('deliveries of nodes with one shared log', () => {
   });
 });
 
+suite('a task of nodes with one shared log', () => {
+  test('is done by one node, and by another one when that releases it', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await openNode(t, log), await openNode(t, log)];
+    const [first, second] = [one.shared?.task('hosts'), other.shared?.task('hosts')];
+    assert.ok(first !== undefined && second !== undefined);
+    const lost = (): void => undefined;
+    await first.take(lost);
+    await assert.rejects(second.take(lost), { code: 'conflict', message: /the task hosts/ });
+    await other.shared?.task('certificates').take(lost);
+    assert.equal(second.holder(), first.holder());
+    await first.release();
+    await second.take(lost);
+    assert.notEqual(second.holder(), undefined);
+    await second.release();
+    assert.equal(second.holder(), undefined);
+    await other.shared?.task('certificates').take(lost);
+  });
+
+  test('ends at a node when it stops, and goes on at another one', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await openNode(t, log), await openNode(t, log)];
+    const stop = new AbortController();
+    const begun: string[] = [];
+    const run = (store: Store, name: string): { begins: Promise<void>; ends: Promise<void> } => {
+      const { promise: begins, resolve } = Promise.withResolvers<undefined>();
+      const work = async (signal: AbortSignal): Promise<void> => {
+        begun.push(name);
+        resolve(undefined);
+        await new Promise((done) => {
+          signal.addEventListener('abort', done, { once: true });
+        });
+      };
+      const task = store.shared?.task('hosts');
+      assert.ok(task !== undefined);
+      const signal = name === 'one' ? stop.signal : t.signal;
+      return { begins, ends: doInTurn(task, { work, failed: assert.ifError }, signal) };
+    };
+    const first = run(one, 'one');
+    await first.begins;
+    const second = run(other, 'other');
+    stop.abort();
+    await first.ends;
+    await second.begins;
+    assert.deepEqual(begun, ['one', 'other']);
+  });
+});
+
 test('the turn of a node ends with its next entry, also if it has only deliveries', async () => {
   const [node, other] = [new Turns('a'), new Turns('b')];
   const claim = { ...emptyContent, member: 'a', notices: [node.claim()] };
@@ -421,7 +469,7 @@ test('one node takes over the deliveries of another that gives no sign', async (
   const databases = openDatabases(environment);
   t.after(() => environment.close());
   const at = { ms: 0 };
-  const turn = new DeliveryTurn(databases, {
+  const turn = new TaskTurn(databases, deliveryTask, {
     monotonicMs: () => at.ms,
     catchUp: () => Promise.resolve(),
     member: 'm',
@@ -429,11 +477,11 @@ test('one node takes over the deliveries of another that gives no sign', async (
   await turn.ready();
   databases.delivery.putSync('writer', 'w@other');
   await assert.rejects(turn.ready(), { code: 'conflict' });
-  at.ms = deliveryTakeOverMs - 1;
+  at.ms = taskTakeOverMs - 1;
   await assert.rejects(turn.ready(), { code: 'conflict' });
   databases.delivery.putSync('alive', '2');
   at.ms += 1;
   await assert.rejects(turn.ready(), { code: 'conflict' });
-  at.ms += deliveryTakeOverMs;
+  at.ms += taskTakeOverMs;
   await turn.ready();
 });
