@@ -24,6 +24,8 @@ interface MessageInFlight {
 /** The messages of one hook that are in flight, by the number of their first event. */
 export class MessagesInFlight {
   readonly #messages = new Map<number, MessageInFlight>();
+  /** Those whose attempt has completed; only its record is missing. */
+  readonly #completed = new Set<number>();
 
   get size(): number {
     return this.#messages.size;
@@ -35,8 +37,19 @@ export class MessagesInFlight {
     this.#messages.set(n, message);
   }
 
+  /** Notes that the receiver has accepted a message. */
+  complete(n: number): void {
+    this.#completed.add(n);
+  }
+
+  /** Whether the receiver has accepted all messages in flight. */
+  get areCompleted(): boolean {
+    return this.#completed.size === this.#messages.size;
+  }
+
   delete(n: number): void {
     this.#messages.delete(n);
+    this.#completed.delete(n);
   }
 
   /**

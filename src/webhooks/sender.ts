@@ -109,12 +109,21 @@ export class Sender {
       const receiver = this.#parts.receivers.find(this.#queue);
       if (receiver === undefined || receiver.seq === this.#goneVersion) return;
       const version = this.#versionOf(receiver);
-      if (receiver.hook.order && this.#inFlight.size > 0) return;
+      if (receiver.hook.order && !this.#mayBeginNext()) return;
       const nowMs = this.#parts.clockMs();
       const { hook } = receiver;
       const next = this.#upcoming.next(hook, nowMs, this.#inFlight);
       if (!this.#advance(next, receiver, version, nowMs)) return;
     }
+  }
+
+  /**
+   * Whether a hook with `order` may send its next message: after the receiver has accepted the ones
+   * before. Their records may still be on their way to the disk, which is slow in a cluster.
+   */
+  #mayBeginNext(): boolean {
+    const { size, areCompleted } = this.#inFlight;
+    return areCompleted && size < this.#parts.settings().concurrency;
   }
 
   /** Wakes the sender after a replay has made messages due. */
@@ -273,7 +282,9 @@ export class Sender {
       ...{ retryMs, random: random(), clockMs: clockMs() },
     });
     // The next attempt can begin while this one is being recorded.
-    if (!hook.order) this.wake();
+    const isCompleted = record.outcome === 'completed' || record.outcome === 'completed_404';
+    if (isCompleted && !verdict.isGone) this.#inFlight.complete(message.n);
+    this.wake();
     const ended = { receiver, n: message.n, record, verdict, event };
     await this.#parts.report(ended);
     await this.#record(message, record, split);

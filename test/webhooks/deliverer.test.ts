@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { suite, test, type TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { dispatchRowsMax } from '../../src/store/limits.ts';
 import { deliveryTidyMs } from '../../src/webhooks/limits.ts';
@@ -352,5 +352,48 @@ suite('the retention', () => {
     await rig.until(3);
     assert.match(rig.sent[2] ?? '', /"seq":6,/, 'the receiver sees the gap');
     for await (const { differences } of rig.store.verify()) assert.deepEqual(differences, []);
+  });
+});
+
+suite('a hook with `order`', () => {
+  const seqsOf = (sent: readonly string[]): readonly number[] =>
+    sent.map((body) => Number(/"seq":(\d+)/.exec(body)?.[1]));
+
+  /** A deliverer that records no attempt before the test says so. */
+  const begin = async (t: TestContext) => {
+    const recording = Promise.withResolvers<undefined>();
+    const rig = await startDeliverer(t, {
+      ...{ folder: await temporaryFolder(t), clocks: clocksAt(start), hook: { order: true } },
+      report: async () => {
+        await recording.promise;
+      },
+    });
+    const record = (): void => {
+      recording.resolve(undefined);
+    };
+    return { rig, record };
+  };
+
+  test('sends the next message when the receiver has accepted the one before, and before that is recorded', async (t) => {
+    const { rig, record } = await begin(t);
+    await rig.insertEvents(6);
+    // As many as `concurrency` allows may be sent and not recorded yet.
+    await rig.until(4);
+    await rig.settle();
+    assert.deepEqual(seqsOf(rig.sent), [1, 2, 3, 4]);
+    record();
+    await rig.until(6);
+    assert.deepEqual(seqsOf(rig.sent), [1, 2, 3, 4, 5, 6]);
+  });
+
+  test('sends nothing behind a failed message, also while that is being recorded', async (t) => {
+    const { rig, record } = await begin(t);
+    rig.status = 500;
+    await rig.insertEvents(2);
+    await rig.until(1);
+    await rig.settle();
+    record();
+    await rig.settle();
+    assert.deepEqual(seqsOf(rig.sent), [1]);
   });
 });
