@@ -14,7 +14,6 @@ const files = globSync([
   '*.md',
   'docs/**/*.md',
   'src/**/*.{md,ts}',
-  'client/*.{md,ts}',
   'console/src/**/*.{ts,tsx}',
   'docs/reference/*.ts',
 ]).sort();

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { Option } from 'commander';
+import type { Operations } from '../client/operations.ts';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Config } from '../config/config.ts';
@@ -79,9 +80,16 @@ function addressOf({ server: { listen, publicUrl, base } }: Config, file: string
 }
 
 /**
- * Calls an operation and resolves to the envelope of its answer. Rejects with the failure of the
+ * Calls an operation, by its name without `svc1.` or with it, and resolves to the envelope of its
+ * answer. Rejects with the failure of the
  * operation, or `unavailable` if the server does not answer.
  */
+export function callApi<Name extends keyof Operations>(
+  service: ApiTarget,
+  name: Name,
+  envelope: object,
+): Promise<JsonObject & { readonly data: Operations[Name]['output'] }>;
+export function callApi(service: ApiTarget, name: string, envelope: object): Promise<JsonObject>;
 export async function callApi(
   service: ApiTarget,
   name: string,

@@ -1,31 +1,6 @@
+import type { BreadcrumbVisits } from '../client/operations.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { callApi } from './api-client.ts';
-
-interface Named {
-  readonly name: string;
-  readonly visits: number;
-}
-
-interface Visits extends Readonly<
-  Record<'branches' | 'countries' | 'devices' | 'hosts', readonly Named[]>
-> {
-  readonly from: string;
-  readonly until: string;
-  readonly retention_days: number;
-  readonly visits: number;
-  readonly robots: number;
-  readonly days: readonly {
-    readonly day: string;
-    readonly visits: number;
-    readonly robots: number;
-  }[];
-  readonly keys?: readonly {
-    readonly k: string;
-    readonly origin: string;
-    readonly visits: number;
-    readonly robots: number;
-  }[];
-}
 
 const visits: Subcommand = {
   summary: 'print the visits of a breadcrumb, or the most visited ones',
@@ -38,8 +13,8 @@ const visits: Subcommand = {
   },
   async *run([k], { api, input }) {
     const v = { ...input, ...(k !== undefined && { k }) };
-    const answer = await callApi(api, 'svc1.breadcrumb.visits', { v });
-    const found = answer.data as unknown as Visits;
+    const answer = await callApi(api, 'breadcrumb.visits', { v });
+    const found = answer.data;
     yield {
       answer,
       lines: found.keys === undefined ? linesOfKey(found) : linesOfAll(found.keys),
@@ -57,7 +32,7 @@ export const defineBreadcrumb = clientCommand({
   subcommands: { visits },
 });
 
-function linesOfAll(keys: NonNullable<Visits['keys']>): readonly string[] {
+function linesOfAll(keys: NonNullable<BreadcrumbVisits['keys']>): readonly string[] {
   if (keys.length === 0) return [];
   const cells = keys.map(({ k, origin, ...counts }) => [
     ...[String(counts.visits), String(counts.robots)],
@@ -66,7 +41,7 @@ function linesOfAll(keys: NonNullable<Visits['keys']>): readonly string[] {
   return table(['VISITS', 'ROBOTS', 'ORIGIN', 'KEY'], cells);
 }
 
-function linesOfKey(found: Visits): readonly string[] {
+function linesOfKey(found: BreadcrumbVisits): readonly string[] {
   const days = found.days.filter((one) => one.visits + one.robots > 0);
   const cells = [
     ...days.map((one) => ['day', one.day, String(one.visits)]),
@@ -78,6 +53,6 @@ function linesOfKey(found: Visits): readonly string[] {
   return cells.length === 0 ? [] : table(['BY', 'NAME', 'VISITS'], cells);
 }
 
-function cellsOf(by: string, names: readonly Named[]): readonly (readonly string[])[] {
+function cellsOf(by: string, names: BreadcrumbVisits['branches']): readonly (readonly string[])[] {
   return names.map(({ name, visits: count }) => [by, name, String(count)]);
 }

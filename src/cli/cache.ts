@@ -1,3 +1,4 @@
+import type { CacheListRow } from '../client/operations.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { UsageError } from './command.ts';
 import { callApi } from './api-client.ts';
@@ -28,8 +29,8 @@ function purgeAct(): Subcommand {
       if (Object.keys(v).length !== 1) {
         throw new UsageError('name what to purge: a URL, --prefix, --rule or --all.');
       }
-      const answer = await callApi(api, 'svc1.cache.purge', { v });
-      const { urls } = answer.data as { readonly urls: number };
+      const answer = await callApi(api, 'cache.purge', { v });
+      const { urls } = answer.data;
       yield { answer, lines: [`${urls}`], notes: [`Purged ${urls} URLs.`] };
     },
   };
@@ -43,8 +44,8 @@ function listAct(): Subcommand {
       let after: string | undefined;
       do {
         const v = { ...input, ...(after !== undefined && { after }) };
-        const answer = await callApi(api, 'svc1.cache.list', { v });
-        const { rows, next } = answer.data as unknown as Listed;
+        const answer = await callApi(api, 'cache.list', { v });
+        const { rows, next } = answer.data;
         const lines = table(['STATUS', 'BYTES', 'AGE', 'FRESH', 'URL'], rows.map(cells));
         yield { answer, lines: after === undefined ? lines : lines.slice(1) };
         after = next ?? undefined;
@@ -57,27 +58,16 @@ function statusAct(): Subcommand {
   return {
     summary: 'print counts of the cache',
     async *run(_args, { api }) {
-      const answer = await callApi(api, 'svc1.cache.status', { v: {} });
-      const counts = answer.data as Readonly<Record<string, number>>;
-      yield { answer, lines: Object.entries(counts).map(([name, count]) => `${name} ${count}`) };
+      const answer = await callApi(api, 'cache.status', { v: {} });
+      yield {
+        answer,
+        lines: Object.entries(answer.data).map(([name, count]) => `${name} ${count}`),
+      };
     },
   };
 }
 
-interface Listed {
-  readonly rows: readonly {
-    readonly url: string;
-    readonly status: number;
-    readonly bytes: number;
-    readonly age_seconds: number;
-    readonly fresh_seconds: number;
-    readonly vary: readonly string[];
-    readonly range?: string;
-  }[];
-  readonly next: string | null;
-}
-
-function cells(row: Listed['rows'][number]): readonly string[] {
+function cells(row: CacheListRow): readonly string[] {
   const { url, status, bytes, vary, range } = row;
   const more = [
     ...(vary.length > 0 ? [`(varies by ${vary.join(', ')})`] : []),

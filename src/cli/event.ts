@@ -1,6 +1,4 @@
-import type { WaymarkEvent } from '../model/event.ts';
-import type { KnownEventType } from '../model/event-types.ts';
-import type { JsonObject } from '../model/json.ts';
+import type { Json, JsonObject } from '../model/json.ts';
 import {
   clientCommand,
   parseObject,
@@ -30,8 +28,8 @@ const insert: Subcommand = {
   async *run([type = ''], { api, vk, stdin, input: { data, ...input } }) {
     const parsed = typeof data === 'string' && parseObject(await readText(data, stdin), '--data');
     const v = { ...input, type, ...(parsed !== false && { data: parsed }) };
-    const answer = await callApi(api, 'svc1.event.insert', { v, vk });
-    const { id, hooks } = answer.data as unknown as { readonly id: string; readonly hooks: number };
+    const answer = await callApi(api, 'event.insert', { v, vk });
+    const { id, hooks } = answer.data;
     const unexpected = unknownsOf(answer);
     yield {
       answer,
@@ -50,7 +48,7 @@ const read: Subcommand = {
   summary: 'print an event',
   args: { '<id>': 'the id of the event, which its deliveries have as well' },
   async *run([id = ''], { api }) {
-    const answer = await callApi(api, 'svc1.event.read', { v: { id } });
+    const answer = await callApi(api, 'event.read', { v: { id } });
     yield { answer, lines: [JSON.stringify(answer.data, undefined, 2)] };
   },
 };
@@ -65,12 +63,12 @@ const list: Subcommand = {
   },
   async *run(_args, { api, input }) {
     let left = typeof input.limit === 'number' ? input.limit : eventsShown;
-    let before = input.before ?? null;
+    let before: Json = input.before ?? null;
     let isFirst = true;
     do {
       const v: JsonObject = { ...input, limit: left, ...(before !== null && { before }) };
-      const answer: JsonObject = await callApi(api, 'svc1.event.list', { v });
-      const { rows, next } = answer.data as unknown as EventPage;
+      const answer = await callApi(api, 'event.list', { v });
+      const { rows, next } = answer.data;
       const cells = rows.map(({ id, type, occurred_at, counter, data, seq }) => [
         ...[String(seq), occurred_at, type, counter ?? '-', id, JSON.stringify(data)],
       ]);
@@ -87,8 +85,8 @@ const list: Subcommand = {
 const types: Subcommand = {
   summary: 'print the known event types, each with an example',
   async *run(_args, { api }) {
-    const answer = await callApi(api, 'svc1.event.types', { v: {} });
-    const { rows } = answer.data as unknown as { readonly rows: readonly KnownEventType[] };
+    const answer = await callApi(api, 'event.types', { v: {} });
+    const { rows } = answer.data;
     yield {
       answer,
       lines: [
@@ -102,11 +100,6 @@ const types: Subcommand = {
     };
   },
 };
-
-interface EventPage {
-  readonly rows: readonly (Omit<WaymarkEvent, 'logSeq'> & { readonly seq: number })[];
-  readonly next: number | null;
-}
 
 /** `waymark event insert | read | list | types`. */
 export const defineEvent = clientCommand({

@@ -1,10 +1,5 @@
 import { previewFields } from '../breadcrumbs/conditions/table.ts';
-import type {
-  ExplainedSource,
-  BranchExplanation,
-  CandidateExplanation,
-} from '../model/explanation.ts';
-import { isJsonObject } from '../model/json.ts';
+import type { Explanation } from '../client/operations.ts';
 import { writeLine, type DefineCommand } from './command.ts';
 import { choiceOption, jsonOption } from './options.ts';
 import { callApi, apiTargetOf, apiOptions, type ApiTargetOptions } from './api-client.ts';
@@ -31,25 +26,21 @@ export const defineExplain: DefineCommand = (command, terminal) => {
     const { url: _url, apikey: _key, config: _config, json, asOf, ...question } = options;
     const api = await apiTargetOf(options, terminal);
     const v = { ...question, url: requested, as_of: asOf };
-    const answer = await callApi(api, 'svc1.userinterface.explain', { v });
+    const answer = await callApi(api, 'userinterface.explain', { v });
     if (json) writeLine(terminal.out, JSON.stringify(answer));
     else for (const line of linesOf(answer.data)) writeLine(terminal.out, line);
   });
 };
 
-function linesOf(data: unknown): readonly string[] {
-  if (!isJsonObject(data)) return [];
-  const { says, tried, notes } = data as unknown as Explained;
+type Tried = Explanation['tried'][number];
+type Candidate = Tried['candidates'][number];
+type Branch = NonNullable<Candidate['branches']>[number];
+
+function linesOf({ says, tried, notes }: Explanation): readonly string[] {
   return [says, ...notes, ...tried.flatMap((one) => ['', ...sourceLines(one)])];
 }
 
-interface Explained {
-  readonly says: string;
-  readonly notes: readonly string[];
-  readonly tried: readonly ExplainedSource[];
-}
-
-function sourceLines({ source, key, candidates, omitted = 0 }: ExplainedSource): readonly string[] {
+function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly string[] {
   return [
     key === undefined ? source : `${source}, key ${key}`,
     ...(candidates.length === 0 ? ['  no candidate'] : candidates.flatMap(candidateLines)),
@@ -65,7 +56,7 @@ function candidateLines({
   kind,
   lost,
   branches = [],
-}: CandidateExplanation): readonly string[] {
+}: Candidate): readonly string[] {
   const name = mount ?? `${id} (${kind ?? 'rule'})`;
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;
   const lines =
@@ -76,7 +67,7 @@ function candidateLines({
   return branches.length < 2 ? lines : [...lines, ...branches.flatMap(branchLines)];
 }
 
-function branchLines({ branch, lost }: BranchExplanation): readonly string[] {
+function branchLines({ branch, lost }: Branch): readonly string[] {
   if (lost === undefined) return [`      * ${branch}`];
   return [`        ${branch}`, `          ${lost.says} [${lost.code}]`];
 }

@@ -82,18 +82,13 @@ async function tableNames(api: ApiTarget): Promise<readonly string[]> {
   let after: string | null = '';
   while (after !== null) {
     const v: JsonObject = after === '' ? {} : { after };
-    const { data } = await callApi(api, 'svc1.table.list', { v });
-    const { rows, next } = data as unknown as TableList;
+    const { data } = await callApi(api, 'table.list', { v });
+    const { rows, next } = data;
     names.push(...rows.map(({ name }) => name));
     after = next;
   }
   if (names.length > 0) return names;
   throw new UsageError('the server has no tables: name those to come by --table.');
-}
-
-interface TableList {
-  readonly rows: readonly { readonly name: string }[];
-  readonly next: string | null;
 }
 
 function reportTo({ err }: Terminal, hasProgress: boolean): FollowReport {

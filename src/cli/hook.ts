@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hookFamily } from '../api/webhooks/hook-family.ts';
+import type { Attempt, DeliveryList } from '../client/operations.ts';
 import type { JsonObject } from '../model/json.ts';
 import { attemptOutcomes } from '../store/deliveries/deliveries.ts';
 import { testPollMs, testWaitMs } from './limits.ts';
@@ -33,8 +34,8 @@ const rotate: Subcommand = {
   writes: true,
   async *run([id = ''], { api, vk }) {
     const v = { id };
-    const answer = await callApi(api, 'svc1.webhook.rotate', { v, vk });
-    const { secret, previous_until: until } = answer.data as JsonObject;
+    const answer = await callApi(api, 'webhook.rotate', { v, vk });
+    const { secret, previous_until: until } = answer.data;
     yield {
       answer,
       lines: typeof secret === 'string' ? [secret] : [],
@@ -51,30 +52,6 @@ const rotate: Subcommand = {
 /** Attempts that are listed without `--limit`. */
 const deliveriesShown = 20;
 
-/** One attempt in an answer of the API. */
-interface Attempt {
-  readonly id: string;
-  readonly seq: number;
-  /** The last seq of a batch. */
-  readonly last_seq?: number;
-  readonly attempt: number;
-  readonly at: string;
-  readonly outcome: string;
-  readonly ms: number;
-  readonly status?: number;
-  readonly error?: string;
-  readonly answer?: string;
-}
-
-interface Page {
-  readonly rows: readonly Attempt[];
-  readonly next: number | null;
-  /** Messages without an attempt. */
-  readonly queued: number;
-  /** Messages that wait for their next attempt. */
-  readonly waiting: number;
-}
-
 /** `waymark hook deliveries ID`. */
 const deliveries: Subcommand = {
   summary: "list the attempts at a hook's messages, the newest first",
@@ -90,8 +67,8 @@ const deliveries: Subcommand = {
   },
   async *run([id = ''], { api, input }) {
     const v = { limit: deliveriesShown, ...input, id };
-    const answer = await callApi(api, 'svc1.webhook.deliveries', { v });
-    const { rows, next, queued, waiting } = answer.data as unknown as Page;
+    const answer = await callApi(api, 'webhook.deliveries', { v });
+    const { rows, next, queued, waiting } = answer.data;
     const heading = ['SEQ', 'ATTEMPT', 'AT', 'OUTCOME', 'STATUS', 'MS', 'ID', 'ANSWER'];
     yield {
       answer,
@@ -135,8 +112,8 @@ const replay: Subcommand = {
   writes: true,
   async *run([id = ''], { api, vk, input }) {
     const v = { ...input, id };
-    const answer = await callApi(api, 'svc1.webhook.replay', { v, vk });
-    const { deliveries: count } = answer.data as { readonly deliveries: number };
+    const answer = await callApi(api, 'webhook.replay', { v, vk });
+    const { deliveries: count } = answer.data;
     const what = count === 1 ? 'One message' : `${count} messages`;
     yield { answer, lines: [], notes: [`${what} will be sent again.`] };
   },
@@ -150,8 +127,8 @@ const test: Subcommand = {
     const { page: before } = await latestPage(api, hook);
     const [newest] = before.rows;
     const last = (newest?.last_seq ?? newest?.seq ?? 0) + before.queued;
-    const sent = await callApi(api, 'svc1.webhook.test', { v: { id: hook } });
-    const { id: event } = sent.data as { readonly id: string };
+    const sent = await callApi(api, 'webhook.test', { v: { id: hook } });
+    const { id: event } = sent.data;
     yield { answer: sent, lines: [], notes: ['Queued; waiting for the result …'] };
     const found = await waitForAttempt(
       api,
@@ -170,7 +147,7 @@ const test: Subcommand = {
     const { outcome, status, ms, error, answer = '' } = found.attempt;
     const result = error ?? `status ${status ?? '-'}`;
     yield {
-      answer: { r: sent.r ?? '', data: found.attempt as unknown as JsonObject },
+      answer: { r: sent.r ?? '', data: found.attempt },
       lines: [`${outcome} after ${ms} ms: ${result}`, ...(answer === '' ? [] : [oneLine(answer)])],
       code: outcome.startsWith('completed') ? 0 : 1,
     };
@@ -182,7 +159,9 @@ async function waitForAttempt(
   api: ApiTarget,
   hook: string,
   isWanted: (row: Attempt) => boolean,
-): Promise<{ readonly attempt: Attempt } | { readonly page: Page; readonly answer: JsonObject }> {
+): Promise<
+  { readonly attempt: Attempt } | { readonly page: DeliveryList; readonly answer: JsonObject }
+> {
   const deadlineMs = performance.now() + testWaitMs;
   for (;;) {
     const latest = await latestPage(api, hook);
@@ -196,10 +175,10 @@ async function waitForAttempt(
 async function latestPage(
   api: ApiTarget,
   hook: string,
-): Promise<{ readonly page: Page; readonly answer: JsonObject }> {
+): Promise<{ readonly page: DeliveryList; readonly answer: JsonObject }> {
   const v = { id: hook, limit: deliveriesShown };
-  const answer = await callApi(api, 'svc1.webhook.deliveries', { v });
-  return { page: answer.data as unknown as Page, answer };
+  const answer = await callApi(api, 'webhook.deliveries', { v });
+  return { page: answer.data, answer };
 }
 
 /** `waymark hook list | read | insert | …`, with the deliveries of a hook. */

@@ -1,24 +1,11 @@
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { callApi } from './api-client.ts';
 
-/** A node as node.list shows it. */
-interface ListedNode {
-  readonly name: string;
-  readonly role: string;
-  readonly place?: string;
-  readonly version: string;
-  readonly seq: number;
-  readonly lag: number;
-  readonly outbox: { readonly waiting: number; readonly refused: number };
-  readonly clock_offset_ms: number;
-  readonly last_contact: string;
-}
-
 const list: Subcommand = {
   summary: 'list the replicas and counters that follow the server',
   async *run(_args, { api }) {
-    const answer = await callApi(api, 'svc1.node.list', { v: {} });
-    const { rows } = answer.data as unknown as { readonly rows: readonly ListedNode[] };
+    const answer = await callApi(api, 'node.list', { v: {} });
+    const { rows } = answer.data;
     const heading = [
       ...['NAME', 'ROLE', 'PLACE', 'LAST CONTACT', 'SEQ', 'LAG', 'OUTBOX', 'REFUSED', 'CLOCK'],
       'VERSION',

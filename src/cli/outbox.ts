@@ -1,4 +1,3 @@
-import type { OutboxEntry } from '../store/outbox.ts';
 import { callApi } from './api-client.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { operationSubcommands } from './operation-command.ts';
@@ -11,12 +10,8 @@ const list: Subcommand = {
     limit: { value: 'n', description: 'at most this many', isNumber: true },
   },
   async *run(_args, { api, input }) {
-    const answer = await callApi(api, 'svc1.outbox.list', { v: input });
-    const { rows, waiting, refused } = answer.data as unknown as {
-      readonly rows: readonly OutboxEntry[];
-      readonly waiting: number;
-      readonly refused: number;
-    };
+    const answer = await callApi(api, 'outbox.list', { v: input });
+    const { rows, waiting, refused } = answer.data;
     const cells = rows.map(({ n, dtu_txn, id, v, refused: why }) => [
       ...[String(n), dtu_txn, id, typeof v.type === 'string' ? v.type : '-'],
       why === undefined ? 'waits' : `${why.code}: ${why.message}`,

@@ -1,5 +1,10 @@
 import type { recordFamilies } from '../api/table.ts';
-import type { HistoryRow } from '../model/change.ts';
+import type {
+  History,
+  HistoryRow,
+  InvalidateDone,
+  InvalidateDryRun,
+} from '../client/operations.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import {
   answerResult,
@@ -253,11 +258,6 @@ interface ListPage {
   readonly next: string | null;
 }
 
-interface HistoryPage {
-  readonly rows: readonly ShownRow[];
-  readonly next?: number | null;
-}
-
 /** The pages of a history, from the newest row to the first. */
 async function* historyPages(
   api: ApiTarget,
@@ -270,7 +270,7 @@ async function* historyPages(
   do {
     const envelope = { v: { ...named, before }, qk: 'history' };
     const answer: JsonObject = await callApi(api, `${family}.read`, envelope);
-    const { rows, next = null } = answer.data as unknown as HistoryPage;
+    const { rows, next } = answer.data as unknown as History;
     const lines = table(heading, rows.map(historyCells));
     yield { answer, lines: isFirst ? lines : lines.slice(1) };
     isFirst = false;
@@ -278,13 +278,7 @@ async function* historyPages(
   } while (before !== null);
 }
 
-/** A row of the history in an answer of the API. */
-type ShownRow = Omit<HistoryRow, 'data'> & {
-  readonly data?: JsonObject;
-  readonly data_invalidated?: JsonObject;
-};
-
-function historyCells(row: ShownRow): readonly string[] {
+function historyCells(row: HistoryRow): readonly string[] {
   const { seq, dtu_txn: at, action, by, txn, invalidated } = row;
   const data = JSON.stringify(row.data ?? row.data_invalidated);
   const state = invalidated === undefined ? 'active' : `invalidated ${invalidated}`;
@@ -297,32 +291,6 @@ function counted(count: number, noun: string): string {
 
 async function readFields(source: string, stdin: SubcommandInput['stdin']): Promise<JsonObject> {
   return parseObject(await readText(source, stdin), '<fields>');
-}
-
-/** What an invalidate reports (docs/design/history.md#undo), before and after. */
-interface Report {
-  readonly done: boolean;
-  readonly records: number;
-  readonly rows: number;
-  readonly unlisted: number;
-}
-
-interface DryRun extends Report {
-  readonly gone: number;
-  readonly restored: number;
-  readonly changed: number;
-  readonly changes: readonly {
-    readonly id: string;
-    readonly becomes: string;
-    readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
-  }[];
-  readonly conflicts: readonly { readonly id: string; readonly rows: readonly number[] }[];
-  readonly conflicting: number;
-  readonly digest: string;
-}
-
-interface InvalidateDone extends Report {
-  readonly txn: string | null;
 }
 
 /** The names of a family in the texts of a report. */
@@ -341,7 +309,7 @@ function invalidateLines(
   const names = { noun, command };
   return data.done === true
     ? doneLines(data as unknown as InvalidateDone, names)
-    : dryRunLines(data as unknown as DryRun, names);
+    : dryRunLines(data as unknown as InvalidateDryRun, names);
 }
 
 function doneLines(
@@ -355,7 +323,7 @@ function doneLines(
   ];
 }
 
-function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
+function dryRunLines(report: InvalidateDryRun, { noun }: Names): readonly string[] {
   const { records, rows, gone, restored, changed, changes, conflicts } = report;
   if (records === 0) return ['There is no change to revert.'];
   const reverted = `${counted(rows, 'change')} of ${counted(records, noun)}`;

@@ -1,25 +1,11 @@
 import { callApi } from './api-client.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 
-/** A source as source.list shows it. */
-interface ListedSource {
-  readonly origin: string;
-  readonly requests: number;
-  readonly failed: number;
-  readonly server_errors: number;
-  readonly open_requests: number;
-  readonly connections: number;
-  readonly set_aside: boolean;
-  readonly p50_ms: number | null;
-  readonly p99_ms: number | null;
-  readonly last_error: { readonly message: string; readonly at: string } | null;
-}
-
 const list: Subcommand = {
   summary: 'list the servers that content is fetched from',
   async *run(_args, { api }) {
-    const answer = await callApi(api, 'svc1.source.list', { v: {} });
-    const { rows } = answer.data as unknown as { readonly rows: readonly ListedSource[] };
+    const answer = await callApi(api, 'source.list', { v: {} });
+    const { rows } = answer.data;
     const heading = ['ORIGIN', 'REQUESTS', 'FAILED', '5XX', 'P50', 'P99', 'OPEN', 'LAST ERROR'];
     const cells = rows.map(({ origin, requests, failed, last_error: last, ...more }) => [
       more.set_aside ? `${origin} (set aside)` : origin,

@@ -49,6 +49,12 @@ function readSource(path: string): Source {
     ),
   ];
   const exported = program.body.filter((statement) => statement.type === 'ExportNamedDeclaration');
+  // Of several overloads, the first one has the comment.
+  const documentedNames = new Set(
+    exported
+      .filter(({ start }) => documented.has(start))
+      .flatMap(({ declaration }) => namesOf(declaration)),
+  );
   return {
     path,
     text,
@@ -63,12 +69,12 @@ function readSource(path: string): Source {
     exported: exported.flatMap(({ declaration }) => namesOf(declaration)),
     importedNames: importedNames(path, module),
     undocumented: exported
-      .filter(({ start }) => !documented.has(start))
-      .flatMap(({ declaration }) => namesOf(declaration)),
+      .flatMap(({ declaration }) => namesOf(declaration))
+      .filter((name) => !documentedNames.has(name)),
   };
 }
 
-/** The names that a file imports from others of the project; `*` for all of them. */
+/** The names that a file imports from others of the project, or exports again; `*` for all of them. */
 function importedNames(path: string, module: EcmaScriptModule): readonly string[] {
   const from = (specifier: string): string => join(path, '..', specifier).replaceAll('\\', '/');
   const named = module.staticImports.flatMap(({ moduleRequest, entries }) =>
@@ -80,7 +86,14 @@ function importedNames(path: string, module: EcmaScriptModule): readonly string[
     const text = readFileSync(join(project, path), 'utf8').slice(start + 1, end - 1);
     return text.startsWith('.') ? [`${from(text)}#*`] : [];
   });
-  return [...named, ...dynamic];
+  const again = module.staticExports
+    .flatMap(({ entries }) => entries)
+    .flatMap(({ moduleRequest, importName: { name } }) =>
+      moduleRequest?.value.startsWith('.') === true
+        ? [`${from(moduleRequest.value)}#${name ?? '*'}`]
+        : [],
+    );
+  return [...named, ...again, ...dynamic];
 }
 
 function namesOf(declaration: Declaration | null): readonly string[] {

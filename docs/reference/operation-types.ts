@@ -1,9 +1,9 @@
-// Writes operations.ts: the types of all operations, from the operations table. `npm run client` runs it.
+// Writes src/client/operations.ts: the types of all operations, from the operations table. `npm run client` runs it.
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { shownInput } from '../src/api/documents/envelope.ts';
-import { operations } from '../src/api/table.ts';
-import { isJsonObject, type Json, type JsonObject } from '../src/model/json.ts';
+import { shownInput } from '../../src/api/documents/envelope.ts';
+import { operations } from '../../src/api/table.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/model/json.ts';
 
 /** Generates the text of operations.ts, before it is formatted. */
 export function operationTypes(): string {
@@ -22,7 +22,9 @@ export function operationTypes(): string {
       })
       .join('\n');
   const [calls, streams] = [members(false), members(true)];
-  const types = [...named].map(([name, text]) => `export type ${name} = ${text};`);
+  const types = [...named].map(
+    ([name, text]) => `/** The schema ${name} of the API. */\nexport type ${name} = ${text};`,
+  );
   return `// Generated from the operations table by \`npm run client\`: do not edit.
 // oxlint-disable typescript/consistent-type-definitions, typescript/consistent-indexed-object-style -- generated
 // oxlint-disable typescript/array-type, typescript/no-redundant-type-constituents -- generated
@@ -105,5 +107,8 @@ function objectType(
 }
 
 if (import.meta.main) {
-  await writeFile(fileURLToPath(new URL('operations.ts', import.meta.url)), operationTypes());
+  await writeFile(
+    fileURLToPath(new URL('../../src/client/operations.ts', import.meta.url)),
+    operationTypes(),
+  );
 }

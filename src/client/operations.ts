@@ -11,6 +11,7 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json };
 
+/** The schema NewPageRule of the API. */
 export type NewPageRule = {
   /** scheme://host[:port], or * for every origin, which is the default. */
   readonly origin?: string;
@@ -53,6 +54,7 @@ export type NewPageRule = {
   readonly _unknowns_?: { readonly [name: string]: Json };
 };
 
+/** The schema WrittenPageRule of the API. */
 export type WrittenPageRule = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -107,6 +109,7 @@ export type WrittenPageRule = {
   readonly problems: readonly Problem[];
 };
 
+/** The schema Problem of the API. */
 export type Problem = {
   /** The path to the mistake, such as headers.Host. */
   readonly field: string;
@@ -129,6 +132,7 @@ export type Problem = {
   readonly suggestion?: string;
 };
 
+/** The schema PageRuleEdit of the API. */
 export type PageRuleEdit = {
   readonly id: string;
   /** The write fails unless the record has this seq. */
@@ -177,6 +181,7 @@ export type PageRuleEdit = {
   readonly _unknowns_?: { readonly [name: string]: Json } | null;
 };
 
+/** The schema PageRule of the API. */
 export type PageRule = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -227,12 +232,14 @@ export type PageRule = {
   readonly seq: number;
 };
 
+/** The schema History of the API. */
 export type History = {
   readonly rows: readonly HistoryRow[];
   /** Send it as before to get the next page; null at the end. */
   readonly next: number | null;
 };
 
+/** The schema HistoryRow of the API. */
 export type HistoryRow = {
   /** Position in the log. */
   readonly seq: number;
@@ -254,12 +261,14 @@ export type HistoryRow = {
   readonly data_invalidated?: { readonly [name: string]: Json };
 };
 
+/** The schema PageRuleList of the API. */
 export type PageRuleList = {
   readonly rows: readonly ListedPageRule[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
+/** The schema ListedPageRule of the API. */
 export type ListedPageRule = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -305,6 +314,7 @@ export type ListedPageRule = {
   readonly content_bytes?: number;
 };
 
+/** The schema InvalidateDryRun of the API. */
 export type InvalidateDryRun = {
   readonly done: false;
   /** Number of records that would be affected. */
@@ -349,6 +359,7 @@ export type InvalidateDryRun = {
   readonly digest: string;
 };
 
+/** The schema InvalidateDone of the API. */
 export type InvalidateDone = {
   readonly done: true;
   /** Its transaction, which can be invalidated. */
@@ -365,6 +376,7 @@ export type InvalidateDone = {
   readonly unlisted: number;
 };
 
+/** The schema NewHook of the API. */
 export type NewHook = {
   /** A name for people. */
   readonly name?: string;
@@ -394,10 +406,12 @@ export type NewHook = {
   readonly _unknowns_?: { readonly [name: string]: Json };
 };
 
+/** The schema Each of the API. */
 export type Each = {
   readonly mode: 'each';
 };
 
+/** The schema Batch of the API. */
 export type Batch = {
   readonly mode: 'batch';
   /** No event waits longer than this, 1s to 24h; 60s by default. */
@@ -412,6 +426,7 @@ export type Batch = {
   readonly max_bytes?: string | number;
 };
 
+/** The schema NewHookAnswer of the API. */
 export type NewHookAnswer = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -455,6 +470,7 @@ export type NewHookAnswer = {
   readonly secret?: string;
 };
 
+/** The schema HookEdit of the API. */
 export type HookEdit = {
   readonly id: string;
   /** The write fails unless the record has this seq. */
@@ -487,6 +503,7 @@ export type HookEdit = {
   readonly _unknowns_?: { readonly [name: string]: Json } | null;
 };
 
+/** The schema WrittenHook of the API. */
 export type WrittenHook = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -528,6 +545,7 @@ export type WrittenHook = {
   readonly problems: readonly Problem[];
 };
 
+/** The schema Hook of the API. */
 export type Hook = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -565,12 +583,14 @@ export type Hook = {
   readonly seq: number;
 };
 
+/** The schema HookList of the API. */
 export type HookList = {
   readonly rows: readonly Hook[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
+/** The schema NewTable of the API. */
 export type NewTable = {
   /** It never changes. */
   readonly name: string;
@@ -602,6 +622,7 @@ export type NewTable = {
   readonly _unknowns_?: { readonly [name: string]: Json };
 };
 
+/** The schema WrittenTable of the API. */
 export type WrittenTable = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -643,6 +664,7 @@ export type WrittenTable = {
   readonly problems: readonly Problem[];
 };
 
+/** The schema TableEdit of the API. */
 export type TableEdit = {
   readonly id: string;
   /** The write fails unless the record has this seq. */
@@ -679,6 +701,7 @@ export type TableEdit = {
   readonly confirm?: string | null;
 };
 
+/** The schema SchemaChange of the API. */
 export type SchemaChange = {
   readonly done: false;
   /** Number of rows of the table. */
@@ -697,6 +720,7 @@ export type SchemaChange = {
   readonly digest: string;
 };
 
+/** The schema Table of the API. */
 export type Table = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -734,12 +758,14 @@ export type Table = {
   readonly seq: number;
 };
 
+/** The schema TableList of the API. */
 export type TableList = {
   readonly rows: readonly Table[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
+/** The schema NewRow of the API. */
 export type NewRow = {
   /** The name of the table. */
   readonly table: string;
@@ -747,6 +773,7 @@ export type NewRow = {
   readonly _unknowns_?: { readonly [name: string]: Json };
 };
 
+/** The schema WrittenRow of the API. */
 export type WrittenRow = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -762,6 +789,7 @@ export type WrittenRow = {
   readonly problems: readonly Problem[];
 };
 
+/** The schema RowEdit of the API. */
 export type RowEdit = {
   /** The name of the table. */
   readonly table: string;
@@ -773,6 +801,7 @@ export type RowEdit = {
   readonly _unknowns_?: { readonly [name: string]: Json } | null;
 };
 
+/** The schema Row of the API. */
 export type Row = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -784,6 +813,7 @@ export type Row = {
   readonly seq: number;
 };
 
+/** The schema RowList of the API. */
 export type RowList = {
   readonly rows: readonly Row[];
   /** Send it as after to get the next page; null at the end. */
@@ -794,6 +824,7 @@ export type RowList = {
   readonly count_is_minimum?: boolean;
 };
 
+/** The schema ImportReport of the API. */
 export type ImportReport = {
   /** False for a dry run. */
   readonly done: boolean;
@@ -825,6 +856,7 @@ export type ImportReport = {
   readonly txn: string | null;
 };
 
+/** The schema TableCounts of the API. */
 export type TableCounts = {
   readonly rows: readonly {
     readonly name: string;
@@ -833,6 +865,7 @@ export type TableCounts = {
   }[];
 };
 
+/** The schema CheckedRow of the API. */
 export type CheckedRow = {
   /** Whether the server would refuse the write. */
   readonly refused: boolean;
@@ -840,6 +873,7 @@ export type CheckedRow = {
   readonly problems: readonly Problem[];
 };
 
+/** The schema ShownRow of the API. */
 export type ShownRow = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
@@ -851,6 +885,7 @@ export type ShownRow = {
   readonly _titles_?: { readonly [name: string]: Json };
 };
 
+/** The schema ShownRowList of the API. */
 export type ShownRowList = {
   readonly rows: readonly ShownRow[];
   /** Send it as after to get the next page. */
@@ -861,6 +896,7 @@ export type ShownRowList = {
   readonly count_is_minimum?: boolean;
 };
 
+/** The schema TableSchema of the API. */
 export type TableSchema = {
   readonly table: string;
   /** JSON Schema 2020-12. */
@@ -891,6 +927,7 @@ export type TableSchema = {
   readonly seq: number;
 };
 
+/** The schema Explanation of the API. */
 export type Explanation = {
   /** The outcome in a sentence. */
   readonly says: string;
@@ -992,6 +1029,7 @@ export type Explanation = {
   readonly notes: readonly string[];
 };
 
+/** The schema PublicPageRule of the API. */
 export type PublicPageRule = {
   readonly id: string;
   /** scheme://host[:port], or * for every origin, which is the default. */
@@ -1039,6 +1077,7 @@ export type PublicPageRule = {
   readonly seq: number;
 };
 
+/** The schema RenderInformation of the API. */
 export type RenderInformation = {
   readonly id: string;
 
@@ -1083,6 +1122,7 @@ export type RenderInformation = {
   } | null;
 };
 
+/** The schema Resolution of the API. */
 export type Resolution = {
   /** HTTP status of the visit. */
   readonly status: number;
@@ -1098,6 +1138,7 @@ export type Resolution = {
   readonly matched: string;
 };
 
+/** The schema RotatedSecret of the API. */
 export type RotatedSecret = {
   readonly id: string;
   /** Version of the hook. */
@@ -1108,6 +1149,7 @@ export type RotatedSecret = {
   readonly previous_until?: string;
 };
 
+/** The schema TakenEvent of the API. */
 export type TakenEvent = {
   /** The id of the event, which deliveries have, too. */
   readonly id: string;
@@ -1121,6 +1163,7 @@ export type TakenEvent = {
   readonly problems: readonly Problem[];
 };
 
+/** The schema Replay of the API. */
 export type Replay = {
   /** Position of the request in the log. */
   readonly seq: number;
@@ -1128,6 +1171,7 @@ export type Replay = {
   readonly deliveries: number;
 };
 
+/** The schema DeliveryList of the API. */
 export type DeliveryList = {
   readonly rows: readonly Attempt[];
   /** Send it as before to get the next page; null at the end. */
@@ -1140,6 +1184,7 @@ export type DeliveryList = {
   readonly nodes: readonly NodeQueue[];
 };
 
+/** The schema Attempt of the API. */
 export type Attempt = {
   /** The id of the message, as its receiver gets it. */
   readonly id: string;
@@ -1165,6 +1210,7 @@ export type Attempt = {
   readonly next_attempt?: string;
 };
 
+/** The schema NodeQueue of the API. */
 export type NodeQueue = {
   readonly node: string;
 
@@ -1181,6 +1227,7 @@ export type NodeQueue = {
   readonly at?: string;
 };
 
+/** The schema Delivery of the API. */
 export type Delivery = {
   /** The id of the message, as its receiver gets it. */
   readonly id: string;
@@ -1198,6 +1245,7 @@ export type Delivery = {
   readonly attempts: readonly DeliveryAttempt[];
 };
 
+/** The schema DeliveryAttempt of the API. */
 export type DeliveryAttempt = {
   /** The number of the attempt, from 1. */
   readonly attempt: number;
@@ -1231,12 +1279,14 @@ export type DeliveryAttempt = {
   readonly answer?: string;
 };
 
+/** The schema HookHealthList of the API. */
 export type HookHealthList = {
   readonly rows: readonly HookHealth[];
   /** The after of the next page. */
   readonly next: string | null;
 };
 
+/** The schema HookHealth of the API. */
 export type HookHealth = {
   readonly id: string;
 
@@ -1282,6 +1332,7 @@ export type HookHealth = {
   };
 };
 
+/** The schema NewEvent of the API. */
 export type NewEvent = {
   /** Such as sale.completed: dotted, in lower case. */
   readonly type: string;
@@ -1293,6 +1344,7 @@ export type NewEvent = {
   readonly counter?: string;
 };
 
+/** The schema Event of the API. */
 export type Event = {
   readonly id: string;
 
@@ -1307,16 +1359,19 @@ export type Event = {
   readonly seq: number;
 };
 
+/** The schema EventList of the API. */
 export type EventList = {
   readonly rows: readonly Event[];
   /** Send it as before to get the next page; null at the end. */
   readonly next: number | null;
 };
 
+/** The schema EventTypes of the API. */
 export type EventTypes = {
   readonly rows: readonly EventType[];
 };
 
+/** The schema EventType of the API. */
 export type EventType = {
   readonly type: string;
   /** When the event occurs. */
@@ -1327,17 +1382,20 @@ export type EventType = {
   readonly schema: { readonly [name: string]: Json };
 };
 
+/** The schema PurgedAnswers of the API. */
 export type PurgedAnswers = {
   /** Number of URLs with stored responses. */
   readonly urls: number;
 };
 
+/** The schema CacheListPage of the API. */
 export type CacheListPage = {
   readonly rows: readonly CacheListRow[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
+/** The schema CacheListRow of the API. */
 export type CacheListRow = {
   readonly url: string;
   /** The id of the page rule that fetched them. */
@@ -1358,6 +1416,7 @@ export type CacheListRow = {
   readonly range?: string;
 };
 
+/** The schema CacheStatus of the API. */
 export type CacheStatus = {
   readonly answers: number;
 
@@ -1368,6 +1427,7 @@ export type CacheStatus = {
   readonly bytes_max: number;
 };
 
+/** The schema NewKey of the API. */
 export type NewKey = {
   readonly id: string;
 
@@ -1384,10 +1444,12 @@ export type NewKey = {
   readonly key: string;
 };
 
+/** The schema KeyList of the API. */
 export type KeyList = {
   readonly rows: readonly Key[];
 };
 
+/** The schema Key of the API. */
 export type Key = {
   readonly id: string;
 
@@ -1402,12 +1464,14 @@ export type Key = {
   readonly node?: string;
 };
 
+/** The schema RevokedKey of the API. */
 export type RevokedKey = {
   readonly id: string;
 
   readonly revoked: true;
 };
 
+/** The schema ServerStatus of the API. */
 export type ServerStatus = {
   readonly version: string;
 
@@ -1563,6 +1627,7 @@ export type ServerStatus = {
   };
 };
 
+/** The schema ServerConfiguration of the API. */
 export type ServerConfiguration = {
   /** The path of the ini file, or of the folder served. */
   readonly file: string;
@@ -1584,6 +1649,7 @@ export type ServerConfiguration = {
   readonly sections: readonly ConfigurationSection[];
 };
 
+/** The schema ConfigurationSection of the API. */
 export type ConfigurationSection = {
   readonly section: string;
   /** Null for a section that the file does not have. */
@@ -1592,6 +1658,7 @@ export type ConfigurationSection = {
   readonly keys: readonly ConfigurationKey[];
 };
 
+/** The schema ConfigurationKey of the API. */
 export type ConfigurationKey = {
   readonly key: string;
   /** Empty without a value; a variable stays ${NAME}. */
@@ -1600,10 +1667,12 @@ export type ConfigurationKey = {
   readonly line: number | null;
 };
 
+/** The schema SourceList of the API. */
 export type SourceList = {
   readonly rows: readonly Source[];
 };
 
+/** The schema Source of the API. */
 export type Source = {
   readonly origin: string;
   /** Requests since the server started. */
@@ -1630,10 +1699,12 @@ export type Source = {
   } | null;
 };
 
+/** The schema Session of the API. */
 export type Session = {
   readonly scopes: readonly string[];
 };
 
+/** The schema NewSession of the API. */
 export type NewSession = {
   /** Id of the session. */
   readonly id: string;
@@ -1651,6 +1722,7 @@ export type NewSession = {
   readonly token: string;
 };
 
+/** The schema CurrentSession of the API. */
 export type CurrentSession = {
   /** Id of the session. */
   readonly id?: string;
@@ -1666,6 +1738,7 @@ export type CurrentSession = {
   readonly scopes: readonly string[];
 };
 
+/** The schema SessionList of the API. */
 export type SessionList = {
   readonly rows: readonly {
     /** Id of the session. */
@@ -1681,12 +1754,14 @@ export type SessionList = {
   }[];
 };
 
+/** The schema EndedSession of the API. */
 export type EndedSession = {
   readonly id: string;
 
   readonly ended: true;
 };
 
+/** The schema MetricsSeries of the API. */
 export type MetricsSeries = {
   readonly from: string;
 
@@ -1742,6 +1817,7 @@ export type MetricsSeries = {
   }[];
 };
 
+/** The schema BreadcrumbVisits of the API. */
 export type BreadcrumbVisits = {
   /** The first day, in UTC. */
   readonly from: string;
@@ -1800,6 +1876,7 @@ export type BreadcrumbVisits = {
   }[];
 };
 
+/** The schema ChangeList of the API. */
 export type ChangeList = {
   readonly rows: readonly {
     /** Position in the log. */
@@ -1829,6 +1906,7 @@ export type ChangeList = {
   readonly next: number | null;
 };
 
+/** The schema RuleTree of the API. */
 export type RuleTree = {
   readonly origins?: readonly string[];
 
@@ -1858,6 +1936,7 @@ export type RuleTree = {
   readonly next: string | null;
 };
 
+/** The schema LogEnd of the API. */
 export type LogEnd = {
   /** The id of the log; a copy of it has the same. */
   readonly log: string;
@@ -1873,17 +1952,20 @@ export type LogEnd = {
   readonly version: string;
 };
 
+/** The schema NodeReported of the API. */
 export type NodeReported = {
   /** The newest change of the centre. */
   readonly seq: number;
 };
 
+/** The schema NodeList of the API. */
 export type NodeList = {
   readonly rows: readonly Node[];
   /** The newest change of the log. */
   readonly seq: number;
 };
 
+/** The schema Node of the API. */
 export type Node = {
   readonly name: string;
 
@@ -1914,11 +1996,13 @@ export type Node = {
   readonly deliveries?: { readonly [name: string]: Json };
 };
 
+/** The schema NodeSecrets of the API. */
 export type NodeSecrets = {
   /** Rows of the log, as JSON. */
   readonly rows: readonly string[];
 };
 
+/** The schema TakenEntries of the API. */
 export type TakenEntries = {
   readonly results: readonly {
     readonly id: string;
@@ -1933,6 +2017,7 @@ export type TakenEntries = {
   }[];
 };
 
+/** The schema OutboxList of the API. */
 export type OutboxList = {
   readonly rows: readonly OutboxEntry[];
   /** Number of entries that wait. */
@@ -1941,6 +2026,7 @@ export type OutboxList = {
   readonly refused: number;
 };
 
+/** The schema OutboxEntry of the API. */
 export type OutboxEntry = {
   /** Its place in the outbox. */
   readonly n: number;
@@ -1964,10 +2050,12 @@ export type OutboxEntry = {
   };
 };
 
+/** The schema OutboxChanged of the API. */
 export type OutboxChanged = {
   readonly n: number;
 };
 
+/** The schema PageRuleChange of the API. */
 export type PageRuleChange = {
   /** Position in the log. */
   readonly seq: number;
@@ -1983,11 +2071,13 @@ export type PageRuleChange = {
   readonly record: PageRule | null;
 };
 
+/** The schema Subscribed of the API. */
 export type Subscribed = {
   /** The newest change now. */
   readonly seq: number;
 };
 
+/** The schema RowChange of the API. */
 export type RowChange = {
   /** Position in the log. */
   readonly seq: number;
@@ -2005,21 +2095,25 @@ export type RowChange = {
   readonly record: { readonly [name: string]: Json } | null;
 };
 
+/** The schema SubscribedToRows of the API. */
 export type SubscribedToRows = {
   /** The newest change now. */
   readonly seq: number;
 };
 
+/** The schema Stale of the API. */
 export type Stale = {
   /** Position in the log. */
   readonly seq: number;
 };
 
+/** The schema Followed of the API. */
 export type Followed = {
   /** The newest change now. */
   readonly seq: number;
 };
 
+/** The schema LogRows of the API. */
 export type LogRows = {
   /** Consecutive rows, each as JSON. A transaction may continue in the next. */
   readonly rows: readonly string[];
