@@ -81,6 +81,7 @@ export interface Databases {
   readonly indexbuild: Database<string, Uint8Array>;
   /**
    * State of the deliverer: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts).
+   * In a cluster, also who has a task (task-turn.ts), and the values of shared-values.ts.
    */
   readonly delivery: Database<string, string>;
   /** Hook → n of the newest event in its queue. */

@@ -40,6 +40,7 @@ import { createReads } from './projections/reads.ts';
 import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
+import { createSharedValues } from './shared/shared-values.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
 import { createClusterTask, deliveryTask, TaskTurn } from './shared/task-turn.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
@@ -169,12 +170,19 @@ interface OpenShared {
 async function openShared(
   {
     condition,
-    ...parts
-  }: Parameters<typeof joinShared>[0] & { readonly condition: StoreCondition },
+    ...given
+  }: Omit<Parameters<typeof joinShared>[0], 'valuesChanged'> & {
+    readonly condition: StoreCondition;
+  },
   sharing: Sharing | undefined,
 ): Promise<OpenShared | undefined> {
   if (sharing === undefined) return undefined;
-  const { databases } = parts;
+  const { databases } = given;
+  const listeners = new Set<() => void>();
+  const valuesChanged = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const parts = { ...given, valuesChanged };
   try {
     const { shared, follower } = await joinShared(parts, sharing);
     const member = memberOf(databases);
@@ -185,6 +193,7 @@ async function openShared(
       state: () => shared.state(),
       tell: (notice) => writer.tell(notice),
       catchUp,
+      values: createSharedValues(databases, writer, listeners),
       task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
     };
     const turn = new TaskTurn(databases, deliveryTask, turns);

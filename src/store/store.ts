@@ -14,6 +14,7 @@ import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { Notice } from './shared/entry.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
+import type { Values } from './shared/shared-values.ts';
 import type { ClusterTask } from './shared/task-turn.ts';
 import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
@@ -360,6 +361,8 @@ export interface SharedPart {
   catchUp(): Promise<void>;
   /** A task that one node does at a time, such as to follow a data host, by its name. */
   task(name: string): ClusterTask;
+  /** What the nodes share besides the log. */
+  readonly values: Values;
 }
 
 /** The log and its projections (docs/design/history.md#the-change-log). */

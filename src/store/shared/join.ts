@@ -38,6 +38,8 @@ interface JoinParts {
   readonly reads: Reads;
   readonly queue: WriteQueue;
   readonly wake: () => void;
+  /** Called after values may have changed: see Values. */
+  readonly valuesChanged: () => void;
   readonly newId: () => string;
 }
 

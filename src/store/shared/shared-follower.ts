@@ -12,6 +12,7 @@ import {
   sharedRetryMs,
 } from './limits.ts';
 import { putRecorded } from './recorded-puts.ts';
+import { hasValues } from './shared-values.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { memberOf, putSharedPlace, sharedPlace } from './shared-place.ts';
 import { Turns } from './turns.ts';
@@ -24,6 +25,8 @@ interface SharedFollowerParts {
   readonly shared: SharedLog;
   /** Called after entries were applied. */
   readonly wake: () => void;
+  /** Called after values may have changed: see Values. */
+  readonly valuesChanged: () => void;
   /** Does what a notice says; it may come twice. */
   readonly notice: (notice: Notice) => Promise<void>;
   /** Called when it cannot go on, and when it tries again. */
@@ -108,7 +111,7 @@ export class SharedFollower {
     { after, position }: SharedEntry,
     { rows, claims, puts }: EntryContent,
   ): Promise<void> {
-    const { databases, reads, queue, shared, wake } = this.#parts;
+    const { databases, reads, queue, shared, wake, valuesChanged } = this.#parts;
     // Other processes of this node apply the same entries.
     if (this.position < position)
       await queue.write(() => {
@@ -127,11 +130,12 @@ export class SharedFollower {
         };
       });
     wake();
+    if (hasValues(puts)) valuesChanged();
     for (const waiting of this.#waiting) if (waiting.position <= position) waiting.resolve();
   }
 
   async #run(): Promise<void> {
-    const { failed } = this.#parts;
+    const { failed, valuesChanged } = this.#parts;
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
@@ -146,6 +150,8 @@ export class SharedFollower {
         }
       }
       await delay(sharedRetryMs, undefined, { signal }).catch(() => undefined);
+      // Another process of this node may have applied entries that this one does not see.
+      valuesChanged();
     }
   }
 

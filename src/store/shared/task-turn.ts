@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
-import type { DeliveryWriter } from '../deliveries/delivery-writer.ts';
+import type { DeliveryWriter, PutDelivery } from '../deliveries/delivery-writer.ts';
 import { taskSignMs, taskTakeOverMs } from './limits.ts';
 
 /** A task that one node of a cluster does at a time, and where the database `delivery` has it. */
@@ -121,6 +121,8 @@ export interface ClusterTask {
    * node has taken it over, because this one gave no sign.
    */
   take(lost: () => void): Promise<void>;
+  /** Writes in the turn of this node. Rejects with `conflict` if it is over. */
+  write(put: PutDelivery<void>): Promise<void>;
   /** Lets another node take its turn at once. */
   release(): Promise<void>;
   /** The member whose turn it is; undefined for none. See memberOf. */
@@ -141,7 +143,7 @@ export function createClusterTask(
   const { holderKey, refusal } = task;
   const turn = new TaskTurn(databases, task, parts);
   let own: string | undefined;
-  const write = (put: (to: Databases) => void): Promise<void> =>
+  const write = (put: PutDelivery<void>): Promise<void> =>
     writer.write(() => {
       if (own === undefined || databases.delivery.get(holderKey) !== own) {
         throw new Failure('conflict', refusal);
@@ -167,6 +169,7 @@ export function createClusterTask(
         lost,
       );
     },
+    write,
     async release() {
       turn.end();
       if (own === undefined) return;

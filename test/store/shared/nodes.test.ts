@@ -11,60 +11,16 @@ import { Failure } from '../../../src/model/failure.ts';
 import type { ApiKey } from '../../../src/model/key.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { decodeEntry, emptyContent, type Notice } from '../../../src/store/shared/entry.ts';
+import { decodeEntry, emptyContent } from '../../../src/store/shared/entry.ts';
 import { doInTurn } from '../../../src/store/shared/do-in-turn.ts';
 import { lossesMax, taskTakeOverMs } from '../../../src/store/shared/limits.ts';
-import type { SharedLog } from '../../../src/store/shared/shared-log.ts';
 import { deliveryTask, TaskTurn } from '../../../src/store/shared/task-turn.ts';
 import { Turns } from '../../../src/store/shared/turns.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { temporaryFolder, type Cleaning } from '../../folder.ts';
+import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted } from '../scratch.ts';
 import { MemoryLog } from './memory-log.ts';
-
-interface NodeOptions {
-  readonly folder?: string;
-  readonly heard?: (notice: Notice) => void;
-  /** See MemoryLog.open. */
-  readonly isSlow?: boolean;
-  /** Called before the end of the log is read. */
-  readonly beforeEnd?: () => Promise<void>;
-  /** Whether the node reads no entries until it reads where the log ends. */
-  readonly isLate?: boolean;
-  readonly brings?: (rows: number, of: number) => void;
-}
-
-async function openNode(t: Cleaning, log: MemoryLog, options: NodeOptions = {}): Promise<Store> {
-  const { folder = await temporaryFolder(t), heard, isSlow, brings, beforeEnd } = options;
-  const shared = log.open(isSlow);
-  const reading = Promise.withResolvers<undefined>();
-  if (options.isLate !== true) reading.resolve(undefined);
-  const end = async (): Promise<number> => {
-    reading.resolve(undefined);
-    await beforeEnd?.();
-    return shared.end();
-  };
-  const entries: SharedLog['entries'] = async function* (after, signal) {
-    signal.addEventListener('abort', () => {
-      reading.resolve(undefined);
-    });
-    await reading.promise;
-    yield* shared.entries(after, signal);
-  };
-  const store = await openStore({
-    folder,
-    now: Date.now,
-    newId: uuidv7,
-    sharing: {
-      open: () => Promise.resolve({ ...shared, end, entries }),
-      notice: (notice) => Promise.resolve(heard?.(notice)),
-      failed: () => undefined,
-      ...(brings !== undefined && { brings }),
-    },
-  });
-  t.after(() => store.close());
-  return store;
-}
+import { openNode } from './open-node.ts';
 
 /** Counts up the `lang` of a rule, as an edit that depends on what it reads. */
 async function countUp(store: Store, id: string): Promise<number> {
