@@ -49,6 +49,7 @@ import { createPageRows } from './api/rows/page-rows.ts';
 import { rowInsert, takeRows } from './api/nodes/taken-rows.ts';
 import { createExecute, type ExecuteParts } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
+import { followerSessions, loggedSessions, type SessionStore } from './api/keys/session-store.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { writeInThread } from './write-thread.ts';
@@ -126,7 +127,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const dialler = createDialler({ ...config.fetch, connected });
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const visitors = createVisitors({ config, now, log: context.logs.log });
-  const authenticate = composeAuthenticate(config, context);
+  const hasCentre = config.node.central !== undefined;
+  const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
+  const authenticate = composeAuthenticate(config, context, sessions);
   const pageRows = createPageRows({
     store,
     execute: () => execute,
@@ -135,7 +138,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const siteParts = composeSite(config, context, { disk, dialler, pageRows });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // What an operation reads is no visit.
-  const operationParts = { site: createSite(siteParts), authenticate, visitors, hosts };
+  const operationParts = { site: createSite(siteParts), authenticate, sessions, visitors, hosts };
   const operations = composeOperations(config, context, operationParts);
   const execute = createExecute(operations, executeParts(config, context));
   const hookDialler = createDialler(config.webhook);
@@ -152,7 +155,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       authenticate,
       visitors,
       requireUnrevoked: (caller) => {
-        requireUnrevoked(store, caller, now);
+        requireUnrevoked(sessions, caller, now);
       },
       publicFiles,
       consoleFiles: context.consoleFiles,
@@ -198,9 +201,13 @@ function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppCon
   });
 }
 
-function composeAuthenticate({ auth }: Config, { store, wrongKeys }: AppContext): Authenticate {
+function composeAuthenticate(
+  { auth }: Config,
+  { wrongKeys }: AppContext,
+  keys: SessionStore,
+): Authenticate {
   const { anonymous, keyRate } = auth;
-  return createAuthenticate({ keys: store, anonymous, keyRate, wrongKeys, now });
+  return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, now });
 }
 
 function composeSite(
@@ -269,11 +276,13 @@ function composeOperations(
   {
     site,
     authenticate,
+    sessions,
     visitors,
     hosts,
   }: {
     readonly site: Site;
     readonly authenticate: Authenticate;
+    readonly sessions: SessionStore;
     readonly visitors: Visitors;
     readonly hosts: HostClient;
   },
@@ -308,6 +317,7 @@ function composeOperations(
     importInThread: (request) => writeInThread(written, 'import', request),
     cache: context.answers,
     authenticate,
+    sessions,
     series: () => readSeries(data),
     countVisit: context.visits.count,
     visits: context.visits,

@@ -9,6 +9,7 @@ import { generationName } from '../nodes/central-client.ts';
 import type { PassOn } from '../nodes/pass-on.ts';
 import type { ClientRequest } from '../outbound/waymark-client.ts';
 import type { KeyRates } from './keys/key-rates.ts';
+import { isSessionToken } from './keys/session-token.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { ajvOptions } from './ajv-options.ts';
 import { requireKnownFields } from './problems.ts';
@@ -91,7 +92,6 @@ export function createExecute(
       const isPassed =
         found.effect === 'writes' && !isLocal.has(name) && !isTaken(name, call.caller);
       if (passOn !== undefined && isPassed) {
-        if (name === 'svc1.session.insert') throw noSessionHere();
         return passedOn(await passOn(name, passedRequest(v, call)));
       }
       return found.run(parse(found, v), call);
@@ -137,19 +137,12 @@ function requireGeneration(value: string | undefined, own: () => number): void {
 /** Operations that write, but concern only the process or the node that they are sent to. */
 const isLocal: ReadonlySet<string> = new Set([
   'svc1.session.authenticate',
+  'svc1.session.insert',
+  'svc1.session.end',
   'svc1.cache.purge',
   'svc1.outbox.retry',
   'svc1.outbox.discard',
 ]);
-
-/** Only the server that a browser asks can set its cookie, so the centre cannot. */
-function noSessionHere(): Failure {
-  return new Failure(
-    'unavailable',
-    'A node that follows a centre makes no sessions. Sign in to the console of the centre, or ' +
-      'send an API key with each request.',
-  );
-}
 
 /** A call as the centre gets it. */
 function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call): ClientRequest {
@@ -159,8 +152,8 @@ function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call
     fields: {
       ...(isStrict === true && { prefer: 'handling=strict' }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-      // A session's token counts only with its cookie.
-      ...(caller.sessionId !== undefined && cookie !== undefined && { cookie }),
+      // The token of a session that the centre has made counts only with its cookie.
+      ...(isSessionToken(caller.apikey ?? '') && cookie !== undefined && { cookie }),
     },
   };
 }

@@ -53,9 +53,13 @@ export interface ApiKey {
   readonly node?: string;
   /**
    * Only for a session, which is stored as a key of its own: the id of the key that it was made
-   * with, and its end (ISO 8601, UTC).
+   * with, its end (ISO 8601, UTC), and at a node with a centre the encrypted text of that key.
    */
-  readonly session?: { readonly key: string; readonly expires: string };
+  readonly session?: {
+    readonly key: string;
+    readonly expires: string;
+    readonly sealed?: string;
+  };
 }
 
 /** The sender of a request: its scopes, and the key by which the log records its changes. */
@@ -69,7 +73,10 @@ export interface Caller {
   readonly address: string;
   /** The id of its session; undefined for a caller that sends its key. */
   readonly sessionId?: string;
-  /** The text of its key, to pass a write on to the centre (docs/design/nodes.md). */
+  /**
+   * The text of its key, to pass a write on to the centre (docs/design/nodes.md); the token of a
+   * session that the centre has made.
+   */
   readonly apikey?: string;
 }
 

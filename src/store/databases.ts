@@ -22,7 +22,8 @@ export interface Databases {
   /**
    * `application` and `schema`; `log` and `follows`, the identity of the log (row-log.ts); for
    * quick reads, the seq of the newest change (`seq`), and seq and
-   * transaction of the newest change of any hook or secret (`hooks`).
+   * transaction of the newest change of any hook or secret (`hooks`). At a node with a centre also
+   * `link`, the places of the outbox, and `sessions` (local-sessions.ts).
    */
   readonly meta: Database<string>;
   /** seq → Change. */

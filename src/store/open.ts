@@ -32,6 +32,7 @@ import { createCommit, createLocalWriter } from './log/commit.ts';
 import { LogFeed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
+import { createLocalSessions } from './local-sessions.ts';
 import { createNodes } from './nodes.ts';
 import { createOutbox } from './outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
@@ -114,6 +115,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     deliveries,
     rowLog,
     outbox,
+    localSessions: createLocalSessions(databases, { queue }),
     nodes: createNodes(databases, { queue }),
     shared: shared?.part,
     sharedPlace: () => sharedPlace(databases),

@@ -10,6 +10,7 @@ import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
 import type { Nodes } from './nodes.ts';
+import type { LocalSessions } from './local-sessions.ts';
 import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { Notice } from './shared/entry.ts';
@@ -402,6 +403,8 @@ export interface Store extends Reads {
   readonly rowLog: RowLog;
   /** The writes that this node took for its centre. */
   readonly outbox: Outbox;
+  /** The sessions of a node that follows a centre. */
+  readonly localSessions: LocalSessions;
   /** The nodes that follow this one. */
   readonly nodes: Nodes;
   /** The log that the node shares with others; undefined for a single machine. */

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { feedRowsMax } from '../../src/nodes/limits.ts';
+import { signIn } from '../api/keys/sign-in.ts';
 import { startSite } from '../harness.ts';
-import { eventually, nodeKey, startFollower, stateOf, untilEqual } from './rig.ts';
+import { eventually, nodeKey, seqOf, startFollower, stateOf, untilEqual } from './rig.ts';
 
 const page = (path: string, content: string) => ({
   ...{ origin: '*', path, kind: 'content', content, contenttype: 'text/html' },
@@ -65,13 +68,55 @@ test('a write at a replica is made by the centre with the key of the caller', as
   assert.equal(stranger.error?.code, 'unauthenticated');
 });
 
-test('a replica makes no sessions, whose cookie only the answer of the centre could set', async (t) => {
+test('a replica makes sessions of its own, also without its centre, and passes their writes on', async (t) => {
+  const centre = await startSite(t, { listen: 'listen = 127.0.0.1:0' });
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  const { data: made } = await centre.call('svc1.key.insert', {
+    name: 'desk',
+    scopes: ['read', 'design'],
+  });
+  const { key, id: keyId } = made as { key: string; id: string };
+  await untilEqual(centre, replica);
+  const seq = await seqOf(replica, centre.adminKey);
+  const { as, id } = await signIn(replica, key);
+  assert.equal((await replica.call('svc1.server.status', {}, { apikey: as.apikey })).status, 401);
+  assert.equal((await centre.call('svc1.server.status', {}, as)).status, 401);
+  const written = await replica.call('svc1.userinterface.insert', page('/new', 'hello'), as);
+  assert.equal(written.error, undefined);
+  const v = { id: written.data.id as string };
+  const history = await centre.call('svc1.userinterface.read', v, { qk: 'history' });
+  assert.equal((history.data as { rows: { by: string }[] }).rows[0]?.by, keyId);
+  const { data: open } = await replica.call('svc1.session.list', {}, { apikey: centre.adminKey });
+  assert.deepEqual(
+    (open as { rows: { id: string; name: string }[] }).rows.map((one) => one.id),
+    [id],
+  );
+  // The page is the only change: the session is in no log.
+  assert.equal(await seqOf(replica, centre.adminKey), seq + 1);
+  await centre.waymark.stop(0);
+  const second = await signIn(replica, key);
+  assert.equal((await replica.call('svc1.session.end', {}, second.as)).status, 200);
+  assert.equal((await replica.call('svc1.server.status', {}, second.as)).status, 401);
+  assert.equal((await replica.call('svc1.server.status', {}, as)).status, 200);
+});
+
+test('a session at a replica ends with its key, and its key is in no file of the replica', async (t) => {
   const centre = await startSite(t);
   const replica = await startFollower(t, centre, { name: 'copy-1' });
-  const v = { apikey: centre.adminKey };
-  const refused = await replica.call('svc1.session.insert', v, { apikey: undefined });
-  assert.equal(refused.error?.code, 'unavailable');
-  assert.match(refused.error.message, /Sign in to the console of the centre/);
+  const { data: made } = await centre.call('svc1.key.insert', { name: 'desk', scopes: ['read'] });
+  const { key, id } = made as { key: string; id: string };
+  await untilEqual(centre, replica);
+  const { as } = await signIn(replica, key);
+  const folder = join(replica.folder, 'data');
+  for (const name of await readdir(folder)) {
+    const text = await readFile(join(folder, name), 'latin1').catch(() => '');
+    for (const secret of [key, as.apikey, as.headers.cookie.split('=')[1] ?? '']) {
+      assert.ok(!text.includes(secret), name);
+    }
+  }
+  await centre.call('svc1.key.revoke', { id });
+  await untilEqual(centre, replica);
+  assert.equal((await replica.call('svc1.server.status', {}, as)).status, 401);
 });
 
 test('a replica serves on without its centre, and refuses writes with Retry-After', async (t) => {

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
 import type { Caller, ApiKey, Scope } from '../../model/key.ts';
+import { openKey } from './session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
 import { createLruCache } from '../../model/lru-cache.ts';
@@ -87,14 +88,21 @@ export function createAuthenticate({
     const isEqual = key && timingSafeEqual(Buffer.from(key.hash), Buffer.from(hash));
     return isEqual === true ? key : undefined;
   };
+  const findSession = (texts: readonly string[]) => {
+    for (const secrets of texts) {
+      const one = find(secrets);
+      if (one?.session !== undefined && !isExpired(one, now())) {
+        return { ...one.session, id: one.id, secrets };
+      }
+    }
+    return undefined;
+  };
   return ({ apikey, address, cookie }) => {
     if (apikey === undefined) {
       return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address };
     }
-    const session = sessionTexts(apikey, cookie)
-      .map(find)
-      .find((one) => one?.session !== undefined && !isExpired(one, now()));
-    const found = session?.session === undefined ? find(apikey) : keys.key(session.session.key);
+    const session = findSession(sessionTexts(apikey, cookie));
+    const found = session === undefined ? find(apikey) : keys.key(session.key);
     // The texts of a session, joined, are not a key.
     if (found === undefined || found.session !== undefined) {
       wrongKeys.count(address);
@@ -102,8 +110,11 @@ export function createAuthenticate({
     }
     // A caller with a key may do all that anonymous callers may do.
     const scopes = new Set([...anonymous, ...found.scopes]);
-    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address, apikey };
-    return session === undefined ? caller : { ...caller, sessionId: session.id };
+    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address };
+    if (session === undefined) return { ...caller, apikey };
+    const { id: sessionId, sealed, secrets } = session;
+    const text = sealed === undefined ? apikey : openKey(sealed, secrets);
+    return { ...caller, sessionId, apikey: text };
   };
 }
 

@@ -3,16 +3,17 @@ import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope, type ApiKey } from '../../model/key.ts';
-import type { LoggedDraft, Store } from '../../store/store.ts';
+import type { LoggedDraft } from '../../store/store.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import type { ViewConfig } from '../rules/rule-view.ts';
 import { keyHash, type Authenticate } from './authenticate.ts';
+import { sealKey, type SessionStore } from './session-store.ts';
 import { sessionMs, sessionsPerKeyMax } from './limits.ts';
 import { isExpired, newSessionSecrets, sessionCookieName } from './session-token.ts';
 
 /** The parts that the operations on sessions need; `now` is in milliseconds since 1970. */
 interface SessionParts {
-  readonly store: Store;
+  readonly sessions: SessionStore;
   readonly authenticate: Authenticate;
   readonly newId: () => string;
   readonly randomBytes: (count: number) => Buffer;
@@ -53,12 +54,12 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
   },
   input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
   run:
-    ({ store, authenticate, newId, randomBytes, now, view }) =>
+    ({ sessions, authenticate, newId, randomBytes, now, view }) =>
     async ({ apikey }, call) => {
       if (call.transport === 'websocket') throw overHttp();
       const { address } = call.caller;
       const { keyId, sessionId, scopes: held } = authenticate({ apikey, address });
-      const key = keyId === undefined ? undefined : store.key(keyId);
+      const key = keyId === undefined ? undefined : sessions.key(keyId);
       if (key === undefined || sessionId !== undefined) throw noKey();
       const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
       const id = newId();
@@ -69,9 +70,12 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
         scopes: [],
         created,
         hash: keyHash(stored),
-        session: { key: key.id, expires },
+        session: {
+          ...{ key: key.id, expires },
+          ...(sessions.passesOn && { sealed: sealKey(apikey, stored, randomBytes(12)) }),
+        },
       };
-      await store.commit(key.id, (reads) => ({
+      await sessions.commit(key.id, (reads) => ({
         drafts: [
           ...endDrafts(reads.keys(), key.id, now()),
           { family: 'key', id, action: 'insert', data },
@@ -115,7 +119,7 @@ function setCookie(
 }
 
 /** session.read: the scopes of the caller, with its key and session if it has them. */
-export const readSession = defineOperation<Pick<SessionParts, 'store'>, object>({
+export const readSession = defineOperation<Pick<SessionParts, 'sessions'>, object>({
   name: 'svc1.session.read',
   scope: undefined,
   effect: 'reads',
@@ -128,10 +132,10 @@ export const readSession = defineOperation<Pick<SessionParts, 'store'>, object>(
   },
   input: { type: 'object' },
   run:
-    ({ store }) =>
+    ({ sessions }) =>
     (_v, { caller }) => {
-      const key = caller.keyId === undefined ? undefined : store.key(caller.keyId);
-      const session = caller.sessionId === undefined ? undefined : store.key(caller.sessionId);
+      const key = caller.keyId === undefined ? undefined : sessions.key(caller.keyId);
+      const session = caller.sessionId === undefined ? undefined : sessions.key(caller.sessionId);
       const data = {
         ...(session !== undefined && sessionTimes(session)),
         ...(key !== undefined && { key: key.id, name: key.name }),
@@ -146,7 +150,7 @@ function sessionTimes({ id, created, session }: ApiKey): JsonObject {
 }
 
 /** session.list: all open sessions. */
-export const listSessions = defineOperation<Pick<SessionParts, 'store' | 'now'>, object>({
+export const listSessions = defineOperation<Pick<SessionParts, 'sessions' | 'now'>, object>({
   name: 'svc1.session.list',
   scope: 'admin',
   effect: 'reads',
@@ -161,10 +165,10 @@ export const listSessions = defineOperation<Pick<SessionParts, 'store' | 'now'>,
   },
   input: { type: 'object' },
   run:
-    ({ store, now }) =>
+    ({ sessions, now }) =>
     () => {
-      const rows = store.keys().flatMap((one) => {
-        const key = one.session && store.key(one.session.key);
+      const rows = sessions.keys().flatMap((one) => {
+        const key = one.session && sessions.key(one.session.key);
         if (key === undefined || isExpired(one, now())) return [];
         return [{ ...sessionTimes(one), key: key.id, name: key.name }];
       });
@@ -176,45 +180,50 @@ export const listSessions = defineOperation<Pick<SessionParts, 'store' | 'now'>,
  * session.end: signs out: ends the session of the caller, or with the scope admin another one.
  * Refuses with `not_found`, or `forbidden` for the session of somebody else.
  */
-export const endSession = defineOperation<Pick<SessionParts, 'store' | 'view'>, { id?: string }>({
-  name: 'svc1.session.end',
-  scope: undefined,
-  effect: 'writes',
-  summary: 'Signs out: ends the session of the caller, or, with the scope admin, the one of an id.',
-  failures: ['not_found', 'forbidden'],
-  output: {
-    title: 'EndedSession',
-    type: 'object',
-    required: ['id', 'ended'],
-    properties: { id: { type: 'string' }, ended: { const: true } },
-  },
-  input: { type: 'object', properties: { id: { type: 'string', nullable: true } } },
-  run:
-    ({ store, view }) =>
-    async ({ id: given }, call) => {
-      const { caller } = call;
-      const id = given ?? caller.sessionId;
-      if (id === undefined) {
-        throw new Failure('not_found', 'This request has no session. Name one by its id.');
-      }
-      if (id !== caller.sessionId && !hasScope(caller, 'admin')) {
-        throw new Failure('forbidden', 'Only a key with the scope admin ends another session.');
-      }
-      await store.commit(caller.keyId ?? 'anonymous', (reads) => {
-        if (reads.key(id)?.session === undefined) {
-          throw new Failure('not_found', 'There is no open session with this id.', { field: 'id' });
-        }
-        return { drafts: [endDraft(id)], answer: () => undefined };
-      });
-      const name = sessionCookieName(call.fields.apikey ?? '');
-      const isOwn = id === caller.sessionId && name !== undefined;
-      return {
-        kind: 'data',
-        data: { id, ended: true },
-        ...(isOwn && { fields: setCookie(`${name}=`, { base: view.base, call, ms: 0 }) }),
-      };
+export const endSession = defineOperation<Pick<SessionParts, 'sessions' | 'view'>, { id?: string }>(
+  {
+    name: 'svc1.session.end',
+    scope: undefined,
+    effect: 'writes',
+    summary:
+      'Signs out: ends the session of the caller, or, with the scope admin, the one of an id.',
+    failures: ['not_found', 'forbidden'],
+    output: {
+      title: 'EndedSession',
+      type: 'object',
+      required: ['id', 'ended'],
+      properties: { id: { type: 'string' }, ended: { const: true } },
     },
-});
+    input: { type: 'object', properties: { id: { type: 'string', nullable: true } } },
+    run:
+      ({ sessions, view }) =>
+      async ({ id: given }, call) => {
+        const { caller } = call;
+        const id = given ?? caller.sessionId;
+        if (id === undefined) {
+          throw new Failure('not_found', 'This request has no session. Name one by its id.');
+        }
+        if (id !== caller.sessionId && !hasScope(caller, 'admin')) {
+          throw new Failure('forbidden', 'Only a key with the scope admin ends another session.');
+        }
+        await sessions.commit(caller.keyId ?? 'anonymous', (reads) => {
+          if (reads.key(id)?.session === undefined) {
+            throw new Failure('not_found', 'There is no open session with this id.', {
+              field: 'id',
+            });
+          }
+          return { drafts: [endDraft(id)], answer: () => undefined };
+        });
+        const name = sessionCookieName(call.fields.apikey ?? '');
+        const isOwn = id === caller.sessionId && name !== undefined;
+        return {
+          kind: 'data',
+          data: { id, ended: true },
+          ...(isOwn && { fields: setCookie(`${name}=`, { base: view.base, call, ms: 0 }) }),
+        };
+      },
+  },
+);
 
 function overHttp(): Failure {
   return new Failure(

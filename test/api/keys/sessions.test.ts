@@ -2,30 +2,13 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { sessionMs, sessionsPerKeyMax } from '../../../src/api/keys/limits.ts';
 import { openSocket, startSite, type TestSite } from '../../harness.ts';
+import { signIn as signInAt } from './sign-in.ts';
 
 const started = startSite({ after });
 
 const call: TestSite['call'] = async (...given) => (await started).call(...given);
 
-interface SignedIn {
-  readonly id: string;
-  readonly token: string;
-  /** The pair of the cookie. */
-  readonly cookie: string;
-  readonly setCookie: string;
-}
-
-async function signIn(apikey: string): Promise<SignedIn> {
-  const { url } = await started;
-  const response = await fetch(`${url}/svc1/session/insert`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ v: { apikey } }),
-  });
-  const { data } = (await response.json()) as { data: { id: string; token: string } };
-  const setCookie = response.headers.get('set-cookie') ?? '';
-  return { ...data, setCookie, cookie: setCookie.split(';')[0] ?? '' };
-}
+const signIn = async (apikey: string) => signInAt(await started, apikey);
 
 suite('sessions', () => {
   test('a session works by its token together with its cookie, and by neither alone', async () => {
@@ -86,14 +69,13 @@ suite('sessions', () => {
       await signIn(text),
       await signIn(adminKey),
     ];
-    const as = ({ token, cookie }: SignedIn) => ({ apikey: token, headers: { cookie } });
-    const others = await call('svc1.session.end', { id: admins.id }, as(first));
+    const others = await call('svc1.session.end', { id: admins.id }, first.as);
     assert.equal(others.status, 403);
-    assert.equal((await call('svc1.session.end', {}, as(first))).status, 200);
-    assert.equal((await call('svc1.session.end', {}, as(first))).status, 401);
-    assert.equal((await call('svc1.server.status', {}, as(second))).status, 200);
+    assert.equal((await call('svc1.session.end', {}, first.as)).status, 200);
+    assert.equal((await call('svc1.session.end', {}, first.as)).status, 401);
+    assert.equal((await call('svc1.server.status', {}, second.as)).status, 200);
     await call('svc1.key.revoke', { id: keyId });
-    assert.equal((await call('svc1.server.status', {}, as(second))).status, 401);
+    assert.equal((await call('svc1.server.status', {}, second.as)).status, 401);
     const { data } = await call('svc1.session.list', {});
     const ids = (data.rows as { id: string }[]).map(({ id }) => id);
     assert.ok(ids.includes(admins.id) && !ids.includes(first.id) && !ids.includes(second.id));
@@ -119,8 +101,7 @@ suite('sessions', () => {
     const { data: key } = await call('svc1.key.insert', { name: 'busy', scopes: ['read'] });
     const first = await signIn((key as { key: string }).key);
     for (let at = 0; at < sessionsPerKeyMax; at += 1) await signIn((key as { key: string }).key);
-    const sent = { apikey: first.token, headers: { cookie: first.cookie } };
-    assert.equal((await call('svc1.server.status', {}, sent)).status, 401);
+    assert.equal((await call('svc1.server.status', {}, first.as)).status, 401);
   });
 
   test('a websocket authenticates with the token and the cookie of its handshake', async (t) => {
