@@ -132,7 +132,7 @@ suite('the operations of the console', () => {
     const node = page.locator('.cards li', { hasText: 'zurich' });
     await node.waitFor();
     const shown = (await node.textContent()) ?? '';
-    for (const part of [code, 'counter', '4 waiting', '1 refused', 'waymark outbox list']) {
+    for (const part of [code, 'counter', '4 waiting', '1 refused', 'The console of that node']) {
       assert.ok(shown.includes(part), `${part}: ${shown}`);
     }
     assert.match(shown, /Behind by\d+ change/);

@@ -83,6 +83,16 @@ export function FailedScreen(props: { title: string; error: unknown; onRetry: ()
   );
 }
 
+/** A name with its value, in a list of facts (`dl`). */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
 /** A line that says that something is loading, read out politely. */
 export function Busy({ text = texts.states.loading }: { text?: string }) {
   return (

@@ -2,7 +2,9 @@ import { call } from '../api/api.ts';
 import { useInterval } from '../api/follow.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
-import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
+import { Busy, Fact, Fault, ScreenHead, When } from '../components/ui.tsx';
+import { NodeLinks, type NodeStatus } from '../components/node-links.tsx';
+import { Outbox } from './outbox.tsx';
 
 const t = texts.nodes;
 const refreshMs = 5000;
@@ -20,15 +22,7 @@ interface NodeRow {
   readonly silent?: boolean;
 }
 
-interface NodeStatus {
-  readonly role: string;
-  readonly name: string;
-}
-
-/**
- * The nodes that follow this one. Only their own server has the entries of an outbox, and a node
- * that follows a centre makes no sessions, so a console shows their number and the command.
- */
+/** This node with its outbox, and the nodes that follow it, whose consoles have their outboxes. */
 export function Nodes() {
   const nodes = useLoad(
     (signal) => call<{ rows: readonly NodeRow[]; seq: number }>('node.list', {}, { signal }),
@@ -50,7 +44,10 @@ export function Nodes() {
       <Fault error={nodes.error ?? status.error} onRetry={nodes.reload} />
       {rows === undefined && nodes.error === undefined ? <Busy /> : null}
       {own === undefined ? null : <OwnNode node={own} seq={nodes.data?.seq} />}
-      {rows?.length === 0 ? (
+      {own?.central == null || own.role !== 'counter' ? null : (
+        <Outbox counts={own.central.outbox} />
+      )}
+      {rows?.length === 0 && own?.central === null ? (
         <div class="empty">
           <h2>{t.empty}</h2>
           <p>{t.emptyHint}</p>
@@ -79,6 +76,7 @@ function OwnNode({ node, seq }: { node: NodeStatus; seq: number | undefined }) {
       </h2>
       <dl class="facts">
         {seq === undefined ? null : <Fact name={t.seq}>{seq.toLocaleString()}</Fact>}
+        <NodeLinks node={node} />
       </dl>
     </section>
   );
@@ -100,9 +98,7 @@ function NodeFacts({ node }: { node: NodeRow }) {
         {outbox.refused === 0 ? null : (
           <>
             <span class="bad-text">, {t.refusedCount(outbox.refused)}</span>
-            <span class="note refused-hint">
-              {t.refusedHint} <code>waymark outbox list --refused</code>
-            </span>
+            <span class="note refused-hint">{t.refusedHint}</span>
           </>
         )}
       </Fact>
@@ -111,14 +107,5 @@ function NodeFacts({ node }: { node: NodeRow }) {
       </Fact>
       <Fact name={t.version}>{version}</Fact>
     </dl>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -3,11 +3,21 @@ import type { Point, Series } from './find-anomalies.ts';
 import { call } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
 import { Chart, type ChartData } from '../components/chart.tsx';
+import { NodeLinks } from '../components/node-links.tsx';
 import { useChanges } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { TourOffer } from '../help/tour-offer.tsx';
-import { Busy, bytesText, Fault, msText, ScreenHead, shortCount, When } from '../components/ui.tsx';
+import {
+  Busy,
+  bytesText,
+  Fact,
+  Fault,
+  msText,
+  ScreenHead,
+  shortCount,
+  When,
+} from '../components/ui.tsx';
 import { Anomalies } from './anomalies.tsx';
 import type { ChangeRow } from '../history/changes.tsx';
 import { ChangeList } from '../history/changes.tsx';
@@ -233,6 +243,7 @@ function ServerState({ status }: { status: Status }) {
           <span class="problem">{t.restart(configuration.restart_needed.join(', '))}</span>
         )}
       </Fact>
+      <NodeLinks node={status.node} />
       <Fact name={t.rules}>
         <a href="#/pages">{counts.rules.toLocaleString()}</a>
       </Fact>
@@ -250,14 +261,5 @@ function ServerState({ status }: { status: Status }) {
         </Fact>
       ))}
     </dl>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

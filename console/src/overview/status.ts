@@ -1,3 +1,5 @@
+import type { NodeStatus } from '../components/node-links.tsx';
+
 /** The answer of server.status. */
 export interface Status {
   readonly version: string;
@@ -16,4 +18,5 @@ export interface Status {
   }[];
   readonly counts: { readonly rules: number; readonly hooks: number; readonly bytes: number };
   readonly memory: { readonly resident_bytes: number };
+  readonly node: NodeStatus;
 }
