@@ -75,7 +75,7 @@ export function openKey(sealed: string, secrets: string): string {
   return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
 }
 
-/** A key of 256 bits from the secrets of a session, of which the data folder has only the SHA-256. */
+/** A key of 256 bits from the secrets of a session, whose SHA-256 alone is in the data folder. */
 function sealingKey(secrets: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secrets, '', 'waymark session key', 32));
 }
