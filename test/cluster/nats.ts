@@ -14,6 +14,8 @@ interface NatsOptions {
   readonly config?: string;
   /** Without JetStream, if false. */
   readonly jetStream?: boolean;
+  /** Called with the empty folder of each server, before it starts. */
+  readonly prepare?: (folder: string, name: string) => Promise<void>;
 }
 
 /** A nats-server in a process of its own, which keeps its port and data when it starts again. */
@@ -31,6 +33,11 @@ export class NatsServer {
 
   get url(): string {
     return `nats://127.0.0.1:${this.port}`;
+  }
+
+  /** The process that runs; undefined before the start. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
   }
 
   /** Starts the server; resolves once it takes connections. */
@@ -75,7 +82,7 @@ export class NatsServer {
 /** Starts one server of NATS, or three that are a cluster, on free ports of the loopback. */
 export async function startNats(
   t: Cleaning,
-  { servers: count = 1, config = '', jetStream = true }: NatsOptions = {},
+  { servers: count = 1, config = '', jetStream = true, prepare }: NatsOptions = {},
 ): Promise<readonly NatsServer[]> {
   const folder = await temporaryFolder(t);
   const ports: number[] = [];
@@ -89,6 +96,7 @@ export async function startNats(
     const name = `n${at + 1}`;
     const data = join(folder, name);
     await mkdir(data);
+    await prepare?.(data, name);
     const storage = `jetstream { store_dir: "${data}", sync_interval: always, max_mem: 256M, max_file: 4G }`;
     const others = routes.map((route) => `"nats://127.0.0.1:${route}"`).join(', ');
     const cluster = `cluster { name: test, listen: "127.0.0.1:${routes[at]}", routes: [${others}] }`;

@@ -13,11 +13,16 @@ interface Told {
 
 /** The deliveries to one path; each hook has its own. */
 export interface Came {
+  readonly path: string;
   /** Events by seq; two events never have the same seq. */
   readonly events: Map<number, string>;
   /** Digests of the bodies by webhook-id; a body never changes. */
   readonly bodies: Map<string, string>;
   requests: number;
+  /** The highest seq of an event that was accepted. */
+  accepted: number;
+  /** Whether its hook has `order`: no message may come before the one before it was accepted. */
+  isOrdered: boolean;
   /** Set once no further delivery is allowed. */
   isClosed: boolean;
 }
@@ -41,9 +46,12 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   let called = (): void => undefined;
   const of = (path: string): Came => {
     const came = paths.get(path) ?? {
+      path,
       events: new Map<number, string>(),
       bodies: new Map<string, string>(),
       requests: 0,
+      accepted: 0,
+      isOrdered: false,
       isClosed: false,
     };
     paths.set(path, came);
@@ -58,7 +66,7 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
       (body) => {
         const problem = take(came, String(headers['webhook-id']), body);
         if (problem !== undefined) violations.push(`${path}: ${problem}`);
-        answer(response);
+        if (answer(response)) accept(came, body);
       },
       // The sender was killed during the request.
       () => undefined,
@@ -88,9 +96,12 @@ function take(came: Came, id: string, body: Buffer): string | undefined {
   const earlier = came.bodies.get(id) ?? digest;
   came.bodies.set(id, digest);
   if (earlier !== digest) return `${id} came with another body`;
-  const message = JSON.parse(body.toString()) as Told | { readonly batch: readonly Told[] };
-  const events = 'batch' in message ? message.batch : [message];
+  const events = eventsOf(body);
   assert.ok(events.length > 0);
+  const [{ seq: first } = { seq: 0 }] = events;
+  if (came.isOrdered && first > came.accepted + 1) {
+    return `seq ${first} came before ${came.accepted + 1} was accepted`;
+  }
   for (const event of events) {
     const known = came.events.get(event.seq) ?? event.id;
     came.events.set(event.seq, event.id);
@@ -99,11 +110,21 @@ function take(came: Came, id: string, body: Buffer): string | undefined {
   return undefined;
 }
 
-/** Answers 200 in most cases; else late, with an error, or not at all. */
-function answer(response: ServerResponse): void {
+function accept(came: Came, body: Buffer): void {
+  for (const { seq } of eventsOf(body)) came.accepted = Math.max(came.accepted, seq);
+}
+
+function eventsOf(body: Buffer): readonly Told[] {
+  const message = JSON.parse(body.toString()) as Told | { readonly batch: readonly Told[] };
+  return 'batch' in message ? message.batch : [message];
+}
+
+/** Answers 200 in most cases; else late, with an error, or not at all. Returns whether it accepts. */
+function answer(response: ServerResponse): boolean {
   const chance = Math.random();
   if (chance < 0.7) response.writeHead(204).end();
   else if (chance < 0.8) setTimeout(() => response.writeHead(200).end('late'), 60 * Math.random());
   else if (chance < 0.9) response.writeHead(503).end();
   else response.destroy();
+  return chance < 0.8;
 }

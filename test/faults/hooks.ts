@@ -76,6 +76,7 @@ async function runAll(): Promise<void> {
     const { data } = await postOperation(served.url, 'svc1.webhook.insert', v, {
       apikey: adminKey,
     });
+    receiver.of(path).isOrdered = 'order' in fields;
     hooks.set(path, data.id as string);
   }
   const trial = {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 /** A TCP proxy that a test can cut or stall. */
 export class FaultyProxy {
@@ -7,23 +7,27 @@ export class FaultyProxy {
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #isCut = false;
   #isStalled = false;
-  #target = 0;
+  readonly #target: number;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, target: number) {
     this.#server = server;
+    this.#target = target;
   }
 
-  /** Listens on a port of the loopback and passes connections on to `target`. */
-  static async start(port: number, target: number): Promise<FaultyProxy> {
+  /** Listens on a port of the loopback and passes connections on to the port `target`. */
+  static async start(target: number): Promise<FaultyProxy> {
     const server = createServer();
-    const proxy = new FaultyProxy(server);
-    proxy.#target = target;
+    const proxy = new FaultyProxy(server, target);
     server.on('connection', (client) => {
       proxy.#accept(client);
     });
-    server.listen(port, '127.0.0.1');
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
   #accept(client: Socket): void {

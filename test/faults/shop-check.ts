@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { postOperation } from '../harness.ts';
 import { runWaymark } from '../process.ts';
 import type { Came } from './hook-receiver.ts';
-import type { Member, Shop } from './shop-members.ts';
+import type { Member } from './member.ts';
+import type { Shop } from './shop-members.ts';
 
 /** How long the members may take to be equal, and the deliveries to be complete. */
 const healedMsMax = 60_000;

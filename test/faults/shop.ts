@@ -4,18 +4,17 @@
 // go on. At the end: every acknowledged sale and order is stored at the centre once, sales in the
 // order of their counter, and delivered; every acknowledged edit is there; no reader saw a part of an
 // import; the logs have no gap, equal digests and correct projections.
-// `npm run faults:shop [-- FAULTS]`; exits with 1 at a violation.
+// `npm run faults:shop [-- FAULTS [SEED]]`; exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cleaning } from '../folder.ts';
 import { postOperation, type Answer } from '../harness.ts';
 import { startFaultyReceiver } from './hook-receiver.ts';
-import { runsAsked } from './runs.ts';
+import { injectFaults, tellOfDisks } from './inject.ts';
+import type { Member } from './member.ts';
+import { runFaults, type FaultRun } from './runs.ts';
 import { checkDelivered, checkStored, untilSettled, type Acknowledged } from './shop-check.ts';
-import { injectFaults } from './shop-faults.ts';
-import { startShop, type Member, type Shop } from './shop-members.ts';
+import { startShop, type Shop } from './shop-members.ts';
 
-const faults = runsAsked(process.argv[2]);
 const rulesTogether = 20;
 /** One order of a table comes after so many sales. */
 const salesPerOrder = 4;
@@ -23,40 +22,28 @@ const salesPerOrder = 4;
 /** Failures after which a caller repeats its request. */
 const passing: ReadonlySet<unknown> = new Set(['unavailable', 'bad_gateway', 'storage_full']);
 
-const cleanings: (() => unknown)[] = [];
-const context: Cleaning = {
-  after: (clean) => {
-    cleanings.unshift(clean);
-  },
-};
-
-const violations: string[] = [];
-/** A run ends at the first violation. */
-const isSound = (): boolean => violations.length === 0;
 const counts = { sales: 0, orders: 0, edits: 0, imports: 0, reads: 0 };
-const injected: Record<string, number> = {};
+let violations: string[] = [];
 let isLoading = true;
 let latestImport = 0;
+/** A run ends at the first violation. */
+const isSound = (): boolean => violations.length === 0;
 
-try {
-  await run();
-} finally {
-  isLoading = false;
-  for (const clean of cleanings) await clean();
-}
-process.stdout.write(`${JSON.stringify({ faults, injected, ...counts, violations })}\n`);
-process.exit(violations.length === 0 ? 0 : 1);
+await runFaults(process.argv.slice(2), async (run) => {
+  ({ violations } = run);
+  await sellUnderFaults(run);
+  return counts;
+});
 
-async function run(): Promise<void> {
+async function sellUnderFaults(run: FaultRun): Promise<void> {
+  const { context } = run;
   const receiver = await startFaultyReceiver();
   context.after(() => {
     receiver.close();
   });
   const shop = await startShop(context);
   const { centre, counters, members, apikey } = shop;
-  if (members.some(({ disk }) => disk === undefined)) {
-    process.stderr.write('No full disks: only root can mount small ones, and only on Linux.\n');
-  }
+  tellOfDisks(members);
   const call: Call = (at, name, v, vk) =>
     repeat(() => postOperation(at.url, name, v, { apikey, vk }));
   for (const { name } of counters) {
@@ -75,15 +62,7 @@ async function run(): Promise<void> {
     writeRules(shop, call, acknowledged.edited),
     ...members.filter((one) => one !== centre).map((one) => watchImports(one, apikey)),
   ];
-  let done = 0;
-  await injectFaults(members, faults, {
-    isSound,
-    injected(kind) {
-      done += 1;
-      injected[kind] = (injected[kind] ?? 0) + 1;
-      if (done % 20 === 0) process.stderr.write(`${done} faults, ${counts.sales} sales\n`);
-    },
-  });
+  await injectFaults(members, run);
   isLoading = false;
   await Promise.all(load);
   assert.ok(counts.sales > 0 && counts.edits > 0, 'there was no load');

@@ -93,8 +93,8 @@ async function startCounter(
   const { url, apikey } = centre;
   const key = { name, scopes: ['follow', 'event'], node: name };
   const { data } = await postOperation(url, 'svc1.key.insert', key, { apikey });
-  const [own, proxyPort] = [await freePort(), await freePort()];
-  const proxy = await FaultyProxy.start(proxyPort, centre.port);
+  const own = await freePort();
+  const proxy = await FaultyProxy.start(centre.port);
   context.after(() => {
     proxy.close();
   });
@@ -109,7 +109,7 @@ root = ../centre/site
 role = counter
 name = ${name}
 place = ${name}
-central = http://127.0.0.1:${proxyPort}
+central = http://127.0.0.1:${proxy.port}
 key_file = central.key
 [log]
 access = no

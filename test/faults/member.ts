@@ -1,0 +1,124 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { NatsServer } from '../cluster/nats.ts';
+import { writeFiles, type Cleaning } from '../folder.ts';
+import { freePort } from '../free-port.ts';
+import { startServed, workersOf, type Served } from '../process.ts';
+import { FaultyProxy } from './proxy.ts';
+import { SmallDisk } from './small-disk.ts';
+
+/** A server of a fault run, which is started again when it was killed. */
+export interface Member {
+  readonly name: string;
+  /** `centre` for a single machine, `node` for one of a cluster. */
+  readonly kind: 'centre' | 'node' | 'replica' | 'counter' | 'nats';
+  /** '' for a server of NATS. */
+  readonly url: string;
+  readonly folder: string;
+  /** Between it and the servers that it connects to. */
+  readonly proxies: readonly FaultyProxy[];
+  /** A disk of its own that can be full; undefined if none can be mounted. */
+  readonly disk: SmallDisk | undefined;
+  /** The process that was started, and its workers. */
+  pids(): readonly number[];
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  /** Shifts its clock, also that of later processes; undefined for a server of NATS. */
+  readonly shiftClock: ((ms: number) => Promise<void>) | undefined;
+}
+
+/** A Waymark of a fault run. */
+export interface WaymarkMember extends Member {
+  /** The admin key of the first start; '' for a member that has none. */
+  readonly apikey: string;
+}
+
+/** What a member is started with. */
+interface MemberPlan {
+  readonly name: string;
+  readonly kind: Member['kind'];
+  readonly workers?: number;
+  /** Sections of its ini file besides `[server]`, `[log]` and `[webhook]`. */
+  readonly ini: string;
+  /** The key by which it follows another one, in the file `k`. */
+  readonly key?: string | undefined;
+  readonly proxies?: readonly FaultyProxy[];
+  /** Whether it makes the first admin key. */
+  readonly isFirst?: boolean;
+}
+
+const preload = (name: string): string => `--import=${new URL(name, import.meta.url).href}`;
+
+/** The environment that shifts the clock, and that breaks the code: see clock.ts and broken.ts. */
+const faultyEnv = {
+  NODE_OPTIONS: [
+    preload('clock.ts'),
+    ...(process.env.BROKEN === undefined ? [] : [preload('broken.ts')]),
+  ].join(' '),
+};
+
+/** Starts a Waymark in a folder of its own below `parent`, on a disk that can be made full. */
+export async function startMember(
+  context: Cleaning,
+  parent: string,
+  plan: MemberPlan,
+): Promise<WaymarkMember> {
+  const { name, kind, workers = 1, ini, key, proxies = [], isFirst = false } = plan;
+  const folder = join(parent, name);
+  const clock = join(parent, `${name}.clock`);
+  await mkdir(folder);
+  const disk = await SmallDisk.mount(context, folder);
+  const server =
+    `[server]\nlisten = 127.0.0.1:${await freePort()}\ndata = data\nworkers = ${workers}\n` +
+    '[log]\naccess = no\n[webhook]\nallow_private = 127.0.0.0/8\nretry = 50ms, 200ms\n';
+  await writeFiles(folder, { 'server.ini': server + ini, ...(key !== undefined && { k: key }) });
+  const env = { XDG_DATA_HOME: parent, CLOCK_FILE: clock, ...faultyEnv };
+  const serve = (first: boolean): Promise<Served> =>
+    startServed(context, join(folder, 'server.ini'), { first, env });
+  let served = await serve(isFirst);
+  const { url, adminKey: apikey } = served;
+  return {
+    ...{ name, kind, url, folder, proxies, disk, apikey },
+    pids: () => [served.pid, ...workersOf(served)],
+    async kill() {
+      served.child.kill('SIGKILL');
+      await served.closed;
+    },
+    async start() {
+      served = await serve(false);
+    },
+    shiftClock: (ms) => writeFile(clock, String(ms)),
+  };
+}
+
+/** A server of NATS as a member. */
+export function natsMember(server: NatsServer, disk: SmallDisk | undefined): Member {
+  return {
+    ...{ name: server.name, kind: 'nats', url: '', folder: '', proxies: [], disk },
+    pids: () => (server.pid === undefined ? [] : [server.pid]),
+    kill: () => server.kill(),
+    start: () => server.start(),
+    shiftClock: undefined,
+  };
+}
+
+/** Starts a proxy in front of each of some ports of the loopback. */
+export async function startProxies(
+  context: Cleaning,
+  targets: readonly number[],
+): Promise<readonly FaultyProxy[]> {
+  const proxies: FaultyProxy[] = [];
+  for (const target of targets) {
+    const proxy = await FaultyProxy.start(target);
+    context.after(() => {
+      proxy.close();
+    });
+    proxies.push(proxy);
+  }
+  return proxies;
+}
+
+/** The port of a URL. */
+export function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
