@@ -5,6 +5,7 @@ import { builtInEngines } from './model/rule.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Logs } from './observability/log.ts';
 import type { LiveAccess } from './observability/live-access.ts';
+import type { StateWatcher } from './observability/state-watcher.ts';
 import type { GatherMetrics } from './observability/metrics.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { readSeries } from './observability/series-recorder.ts';
@@ -87,6 +88,7 @@ export interface AppContext {
   readonly emit: Emit;
   readonly version: string;
   readonly liveAccess: LiveAccess;
+  readonly stateWatcher: StateWatcher;
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
   readonly gatherMetrics: GatherMetrics;
@@ -322,6 +324,7 @@ function composeOperations(
     countVisit: context.visits.count,
     visits: context.visits,
     liveAccess: context.liveAccess,
+    stateWatcher: context.stateWatcher,
     gatherMetrics: context.gatherMetrics,
     config,
     status: statusParts(config, context),

@@ -24,7 +24,8 @@ import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
-import { SeriesRecorder } from './observability/series-recorder.ts';
+import { StateWatcher } from './observability/state-watcher.ts';
+import { SeriesRecorder, seriesChangedMs } from './observability/series-recorder.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
@@ -66,7 +67,8 @@ import { createKeyRates } from './api/keys/key-rates.ts';
 import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
 import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
-import type { ConfigurationState } from './api/server-status.ts';
+import type { CertificateState, ConfigurationState } from './api/server-status.ts';
+import { stateVersions } from './api/state-versions.ts';
 import { packageFolder, version } from './version.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
 import { deliveryHandOverMs } from './webhooks/limits.ts';
@@ -405,10 +407,11 @@ class ServingProcess implements RunningServer {
       visits: this.#visits,
       version,
       liveAccess: this.liveAccess,
+      stateWatcher: this.#stateWatcher(config.server.data, store),
       status: () => this.#configurationState(),
       metricsText: () => this.#metrics.text(),
       gatherMetrics: () => this.#metrics.gather(),
-      certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
+      certificates: () => this.#certificates(),
       memory: () => this.#memory(),
       hostStates: () => this.#hosts.states(),
       rowChecks: () => this.#rowChecks.progress(),
@@ -609,6 +612,22 @@ class ServingProcess implements RunningServer {
   #nodeMetrics(): readonly Metric[] {
     const { config } = this.#instance.serving;
     return this.#isPrimary ? nodeMetrics(config.node, this.#context.store) : [];
+  }
+
+  #stateWatcher(folder: string, store: Store): StateWatcher {
+    return new StateWatcher(
+      stateVersions({
+        ...{ store, cache: this.#answers },
+        gatherMetrics: () => this.#metrics.gather(),
+        status: () => this.#configurationState(),
+        certificates: () => this.#certificates(),
+        seriesChangedMs: () => seriesChangedMs(folder),
+      }),
+    );
+  }
+
+  async #certificates(): Promise<readonly CertificateState[]> {
+    return (await this.#tls?.certificates.states()) ?? [];
   }
 
   #memory(): MemoryUse {

@@ -139,6 +139,7 @@ const isLocal: ReadonlySet<string> = new Set([
   'svc1.session.authenticate',
   'svc1.session.insert',
   'svc1.session.end',
+  'svc1.session.unsubscribe',
   'svc1.cache.purge',
   'svc1.outbox.retry',
   'svc1.outbox.discard',

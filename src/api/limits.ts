@@ -36,5 +36,7 @@ export const visitDaysMax = 3_660;
 /** Breadcrumbs in an answer of breadcrumb.visits. */
 export const visitedKeysDefault = 100;
 export const visitedKeysMax = 1_000;
+/** Attempts of a webhook that server.subscribe compares. */
+export const watchedAttemptsMax = 100;
 /** Nodes of userinterface.tree whose shadows are looked for in one turn of the event loop. */
 export const shadowedNodesPerTurn = 20;

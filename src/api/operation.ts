@@ -77,6 +77,8 @@ export type OperationResult =
       readonly forAll?: { readonly variesByLanguage: boolean };
       /** The new identity of the websocket that the call came over. */
       readonly caller?: Caller;
+      /** The id of the requests whose subscriptions the websocket ends. */
+      readonly unsubscribed?: unknown;
     }
   | { readonly kind: 'reply'; readonly reply: Reply }
   | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream }

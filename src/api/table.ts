@@ -6,7 +6,7 @@ import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
 import { ruleTree } from './rules/tree.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
-import { authenticateSession } from './keys/session.ts';
+import { authenticateSession, unsubscribeSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
@@ -29,6 +29,7 @@ import { ruleFamily, type RuleParts } from './rules/rule-family.ts';
 import { subscribeToRules } from './rules/subscribe.ts';
 import { serverConfiguration } from './server-configuration.ts';
 import { serverStatus } from './server-status.ts';
+import { subscribeToState } from './server-subscribe.ts';
 import { tableFamily, type TableParts } from './tables/table-family.ts';
 import { countTables } from './tables/counts.ts';
 import { importLines } from './transfer/import-operation.ts';
@@ -91,8 +92,10 @@ const others = [
   revokeKeyById,
   serverStatus,
   serverConfiguration,
+  subscribeToState,
   listSources,
   authenticateSession,
+  unsubscribeSession,
   insertSession,
   readSession,
   listSessions,

@@ -1704,6 +1704,9 @@ export type Session = {
   readonly scopes: readonly string[];
 };
 
+/** The schema Unsubscribed of the API. */
+export type Unsubscribed = { readonly [name: string]: Json };
+
 /** The schema NewSession of the API. */
 export type NewSession = {
   /** Id of the session. */
@@ -2717,6 +2720,14 @@ export interface Operations {
       readonly apikey: string;
     };
     output: Session;
+  };
+  /** Ends the subscriptions of a websocket that requests with this id began. */
+  'session.unsubscribe': {
+    input: {
+      /** The id of the envelope that subscribed. */
+      readonly id: Json;
+    };
+    output: Unsubscribed;
   };
   /** Signs in: makes a session of 12 hours from an API key; the answer sets its cookie. */
   'session.insert': {

@@ -26,6 +26,10 @@ export const seriesTiers = [
 export const liveReadersMax = 32;
 /** Unread lines of the live access log that the server keeps for a reader. */
 export const liveRowsMax = 1_000;
+/** Clients of a process that watch the state (server.subscribe). */
+export const stateReadersMax = 64;
+/** How often a process compares the state while a client watches it. */
+export const stateCompareMs = 1_000;
 /** How often a process sends its lines to the others that have readers. */
 export const liveSendMs = 200;
 /** Messages with lines that a process may not have read yet; the leader drops further ones. */

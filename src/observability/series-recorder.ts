@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf, type Log } from './log.ts';
 import type { GatherMetrics } from './metrics.ts';
@@ -76,4 +76,10 @@ export async function readSeries(folder: string): Promise<Series> {
   } catch {
     return emptySeries();
   }
+}
+
+/** When the time series of a data folder was written: milliseconds since 1970, 0 for never. */
+export async function seriesChangedMs(folder: string): Promise<number> {
+  const stats = await stat(seriesFile(folder)).catch(() => undefined);
+  return stats?.mtimeMs ?? 0;
 }

@@ -21,7 +21,7 @@ import * as h1 from '../../src/server/h1/limits.ts';
 import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
-import { liveReadersMax, liveRowsMax } from '../../src/observability/limits.ts';
+import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/observability/limits.ts';
 import { outboxEntriesMax } from '../../src/store/limits.ts';
 import { sizeText } from '../../src/model/units.ts';
 import { project } from './sources.ts';
@@ -74,6 +74,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   renderings: [count(rendersWaitingMax)],
   websocket_unread: [size(websocket.socketBufferedBytesMax)],
   live_access: [count(liveReadersMax), count(liveRowsMax)],
+  live_state: [count(stateReadersMax)],
   subscriptions: [
     count(server.subscriptionsMax),
     count(server.subscriptionsWithoutKeyMax),

@@ -1,3 +1,4 @@
+import type { JSONSchemaType } from 'ajv';
 import { scopesSchema } from './keys.ts';
 import { defineOperation } from '../operation.ts';
 import type { Authenticate } from './authenticate.ts';
@@ -29,4 +30,26 @@ export const authenticateSession = defineOperation<
       const caller = authenticate({ apikey, address, cookie: call.fields.cookie });
       return { kind: 'data', data: { scopes: [...caller.scopes] }, caller };
     },
+});
+
+/**
+ * session.unsubscribe: ends the subscriptions of a websocket that answered requests with this
+ * id began. No packet follows the answer. An HTTP request has none to end.
+ */
+export const unsubscribeSession = defineOperation<object, { id: unknown }>({
+  name: 'svc1.session.unsubscribe',
+  scope: undefined,
+  effect: 'writes',
+  summary: 'Ends the subscriptions of a websocket that requests with this id began.',
+  output: { title: 'Unsubscribed', type: 'object', properties: {} },
+  input: {
+    type: 'object',
+    required: ['id'],
+    properties: {
+      id: { description: 'The id of the envelope that subscribed.' },
+    },
+  } as unknown as JSONSchemaType<{ id: unknown }>,
+  run:
+    () =>
+    ({ id }) => ({ kind: 'data', data: {}, unsubscribed: id }),
 });

@@ -11,16 +11,19 @@ export async function sendFeed({
   echo,
   websocket,
   requireAllowed,
+  isEnded,
 }: {
   readonly packets: AsyncIterable<Packet>;
   /** The members of the request that each packet repeats. */
   readonly echo: object;
   readonly websocket: WebSocket;
   readonly requireAllowed: () => void;
+  /** Whether the client has ended it. */
+  readonly isEnded: () => boolean;
 }): Promise<void> {
   await nextTurn();
   for await (const packet of packets) {
-    if (websocket.readyState !== websocket.OPEN) return;
+    if (websocket.readyState !== websocket.OPEN || isEnded()) return;
     requireAllowed();
     const text = JSON.stringify({ ...packet, ...echo });
     await new Promise<void>((resolve) => {

@@ -60,6 +60,8 @@ export class WebSocketSession {
   readonly #abort = new AbortController();
   /** Received messages that wait for an earlier one, in order. */
   readonly #waiting: Buffer[] = [];
+  /** The feeds that are being sent, with the ids of their requests. */
+  readonly #feeds = new Set<{ readonly id: unknown; readonly ending: AbortController }>();
   #caller: Caller;
   #inFlight = 0;
   #lastContent: Promise<unknown> = Promise.resolve();
@@ -109,6 +111,7 @@ export class WebSocketSession {
     });
     websocket.on('close', () => {
       this.#abort.abort();
+      for (const { ending } of this.#feeds) ending.abort();
       this.subscriptions.stop();
       this.#unfinished.stop();
       this.#onIdle?.();
@@ -272,37 +275,52 @@ export class WebSocketSession {
       return { data: outcome.data };
     }
     if (outcome.kind === 'feed') {
-      this.#feed({ name: a, feed: outcome.feed, echo });
+      this.#sendFeed({ name: a, feed: outcome.feed, echo });
       return { data: outcome.data };
     }
     if (outcome.caller !== undefined) this.#caller = outcome.caller;
+    if (outcome.unsubscribed !== undefined) this.#unsubscribe(outcome.unsubscribed);
     return outcomeMembers(outcome);
   }
 
   /** Sends the packets of a feed in later turns of the event loop, after the answer. */
-  #feed({
+  #sendFeed({
     name,
     feed,
     echo,
   }: {
     readonly name: string;
     readonly feed: Feed;
-    readonly echo: object;
+    readonly echo: { readonly id?: unknown };
   }) {
+    const ending = new AbortController();
+    const one = { id: echo.id, ending };
+    this.#feeds.add(one);
     void sendFeed({
-      packets: feed(this.#abort.signal),
+      packets: feed(ending.signal),
       echo,
       websocket: this.#websocket,
       // Revoking a key is a change of the log, too.
       requireAllowed: () => {
         this.#parts.serving().requireUnrevoked(this.#caller);
       },
-    }).catch((thrown: unknown) => {
-      if (this.#abort.signal.aborted) return;
-      const { code } = this.#sendFailure(name, thrown, echo);
-      const isRefused = code === 'unauthenticated' || code === 'forbidden';
-      this.#websocket.close(isRefused ? 1008 : 1011, 'The server ends the feed.');
-    });
+      isEnded: () => ending.signal.aborted,
+    })
+      .catch((thrown: unknown) => {
+        if (ending.signal.aborted) return;
+        const { code } = this.#sendFailure(name, thrown, echo);
+        const isRefused = code === 'unauthenticated' || code === 'forbidden';
+        this.#websocket.close(isRefused ? 1008 : 1011, 'The server ends the feed.');
+      })
+      .finally(() => {
+        this.#feeds.delete(one);
+      });
+  }
+
+  /** Ends the subscriptions that requests with this id began. */
+  #unsubscribe(id: unknown): void {
+    this.subscriptions.remove(id);
+    for (const feed of this.#feeds) if (feed.id === id) feed.ending.abort();
   }
 
   /** Collects one content at a time, so that one client has at most one content in memory. */

@@ -57,6 +57,7 @@ export class Subscriptions {
   readonly #stopped = new AbortController();
   #unsentBytes = 0;
   #isPaused = false;
+  #isFollowing = false;
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts;
@@ -81,13 +82,21 @@ export class Subscriptions {
     this.#requireRoom(subscription);
     const allocation = this.#parts.shared.subscriptions.allocation(subscription.call.caller);
     allocation.grow(1);
-    const isFirst = this.#active.length === 0;
     const { after } = subscription.stream;
     this.#active = [...this.#active, { ...subscription, allocation, after }];
     // The new subscription may start at a lower seq than the others wait for.
     this.#interrupt.abort();
     this.#interrupt = new AbortController();
-    if (isFirst) void this.#follow();
+    if (!this.#isFollowing) void this.#follow();
+  }
+
+  /** Ends the subscriptions that requests with this id began. */
+  remove(id: unknown): void {
+    const ended = this.#active.filter(({ echo }) => echo.id === id);
+    for (const { allocation } of ended) allocation.free();
+    this.#active = this.#active.filter((one) => !ended.includes(one));
+    this.#interrupt.abort();
+    this.#interrupt = new AbortController();
   }
 
   /** Ends all subscriptions and stops reading the log. */
@@ -124,10 +133,13 @@ export class Subscriptions {
   }
 
   async #follow(): Promise<void> {
+    this.#isFollowing = true;
     try {
-      while (!this.#isStopped()) await this.#deliverBatch(this.#active);
+      while (this.#active.length > 0) await this.#deliverBatch(this.#active);
     } catch (thrown) {
       this.#end(thrown);
+    } finally {
+      this.#isFollowing = false;
     }
   }
 
@@ -144,6 +156,7 @@ export class Subscriptions {
     for (const change of batch.changes) {
       for (const one of active) {
         if (change.change.seq <= one.after || !one.stream.matches(change)) continue;
+        if (!this.#active.includes(one)) continue;
         await this.#deliver(one, change);
         if (this.#isStopped()) return;
       }

@@ -26,6 +26,7 @@ const everyField = {
 
 /** A value for a required field that is no text. */
 const samples: Readonly<Record<string, unknown>> = {
+  topics: ['keys'],
   ...{ scopes: ['read'], role: 'replica' },
   ...{ seq: 0, now: 0, waiting: 0, refused: 0, entries: [], n: 1 },
 };
@@ -101,6 +102,7 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask('svc1.change.list', { limit: 5 });
   await ask(`${rule}.tree`);
   await ask(`${rule}.tree`, { origin: '*', path: '/' });
+  await ask('svc1.session.unsubscribe', { id: 'none' });
   await ask('svc1.session.authenticate', { apikey: made.key });
 }
 

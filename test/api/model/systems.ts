@@ -9,6 +9,8 @@ import { uptimeMs } from '../../../src/model/clock.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { Caller, Scope } from '../../../src/model/key.ts';
+import { StateWatcher } from '../../../src/observability/state-watcher.ts';
+import { stateVersions } from '../../../src/api/state-versions.ts';
 import { LiveAccess } from '../../../src/observability/live-access.ts';
 import { createLogs, silentLog } from '../../../src/observability/log.ts';
 import { createPublicFileReplies, loadPublicFiles } from '../../../src/pages/public-files.ts';
@@ -97,6 +99,15 @@ function composed(
     store,
     hostStates: () => [],
     liveAccess: new LiveAccess({ now: Date.now }),
+    stateWatcher: new StateWatcher(
+      stateVersions({
+        ...{ store, cache: answers },
+        gatherMetrics: () => Promise.resolve([]),
+        status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
+        certificates: () => Promise.resolve([]),
+        seriesChangedMs: () => Promise.resolve(0),
+      }),
+    ),
     rowChecks: () => [],
     publicFiles,
     consoleFiles: new Map(),

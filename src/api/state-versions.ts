@@ -1,0 +1,43 @@
+import type { CacheAdmin } from '../model/cache-admin.ts';
+import type { GatherMetrics } from '../observability/metrics.ts';
+import type { StateVersions } from '../observability/state-watcher.ts';
+import type { Store } from '../store/store.ts';
+import type { CertificateState, ConfigurationState } from './server-status.ts';
+
+/** The parts whose state clients can watch. */
+interface WatchedParts {
+  readonly store: Store;
+  readonly cache: Pick<CacheAdmin, 'counts'>;
+  readonly gatherMetrics: GatherMetrics;
+  readonly status: () => ConfigurationState;
+  readonly certificates: () => Promise<readonly CertificateState[]>;
+  /** When the time series got its newest point. */
+  readonly seriesChangedMs: () => Promise<number>;
+}
+
+/** What the topics of server.subscribe compare: cheap reads that differ after each change. */
+export function stateVersions(parts: WatchedParts): StateVersions {
+  const { store, cache, gatherMetrics, status, certificates, seriesChangedMs } = parts;
+  return {
+    changes: () => store.seq(),
+    series: seriesChangedMs,
+    sources: async () => {
+      const metrics = (await gatherMetrics()).flatMap((one) => one.metrics);
+      return metrics.filter(({ name }) => name.startsWith('source_'));
+    },
+    nodes: () => [
+      store.nodes.all(),
+      store.nodes.link(),
+      store.outbox.counts(),
+      store.shared?.state(),
+      // node.list says how many changes each node lacks.
+      store.seq(),
+    ],
+    // The deliverer stores its clock with each attempt.
+    deliveries: () => [store.deliveries.cursor(), store.deliveries.clockMs()],
+    keys: () => store.keys(),
+    certificates,
+    configuration: status,
+    cache: () => cache.counts(),
+  };
+}
