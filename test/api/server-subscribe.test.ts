@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { on } from 'node:events';
+import { on, type EventEmitter } from 'node:events';
 import { after, suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 
@@ -12,7 +12,7 @@ interface Received {
 }
 
 /** The packets of a websocket, without the answers to its requests. */
-async function* packetsOf(websocket: Parameters<typeof on>[0]): AsyncGenerator<Received> {
+async function* packetsOf(websocket: EventEmitter): AsyncGenerator<Received> {
   for await (const [bytes] of on(websocket, 'message')) {
     const message = JSON.parse(String(bytes)) as Received;
     if (message.r.endsWith('.change')) yield message;
