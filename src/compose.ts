@@ -303,6 +303,7 @@ function composeOperations(
     takesEvents: takesEvents(config),
     engines: engineNames(config),
     allowPrivate: config.fetch.allowPrivate,
+    webhookAllowPrivate: config.webhook.allowPrivate,
     view: {
       base,
       publicUrl,

@@ -229,7 +229,7 @@ const reasons: Readonly<Record<ProblemReason, readonly [meaning: string, strict:
   missing: ['A required member is missing.', 'yes'],
   no_row: ['The value refers to a row that does not exist.', 'yes'],
   unreachable_private: [
-    'The source is in a private network that `[fetch] allow_private` does not name.',
+    'The source or the URL of a webhook is in a private network that `allow_private` of `[fetch]` or `[webhook]` does not name.',
     'no',
   ],
   no_effect: ['The value is valid but has no effect.', 'no'],

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { cidrsContain, parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
+import { outboundUrl } from './url.ts';
 
 /**
  * The global unicast addresses that IANA allocates (RFC 4291 §2.4). Other addresses embed another
@@ -45,6 +46,25 @@ export function addressProblem(address: string, allowPrivate: readonly Cidr[]): 
   if (cidrsContain(allowPrivate, address)) return undefined;
   const kind = forbiddenKind(parsed, address);
   return kind && `${address} (${kind}) is not in allow_private`;
+}
+
+/**
+ * Why the dialler refuses the host of a URL, if that is an IP address or localhost; undefined if it
+ * is allowed, is a name that DNS has to resolve, or the text is no URL.
+ */
+export function urlAddressProblem(url: string, allowPrivate: readonly Cidr[]): string | undefined {
+  const address = addressOf(url);
+  return address === undefined ? undefined : addressProblem(address, allowPrivate);
+}
+
+function addressOf(url: string): string | undefined {
+  try {
+    const host = outboundUrl(url).hostname.replace(/^\[(.*)\]$/, '$1');
+    if (host === 'localhost' || host.endsWith('.localhost')) return '127.0.0.1';
+    return /^[\d.]+$|:/.test(host) ? host : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function forbiddenKind(parsed: ipaddr.IPv4 | ipaddr.IPv6, address: string): string | undefined {

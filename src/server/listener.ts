@@ -5,6 +5,7 @@ import { connect, type AddressInfo, type ListenOptions as ListenOptionsOfNode } 
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ListenAddress } from '../config/addresses.ts';
+import { defaultPorts, type Scheme } from '../model/authority.ts';
 import { Failure, lacksDescriptors } from '../model/failure.ts';
 import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../http/limits.ts';
 import { tcpKeepAliveMs } from '../outbound/limits.ts';
@@ -201,10 +202,15 @@ function addressText(server: Listener, where: ListenAddress): string {
   if (where.kind === 'unix') return `unix:${where.path}`;
   const address = server.address();
   if (address === null || typeof address === 'string') return '';
-  const { address: host, family, port } = address satisfies AddressInfo;
+  return listenUrl(where.scheme, address);
+}
+
+/** The URL of a listener, for messages; it leaves out the default port of the scheme. */
+export function listenUrl(scheme: Scheme, { address: host, family, port }: AddressInfo): string {
   const shown = host === '::' || host === '0.0.0.0' || host === '127.0.0.1' ? 'localhost' : host;
   const name = family === 'IPv6' && shown !== 'localhost' ? `[${host}]` : shown;
-  return `${where.scheme}://${name}:${port}`;
+  const suffix = String(port) === defaultPorts[scheme] ? '' : `:${port}`;
+  return `${scheme}://${name}${suffix}`;
 }
 
 /** Explains in one line why the server cannot listen on an address. */

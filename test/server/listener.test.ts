@@ -4,8 +4,21 @@ import { link, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { listen, listenFailure } from '../../src/server/listener.ts';
+import { listen, listenFailure, listenUrl } from '../../src/server/listener.ts';
 import { temporaryFolder } from '../folder.ts';
+
+test('messages name the URL of a listener without the default port of its scheme', () => {
+  for (const [scheme, address, family, port, expected] of [
+    ['http', '0.0.0.0', 'IPv4', 80, 'http://localhost'],
+    ['https', '::', 'IPv6', 443, 'https://localhost'],
+    ['http', '127.0.0.1', 'IPv4', 443, 'http://localhost:443'],
+    ['https', '192.0.2.1', 'IPv4', 80, 'https://192.0.2.1:80'],
+    ['https', '2001:db8::1', 'IPv6', 443, 'https://[2001:db8::1]'],
+    ['http', '2001:db8::1', 'IPv6', 8080, 'http://[2001:db8::1]:8080'],
+  ] as const) {
+    assert.equal(listenUrl(scheme, { address, family, port }), expected);
+  }
+});
 
 suite('listening on a unix socket', () => {
   async function listenAt(t: TestContext, path: string): Promise<string> {

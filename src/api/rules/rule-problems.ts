@@ -4,8 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { servicePath } from '../../model/path.ts';
 import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
-import { addressProblem } from '../../outbound/address.ts';
-import { outboundUrl } from '../../outbound/url.ts';
+import { urlAddressProblem } from '../../outbound/address.ts';
 import { problemsMax } from '../limits.ts';
 import { unknownField } from '../problems.ts';
 import { mergeEnginedata } from './enginedata-placement.ts';
@@ -117,23 +116,11 @@ function privateSourceProblems(
 ): readonly Problem[] {
   if (kind !== 'content.fetch' || allowPrivate === undefined) return [];
   return [enginedata?.source].flat().flatMap((source) => {
-    const address = typeof source === 'string' ? addressOf(source) : undefined;
-    const why = address === undefined ? undefined : addressProblem(address, allowPrivate);
+    const why = typeof source === 'string' ? urlAddressProblem(source, allowPrivate) : undefined;
     if (why === undefined) return [];
     const message = `Fetches from this source are refused: ${why} of [fetch] in the ini file.`;
     return [{ field: 'enginedata.source', reason: 'unreachable_private' as const, message }];
   });
-}
-
-/** The address in a URL; undefined if its host is a name that DNS has to resolve. */
-function addressOf(source: string): string | undefined {
-  try {
-    const host = outboundUrl(source).hostname.replace(/^\[(.*)\]$/, '$1');
-    if (host === 'localhost' || host.endsWith('.localhost')) return '127.0.0.1';
-    return /^[\d.]+$|:/.test(host) ? host : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function ownPathProblems({ path, kind }: Rule, { base }: RuleChecks): readonly Problem[] {

@@ -1,19 +1,27 @@
 import { Failure } from '../../model/failure.ts';
 import {
   isDelivered,
+  isExecutedOn,
   secretRecordId,
   waitingFields,
   type Hook,
   type Node,
   type StoredHook,
 } from '../../model/hook.ts';
+import type { Cidr } from '../../model/cidr.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Log } from '../../observability/log.ts';
 import { foldHook } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { RecordFamily, RecordParts, RecordStep, StoredRecord } from '../records/family.ts';
 import { noSuchRecord } from '../records/read.ts';
-import { hookProblems, placeHookFields, placeProblems, tableProblems } from './hook-placement.ts';
+import {
+  hookProblems,
+  placeHookFields,
+  placeProblems,
+  privateUrlProblems,
+  tableProblems,
+} from './hook-placement.ts';
 import { hookSchema } from './hook-schema.ts';
 import { hooksMax } from './limits.ts';
 
@@ -22,6 +30,8 @@ export interface HookParts extends RecordParts {
   /** Makes the secret of a hook: `whsec_` and base64. */
   readonly newSecret: () => string;
   readonly node: Node;
+  /** Private networks that deliveries may connect to. */
+  readonly webhookAllowPrivate: readonly Cidr[];
   readonly log: Log;
 }
 
@@ -48,8 +58,11 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
 
   place: (write) => placeHookFields(write),
   ignored: ['waits'],
-  problems: (hook, names, { node, store }) => [
+  problems: (hook, names, { node, store, webhookAllowPrivate }) => [
     ...hookProblems(hook, names, node),
+    ...(names.includes('url') && isExecutedOn(hook, node)
+      ? privateUrlProblems(hook, webhookAllowPrivate)
+      : []),
     ...(names.includes('table') ? tableProblems(hook, store) : []),
   ],
   onInsert(id, { store, newSecret }) {

@@ -1,8 +1,10 @@
+import type { Cidr } from '../../model/cidr.ts';
 import { Failure } from '../../model/failure.ts';
 import { isExecutedOn, waitingFields, type Hook, type Node } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Problem } from '../../model/failure.ts';
 import { nearestName } from '../../model/nearest.ts';
+import { urlAddressProblem } from '../../outbound/address.ts';
 import type { Reads } from '../../store/store.ts';
 import { unknownField } from '../problems.ts';
 import {
@@ -133,6 +135,17 @@ export function placeProblems(hook: Hook, node: Node): readonly Problem[] {
     `No node is known that executes hooks at ${JSON.stringify(where)}: ` +
     `this one is ${JSON.stringify(node.name)}, with the role ${node.role}. Nothing is delivered.`;
   return [{ field: 'where', reason: 'no_effect', message }];
+}
+
+/** A problem if the URL has a private address, to which this server refuses to deliver. */
+export function privateUrlProblems(
+  { url }: Pick<Hook, 'url'>,
+  allowPrivate: readonly Cidr[],
+): readonly Problem[] {
+  const why = urlAddressProblem(url, allowPrivate);
+  if (why === undefined) return [];
+  const message = `Deliveries to this URL are refused: ${why} of [webhook] in the ini file.`;
+  return [{ field: 'url', reason: 'unreachable_private', message }];
 }
 
 /** The tables of Waymark's own records. */

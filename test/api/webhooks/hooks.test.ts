@@ -35,6 +35,41 @@ test('texts become numbers and switches in a form, but not in JSON', async (t) =
   assert.equal(data.frequency.max_events, 7);
 });
 
+test('a URL with an address that deliveries may not reach is a problem at once', async (t) => {
+  const site = await startSite(t, { ini: '[webhook]\nallow_private = 10.1.0.0/16\n' });
+  for (const [url, isRefused] of [
+    ['http://localhost:9/', true],
+    ['http://[::1]:9/', true],
+    ['http://10.2.0.1/hooks', true],
+    ['http://169.254.169.254/', true],
+    ['http://10.1.0.1/hooks', false],
+    ['http://tills.internal/', false],
+  ] as const) {
+    const { data } = await site.call(`${hook}.insert`, { ...shop, url });
+    const told = data.problems.map(({ field, reason }: Problem) => [field, reason]);
+    assert.deepEqual(told, isRefused ? [['url', 'unreachable_private']] : [], url);
+    const edit = (v: object) => site.call(`${hook}.edit`, { id: data.id, ...v });
+    assert.deepEqual((await edit({ url })).data.problems, data.problems, url);
+    assert.deepEqual((await edit({ name: 'tills' })).data.problems, [], url);
+  }
+  const { data } = await site.call(`${hook}.insert`, { ...shop, url: 'http://10.2.0.1/' });
+  assert.equal(
+    data.problems[0].message,
+    'Deliveries to this URL are refused: 10.2.0.1 (private) is not in allow_private of [webhook] ' +
+      'in the ini file.',
+  );
+});
+
+test('a hook at another place is not compared with the networks of this server', async (t) => {
+  const site = await startSite(t, { ini: '[node]\nrole = central\nname = centre\n' });
+  const sent = { ...shop, url: 'http://10.2.0.1/', where: 'counter-7' };
+  const { data } = await site.call(`${hook}.insert`, sent);
+  assert.deepEqual(
+    data.problems.map(({ field }: Problem) => field),
+    ['where'],
+  );
+});
+
 test('a hook or an event for a place without a node is a problem, and is logged', async (t) => {
   const site = await startSite(t, { ini: '[node]\nrole = central\nname = centre\n' });
   const insert = (v: object) => site.call(`${hook}.insert`, { ...shop, ...v });
