@@ -1,15 +1,22 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { clusterStatus, createCluster, type ClusterStatus } from '../cluster/status.ts';
+import {
+  changeRetention,
+  clusterStatus,
+  createCluster,
+  type ClusterStatus,
+} from '../cluster/status.ts';
 import type { Config } from '../config/config.ts';
 import { openData, openDataToRead, requireData } from '../data.ts';
 import { newId, now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
+import { durationMs, durationText } from '../model/units.ts';
 import { silentLog } from '../observability/log.ts';
 import { claimFolder } from '../store/folder/folder-claim.ts';
 import { holdsData } from '../store/folder/data-folder.ts';
 import { openStore } from '../store/open.ts';
 import { table } from './client-command.ts';
 import { writeLine, type DefineCommand, type Terminal } from './command.ts';
+import { retentionMsMax, retentionMsMin } from './limits.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 import { createProgress } from './progress.ts';
 
@@ -17,19 +24,38 @@ interface ClusterOptions {
   readonly config?: string;
   readonly json: boolean;
   readonly replicas?: number;
+  readonly retention?: number;
 }
 
-/** `waymark cluster init | status | leave`. */
+/** `waymark cluster init | status | retention | leave`. */
 export const defineCluster: DefineCommand = (command, terminal) => {
   command.description('Make, show and leave the cluster that [cluster] of the ini file names.');
   const init = 'make the stream of the cluster, with the history of this data folder';
-  subcommand(command, 'init', init, terminal, initialise).option(
-    '--replicas <n>',
-    'servers with a copy of the stream: 1, 3 or 5; by default 3 if there are as many',
-    replicaCount,
-  );
+  subcommand(command, 'init', init, terminal, initialise)
+    .option(
+      '--replicas <n>',
+      'servers with a copy of the stream: 1, 3 or 5; by default 3 if there are as many',
+      replicaCount,
+    )
+    .option(
+      '--retention <time>',
+      'how long the stream has an entry, such as 30d; by default unlimited',
+      retentionTime,
+    );
   const status = 'show the servers of the cluster, its stream and the position of this machine';
   subcommand(command, 'status', status, terminal, show);
+  const retention = 'change how long the stream has an entry: a time such as 30d, or unlimited';
+  command
+    .command('retention')
+    .summary(retention)
+    .description(`${sentence(retention)} All machines have all data in their folders anyway.`)
+    .argument('<time>', 'such as 30d, or unlimited', retentionTime)
+    .addOption(configOption())
+    .addOption(jsonOption())
+    .action(async (time: number, options: ClusterOptions) => {
+      const config = await requireConfig(options.config, terminal);
+      await retain(config, { ...options, retention: time }, terminal);
+    });
   const leave = 'make this data folder that of a single machine, with all that it has';
   subcommand(command, 'leave', leave, terminal, leaveCluster);
 };
@@ -46,12 +72,29 @@ function subcommand(
   return parent
     .command(name)
     .summary(summary)
-    .description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`)
+    .description(sentence(summary))
     .addOption(configOption())
     .addOption(jsonOption())
     .action(async (options: ClusterOptions) => {
       await act(await requireConfig(options.config, terminal), options, terminal);
     });
+}
+
+function sentence(summary: string): string {
+  return `${summary[0]?.toUpperCase()}${summary.slice(1)}.`;
+}
+
+/** Milliseconds; 0 for always. */
+function retentionTime(text: string): number {
+  if (text === 'unlimited') return 0;
+  const ms = durationMs(text);
+  if (ms !== undefined && ms >= retentionMsMin && ms <= retentionMsMax) return ms;
+  const [min, max] = [durationText(retentionMsMin), durationText(retentionMsMax)];
+  throw new InvalidArgumentError(`Write a time from ${min} to ${max}, such as 30d, or unlimited.`);
+}
+
+function retentionText(ms: number): string {
+  return ms === 0 ? 'It keeps all entries.' : `It keeps entries for ${durationText(ms)}.`;
 }
 
 function replicaCount(text: string): number {
@@ -67,7 +110,7 @@ function settingsOf({ cluster, file }: Config): Config['cluster'] {
 /** Makes the stream, or goes on with a history that an interrupted call has not finished. */
 async function initialise(
   config: Config,
-  { json, replicas }: ClusterOptions,
+  { json, replicas, retention }: ClusterOptions,
   { out, err }: Terminal,
 ): Promise<void> {
   const settings = settingsOf(config);
@@ -76,7 +119,7 @@ async function initialise(
   const progress = createProgress(err, now);
   try {
     const id = await logOf(folder);
-    await createCluster(settings, { id, replicas });
+    await createCluster(settings, { id, replicas, retentionMs: retention });
     const brings = (rows: number, of: number): void => {
       progress.show(`${rows} of ${of} changes`);
     };
@@ -118,17 +161,43 @@ async function show(config: Config, { json }: ClusterOptions, terminal: Terminal
     writeLine(terminal.out, JSON.stringify({ ...status, position: position ?? null }));
     return;
   }
-  const { stream, log, end, bytes, servers } = status;
+  const { stream, log, first, since, end, bytes, retention_ms: retention, servers } = status;
   const cells = servers.map(({ name, role, state, lag }) => [name, role, state, String(lag)]);
   for (const line of table(['SERVER', 'ROLE', 'STATE', 'LAG'], cells)) {
     writeLine(terminal.out, line);
   }
-  const text = `The stream ${stream} has ${end} messages (${bytes} bytes) of the log ${log}.`;
+  const has =
+    since === null
+      ? `no messages, and ended with message ${end},`
+      : `the messages ${first} to ${end} since ${since}, ${bytes} bytes,`;
+  const text = `The stream ${stream} has ${has} of the log ${log}. ${retentionText(retention)}`;
   const own =
     position === undefined
       ? 'This data folder is no part of the cluster.'
-      : `This machine has applied ${position} of them.`;
+      : ownText(position, status);
   writeLine(terminal.err, `${text}\n${own}`);
+}
+
+/** How far this machine is, and what to do if it cannot go on. */
+function ownText(position: number, { first, end }: ClusterStatus): string {
+  const has = `This machine has applied the messages up to ${position}`;
+  if (position >= end) return `${has}: all of them.`;
+  if (position + 1 >= first) return `${has}; ${end - position} are missing.`;
+  return (
+    `${has}, and the next ones are no longer in the stream: run \`waymark backup\` on another ` +
+    'machine, and start this one with that folder.'
+  );
+}
+
+/** Changes the retention of the stream. */
+async function retain(
+  config: Config,
+  { json, retention = 0 }: ClusterOptions,
+  { out, err }: Terminal,
+): Promise<void> {
+  const { stream, retention_ms: ms } = await changeRetention(settingsOf(config), retention);
+  if (json) writeLine(out, JSON.stringify({ stream, retention_ms: ms }));
+  else writeLine(err, `The retention of the stream ${stream} has changed. ${retentionText(ms)}`);
 }
 
 /** The position up to which the data folder has the log of a cluster. */

@@ -13,7 +13,8 @@ export interface StreamConfig {
   readonly num_replicas: number;
   readonly max_msgs: -1;
   readonly max_bytes: -1;
-  readonly max_age: 0;
+  /** Nanoseconds after which a message is removed; 0 for never. */
+  readonly max_age: number;
   readonly max_msg_size: -1;
   readonly deny_delete: true;
   readonly deny_purge: true;
@@ -33,6 +34,8 @@ export interface StreamInfo {
     readonly bytes: number;
     readonly first_seq: number;
     readonly last_seq: number;
+    /** When the first one was stored: RFC 3339. */
+    readonly first_ts?: string;
     readonly num_deleted?: number;
   };
   readonly cluster?: {

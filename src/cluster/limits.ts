@@ -59,3 +59,5 @@ export const readAgainMs = 200;
 export const shorterMsMax = 20_000;
 /** A leader without a sign of most replicas for this long may no longer be the leader. */
 export const replicaContactMsMax = 3_000;
+/** How long JetStream looks for duplicates, as by default. */
+export const duplicatesMs = 120_000;

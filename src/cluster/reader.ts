@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Msg } from '@nats-io/transport-node';
 import { Failure } from '../model/failure.ts';
+import { durationText } from '../model/units.ts';
 import type { SharedEntry } from '../store/shared/shared-log.ts';
 import {
   fetchAgainMs,
@@ -16,7 +17,8 @@ import {
 import { fetchMessages } from './fetch-messages.ts';
 import { partOf } from './message.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
-import { requireStream, type StreamOfLog } from './stream.ts';
+import type { StreamInfo } from './jetstream-api.ts';
+import { requireStream, retentionMsOf, type StreamOfLog } from './stream.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /** The dependencies of a reader. */
@@ -67,12 +69,13 @@ class ShorterStream {
   #since: number | undefined;
 
   /** Throws `conflict` once the stream lacks entries for some time: a former leader lacks some. */
-  check({ info: { config, state } }: StreamOfLog, last: number): void {
-    const { first_seq: first, last_seq: end, num_deleted: deleted = 0 } = state;
-    const name = String(config.name);
-    if (deleted > 0 || (first > last + 1 && end > last)) {
+  check({ info }: StreamOfLog, last: number): void {
+    const { first_seq: first, last_seq: end, num_deleted: deleted = 0 } = info.state;
+    const name = String(info.config.name);
+    if (deleted > 0) {
       throw new Failure('conflict', `Entries of the stream ${name} were removed from it.`);
     }
+    if (first > last + 1 && end > last) throw tooOldFailure(info, last);
     if (end >= last) {
       this.#since = undefined;
       return;
@@ -87,6 +90,21 @@ class ShorterStream {
         'servers have lost data. Restore them before this node goes on.',
     );
   }
+}
+
+/** The failure of a node that lacks entries which the stream no longer has. */
+function tooOldFailure(info: StreamInfo, last: number): Failure {
+  const { config, state } = info;
+  const has = last === 0 ? 'is empty' : `has the entries up to ${last}`;
+  const retention = retentionMsOf(info);
+  const reason = retention === 0 ? '' : `, which keeps entries for ${durationText(retention)}`;
+  return new Failure(
+    'conflict',
+    `The data folder ${has}, and the stream ${String(config.name)} begins with ` +
+      `${state.first_seq}${reason}. ` +
+      `Run \`waymark backup\` on another machine of the cluster, and ` +
+      'start this one with that folder.',
+  );
 }
 
 /** Makes entries of messages. Throws `conflict` for messages that do not follow each other. */

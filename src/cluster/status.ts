@@ -3,7 +3,7 @@ import { silentLog } from '../observability/log.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { connectMsMax } from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';
-import { createStream, requireStream } from './stream.ts';
+import { createStream, requireStream, retentionMsOf, setRetention } from './stream.ts';
 
 /** A server that has a copy of the stream. */
 interface StreamServer {
@@ -20,9 +20,15 @@ export interface ClusterStatus {
   readonly stream: string;
   /** The id of its log. */
   readonly log: string;
+  /** The position of its first message; one more than `end` if it has none. */
+  readonly first: number;
+  /** When that was stored, ISO 8601, UTC; null without messages. */
+  readonly since: string | null;
   /** The position of the newest entry. */
   readonly end: number;
   readonly bytes: number;
+  /** How long it has each message; 0 for always. */
+  readonly retention_ms: number;
   readonly servers: readonly StreamServer[];
 }
 
@@ -40,7 +46,15 @@ export async function clusterStatus(settings: Config['cluster']): Promise<Cluste
  */
 export async function createCluster(
   settings: Config['cluster'],
-  { id, replicas }: { readonly id: string; readonly replicas?: number | undefined },
+  {
+    id,
+    replicas,
+    retentionMs,
+  }: {
+    readonly id: string;
+    readonly replicas?: number | undefined;
+    readonly retentionMs?: number | undefined;
+  },
 ): Promise<ClusterStatus> {
   const { name, servers } = settings;
   return withNats(settings, async (nats) => {
@@ -48,8 +62,24 @@ export async function createCluster(
     // A cluster of servers tells about members that the ini file does not name.
     const count = Math.max(servers.length, known?.connect_urls?.length ?? 0);
     const copies = replicas ?? (count >= 3 ? 3 : 1);
-    return statusOf(name, await createStream(nats, { name, id, replicas: copies }));
+    const made = await createStream(nats, {
+      ...{ name, id, replicas: copies, retentionMs: retentionMs ?? 0 },
+    });
+    // An earlier call may have made it with another retention.
+    const isOther = retentionMs !== undefined && retentionMs !== retentionMsOf(made.info);
+    return statusOf(name, isOther ? await setRetention(nats, { name, retentionMs }) : made);
   });
+}
+
+/** Changes how long the stream has each message; 0 for always. Rejects as clusterStatus. */
+export async function changeRetention(
+  settings: Config['cluster'],
+  retentionMs: number,
+): Promise<ClusterStatus> {
+  const { name } = settings;
+  return withNats(settings, async (nats) =>
+    statusOf(name, await setRetention(nats, { name, retentionMs })),
+  );
 }
 
 async function withNats<T>(
@@ -79,6 +109,19 @@ function statusOf(
       state: offline === true ? 'offline' : current ? 'current' : 'behind',
     }),
   );
-  const { last_seq: end, bytes } = state;
-  return { stream, log: id, end, bytes, servers: [leader, ...replicas] };
+  const { messages, last_seq: end, first_ts: time = '', bytes } = state;
+  // A stream without messages has 0 or the next sequence, and a time that means nothing.
+  const first = messages === 0 ? end + 1 : state.first_seq;
+  const since = messages === 0 ? null : new Date(time).toISOString();
+  const retention = { retention_ms: retentionMsOf(info) };
+  return {
+    stream,
+    log: id,
+    first,
+    since,
+    end,
+    bytes,
+    ...retention,
+    servers: [leader, ...replicas],
+  };
 }

@@ -7,7 +7,7 @@ import {
   type StreamConfig,
   type StreamInfo,
 } from './jetstream-api.ts';
-import { requestMsMax } from './limits.ts';
+import { duplicatesMs, requestMsMax } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 
 /** The oldest release of nats-server with atomic batches. */
@@ -29,19 +29,30 @@ export interface StreamOfLog {
   readonly info: StreamInfo;
 }
 
+/** What a new stream is made with. */
+interface NewStream {
+  readonly name: string;
+  /** The id of its log. */
+  readonly id: string;
+  /** The number of servers with a copy. */
+  readonly replicas: number;
+  /** How long it has each message; 0 for always. */
+  readonly retentionMs: number;
+}
+
 /**
  * Makes the stream of a log, or finds the one that has the same id. Rejects with `conflict` if the
  * stream has another log; otherwise as requireStream.
  */
 export async function createStream(
   nats: ReconnectingNats,
-  { name, id, replicas }: { readonly name: string; readonly id: string; readonly replicas: number },
+  { name, id, replicas, retentionMs }: NewStream,
 ): Promise<StreamOfLog> {
   await requireVersion(nats);
   const config: StreamConfig = {
     ...{ name, subjects: [subjectOf(name, id)], num_replicas: replicas },
     ...{ retention: 'limits', storage: 'file', discard: 'new', compression: 's2' },
-    ...{ max_msgs: -1, max_bytes: -1, max_age: 0, max_msg_size: -1 },
+    ...{ max_msgs: -1, max_bytes: -1, max_age: nanoseconds(retentionMs), max_msg_size: -1 },
     ...{ deny_delete: true, deny_purge: true, allow_direct: true, allow_atomic: true },
     metadata: { [idField]: id },
   };
@@ -86,6 +97,35 @@ export async function requireStream(
   return { id: found, info };
 }
 
+/**
+ * Changes how long a stream has each message; 0 for always. Rejects as requireStream.
+ */
+export async function setRetention(
+  nats: ReconnectingNats,
+  { name, retentionMs }: Pick<NewStream, 'name' | 'retentionMs'>,
+): Promise<StreamOfLog> {
+  const { id, info } = await requireStream(nats, { name, id: undefined });
+  try {
+    const config = { ...info.config, max_age: nanoseconds(retentionMs) };
+    // JetStream demands that; no message of Waymark uses the window.
+    const window = Math.min(duplicatesMs, retentionMs === 0 ? duplicatesMs : retentionMs);
+    const input = { ...config, duplicate_window: nanoseconds(window) };
+    await callJetStream(nats, `STREAM.UPDATE.${name}`, input);
+  } catch (error) {
+    throw streamFailure(error, name);
+  }
+  return requireStream(nats, { name, id });
+}
+
+/** How long a stream has each message; 0 for always. */
+export function retentionMsOf({ config }: StreamInfo): number {
+  return Number(config.max_age ?? 0) / 1_000_000;
+}
+
+function nanoseconds(ms: number): number {
+  return ms * 1_000_000;
+}
+
 /** The state of a stream, from its leader. Rejects as callJetStream. */
 export function streamInfo(
   nats: ReconnectingNats,
@@ -121,7 +161,7 @@ async function requireVersion(nats: ReconnectingNats): Promise<void> {
 function wrongSetting({ config }: StreamInfo, subject: string): string | undefined {
   const required = {
     ...{ subjects: [subject], retention: 'limits', storage: 'file', discard: 'new' },
-    ...{ max_msgs: -1, max_bytes: -1, max_age: 0, max_msg_size: -1 },
+    ...{ max_msgs: -1, max_bytes: -1, max_msg_size: -1 },
     ...{ deny_delete: true, deny_purge: true, allow_direct: true, allow_atomic: true },
   };
   const wrong = Object.entries(required).find(

@@ -192,7 +192,11 @@ async function openShared(
     const catchUp = async (): Promise<void> => follower.reach(await shared.end());
     const turns = { monotonicMs: () => performance.now(), catchUp, member };
     const part: SharedPart = {
-      state: () => shared.state(),
+      state: () => {
+        const { failure } = follower;
+        if (failure === undefined) return shared.state();
+        return { isConnected: false, problem: failure.message };
+      },
       tell: (notice) => writer.tell(notice),
       catchUp,
       values: createSharedValues(databases, writer, listeners),

@@ -351,7 +351,7 @@ export interface Verification {
 
 /** What a node does with the log that it shares with others (docs/design/cluster.md). */
 export interface SharedPart {
-  /** Whether the shared log can be reached, and if not, why, as a sentence. */
+  /** Whether the node follows the shared log, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
   /** Tells all nodes; resolves when this node has heeded it. Rejects as commit does. */
   tell(notice: Notice): Promise<void>;

@@ -24,8 +24,16 @@ suite('waymark cluster', needsNats, () => {
     assert.equal((await waymark('init')).code, 0);
     const { out, err } = await waymark('status');
     assert.match(out, /^SERVER +ROLE +STATE +LAG\nn1 +leader +current +0\n$/);
-    assert.match(err, new RegExp(`stream waymark has 0 messages .* log ${made.log}\\.`));
-    assert.match(err, /This machine has applied 0 of them\./);
+    assert.match(
+      err,
+      new RegExp(`stream waymark has no messages.* log ${made.log}\\. It keeps all`),
+    );
+    assert.match(err, /This machine has applied the messages up to 0: all of them\./);
+    const short = await waymark('retention', '5m');
+    assert.match(short.err, /Write a time from 1h to 3650d, such as 30d, or unlimited\./);
+    const limited = await waymark('retention', '30d');
+    assert.match(limited.err, /The retention of the stream waymark has changed\. .* for 30d\./);
+    assert.match((await waymark('status')).err, /It keeps entries for 30d\./);
     const { folder: other } = await serverFolder(t, cluster);
     const foreign = await runWaymark(['cluster', 'init'], { cwd: other });
     assert.equal(foreign.code, 1);

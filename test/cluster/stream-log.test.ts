@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { connect, headers } from '@nats-io/transport-node';
 import { uuidv7 } from 'uuidv7';
-import { createCluster } from '../../src/cluster/status.ts';
+import { changeRetention, clusterStatus, createCluster } from '../../src/cluster/status.ts';
 import { openStreamLog } from '../../src/cluster/stream-log.ts';
 import { Failure } from '../../src/model/failure.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { cleaningAfterAll, temporaryFolder, writeFiles } from '../folder.ts';
-import { startNats } from './nats.ts';
+import { startNats, until } from './nats.ts';
 import { Appender, entriesUpTo, needsNats, settingsOf, startLog, type LogRig } from './rig.ts';
 
 suite('a log in a stream of one server', needsNats, () => {
@@ -171,4 +171,28 @@ suite('opening a log', needsNats, () => {
     assert.equal(await appended, 1);
     assert.deepEqual(shared.state(), { isConnected: true, problem: undefined });
   });
+});
+
+test('a node that lacks removed entries says how to bring it back', needsNats, async (t) => {
+  const { settings, id, open } = await startLog(t, 1);
+  const shared = await open();
+  assert.equal(await shared.append(Buffer.from('a'), 0), 1);
+  assert.equal(await shared.append(Buffer.from('b'), 1), 2);
+  const kept = await clusterStatus(settings);
+  assert.deepEqual([kept.first, kept.end, kept.retention_ms], [1, 2, 0]);
+  const again = await createCluster(settings, { id, retentionMs: 100 });
+  assert.equal(again.retention_ms, 100);
+  await until(async () => {
+    assert.equal((await clusterStatus(settings)).first, 3);
+  });
+  const month = await changeRetention(settings, 30 * 86_400_000);
+  assert.deepEqual([month.since, month.end, month.retention_ms], [null, 2, 30 * 86_400_000]);
+  assert.equal(await shared.append(Buffer.from('c'), 2), 3, 'positions go on');
+  assert.deepEqual(
+    (await entriesUpTo(shared, 3, 2)).map(({ data }) => Buffer.from(data).toString()),
+    ['c'],
+  );
+  const advice = /begins with 3, which keeps entries for 30d\. Run `waymark backup` on another/;
+  await assert.rejects(entriesUpTo(shared, 3, 1), { code: 'conflict', message: advice });
+  await assert.rejects(entriesUpTo(shared, 3), { message: /^The data folder is empty, and / });
 });

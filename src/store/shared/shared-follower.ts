@@ -59,6 +59,11 @@ export class SharedFollower {
     return sharedPlace(this.#parts.databases)?.position ?? 0;
   }
 
+  /** Why this node cannot follow the shared log any more; undefined while it can. */
+  get failure(): Failure | undefined {
+    return this.#broken;
+  }
+
   start(): void {
     this.#running ??= this.#run();
   }

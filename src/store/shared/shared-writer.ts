@@ -115,6 +115,9 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   async #write(): Promise<void> {
     let round: Round;
     try {
+      if (this.#parts.follower.failure !== undefined) {
+        throw notFollowingFailure(this.#parts.follower.failure);
+      }
       await this.#parts.follower.turns.others();
       round = await this.#decide();
     } catch (error) {
@@ -256,6 +259,15 @@ function claimsOf({ firstSeq, steps }: WritePlan): EntryContent['claims'] {
     const packed = packClaim({ ...claim, seq: firstSeq + index });
     return [[claimKey(claim.vk).toString('hex'), packed] as const];
   });
+}
+
+function notFollowingFailure(cause: Failure): Failure {
+  return new Failure(
+    'unavailable',
+    'This node cannot follow the log of the cluster, so it takes no changes; server.status says ' +
+      'why. Use another node.',
+    { retryAfterSeconds: 5, cause },
+  );
 }
 
 function unappliedFailure(cause: unknown): Failure {
