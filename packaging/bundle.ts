@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 
 /** The folder of the project. */
 export const project = dirname(import.meta.dirname);
@@ -30,6 +30,7 @@ export async function bundle(folder: string, commit: string): Promise<void> {
     platform: 'node',
     target: 'node26',
     external: unbundled,
+    plugins: [lazyPackages],
     define: { WAYMARK_COMMIT: JSON.stringify(commit) },
     // For packages in the form of CommonJS.
     banner: {
@@ -51,6 +52,19 @@ export async function bundle(folder: string, commit: string): Promise<void> {
   const bundled = Object.keys(metafile.inputs).flatMap((path) => packageFolder(path) ?? []);
   await writeFile(join(folder, 'LICENSES'), await licences([...bundled, ...copied]));
 }
+
+/** Lets esbuild see the packages that src/model/lazy-packages.ts loads by a `require` of its own. */
+const lazyPackages: Plugin = {
+  name: 'lazy-packages',
+  setup(bundler) {
+    bundler.onLoad({ filter: /\/src\/model\/lazy-packages\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      const own = 'const require = createRequire(import.meta.url);\n';
+      if (!text.includes(own)) throw new Error(`${path} does not contain: ${own}`);
+      return { contents: text.replace(own, ''), loader: 'ts' };
+    });
+  },
+};
 
 /** Copies the packages that are not bundled, with their dependencies; returns their folders. */
 async function copyPackages(folder: string): Promise<readonly string[]> {

@@ -16,6 +16,7 @@ import { TableHosts } from './hosts/hosts.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
+import { loadForVisitors } from './model/lazy-packages.ts';
 import { silenceLookMs } from './nodes/limits.ts';
 import { nodeMetrics } from './nodes/metrics.ts';
 import { reportSilentNodes } from './nodes/silence.ts';
@@ -26,6 +27,7 @@ import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
 import { StateWatcher } from './observability/state-watcher.ts';
 import { SeriesRecorder, seriesChangedMs } from './observability/series-recorder.ts';
+import { packagesLoadMs } from './server/limits.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
@@ -340,6 +342,7 @@ class ServingProcess implements RunningServer {
   readonly #previous = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
   #watching: NodeJS.Timeout | undefined;
+  #loading: NodeJS.Timeout | undefined;
   readonly #metrics: ServerMetrics;
   readonly liveAccess: LiveAccess;
   readonly #deliverer: Deliverer;
@@ -434,6 +437,8 @@ class ServingProcess implements RunningServer {
   async listen(ports?: PortOptions): Promise<void> {
     const { log, access } = this.#context.logs;
     const { config } = this.#instance.serving;
+    // A process that replaces another one gets its visitors at once.
+    if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
     const tls = await openTls({ config, log, isPrimary: this.#isPrimary });
     this.#tls = tls;
     this.#server = await startServer(
@@ -465,6 +470,7 @@ class ServingProcess implements RunningServer {
     this.#visits.start();
     this.#checkPages();
     this.#watchNodes();
+    this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
   }
 
   /** Does what a notice of the cluster says. */
@@ -567,6 +573,7 @@ class ServingProcess implements RunningServer {
     await background;
     clearInterval(this.#flushing);
     clearInterval(this.#watching);
+    clearTimeout(this.#loading);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();

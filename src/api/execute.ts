@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { ErrorObject } from 'ajv';
 import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
@@ -11,8 +11,8 @@ import type { ClientRequest } from '../outbound/waymark-client.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import { isSessionToken } from './keys/session-token.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
-import { ajvOptions } from './ajv-options.ts';
 import { requireKnownFields } from './problems.ts';
+import { createValidators } from './schema-validators.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -52,16 +52,11 @@ export function createExecute(
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
-  const ajv = new Ajv({ ...ajvOptions, coerceTypes: true, allErrors: false });
-  const validators = new Map<string, ValidateFunction>();
+  const validatorOf = createValidators({ coerceTypes: true, allErrors: false });
 
   function parse({ name, input }: Operation, given: JsonObject): JsonObject {
     const v = declared(name, input, given);
-    let validate = validators.get(name);
-    if (validate === undefined) {
-      validate = ajv.compile(input);
-      validators.set(name, validate);
-    }
+    const validate = validatorOf(input);
     if (!validate(v)) throw inputFailure(validate.errors?.[0]);
     return withoutNulls(v, input);
   }

@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { PinoPretty } from 'pino-pretty';
+import { loadPinoPretty } from '../model/lazy-packages.ts';
 import { createAccessLog, type AccessEntry, type AccessFormat, type AccessLog } from './access.ts';
 import { causesFollowedMax } from './limits.ts';
 import { LogFile } from './log-file.ts';
@@ -127,7 +127,7 @@ export function reasonOf(error: unknown): string {
 }
 
 function prettyStream(destination: NodeJS.WritableStream, colorize: boolean): DestinationStream {
-  return PinoPretty({
+  return loadPinoPretty().PinoPretty({
     colorize,
     singleLine: true,
     translateTime: 'UTC:HH:MM:ss.l',

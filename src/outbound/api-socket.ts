@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { loadWs } from '../model/lazy-packages.ts';
 import {
   apiSocketBufferedBytesMax,
   apiSocketConnectMs,
@@ -38,7 +39,7 @@ interface ApiSocketOptions {
  */
 export async function openApiSocket(options: ApiSocketOptions): Promise<ApiSocket> {
   const { url, apikey, fields = {}, connection, signal } = options;
-  const websocket = new WebSocket(url.replace(/^http/, 'ws'), {
+  const websocket = new (loadWs().WebSocket)(url.replace(/^http/, 'ws'), {
     headers: { ...fields, ...(apikey !== undefined && { apikey }) },
     perMessageDeflate: false,
     maxPayload: apiSocketMessageBytesMax,

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
-import { Client, type buildConnector, type Dispatcher } from 'undici';
+import type undici from 'undici';
+import type { buildConnector, Client, Dispatcher } from 'undici';
+import { loadUndici } from '../model/lazy-packages.ts';
 import { hasBrokenOff } from './connection-end.ts';
 
 /** A handler of undici that gets the connection of its request. */
@@ -22,68 +24,73 @@ export interface ConnectionInfo {
  * before: the other side may close such a connection at any moment (RFC 9112 §9.5), which is no
  * failure of the request that was sent at that moment.
  */
-class Connection extends Client implements ConnectionInfo {
-  hasAnswered = false;
-  /** Whether the next bytes are the beginning of a response. */
-  #awaitsAnswer = false;
-  #socket: Socket | undefined;
+function defineConnection({ Client }: typeof undici) {
+  return class Connection extends Client implements ConnectionInfo {
+    hasAnswered = false;
+    /** Whether the next bytes are the beginning of a response. */
+    #awaitsAnswer = false;
+    #socket: Socket | undefined;
 
-  constructor(origin: URL, options: ConnectionOptions) {
-    const { connect } = options;
-    super(origin, {
-      ...options,
-      connect: (how, callback) => {
-        connect(how, (...[error, socket]) => {
-          if (error === null) {
-            this.#socket = socket;
-            callback(null, this.#withoutContinue(socket));
-          } else callback(error, null);
-        });
-      },
-    });
-    this.on('disconnect', () => {
-      this.hasAnswered = false;
-    });
-  }
+    constructor(origin: URL, options: ConnectionOptions) {
+      const { connect } = options;
+      super(origin, {
+        ...options,
+        connect: (how, callback) => {
+          connect(how, (...[error, socket]) => {
+            if (error === null) {
+              this.#socket = socket;
+              callback(null, this.#withoutContinue(socket));
+            } else callback(error, null);
+          });
+        },
+      });
+      this.on('disconnect', () => {
+        this.hasAnswered = false;
+      });
+    }
 
-  get hasBrokenOff(): boolean {
-    return this.#socket !== undefined && hasBrokenOff(this.#socket);
-  }
+    get hasBrokenOff(): boolean {
+      return this.#socket !== undefined && hasBrokenOff(this.#socket);
+    }
 
-  begin(): void {
-    this.#awaitsAnswer = true;
-  }
+    begin(): void {
+      this.#awaitsAnswer = true;
+    }
 
-  /**
-   * Removes a 100 (Continue) before a response. undici treats one as an error if the request did
-   * not expect it, but a client must be able to parse it at any time (RFC 9110 §15.2).
-   */
-  #withoutContinue<S extends Socket>(socket: S): S {
-    const push = socket.push.bind(socket);
-    socket.push = (chunk: Buffer | null) => {
-      if (!this.#awaitsAnswer || chunk === null) return push(chunk);
-      const answer = afterContinue(chunk);
-      if (answer.length === 0) return true;
-      this.#awaitsAnswer = false;
-      return push(answer);
-    };
-    return socket;
-  }
+    /**
+     * Removes a 100 (Continue) before a response. undici treats one as an error if the request did
+     * not expect it, but a client must be able to parse it at any time (RFC 9110 §15.2).
+     */
+    #withoutContinue<S extends Socket>(socket: S): S {
+      const push = socket.push.bind(socket);
+      socket.push = (chunk: Buffer | null) => {
+        if (!this.#awaitsAnswer || chunk === null) return push(chunk);
+        const answer = afterContinue(chunk);
+        if (answer.length === 0) return true;
+        this.#awaitsAnswer = false;
+        return push(answer);
+      };
+      return socket;
+    }
 
-  override dispatch(
-    options: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler & ConnectionAware,
-  ): boolean {
-    handler.connection = this;
-    return super.dispatch(options, handler);
-  }
+    override dispatch(
+      options: Dispatcher.DispatchOptions,
+      handler: Dispatcher.DispatchHandler & ConnectionAware,
+    ): boolean {
+      handler.connection = this;
+      return super.dispatch(options, handler);
+    }
+  };
 }
 
 /** The options that a pool passes to a client. */
 type ConnectionOptions = Client.Options & { readonly connect: buildConnector.connector };
 
+let Connection: ReturnType<typeof defineConnection> | undefined;
+
 /** Makes a client for a pool that has a connector. */
-export function newConnection(origin: URL, options: object): Connection {
+export function newConnection(origin: URL, options: object): Client {
+  Connection ??= defineConnection(loadUndici());
   return new Connection(origin, options as ConnectionOptions);
 }
 

@@ -5,8 +5,9 @@ import {
   type OnReadOpts,
   type TcpNetConnectOpts,
 } from 'node:net';
-import { buildConnector } from 'undici';
+import type { buildConnector } from 'undici';
 import type { Cidr } from '../model/cidr.ts';
+import { loadUndici } from '../model/lazy-packages.ts';
 import { addressProblem } from './address.ts';
 import { detectTruncation } from './connection-end.ts';
 import { refusedAddress } from './failure.ts';
@@ -54,9 +55,11 @@ export function guardedConnector({
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca: [...ca] }),
   };
-  const connect = buildConnector(settings);
+  let connect: buildConnector.connector | undefined;
 
   return ({ servername, onread, ...options }, callback) => {
+    const { buildConnector } = loadUndici();
+    connect ??= buildConnector(settings);
     // Node calls `lookup` for names only, not for addresses.
     const problem = isIP(options.hostname) && addressProblem(options.hostname, allowPrivate);
     if (problem) {

@@ -1,8 +1,9 @@
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
+import type { Agent, buildConnector, Dispatcher, Pool } from 'undici';
 import { headerBlockBytesMax } from '../http/limits.ts';
 import type { Cidr } from '../model/cidr.ts';
+import { loadUndici } from '../model/lazy-packages.ts';
 import { isIdempotent } from '../model/method.ts';
 import { newConnection } from './connection.ts';
 import { guardedConnector, type Connect } from './connector.ts';
@@ -172,7 +173,8 @@ export function createAgents({
   readonly connected?: DiallerOptions['connected'];
 }): Agents {
   const { connect: connectTo, cut } = cuttable(connect, connected);
-  const shared = createAgent(connectTo, timeoutMs);
+  let shared: Agent | undefined;
+  let isClosed = false;
   const closing = new Set<Promise<void>>();
 
   function close(agent: Agent): void {
@@ -194,13 +196,15 @@ export function createAgents({
 
   return {
     dispatch(request, handler, how) {
-      if (how === 'alone' || shared.closed) dispatchAlone(request, handler);
+      if (how === 'alone' || isClosed) dispatchAlone(request, handler);
       else if (!(handler instanceof OutboundExchange && getClient.send(request, handler))) {
+        shared ??= createAgent(connectTo, timeoutMs);
         shared.dispatch(request, handler);
       }
     },
     async close() {
-      if (!shared.closed) close(shared);
+      if (shared !== undefined && !isClosed) close(shared);
+      isClosed = true;
       await getClient.close();
       await Promise.all(closing);
     },
@@ -245,10 +249,11 @@ function cuttable(
 }
 
 function createAgent(connect: buildConnector.connector, timeoutMs: number): Agent {
-  return new Agent({
+  const undici = loadUndici();
+  return new undici.Agent({
     connect,
     factory: (origin, options: Pool.Options) =>
-      new Pool(origin, { ...options, factory: newConnection }),
+      new undici.Pool(origin, { ...options, factory: newConnection }),
     // With HTTP/1.1 only, there is one kind of framing, flow control and failure to handle.
     allowH2: false,
     connections: outboundConnectionsMax,

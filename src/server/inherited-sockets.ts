@@ -22,9 +22,14 @@ export function bindPath(path: string): string {
  * all of this process.
  */
 export function listeningSockets(fds: readonly number[] = openDescriptors()): ListeningSocket[] {
-  const bound = boundAddresses();
-  return fds.flatMap((fd) => {
-    const address = bound.get(inodeOf(fd) ?? '');
+  const inodes = fds.flatMap((fd) => {
+    const inode = inodeOf(fd);
+    return inode === undefined ? [] : [{ fd, inode }];
+  });
+  // An ordinary start has none: the tables have a row for each connection of the machine.
+  const bound = inodes.length === 0 ? new Map<string, BoundAddress>() : boundAddresses();
+  return inodes.flatMap(({ fd, inode }) => {
+    const address = bound.get(inode);
     return address === undefined ? [] : [{ fd, ...address }];
   });
 }
@@ -131,22 +136,23 @@ const unixListen = '00010000';
 function boundAddresses(): ReadonlyMap<string, BoundAddress> {
   const bound = new Map<string, BoundAddress>();
   for (const table of ['tcp', 'tcp6']) {
-    for (const [, local = '', , state, , , , , , inode = ''] of rowsOf(table)) {
-      const [host = '', port = ''] = local.split(':');
+    for (const [, local = '', , state, , , , , , inode = ''] of rowsOf(table, tcpListen)) {
       if (state !== tcpListen) continue;
+      const [host = '', port = ''] = local.split(':');
       bound.set(inode, { host: hostOfHex(host), port: Number.parseInt(port, 16) });
     }
   }
-  for (const [, , , flags, , , inode = '', ...path] of rowsOf('unix')) {
+  for (const [, , , flags, , , inode = '', ...path] of rowsOf('unix', unixListen)) {
     if (flags === unixListen && path.length > 0) bound.set(inode, { path: path.join(' ') });
   }
   return bound;
 }
 
-function rowsOf(table: string): readonly (readonly string[])[] {
+/** The rows of a table that contain a word, in words. */
+function rowsOf(table: string, word: string): readonly (readonly string[])[] {
   try {
     const text = readFileSync(join('/proc/self/net', table), 'utf8');
-    const lines = text.split('\n').slice(1, -1);
+    const lines = text.split('\n').filter((line) => line.includes(` ${word} `));
     return lines.map((line) => line.trim().split(/\s+/));
   } catch {
     return [];

@@ -1,6 +1,7 @@
-import { Ajv2020, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type { ProblemReason } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { loadAjv2020 } from '../model/lazy-packages.ts';
 import { jsonDigest } from '../model/prepared-json.ts';
 import type { TableDefinition } from '../model/table.ts';
 import { formats } from './formats.ts';
@@ -127,7 +128,8 @@ export function metaSchemaMistakes(
 const linearRegExp = Object.assign(linearPattern, { code: 'linearPattern' });
 
 function createAjv(): Ajv2020 {
-  const ajv = new Ajv2020({
+  const { Ajv2020: Compiler } = loadAjv2020();
+  const ajv = new Compiler({
     strict: false,
     allErrors: false,
     // A row without a field `constructor` has none, whatever all objects inherit.

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
-import type { JWTVerifyGetKey } from 'jose';
-import { JWKSNoMatchingKey } from 'jose/errors';
-import { createLocalJWKSet } from 'jose/jwks/local';
+import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { jwksBytesMax } from '../config/limits.ts';
+import { loadJose } from '../model/lazy-packages.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';
@@ -41,9 +40,7 @@ export function createRemoteKeySet({
   async function fetchOnce(): Promise<void> {
     triedMs = now();
     try {
-      const keys = createLocalJWKSet(
-        (await fetchKeys()) as Parameters<typeof createLocalJWKSet>[0],
-      );
+      const keys = loadJose().createLocalJWKSet((await fetchKeys()) as JSONWebKeySet);
       current = { keys, atMs: now() };
     } catch (error) {
       failed(error);
@@ -67,7 +64,7 @@ export function createRemoteKeySet({
     } else if (now() - current.atMs >= jwksFreshMs) {
       void refresh();
     }
-    if (current === undefined) throw new JWKSNoMatchingKey('the keys are not known');
+    if (current === undefined) throw keysUnknown();
     return current.keys;
   }
 
@@ -77,12 +74,17 @@ export function createRemoteKeySet({
       try {
         return await keys(header, token);
       } catch (error) {
-        if (!(error instanceof JWKSNoMatchingKey)) throw error;
+        if (!(error instanceof loadJose().JWKSNoMatchingKey)) throw error;
         await refresh();
         return (current?.keys ?? keys)(header, token);
       }
     },
   };
+}
+
+/** The error for a token while there are no keys. */
+export function keysUnknown(): Error {
+  return new (loadJose().JWKSNoMatchingKey)('the keys are not known');
 }
 
 /**

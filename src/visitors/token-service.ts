@@ -1,12 +1,11 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
-import { JWKSNoMatchingKey } from 'jose/errors';
-import { createLocalJWKSet } from 'jose/jwks/local';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { jwksBytesMax } from '../config/limits.ts';
+import { loadJose } from '../model/lazy-packages.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
-import { createRemoteKeySet, fetchJwks, type KeySet } from './jwks.ts';
+import { createRemoteKeySet, fetchJwks, keysUnknown, type KeySet } from './jwks.ts';
 import { jwksTimeoutMs } from './limits.ts';
 import { LoadedFile } from './loaded-file.ts';
 import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
@@ -83,7 +82,7 @@ function localKeys(file: string, { now, log }: ServiceOptions): ClosableKeys {
   const loaded = new LoadedFile<JWTVerifyGetKey>({
     file,
     bytesMax: jwksBytesMax,
-    read: (bytes) => createLocalJWKSet(JSON.parse(bytes.toString()) as JSONWebKeySet),
+    read: (bytes) => loadJose().createLocalJWKSet(JSON.parse(bytes.toString()) as JSONWebKeySet),
     now,
     failed: (error) => {
       log.warn(
@@ -94,7 +93,7 @@ function localKeys(file: string, { now, log }: ServiceOptions): ClosableKeys {
   });
   const keyOf: JWTVerifyGetKey = async (header, token) => {
     await loaded.prepare();
-    if (loaded.value === undefined) throw new JWKSNoMatchingKey('the keys are not known');
+    if (loaded.value === undefined) throw keysUnknown();
     return loaded.value(header, token);
   };
   return { keys: { keyOf }, close: () => Promise.resolve() };

@@ -1,7 +1,7 @@
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
-import { JWKSMultipleMatchingKeys, JWSSignatureVerificationFailed } from 'jose/errors';
-import { jwtVerify } from 'jose/jwt/verify';
+import type { JWKSMultipleMatchingKeys } from 'jose/errors';
 import { isJsonObject } from '../model/json.ts';
+import { loadJose } from '../model/lazy-packages.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import type { User } from '../model/visitor.ts';
 import type { KeySet } from './jwks.ts';
@@ -104,10 +104,11 @@ async function verifyWithKeys(
   { keyOf }: KeySet,
   options: JWTVerifyOptions,
 ): Promise<JWTPayload> {
+  const { jwtVerify, JWKSMultipleMatchingKeys: Several } = loadJose();
   try {
     return (await jwtVerify(token, keyOf, options)).payload;
   } catch (error) {
-    if (!(error instanceof JWKSMultipleMatchingKeys)) throw error;
+    if (!(error instanceof Several)) throw error;
     return verifyWithEach(token, error, options);
   }
 }
@@ -118,6 +119,7 @@ async function verifyWithEach(
   several: JWKSMultipleMatchingKeys,
   options: JWTVerifyOptions,
 ): Promise<JWTPayload> {
+  const { jwtVerify, JWSSignatureVerificationFailed } = loadJose();
   let tried = 0;
   for await (const key of several) {
     tried += 1;

@@ -64,7 +64,9 @@ function readSource(path: string): Source {
       .map((name) => join(path, '..', name).replaceAll('\\', '/')),
     packages: [
       ...specifiers.filter((name) => !name.startsWith('.')),
-      ...[...text.matchAll(/import\.meta\.resolve\('([^']+)'\)/g)].map(([, name = '']) => name),
+      ...[...text.matchAll(/(?:import\.meta\.resolve|\brequire)\('([^']+)'\)/g)].map(
+        ([, name = '']) => name,
+      ),
     ],
     exported: exported.flatMap(({ declaration }) => namesOf(declaration)),
     importedNames: importedNames(path, module),

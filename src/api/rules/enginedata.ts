@@ -1,5 +1,4 @@
-import type { ErrorObject, ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ErrorObject } from 'ajv';
 import formSchema from '../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../public/engines/template.schema.json' with { type: 'json' };
@@ -14,7 +13,7 @@ import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { isTarget, type RuleKind } from '../../model/rule.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
 import { problemsMax, waitingMembersMax } from '../limits.ts';
-import { ajvOptions } from '../ajv-options.ts';
+import { createValidators } from '../schema-validators.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
 const sourceText = { type: 'string', maxLength: 4096 } as const;
@@ -113,11 +112,9 @@ const closedSchemas: ReadonlySet<JsonObject> = new Set(
   ),
 );
 
-const ajv = new Ajv2020(ajvOptions);
+const validatorOf = createValidators({});
 // It is slower, so it runs only for a value that is not valid.
-const explainingAjv = new Ajv2020({ ...ajvOptions, allErrors: true, verbose: true });
-const compiled = new Map<JsonObject, ValidateFunction>();
-const explaining = new Map<JsonObject, ValidateFunction>();
+const explainingValidatorOf = createValidators({ allErrors: true, verbose: true });
 
 /** The fields that decide which schema enginedata has. */
 export interface EnginedataPlacing {
@@ -169,27 +166,14 @@ export function unreadEnginedata(value: JsonObject, kind: RuleKind): readonly st
   return unreadPaths(value, kind).map((path) => `enginedata.${path}`);
 }
 
-function validate(
-  validator: Ajv2020,
-  known: Map<JsonObject, ValidateFunction>,
-  schema: JsonObject,
-  value: Json,
-): boolean {
-  let run = known.get(schema);
-  if (run === undefined) {
-    run = validator.compile(schema);
-    known.set(schema, run);
-  }
-  return run(value);
-}
-
 function schemaProblems(schema: JsonObject, value: JsonObject): EnginedataProblem[] {
-  return validate(ajv, compiled, schema, value) ? [] : shapeProblems(schema, value);
+  return validatorOf(schema)(value) ? [] : shapeProblems(schema, value);
 }
 
 function shapeProblems(schema: JsonObject, value: JsonObject): EnginedataProblem[] {
-  validate(explainingAjv, explaining, schema, value);
-  const errors = (explaining.get(schema)?.errors ?? []).slice(0, errorsMax);
+  const validate = explainingValidatorOf(schema);
+  validate(value);
+  const errors = (validate.errors ?? []).slice(0, errorsMax);
   const problems = errors.filter(isOwnError).map((error) => shapeProblem(error, value));
   const fields = new Set<string>();
   return problems.filter(({ problem: { field } }) => {

@@ -1,19 +1,19 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { knownEventTypes } from '../../model/event-types.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { defineOperation } from '../operation.ts';
-import { ajvOptions } from '../ajv-options.ts';
+import { createValidators } from '../schema-validators.ts';
 
-const ajv = new Ajv2020({ ...ajvOptions, allErrors: true });
-const validators = new Map<string, ValidateFunction | undefined>();
+const validatorOf = createValidators({ allErrors: true });
 
 /**
  * The members of an event's data that do not fit the schema of its type, with missing ones; none
  * for a type that Waymark does not know. The event is delivered anyway.
  */
 export function unfitMembers(type: string, data: JsonObject): readonly string[] {
-  const validate = validatorOf(type);
-  if (validate === undefined || validate(data)) return [];
+  const known = knownEventTypes.find((one) => one.type === type);
+  if (known === undefined) return [];
+  const validate = validatorOf(known.schema);
+  if (validate(data)) return [];
   const names = (validate.errors ?? []).map(({ instancePath, params }) => {
     const path = instancePath.slice(1).replaceAll('/', '.');
     const missing: unknown = params.missingProperty;
@@ -56,11 +56,3 @@ export const listEventTypes = defineOperation<unknown, object>({
   input: { type: 'object' },
   run: () => () => ({ kind: 'data', data: { rows: knownEventTypes } }),
 });
-
-function validatorOf(type: string): ValidateFunction | undefined {
-  const known = knownEventTypes.find((one) => one.type === type);
-  if (known === undefined) return undefined;
-  const validate = validators.get(type) ?? ajv.compile(known.schema);
-  validators.set(type, validate);
-  return validate;
-}

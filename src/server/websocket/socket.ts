@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import type { WebSocketServer } from 'ws';
 import { formatHttpDate } from '../../http/date.ts';
 import { Failure } from '../../model/failure.ts';
+import { loadWs } from '../../model/lazy-packages.ts';
 import { socketFrameBytesMax, socketPingMs } from '../../api/limits.ts';
 import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';
 import { WebSocketSession, type Close, type SessionParts, type SocketOpening } from './session.ts';
@@ -45,17 +46,7 @@ const frameLimits = {
 export function createSockets(
   parts: SessionParts & { /** Milliseconds since 1970. */ readonly now: () => number },
 ): Sockets {
-  const server = new WebSocketServer({ noServer: true, ...frameLimits });
-  // The caller sends the refusal and records it in the access log.
-  server.on('wsClientError', ({ message }) => {
-    throw new Failure('invalid', `The handshake of the websocket is malformed: ${message}.`, {
-      websocketVersion: '13, 8',
-    });
-  });
-  // Every answer has a Date (RFC 9110 §6.6.1).
-  server.on('headers', (lines) => {
-    lines.push(`Date: ${formatHttpDate(parts.now())}`);
-  });
+  let server: WebSocketServer | undefined;
   const sessions = new Set<WebSocketSession>();
   const pings = setInterval(() => {
     for (const session of sessions) session.ping();
@@ -70,6 +61,7 @@ export function createSockets(
           'The client ended its side of the connection before the websocket opened.',
         );
       }
+      server ??= createServer(parts.now);
       server.handleUpgrade(message, socket, head, (websocket) => {
         const session = new WebSocketSession(websocket, socket, opening, parts);
         sessions.add(session);
@@ -85,4 +77,19 @@ export function createSockets(
       return (await Promise.all(ends)).filter((cut) => cut).length;
     },
   };
+}
+
+function createServer(now: () => number): WebSocketServer {
+  const server = new (loadWs().WebSocketServer)({ noServer: true, ...frameLimits });
+  // The caller sends the refusal and records it in the access log.
+  server.on('wsClientError', ({ message }) => {
+    throw new Failure('invalid', `The handshake of the websocket is malformed: ${message}.`, {
+      websocketVersion: '13, 8',
+    });
+  });
+  // Every answer has a Date (RFC 9110 §6.6.1).
+  server.on('headers', (lines) => {
+    lines.push(`Date: ${formatHttpDate(now())}`);
+  });
+  return server;
 }

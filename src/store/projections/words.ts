@@ -7,11 +7,13 @@ interface RowWords {
   readonly length: number;
 }
 
-const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+/** Made when it is first needed: it loads the dictionaries of all languages. */
+let segmenter: Intl.Segmenter | undefined;
 
 /** The words of a text in their order: NFKC and lower case, so that writing does not matter. */
 export function* wordsOf(text: string): Iterable<string> {
   const normal = text.slice(0, searchedCharactersMax).normalize('NFKC').toLowerCase();
+  segmenter ??= new Intl.Segmenter('und', { granularity: 'word' });
   for (const { segment, isWordLike } of segmenter.segment(normal)) {
     if (isWordLike === true) yield segment.slice(0, wordCharactersMax).toWellFormed();
   }
