@@ -57,6 +57,8 @@ export const readAgainMs = 200;
  * before the node gives up.
  */
 export const shorterMsMax = 20_000;
+/** After so many wrong messages in a row, of one server after the other, the node gives up. */
+export const strayMessagesMax = 12;
 /** A leader without a sign of most replicas for this long may no longer be the leader. */
 export const replicaContactMsMax = 3_000;
 /** How long JetStream looks for duplicates, as by default. */

@@ -13,6 +13,7 @@ import {
   readerRequestMs,
   requestMsMax,
   shorterMsMax,
+  strayMessagesMax,
 } from './limits.ts';
 import { fetchMessages } from './fetch-messages.ts';
 import { partOf } from './message.ts';
@@ -41,7 +42,7 @@ export async function* readEntries(
   let last = after;
   const shorter = new ShorterStream();
   const isAborted = (): boolean => signal.aborted;
-  let timeoutMs = readerRequestMs;
+  let [timeoutMs, strays] = [readerRequestMs, 0];
   while (!isAborted()) {
     try {
       shorter.check(await requireStream(parts.nats, { ...parts, timeoutMs }), last);
@@ -50,19 +51,30 @@ export async function* readEntries(
       for await (const entry of assembled(messagesFrom(parts, from, signal), last)) {
         if (isAborted()) return;
         last = entry.position;
-        timeoutMs = readerRequestMs;
+        [timeoutMs, strays] = [readerRequestMs, 0];
         yield entry;
         if (isAborted()) return;
       }
     } catch (error) {
       if (isAborted()) return;
       if (error instanceof Failure && error.code === 'conflict') throw error;
+      if (error instanceof StrayMessage) {
+        strays += 1;
+        if (strays >= strayMessagesMax) throw new Failure('conflict', error.message);
+        parts.nats.giveUp();
+      }
       parts.report(error);
       timeoutMs = Math.min(2 * timeoutMs, requestMsMax);
     }
     await delay(readAgainMs, undefined, { signal }).catch(() => undefined);
   }
 }
+
+/**
+ * A message that is no part of the next entry. A server whose disk is full can have left out one
+ * message and stored those behind it, each with the sequence before its own; the others are right.
+ */
+class StrayMessage extends Error {}
 
 /** Notices a stream that has lost entries which this node has. */
 class ShorterStream {
@@ -107,7 +119,7 @@ function tooOldFailure(info: StreamInfo, last: number): Failure {
   );
 }
 
-/** Makes entries of messages. Throws `conflict` for messages that do not follow each other. */
+/** Makes entries of messages. Throws StrayMessage for messages that do not follow each other. */
 async function* assembled(
   messages: AsyncIterable<Msg>,
   after: number,
@@ -121,7 +133,7 @@ async function* assembled(
     const follows = part?.at === length && part.after === last && (length === 0 || part.id === id);
     if (!follows) {
       const position = last + length + 1;
-      throw new Failure('conflict', `Message ${position} of the stream is no part of an entry.`);
+      throw new StrayMessage(`Message ${position} of the stream is no part of an entry.`);
     }
     ({ id } = part);
     pieces.push(message.data);

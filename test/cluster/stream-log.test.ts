@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { connect, headers } from '@nats-io/transport-node';
 import { uuidv7 } from 'uuidv7';
+import { entryHeaders } from '../../src/cluster/message.ts';
 import { changeRetention, clusterStatus, createCluster } from '../../src/cluster/status.ts';
 import { openStreamLog } from '../../src/cluster/stream-log.ts';
 import { Failure } from '../../src/model/failure.ts';
@@ -92,6 +93,39 @@ suite('a log in a stream of one server', needsNats, () => {
     fields.set('Nats-Expected-Stream', 'foreign');
     await nats.request(`foreign.log.${id}`, 'hello', { headers: fields, timeout: 5_000 });
     await assert.rejects(entriesUpTo(shared, 1), { code: 'conflict', message: /Message 1 / });
+  });
+
+  test('a server that has left out a message does not end reading, if another one has it', async (t) => {
+    const { servers } = await started();
+    const [incomplete] = await startNats(t);
+    assert.ok(incomplete !== undefined);
+    const id = uuidv7();
+    const settings = settingsOf(servers, { name: 'complete' });
+    const wrong = settingsOf([incomplete], { name: 'complete' });
+    for (const one of [settings, wrong]) await until(() => createCluster(one, { id, replicas: 1 }));
+    const parts = { id, log: silentLog, newId: uuidv7 };
+    const shared = await openStreamLog({ ...parts, settings });
+    t.after(() => shared.close());
+    assert.equal(await shared.append(Buffer.from('a'), 0), 1);
+    assert.equal(await shared.append(Buffer.from('b'), 1), 2);
+    const nats = await connect({ servers: incomplete.url });
+    t.after(() => nats.close());
+    const fields = headers();
+    for (const [name, value] of entryHeaders({ id: uuidv7(), after: 1, at: 0, count: 1 })) {
+      fields.set(name, value);
+    }
+    await nats.request(`complete.log.${id}`, 'b', { headers: fields, timeout: 5_000 });
+    const both = { ...settings, servers: [...wrong.servers, ...settings.servers] };
+    // Each of them begins with a random server.
+    for (let reader = 0; reader < 8; reader += 1) {
+      const reading = await openStreamLog({ ...parts, settings: both });
+      t.after(() => reading.close());
+      const entries = await entriesUpTo(reading, 2);
+      assert.deepEqual(
+        entries.map(({ data }) => Buffer.from(data).toString()),
+        ['a', 'b'],
+      );
+    }
   });
 
   test('reading ends with a conflict when the stream has another log', async (t) => {
