@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -68,12 +67,5 @@ suite('the unit of systemd', () => {
     ]);
     const [, level] = /exposure level for .*: ([\d.]+)/.exec(stdout) ?? [];
     assert.ok(Number(level) <= 2.5, stdout);
-  });
-});
-
-suite('the container', () => {
-  test('is of the version of the packages', async () => {
-    const compose = await readFile(join(project, 'packaging/container/compose.yaml'), 'utf8');
-    assert.match(compose, new RegExp(`VERSION: ${version}\n`));
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -120,6 +120,7 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
       });
   const bin = join(site.folder, 'bin');
   await mkdir(bin);
+  await symlink(process.execPath, join(bin, 'node'));
   const command = join(bin, 'waymark');
   await writeFile(
     command,
@@ -128,11 +129,16 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
   await chmod(command, 0o755);
   const marker = '=== end of block ===';
   const runs = blocks.filter(isRun).map(({ code }) => code);
+  const ports = new Map([['9099', receiverPort]]);
+  for (const port of ['3000', '3001', '3002']) {
+    let free = await freePort();
+    while ([...ports.values()].includes(free)) free = await freePort();
+    ports.set(port, free);
+  }
   const script = runs
     .map((code) => `${code}\necho; echo '${marker}'\n`)
     .join('')
-    .replaceAll('3000', String(await freePort()))
-    .replaceAll('9099', String(receiverPort));
+    .replaceAll(/\b(?:300[012]|9099)\b/g, (port) => String(ports.get(port) ?? port));
   const text = await new Promise<string>((resolve) => {
     const child = execFile(
       'bash',
