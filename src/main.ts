@@ -180,7 +180,7 @@ export async function prepareData(
 ): Promise<PreparedData> {
   const { data } = config.server;
   const { pid } = process;
-  const notices = new Notices();
+  const notices = new Notices(logs.log);
   // A changed ini file may name another folder, which nobody hands over.
   const from = predecessor?.data === data ? predecessor.pid : undefined;
   let claim = from === undefined ? await claimFolder(data, { pid }) : undefined;

@@ -332,7 +332,7 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
   for (const name of ['SIGINT', 'SIGHUP', 'SIGUSR2']) process.on(name, () => undefined);
   try {
     const { server, cluster: settings } = context.config;
-    const notices = new Notices();
+    const notices = new Notices(context.logs.log);
     const cluster = { settings, log: silentLog, notices };
     const store = await openData(server.data, { cluster });
     try {

@@ -27,7 +27,10 @@ export interface Sharing {
    * is called with the number of rows that it has.
    */
   readonly brings?: (rows: number, of: number) => void;
-  /** Does what a notice of any node says; the same one may come twice. */
+  /**
+   * Does what a notice of any node says; the same one may come twice. The log waits for it, so it
+   * must not reject (Notices).
+   */
   readonly notice: (notice: Notice) => Promise<void>;
   /** Called when the node cannot follow the shared log, each time it has tried. */
   readonly failed: (error: unknown) => void;

@@ -20,3 +20,9 @@ export const taskSignMs = 5_000;
 export const taskTakeOverMs = 15_000;
 /** How often a node tries to get the turn of a task. */
 export const taskRetryMs = 2_000;
+/** How long the log of the cluster waits for what a notice says, such as a purge of the cache. */
+export const noticeMsMax = 5_000;
+/** When it is tried again after an error; each further time, twice as long … */
+export const noticeRetryMs = 1_000;
+/** … and how often it is tried. */
+export const noticeTriesMax = 6;

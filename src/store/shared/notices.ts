@@ -1,25 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../../observability/log.ts';
 import type { Notice } from './entry.ts';
+import { noticeMsMax, noticeRetryMs, noticeTriesMax } from './limits.ts';
 
 /** Does what a notice of the cluster says. */
 type HeedNotice = (notice: Notice) => Promise<void>;
 
 /**
  * The notices of the cluster for a process: those that come before it can heed them wait until it
- * can.
+ * can. One that this process cannot heed is logged and tried again, and does not hold up the log of
+ * the cluster.
  */
 export class Notices {
+  readonly #log: Log;
   #heed: HeedNotice | undefined;
   #early: Notice[] = [];
 
-  /** Sharing.notice: see there. */
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Sharing.notice: see there. Resolves after the first attempt, or after noticeMsMax. */
   async take(notice: Notice): Promise<void> {
     if (this.#heed === undefined) this.#early.push(notice);
-    else await this.#heed(notice);
+    else await this.#begin(this.#heed, notice);
   }
 
   /** Heeds notices from now on, and those that have come already. */
   async heedBy(heed: HeedNotice): Promise<void> {
     this.#heed = heed;
-    for (const notice of this.#early.splice(0)) await heed(notice);
+    for (const notice of this.#early.splice(0)) await this.#begin(heed, notice);
+  }
+
+  async #begin(heed: HeedNotice, notice: Notice): Promise<void> {
+    const ended = new AbortController();
+    const first = this.#attempt(heed, notice);
+    void first.then((isDone) => (isDone ? undefined : this.#repeat(heed, notice)));
+    const late = delay(noticeMsMax, undefined, { signal: ended.signal, ref: false });
+    await Promise.race([first, late.catch(() => undefined)]);
+    ended.abort();
+  }
+
+  async #repeat(heed: HeedNotice, notice: Notice): Promise<void> {
+    for (let tries = 1; tries < noticeTriesMax; tries += 1) {
+      await delay(noticeRetryMs * 2 ** (tries - 1), undefined, { ref: false });
+      if (await this.#attempt(heed, notice)) return;
+    }
+    const { name, data } = notice;
+    const text = `Gave up ${name}, which another node of the cluster has asked for: do it here.`;
+    this.#log.error({ notice: name, data }, text);
+  }
+
+  async #attempt(heed: HeedNotice, notice: Notice): Promise<boolean> {
+    try {
+      await heed(notice);
+      return true;
+    } catch (error) {
+      const { name, data } = notice;
+      const text = `Cannot do ${name}, which another node of the cluster has asked for.`;
+      this.#log.error({ err: error, notice: name, data }, text);
+      return false;
+    }
   }
 }

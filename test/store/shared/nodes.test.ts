@@ -9,6 +9,7 @@ import { streamFrom } from '../../../src/api/rules/stream.ts';
 import { makeFirstKey } from '../../../src/first-start.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { ApiKey } from '../../../src/model/key.ts';
+import { silentLog } from '../../../src/observability/log.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { decodeEntry, emptyContent } from '../../../src/store/shared/entry.ts';
@@ -16,6 +17,7 @@ import { doInTurn } from '../../../src/store/shared/do-in-turn.ts';
 import { lossesMax, taskTakeOverMs } from '../../../src/store/shared/limits.ts';
 import { deliveryTask, TaskTurn } from '../../../src/store/shared/task-turn.ts';
 import { Turns } from '../../../src/store/shared/turns.ts';
+import { Notices } from '../../../src/store/shared/notices.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted } from '../scratch.ts';
@@ -102,6 +104,41 @@ suite('nodes with one shared log', () => {
     while (slow.rule('b') === undefined) await countUp(quick, 'a');
     await late;
     assert.ok(log.superseded >= lossesMax);
+  });
+
+  test('go on if one of them cannot do what a notice says', async (t) => {
+    const log = new MemoryLog();
+    const notices = new Notices(silentLog);
+    const done: string[] = [];
+    await notices.heedBy(({ name }) => {
+      if (name === 'purge') return Promise.reject(new Error('The disk of the cache is broken.'));
+      done.push(name);
+      return Promise.resolve();
+    });
+    const one = await openNode(t, log);
+    const other = await openNode(t, log, { heard: (notice) => notices.take(notice) });
+    await one.shared?.tell({ name: 'purge', data: {} });
+    await one.shared?.tell({ name: 'other', data: {} });
+    await commit(one, inserted('a', { path: '/a' }));
+    await other.shared?.catchUp();
+    assert.equal(other.rule('a')?.rule.path, '/a');
+    assert.deepEqual(done, ['other']);
+  });
+
+  test('tell each other something while one of them writes all the time', async (t) => {
+    const log = new MemoryLog();
+    const [quick, other] = [await openNode(t, log), await openNode(t, log)];
+    await commit(quick, inserted('a', { path: '/a', lang: '0' }));
+    let isTold = false;
+    const telling = other.shared?.tell({ name: 'purge', data: {} }).then(() => {
+      isTold = true;
+    });
+    // `isTold` changes meanwhile.
+    const writing = async (): Promise<void> => {
+      while (!isTold) await countUp(quick, 'a');
+    };
+    await Promise.all([telling, ...[1, 2, 3].map(writing)]);
+    assert.ok(log.superseded < 100, 'it is not late again and again');
   });
 
   test('answer what writes nothing, although another node writes all the time', async (t) => {

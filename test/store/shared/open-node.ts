@@ -8,7 +8,7 @@ import type { MemoryLog } from './memory-log.ts';
 
 interface NodeOptions {
   readonly folder?: string;
-  readonly heard?: (notice: Notice) => void;
+  readonly heard?: (notice: Notice) => unknown;
   /** See MemoryLog.open. */
   readonly isSlow?: boolean;
   /** Called before the end of the log is read. */
@@ -46,7 +46,9 @@ export async function openNode(
     newId: uuidv7,
     sharing: {
       open: () => Promise.resolve({ ...shared, end, entries }),
-      notice: (notice) => Promise.resolve(heard?.(notice)),
+      notice: async (notice) => {
+        await heard?.(notice);
+      },
       failed: () => undefined,
       ...(brings !== undefined && { brings }),
     },
