@@ -46,6 +46,9 @@ export const texts = {
     failed: 'This has failed.',
     retry: 'Try again',
     more: 'Load more',
+    stale: 'The list has changed: reload it',
+    disconnected: (since: string) =>
+      `Disconnected since ${since}. What you see may be old; trying to connect again.`,
     firstRows: (count: number) =>
       `The list ends after ${count.toLocaleString()} rows: search for the others.`,
     scope: (scope: string) => `This needs a key with the scope ${scope}.`,

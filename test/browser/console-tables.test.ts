@@ -63,6 +63,31 @@ async function insertLamp(site: TestSite, sku: string): Promise<{ id: string; se
   return (await site.call('svc1.record.insert', v)).data;
 }
 
+/**
+ * Runs in the page: scrolls a list to its end as its rows arrive. Returns the numbers of rendered
+ * rows, and how many changes of the document a scroll within a row makes.
+ */
+const scrollToEnd = `(async () => {
+  const box = document.querySelector('.virtual');
+  const frame = () => new Promise(requestAnimationFrame);
+  // The list loads its second page before anybody scrolls.
+  while (box.firstElementChild.style.height !== '17600px') await frame();
+  const watch = new MutationObserver(() => undefined);
+  watch.observe(box, { childList: true, subtree: true, attributes: true, characterData: true });
+  box.scrollTop = 20;
+  await frame();
+  await frame();
+  const withinRow = watch.takeRecords().length;
+  watch.disconnect();
+  const counts = [];
+  while (box.querySelector('li:last-child')?.getAttribute('aria-posinset') !== '1101') {
+    box.scrollTop = box.scrollHeight;
+    await frame();
+    counts.push(box.querySelectorAll('li').length);
+  }
+  return { counts, withinRow };
+})()`;
+
 suite('the tables of the console', () => {
   for (const [at, { name, viewport }] of sizes.entries()) {
     // Colours do not depend on the size.
@@ -112,6 +137,23 @@ suite('the tables of the console', () => {
     await page.keyboard.press('Enter');
     await page.getByText('1 row', { exact: true }).waitFor();
     assert.match((await page.locator('.row').first().textContent()) ?? '', /Heron 1001/);
+  });
+
+  test('a long list is scrolled with few requests and few rendered rows', async (t) => {
+    const { page } = await signedIn(t);
+    const requests: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/record/list')) requests.push(request.postData() ?? '');
+    });
+    await goTo(page, '#/tables/lamps', 'lamps');
+    await page.getByText('1,101 rows').waitFor();
+    await page.locator('.row').first().waitFor();
+    const rendered = await page.evaluate<{ counts: number[]; withinRow: number }>(scrollToEnd);
+    assert.ok(Math.max(...rendered.counts) < 60, `${Math.max(...rendered.counts)} rows rendered`);
+    assert.equal(rendered.withinRow, 0);
+    await page.locator('li[aria-posinset="1101"]').waitFor();
+    // One counts the rows; the pages have 200, 200, 400 and 800 rows.
+    assert.equal(requests.length, 5, requests.join('\n'));
   });
 
   test('a row is made, checked while it is typed, changed, restored and deleted', async (t) => {

@@ -103,8 +103,7 @@ export async function call<T>(
     return (await post(name, v, options, session?.token)) as T;
   } catch (error) {
     const hasEnded = error instanceof ApiError && error.status === 401;
-    if (hasEnded && session !== undefined && session === currentSession())
-      sessionChanged(undefined);
+    if (hasEnded && session !== undefined) endSession(session);
     throw error;
   }
 }
@@ -135,6 +134,11 @@ export async function signIn(
     throw new Error(texts.partner.otherKey);
   }
   sessionChanged(session);
+}
+
+/** Forgets a session that the server no longer accepts. */
+export function endSession(session: Session): void {
+  if (session === currentSession()) sessionChanged(undefined);
 }
 
 /** Ends the session; this tab forgets it also if the server cannot be reached. */

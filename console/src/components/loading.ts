@@ -9,18 +9,20 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads data when the component appears, and again when one of `inputs` changes. The former data
- * stays until the new one is there.
+ * Loads data when the component appears, and again when one of `inputs` or `live`, a result of
+ * useLive, changes. The former data stays until the new one is there.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
+  live = 1,
 ): Loaded<T> {
   const [state, setState] = useState<{ data?: T; error?: unknown; isLoading: boolean }>({
     isLoading: true,
   });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
+    if (live === 0) return undefined;
     const abort = new AbortController();
     setState(({ data }) => ({ ...(data !== undefined && { data }), isLoading: true }));
     load(abort.signal).then(
@@ -34,48 +36,89 @@ export function useLoad<T>(
     return () => {
       abort.abort();
     };
-  }, [...inputs, turn]);
+  }, [...inputs, turn, live]);
   const reload = useCallback(() => {
     setTurn((before) => before + 1);
   }, []);
   return { data: state.data, error: state.error, isLoading: state.isLoading, reload };
 }
 
-/** Loads pages of rows on demand, and keeps them all. */
-export function usePages<Row, Cursor>(
-  load: (after: Cursor | undefined) => Promise<{ rows: readonly Row[]; next: Cursor | null }>,
-): {
+/** Rows of the first page of a list, and of the largest one; each page has as many as are there. */
+const [pageRowsMin, pageRowsMax] = [200, 1000];
+
+interface LoadedPages<Row, Cursor> {
+  /** It grows in place: to copy it for each page takes longer than to load the page. */
+  readonly rows: Row[];
+  next: Cursor | null | undefined;
+}
+
+/** A list that is loaded page by page. */
+export interface RowPages<Row> {
   readonly rows: readonly Row[];
   readonly isEnd: boolean;
   readonly isLoading: boolean;
   readonly error: unknown;
   readonly more: () => void;
-} {
-  const [rows, setRows] = useState<readonly Row[]>([]);
-  const [next, setNext] = useState<Cursor | null | undefined>(undefined);
-  const [error, setError] = useState<unknown>();
-  const [isLoading, setLoading] = useState(false);
-  const busy = useRef(false);
-  const more = (): void => {
-    if (busy.current || next === null) return;
-    busy.current = true;
-    setLoading(true);
-    load(next).then(
-      (page) => {
-        busy.current = false;
-        setRows((before) => [...before, ...page.rows]);
-        setNext(page.next);
-        setLoading(false);
-      },
-      (failure: unknown) => {
-        busy.current = false;
-        setError(failure);
-        setLoading(false);
-      },
-    );
+  /** Whether the server has other rows by now, and the list is too long to read it again by itself. */
+  readonly isStale: boolean;
+  readonly reload: () => void;
+}
+
+/**
+ * Loads pages of rows on demand, and keeps them all. When `live`, a result of useLive, changes, it
+ * reads a list of up to `pageRowsMax` rows again, and shows the former rows until then.
+ */
+export function usePages<Row, Cursor>(
+  load: (
+    after: Cursor | undefined,
+    limit: number,
+  ) => Promise<{ rows: readonly Row[]; next: Cursor | null }>,
+  live = 1,
+): RowPages<Row> {
+  const shown = useRef<LoadedPages<Row, Cursor>>({ rows: [], next: undefined });
+  const loading = useRef<LoadedPages<Row, Cursor> | undefined>(undefined);
+  const [state, setState] = useState<{ isLoading: boolean; error?: unknown }>({ isLoading: true });
+  const [isStale, setStale] = useState(false);
+  const read = async (pages: LoadedPages<Row, Cursor>, wanted: number): Promise<void> => {
+    loading.current = pages;
+    setState({ isLoading: true });
+    let error: unknown;
+    try {
+      do {
+        const limit = Math.min(pageRowsMax, Math.max(pageRowsMin, pages.rows.length));
+        const page = await load(pages.next ?? undefined, limit);
+        if (loading.current !== pages) return;
+        for (const row of page.rows) pages.rows.push(row);
+        pages.next = page.next;
+      } while (pages.next !== null && pages.rows.length < wanted);
+      shown.current = pages;
+    } catch (failure) {
+      if (loading.current !== pages) return;
+      error = failure;
+    }
+    loading.current = undefined;
+    setState({ isLoading: false, error });
   };
-  useEffect(more, []);
-  return { rows, isEnd: next === null, isLoading, error, more };
+  const reload = (): void => {
+    setStale(false);
+    void read({ rows: [], next: undefined }, shown.current.rows.length);
+  };
+  useEffect(() => {
+    if (live === 0) return undefined;
+    if (shown.current.rows.length > pageRowsMax) setStale(true);
+    else reload();
+    return () => {
+      loading.current = undefined;
+    };
+  }, [live]);
+  const more = (): void => {
+    const pages = shown.current;
+    if (loading.current === undefined && pages.next !== undefined && pages.next !== null) {
+      void read(pages, 0);
+    }
+  };
+  const { rows, next } = shown.current;
+  return { rows, isEnd: next === null, ...state, error: state.error, more, isStale, reload };
 }
 
 /** Runs actions one at a time, with what the last one said. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, curlOf, type EnvelopeOptions } from '../api/api.ts';
+import type { RowPages } from './loading.ts';
 import { texts } from '../texts.ts';
 
 /** The operation that a screen reads, for the button that copies it. */
@@ -198,4 +199,29 @@ export function saveByKey(save: () => void): () => void {
   return () => {
     removeEventListener('keydown', pressed);
   };
+}
+
+/** A button to read a list again that is too long to be read again at each change. */
+export function StaleList({ isStale, reload }: Pick<RowPages<unknown>, 'isStale' | 'reload'>) {
+  if (!isStale) return null;
+  return (
+    <p role="status">
+      <button type="button" class="quiet-button" onClick={reload}>
+        {texts.states.stale}
+      </button>
+    </p>
+  );
+}
+
+const clockTime = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+
+/** The mark that what is shown may be old, because the tab has no connection. */
+export function Disconnected({ since }: { since: number | undefined }) {
+  return (
+    <p class="disconnected" role="status">
+      {since === undefined ? null : (
+        <span>{texts.states.disconnected(clockTime.format(since))}</span>
+      )}
+    </p>
+  );
 }

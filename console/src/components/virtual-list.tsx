@@ -3,6 +3,8 @@ import { texts } from '../texts.ts';
 
 const rowHeight = 44;
 const spare = 10;
+/** The next page is loaded when fewer rows than this follow those in view. */
+const prefetchedRows = 200;
 /** Browsers show no element higher than some ten million pixels. */
 const rowsMax = 300_000;
 
@@ -43,7 +45,7 @@ export function VirtualList<Row>({
   const last = Math.min(count, topRow + Math.ceil(height / rowHeight) + 1 + spare);
   const isFull = rows.length >= rowsMax;
   useEffect(() => {
-    if (!isEnd && !isFull && last >= rows.length - 2 * spare) onEnd();
+    if (!isEnd && !isFull && last >= rows.length - prefetchedRows) onEnd();
   }, [last, rows.length, isEnd]);
   return (
     <>
@@ -55,13 +57,15 @@ export function VirtualList<Row>({
           setTopRow(Math.floor(currentTarget.scrollTop / rowHeight));
         }}
       >
-        <ul aria-label={label} style={{ height: `${count * rowHeight}px` }}>
+        <ul
+          aria-label={label}
+          style={{ height: `${count * rowHeight}px`, paddingTop: `${first * rowHeight}px` }}
+        >
           {rows.slice(first, last).map((one, at) => (
             <li
               key={first + at}
               aria-setsize={isEnd ? rows.length : -1}
               aria-posinset={first + at + 1}
-              style={{ transform: `translateY(${(first + at) * rowHeight}px)` }}
             >
               {row(one)}
             </li>

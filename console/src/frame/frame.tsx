@@ -8,6 +8,7 @@ import {
 } from 'preact/hooks';
 import { lazy } from '../components/lazy.tsx';
 import { docs, may, signOut } from '../api/api.ts';
+import { useConnection } from '../api/live.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
 import { Palette } from './palette.tsx';
 import { goTo, useRoute, type Route } from '../route.ts';
@@ -15,7 +16,7 @@ import type { Session } from '../api/session.ts';
 import { Mark } from './sign-in.tsx';
 import { Overview } from '../overview/overview.tsx';
 import { texts } from '../texts.ts';
-import { FailedScreen } from '../components/ui.tsx';
+import { Disconnected, FailedScreen } from '../components/ui.tsx';
 
 const Pages = lazy(() => import('../pages/pages.tsx').then(({ Pages: one }) => one));
 const PageEditor = lazy(() => import('../pages/editor.tsx').then(({ PageEditor: one }) => one));
@@ -136,6 +137,7 @@ export function Frame({ session }: { session: Session }) {
       }),
     [],
   );
+  const lostAt = useConnection();
   const { isHelpOpen, isTourOpen, closeTour } = useHelp();
   const [, screen = ''] = route.path.split('/');
   const at = `/${screen}`;
@@ -173,6 +175,7 @@ export function Frame({ session }: { session: Session }) {
         />
       </nav>
       <main id="content" tabIndex={-1}>
+        <Disconnected since={lostAt} />
         <GuardedScreen route={route} />
       </main>
       {isHelpOpen ? <Help screen={screen} onClose={helpSignal.send} /> : null}

@@ -153,7 +153,7 @@ function PathsThen({ moment }: { moment: Moment }) {
       ...(after !== undefined && { after }),
     }),
   );
-  const { folders, pages } = useMemo(() => entriesOf(rows, folder), [rows, folder]);
+  const { folders, pages } = useMemo(() => entriesOf(rows, folder), [rows.length, folder]);
   const parent = folder.slice(0, folder.lastIndexOf('/', folder.length - 2) + 1);
   return (
     <section aria-label={t.paths}>

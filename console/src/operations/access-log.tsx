@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { useFollow } from '../api/follow.ts';
+import { useFollow } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { bytesText, msText, ScreenHead } from '../components/ui.tsx';

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
+import { useLive } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
-import { Busy, bytesText, CopyCurl, Fault, ScreenHead } from '../components/ui.tsx';
+import { Busy, bytesText, CopyCurl, Fault, ScreenHead, StaleList } from '../components/ui.tsx';
 
 const t = texts.cache;
 
@@ -31,8 +32,8 @@ export function CacheContent({ route: { params } }: { route: Route }) {
   const prefix = params.get('prefix') ?? '';
   const rule = params.get('rule') ?? '';
   const filters = { ...(prefix !== '' && { prefix }), ...(rule !== '' && { rule }) };
-  const status = useLoad((signal) => call<CacheStatus>('cache.status', {}, { signal }), []);
-  const [turn, setTurn] = useState(0);
+  const live = useLive(['cache']);
+  const status = useLoad((signal) => call<CacheStatus>('cache.status', {}, { signal }), [], live);
   const [said, setSaid] = useState('');
   const [error, setError] = useState<unknown>();
   const purge = async (v: object): Promise<void> => {
@@ -40,8 +41,6 @@ export function CacheContent({ route: { params } }: { route: Route }) {
     try {
       const { urls } = await call<{ urls: number }>('cache.purge', v);
       setSaid(t.purged(urls));
-      setTurn(turn + 1);
-      status.reload();
     } catch (failure) {
       setError(failure);
     }
@@ -54,7 +53,7 @@ export function CacheContent({ route: { params } }: { route: Route }) {
       <CacheFilters {...{ prefix, rule }} />
       {may('design') ? <PurgeButtons {...{ prefix, rule, purge }} /> : null}
       <p role="status">{said}</p>
-      <CacheRows key={`${prefix} ${rule} ${turn}`} {...{ filters, purge }} />
+      <CacheRows key={`${prefix} ${rule}`} {...{ filters, purge, live }} />
     </>
   );
 }
@@ -150,14 +149,26 @@ function PurgeButtons({
   );
 }
 
-function CacheRows({ filters, purge }: { filters: object; purge: (v: object) => Promise<void> }) {
-  const { rows, isEnd, isLoading, error, more } = usePages<CacheRow, string>((after) =>
-    call('cache.list', { ...filters, limit: 100, ...(after !== undefined && { after }) }),
+function CacheRows({
+  filters,
+  purge,
+  live,
+}: {
+  filters: object;
+  purge: (v: object) => Promise<void>;
+  live: number;
+}) {
+  const pages = usePages<CacheRow, string>(
+    (after) =>
+      call('cache.list', { ...filters, limit: 100, ...(after !== undefined && { after }) }),
+    live,
   );
+  const { rows, isEnd, isLoading, error, more } = pages;
   if (rows.length === 0 && isEnd) return <p class="empty">{t.empty}</p>;
   return (
     <>
       <Fault error={error} />
+      <StaleList {...pages} />
       <div class="grid-box" role="region" aria-label={t.title} tabIndex={0}>
         <table class="grid">
           <thead>

@@ -1,11 +1,10 @@
 import { call } from '../api/api.ts';
-import { useInterval } from '../api/follow.ts';
+import { useLive } from '../api/live.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
 import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
 
 const t = texts.certificates;
-const refreshMs = 30_000;
 const soonMs = 14 * 86_400_000;
 
 interface Certificate {
@@ -28,8 +27,8 @@ export function Certificates() {
   const status = useLoad(
     (signal) => call<{ certificates: readonly Certificate[] }>('server.status', {}, { signal }),
     [],
+    useLive(['certificates']),
   );
-  useInterval(status.reload, refreshMs);
   const rows = status.data?.certificates;
   return (
     <>

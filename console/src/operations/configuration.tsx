@@ -1,12 +1,11 @@
 import { call } from '../api/api.ts';
-import { useInterval } from '../api/follow.ts';
+import { useLive } from '../api/live.ts';
 import { goTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
 import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
 
 const t = texts.configuration;
-const refreshMs = 10_000;
 
 interface Key {
   readonly key: string;
@@ -37,8 +36,8 @@ export function Configuration({ route: { params } }: { route: Route }) {
   const loaded = useLoad(
     (signal) => call<ConfigurationInUse>('server.configuration', {}, { signal }),
     [],
+    useLive(['configuration']),
   );
-  useInterval(loaded.reload, refreshMs);
   const { data } = loaded;
   const set = (name: string, value: string): void => {
     goTo('/operations/configuration', { ...Object.fromEntries(params), [name]: value }, true);

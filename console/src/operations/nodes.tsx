@@ -1,5 +1,5 @@
 import { call } from '../api/api.ts';
-import { useInterval } from '../api/follow.ts';
+import { useLive } from '../api/live.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
 import { Busy, Fact, Fault, ScreenHead, When } from '../components/ui.tsx';
@@ -7,7 +7,6 @@ import { NodeLinks, type NodeStatus } from '../components/node-links.tsx';
 import { Outbox } from './outbox.tsx';
 
 const t = texts.nodes;
-const refreshMs = 5000;
 
 interface NodeRow {
   readonly name: string;
@@ -24,18 +23,17 @@ interface NodeRow {
 
 /** This node with its outbox, and the nodes that follow it, whose consoles have their outboxes. */
 export function Nodes() {
+  const live = useLive(['nodes']);
   const nodes = useLoad(
     (signal) => call<{ rows: readonly NodeRow[]; seq: number }>('node.list', {}, { signal }),
     [],
+    live,
   );
   const status = useLoad(
     (signal) => call<{ node: NodeStatus }>('server.status', {}, { signal }),
     [],
+    live,
   );
-  useInterval(() => {
-    nodes.reload();
-    status.reload();
-  }, refreshMs);
   const own = status.data?.node;
   const rows = nodes.data?.rows;
   return (

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
+import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
@@ -95,6 +96,7 @@ function Keys() {
   const keys = useLoad(
     (signal) => call<{ rows: readonly KeyRow[] }>('key.list', {}, { signal }),
     [],
+    useLive(['keys']),
   );
   const [error, setError] = useState<unknown>();
   const revoke = async ({ id, name }: KeyRow): Promise<void> => {
@@ -212,6 +214,7 @@ function Sessions() {
   const sessions = useLoad(
     (signal) => call<{ rows: readonly SessionRow[] }>('session.list', {}, { signal }),
     [],
+    useLive(['keys']),
   );
   const end = async (id: string): Promise<void> => {
     await call('session.end', { id }).catch(() => undefined);

@@ -1,11 +1,10 @@
 import { call } from '../api/api.ts';
-import { useInterval } from '../api/follow.ts';
+import { useLive } from '../api/live.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
 import { Busy, Fault, msText, ScreenHead, When } from '../components/ui.tsx';
 
 const t = texts.sources;
-const refreshMs = 5000;
 
 interface Source {
   readonly origin: string;
@@ -25,8 +24,8 @@ export function Sources() {
   const sources = useLoad(
     (signal) => call<{ rows: readonly Source[] }>('source.list', {}, { signal }),
     [],
+    useLive(['sources']),
   );
-  useInterval(sources.reload, refreshMs);
   const rows = sources.data?.rows.toSorted((one, other) => troubles(other) - troubles(one));
   return (
     <>

@@ -1,10 +1,10 @@
-import { useCallback, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { Point, Series } from './find-anomalies.ts';
 import { call } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
 import { Chart, type ChartData } from '../components/chart.tsx';
 import { NodeLinks } from '../components/node-links.tsx';
-import { useChanges } from '../api/live.ts';
+import { useLive } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { TourOffer } from '../help/tour-offer.tsx';
@@ -30,17 +30,18 @@ type Span = keyof typeof t.spans;
 export function Overview({ route }: { route: Route }) {
   const asked = route.params.get('last') ?? '1h';
   const last = (asked in t.spans ? asked : '1h') as Span;
-  const series = useLoad((signal) => call<Series>('metrics.series', { last }, { signal }), [last]);
-  const status = useLoad((signal) => call<Status>('server.status', {}, { signal }), []);
+  const live = useLive(['changes', 'certificates', 'configuration', 'nodes']);
+  const series = useLoad(
+    (signal) => call<Series>('metrics.series', { last }, { signal }),
+    [last],
+    useLive(['series']),
+  );
+  const status = useLoad((signal) => call<Status>('server.status', {}, { signal }), [], live);
   const changes = useLoad(
     (signal) => call<{ rows: ChangeRow[] }>('change.list', { limit: 8 }, { signal }),
     [],
+    live,
   );
-  const refresh = useCallback(() => {
-    changes.reload();
-    status.reload();
-  }, []);
-  useChanges(refresh);
   return (
     <>
       <ScreenHead title={t.title} shown={['metrics.series', { last }]}>

@@ -1,10 +1,10 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { call, may, type JsonObject } from '../api/api.ts';
-import { useChanges } from '../api/live.ts';
+import { useLive } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
-import { Busy, Fault, ScreenHead, type Shown } from '../components/ui.tsx';
+import { Busy, Fault, ScreenHead, StaleList, type Shown } from '../components/ui.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
 
 const t = texts.pages;
@@ -108,12 +108,11 @@ function Search({ text, kind }: { text: string; kind: string }) {
 }
 
 function Tree({ origin, path }: { origin: string; path: string }) {
-  const origins = useLoad((signal) => call<TreePage>('userinterface.tree', {}, { signal }), []);
-  const [turn, setTurn] = useState(0);
-  useChanges(
-    useCallback(() => {
-      setTurn((before) => before + 1);
-    }, []),
+  const live = useLive(['changes']);
+  const origins = useLoad(
+    (signal) => call<TreePage>('userinterface.tree', {}, { signal }),
+    [],
+    live,
   );
   const known = origins.data?.origins ?? [];
   const all = known.includes(origin) ? known : [origin, ...known];
@@ -137,7 +136,7 @@ function Tree({ origin, path }: { origin: string; path: string }) {
         </label>
         <Trail origin={origin} path={path} />
       </div>
-      <Nodes key={turn} origin={origin} path={path} />
+      <Nodes origin={origin} path={path} live={live} />
     </>
   );
 }
@@ -162,16 +161,19 @@ function Trail({ origin, path }: { origin: string; path: string }) {
   );
 }
 
-function Nodes({ origin, path }: { origin: string; path: string }) {
-  const { rows, isEnd, isLoading, error, more } = usePages<TreeNode, string>((after) =>
-    call('userinterface.tree', {
-      origin,
-      path,
-      limit: 250,
-      shadows: true,
-      ...(after !== undefined && { after }),
-    }),
+function Nodes({ origin, path, live }: { origin: string; path: string; live: number }) {
+  const pages = usePages<TreeNode, string>(
+    (after) =>
+      call('userinterface.tree', {
+        origin,
+        path,
+        limit: 250,
+        shadows: true,
+        ...(after !== undefined && { after }),
+      }),
+    live,
   );
+  const { rows, isEnd, isLoading, error, more } = pages;
   if (isEnd && rows.length === 0) {
     return (
       <div class="empty">
@@ -183,6 +185,7 @@ function Nodes({ origin, path }: { origin: string; path: string }) {
   return (
     <>
       <Fault error={error} />
+      <StaleList {...pages} />
       <VirtualList
         label={t.tree}
         rows={rows}
@@ -232,14 +235,15 @@ interface ListPage {
 }
 
 function Results({ filters }: { filters: object }) {
-  const { rows, isEnd, isLoading, error, more } = usePages<ListPage['rows'][number], string>(
-    (after) =>
+  const pages = usePages<ListPage['rows'][number], string>(
+    (after, limit) =>
       call<ListPage>('userinterface.list', {
-        ...filters,
-        limit: 200,
+        ...{ ...filters, limit },
         ...(after !== undefined && { after }),
       }),
+    useLive(['changes']),
   );
+  const { rows, isEnd, isLoading, error, more } = pages;
   // A page without rows is no end: the server has examined a part of the rules.
   useEffect(() => {
     if (!isEnd && !isLoading && rows.length < 50) more();
@@ -250,6 +254,7 @@ function Results({ filters }: { filters: object }) {
         {isLoading && rows.length === 0 ? t.searching : t.found(rows.length, isEnd)}
       </p>
       <Fault error={error} />
+      <StaleList {...pages} />
       <VirtualList
         label={t.list}
         rows={rows}

@@ -1,6 +1,6 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import { call, type Json, type JsonObject } from '../api/api.ts';
-import { useFollow } from '../api/follow.ts';
+import { useFollow } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import {
   fieldsOf,
@@ -18,7 +18,6 @@ import { VirtualList } from '../components/virtual-list.tsx';
 
 const t = texts.tables;
 const columnsMax = 5;
-const pageRows = 200;
 const operators = ['=', '>=', '<=', '>', '<', 'prefix'] as const;
 
 /** The input of record.list, as the URL has it. */
@@ -227,9 +226,9 @@ function RowList({ shape, query }: { shape: TableShape; query: Query }) {
     [],
   );
   const { count = 0, count_is_minimum: isMinimum = false } = counted.data ?? {};
-  const { rows, isEnd, isLoading, error, more } = usePages<ShownRow, string>((after) =>
+  const { rows, isEnd, isLoading, error, more } = usePages<ShownRow, string>((after, limit) =>
     call<ListPage>('record.list', {
-      ...{ table, ...query, limit: pageRows },
+      ...{ table, ...query, limit },
       ...(after !== undefined && { after }),
     }),
   );

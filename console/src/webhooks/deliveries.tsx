@@ -54,17 +54,20 @@ interface PanesProps {
   readonly route: Route;
   /** Changes when the deliveries are to be read again. */
   readonly turn: number;
+  /** A result of useLive. */
+  readonly live: number;
   readonly onReplay: () => void;
 }
 
 /** The attempts of a hook, and beside them the delivery that the URL names. */
-export function DeliveryPanes({ hook, route: { path, params }, turn, onReplay }: PanesProps) {
+export function DeliveryPanes({ hook, route: { path, params }, turn, live, onReplay }: PanesProps) {
   const [, screen = 'webhooks', , chosen] = path.split('/');
   const outcome = params.get('outcome') ?? '';
   const filters = { id: hook, ...(outcome !== '' && { outcome }) };
   const attempts = useLoad(
     (signal) => call<AttemptPage>('webhook.deliveries', { ...filters, limit: 50 }, { signal }),
     [hook, outcome, turn],
+    live,
   );
   const [older, setOlder] = useState<AttemptPage | undefined>();
   useEffect(() => {
@@ -103,7 +106,7 @@ export function DeliveryPanes({ hook, route: { path, params }, turn, onReplay }:
         ) : null}
       </div>
       {chosen === undefined ? null : (
-        <DeliveryView key={chosen} {...{ hook, id: chosen, place, turn, onReplay }} />
+        <DeliveryView key={chosen} {...{ hook, id: chosen, place, turn, live, onReplay }} />
       )}
     </div>
   );
@@ -183,18 +186,21 @@ function DeliveryView({
   id,
   place,
   turn,
+  live,
   onReplay,
 }: {
   hook: string;
   id: string;
   place: string;
   turn: number;
+  live: number;
   onReplay: () => void;
 }) {
   const input = { id: hook, delivery: id };
   const delivery = useLoad(
     (signal) => call<Delivery>('webhook.delivery', input, { signal }),
     [hook, id, turn],
+    live,
   );
   const { error, said, run } = useAction(onReplay);
   const replay = async (): Promise<string> => {

@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
 import { call, may, type JsonObject } from '../api/api.ts';
-import { useInterval } from '../api/follow.ts';
+import { useLive } from '../api/live.ts';
 import { partnerLink } from '../api/partner-link.ts';
 import type { Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -10,7 +10,6 @@ import { DeliveryPanes } from './deliveries.tsx';
 import { StateTag, type Health } from './health.tsx';
 
 const t = texts.webhooks;
-const refreshMs = 2000;
 
 interface Hook extends JsonObject {
   readonly id: string;
@@ -19,10 +18,12 @@ interface Hook extends JsonObject {
 
 /** One webhook: its state, what can be done with it, and its deliveries. */
 export function WebhookView({ id, route }: { id: string; route: Route }) {
-  const hook = useLoad((signal) => call<Hook>('webhook.read', { id }, { signal }), [id]);
+  const live = useLive(['deliveries', 'changes'], id);
+  const hook = useLoad((signal) => call<Hook>('webhook.read', { id }, { signal }), [id], live);
   const health = useLoad(
     (signal) => call<{ rows: readonly Health[] }>('webhook.health', { id }, { signal }),
     [id],
+    live,
   );
   const [turn, setTurn] = useState(0);
   const reload = useCallback(() => {
@@ -30,7 +31,6 @@ export function WebhookView({ id, route }: { id: string; route: Route }) {
     health.reload();
     setTurn((before) => before + 1);
   }, []);
-  useInterval(reload, refreshMs);
   const [state] = health.data?.rows ?? [];
   const title = state?.name ?? state?.url ?? t.title;
   return (
@@ -48,7 +48,7 @@ export function WebhookView({ id, route }: { id: string; route: Route }) {
       {hook.data === undefined ? null : <Waits hook={hook.data} />}
       {hook.data === undefined ? null : <Actions hook={hook.data} name={title} onDone={reload} />}
       <h2>{t.deliveries}</h2>
-      <DeliveryPanes hook={id} route={route} turn={turn} onReplay={reload} />
+      <DeliveryPanes hook={id} route={route} turn={turn} live={live} onReplay={reload} />
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
-import { useInterval } from '../api/follow.ts';
+import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
@@ -14,7 +14,6 @@ import './webhooks.css';
 const t = texts.webhooks;
 
 /** How often the state of hooks is read again. */
-const refreshMs = 5000;
 
 /** All webhooks, one of them with its deliveries, or a form. */
 export function Webhooks({ route }: { route: Route }) {
@@ -33,8 +32,8 @@ function HookList({ route: { params } }: { route: Route }) {
     (signal) =>
       call<{ rows: readonly Health[]; next: string | null }>('webhook.health', {}, { signal }),
     [],
+    useLive(['deliveries', 'changes']),
   );
-  useInterval(hooks.reload, refreshMs);
   const rows = hooks.data?.rows ?? [];
   const sought = typed.toLowerCase();
   const found = rows.filter(
