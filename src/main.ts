@@ -17,9 +17,8 @@ import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
 import { loadForVisitors } from './model/lazy-packages.ts';
-import { silenceLookMs } from './nodes/limits.ts';
 import { nodeMetrics } from './nodes/metrics.ts';
-import { reportSilentNodes } from './nodes/silence.ts';
+import { NodeWatch } from './nodes/node-watch.ts';
 import type { NodeService } from './nodes/node-service.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
@@ -341,7 +340,7 @@ class ServingProcess implements RunningServer {
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
-  #watching: NodeJS.Timeout | undefined;
+  #watch: NodeWatch | undefined;
   #loading: NodeJS.Timeout | undefined;
   readonly #metrics: ServerMetrics;
   readonly liveAccess: LiveAccess;
@@ -469,8 +468,8 @@ class ServingProcess implements RunningServer {
     this.#series?.start();
     this.#visits.start();
     this.#checkPages();
-    this.#watchNodes();
     this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
+    if (this.#isPrimary) this.#watch = this.#watchNodes(config);
   }
 
   /** Does what a notice of the cluster says. */
@@ -478,18 +477,12 @@ class ServingProcess implements RunningServer {
     return heedPurge(this.#answers, notice);
   }
 
-  /** Looks for nodes that follow this one and are silent; only a centre has any. */
-  #watchNodes(): void {
-    if (!this.#isPrimary) return;
+  /** Only a centre has followers; each machine of a cluster knows the others. */
+  #watchNodes({ node }: Config): NodeWatch {
     const { store, emit, logs } = this.#context;
-    this.#watching = setInterval(() => {
-      reportSilentNodes({ nodes: store.nodes, emit, log: logs.log, now }).catch(
-        (error: unknown) => {
-          logs.log.error({ err: error }, 'Cannot look for silent nodes.');
-        },
-      );
-    }, silenceLookMs);
-    this.#watching.unref();
+    const watch = new NodeWatch({ store, emit, node, version, now, log: logs.log });
+    watch.start();
+    return watch;
   }
 
   /** Checks all pages of the data file in the background; the start checks only a part of them. */
@@ -553,7 +546,8 @@ class ServingProcess implements RunningServer {
     // The other process delivers as soon as the attempts in flight have ended.
     const delivered = this.#deliverer.stop(deliveryHandOverMs);
     const [series, indexes] = [this.#series?.stop(), this.#indexBuilder.stop()];
-    await Promise.all([series, indexes, this.#rowChecks.stop(), this.#hosts.stop()]);
+    const watch = this.#watch?.stop();
+    await Promise.all([series, indexes, watch, this.#rowChecks.stop(), this.#hosts.stop()]);
     await Promise.all([this.#server?.drain(graceMs, signal), this.#tls?.stopOrders(), delivered]);
   }
 
@@ -566,13 +560,13 @@ class ServingProcess implements RunningServer {
       this.#indexBuilder.stop(),
       this.#rowChecks.stop(),
       this.#hosts.stop(),
+      this.#watch?.stop(),
       this.#tableWrites,
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();
     await background;
     clearInterval(this.#flushing);
-    clearInterval(this.#watching);
     clearTimeout(this.#loading);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();

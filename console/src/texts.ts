@@ -707,7 +707,9 @@ export const texts = {
   nodes: {
     tab: 'Nodes',
     title: 'Nodes',
-    lead: 'The replicas and counters that follow this server, by their last reports.',
+    lead:
+      'The machines of the cluster, and the replicas and counters that follow it or this server, ' +
+      'by their last reports.',
     empty: 'No node follows this server.',
     emptyHint:
       'A replica or counter copies the log of this server, and serves it at another place.',
@@ -730,6 +732,13 @@ export const texts = {
     connected: 'connected',
     since: 'since',
     notConnected: 'not connected',
+    member: 'in this cluster',
+    applied: 'Position in the log of the cluster',
+    tasks: 'Does for the cluster',
+    task: (name: string) =>
+      ({ webhooks: 'delivers webhooks', hosts: 'follows data hosts' })[name] ?? name,
+    noTask: 'nothing at present',
+    via: 'Reports to',
     position: (count: number) => `connected, position ${count.toLocaleString()}`,
   },
   outbox: {

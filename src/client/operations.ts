@@ -1997,6 +1997,15 @@ export type Node = {
   readonly silent?: boolean;
   /** What it has delivered, by the id of the hook. */
   readonly deliveries?: { readonly [name: string]: Json };
+  /** The machine of the cluster that a follower reports to. */
+  readonly via?: string;
+  /** For the machines of a cluster. */
+  readonly cluster?: {
+    /** How far it had applied the log of the cluster. */
+    readonly position: number;
+    /** What it does for the whole cluster, such as `webhooks`. */
+    readonly tasks: readonly string[];
+  };
 };
 
 /** The schema NodeSecrets of the API. */
@@ -2845,7 +2854,7 @@ export interface Operations {
     };
     output: NodeReported;
   };
-  /** The replicas and counters that follow this server, with their last reports. */
+  /** The machines of the cluster, and the replicas and counters that follow it or this server, with their last reports. */
   'node.list': { input: { readonly [name: string]: Json }; output: NodeList };
   /** The secrets and header values of the webhooks that a node delivers. */
   'node.secrets': {

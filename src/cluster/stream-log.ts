@@ -4,6 +4,7 @@ import { Failure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
 import type { SharedLog } from '../store/shared/shared-log.ts';
 import { appendEntry } from './append.ts';
+import { Broadcasts } from './broadcasts.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { connectMsMax, endMsMax, readAgainMs, replicaContactMsMax } from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';
@@ -39,6 +40,7 @@ export async function openStreamLog(parts: StreamLogParts): Promise<SharedLog> {
       triesMs: settings.servers.length * connectMsMax,
     });
     const end = (): Promise<number> => endOf(nats, name);
+    const broadcasts = new Broadcasts(nats, { name, id });
     let interruption: string | undefined;
     return {
       id,
@@ -55,7 +57,11 @@ export async function openStreamLog(parts: StreamLogParts): Promise<SharedLog> {
         const problem = nats.problem?.message;
         return { isConnected: problem === undefined, problem: problem ?? interruption };
       },
-      close: () => nats.close(),
+      broadcast: (data) => broadcasts.send(data),
+      onBroadcast: (listener) => broadcasts.listen(listener),
+      async close() {
+        await Promise.all([broadcasts.stop(), nats.close()]);
+      },
     };
   } catch (error) {
     await nats.close();

@@ -24,3 +24,7 @@ export const nodeSilentMs = 60_000;
 export const silenceLookMs = 10_000;
 /** Hooks whose queues a node describes in a report. */
 export const reportedQueuesMax = 200;
+/** Bytes of the nodes in one message of a node of a cluster to the others. */
+export const signBytesMax = 200_000;
+/** After this time without a sign, a machine of a cluster is no longer listed. */
+export const memberForgottenMs = 7 * 86_400_000;

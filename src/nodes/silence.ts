@@ -1,7 +1,7 @@
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Nodes } from '../store/nodes.ts';
-import { nodeSilentMs } from './limits.ts';
+import { memberForgottenMs, nodeSilentMs } from './limits.ts';
 
 /** The dependencies of a search for silent nodes; `now` in milliseconds since 1970. */
 interface SilenceParts {
@@ -9,19 +9,31 @@ interface SilenceParts {
   readonly emit: Emit;
   readonly log: Log;
   readonly now: () => number;
+  /** Since when this node could have heard of others. */
+  readonly sinceMs: number;
+  /** Whether it raises events: of the nodes of a cluster, one does. */
+  readonly reports: boolean;
 }
 
 /**
  * Reports each node that has not been heard of for `nodeSilentMs`, once until it reports again
  * (docs/design/nodes.md#the-view-of-the-centre).
  */
-export async function reportSilentNodes({ nodes, emit, log, now }: SilenceParts): Promise<void> {
+export async function reportSilentNodes(parts: SilenceParts): Promise<void> {
+  const { nodes, emit, log, now, sinceMs, reports } = parts;
   for (const node of nodes.all()) {
-    const { name, last_contact: contact, silent } = node;
-    if (silent || now() - Date.parse(contact) < nodeSilentMs) continue;
+    const { name, last_contact: contact, silent, cluster } = node;
+    const silentMs = now() - Math.max(Date.parse(contact), sinceMs);
+    if (cluster !== undefined && now() - Date.parse(contact) >= memberForgottenMs) {
+      await nodes.remove(name);
+      continue;
+    }
+    if (silent || silentMs < nodeSilentMs) continue;
     const message = `The node ${name} has not reported since ${contact}.`;
-    log.warn({ node: name }, message);
-    await emit('error.detected', { code: 'node_silent', message, id: name });
+    if (reports) {
+      log.warn({ node: name }, message);
+      await emit('error.detected', { code: 'node_silent', message, id: name });
+    }
     // Recorded last: after a crash it is reported again, rather than never.
     await nodes.put({ ...node, silent: true });
   }

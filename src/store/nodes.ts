@@ -3,7 +3,7 @@ import type { Databases } from './databases.ts';
 import { keyOf, storedJson } from './encoding.ts';
 import type { WriteQueue } from './log/write-queue.ts';
 
-/** The last report of a node that follows this one, and when it came. */
+/** The last report of a node that follows this one or is in its cluster, and when it came. */
 export interface NodeState {
   readonly name: string;
   readonly role: string;
@@ -22,6 +22,10 @@ export interface NodeState {
   readonly last_contact: string;
   /** Whether its silence has been reported since. */
   readonly silent: boolean;
+  /** Of a machine of the cluster: its data folder (memberOf), and how far it has the shared log. */
+  readonly cluster?: { readonly member: string; readonly position: number };
+  /** Of a node that follows the cluster: the name of the machine that it reports to. */
+  readonly via?: string;
 }
 
 /** The connection of this node to its centre. */
@@ -33,12 +37,13 @@ interface CentralLink {
   readonly problem?: string;
 }
 
-/** The nodes that follow this one. Their reports add no rows to the log. */
+/** The nodes that follow this one or are in its cluster. Their reports add no rows to the log. */
 export interface Nodes {
   all(): readonly NodeState[];
   get(name: string): NodeState | undefined;
   /** Stores the state of a node; resolves when that is durable. */
   put(state: NodeState): Promise<void>;
+  remove(name: string): Promise<void>;
   /** The connection to the centre, as the process that follows it has recorded it. */
   link(): CentralLink | undefined;
   setLink(link: CentralLink): Promise<void>;
@@ -62,6 +67,11 @@ export function createNodes(
     setLink: (link) =>
       queue.write(() => () => {
         meta.putSync('link', JSON.stringify(link));
+        return { result: undefined, bytes: 0 };
+      }),
+    remove: (name) =>
+      queue.write(() => () => {
+        node.removeSync(keyOf(name));
         return { result: undefined, bytes: 0 };
       }),
     put: (state) =>

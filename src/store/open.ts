@@ -43,7 +43,7 @@ import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { createSharedValues } from './shared/shared-values.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
-import { createClusterTask, deliveryTask, TaskTurn } from './shared/task-turn.ts';
+import { createClusterTask, deliveryTask, tasksIn, TaskTurn } from './shared/task-turn.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
 import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { verifyData } from './verify/verify.ts';
@@ -199,6 +199,10 @@ async function openShared(
       },
       tell: (notice) => writer.tell(notice),
       catchUp,
+      member,
+      tasks: () => tasksIn(databases),
+      broadcast: (data) => shared.broadcast(data),
+      onBroadcast: (listener) => shared.onBroadcast(listener),
       values: createSharedValues(databases, writer, listeners),
       task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
     };

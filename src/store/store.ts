@@ -360,6 +360,13 @@ export interface SharedPart {
    * `unavailable` if no change comes for some seconds.
    */
   catchUp(): Promise<void>;
+  /** The name of this data folder in the cluster. */
+  readonly member: string;
+  /** The tasks that one node does at a time, and the member that does each. */
+  tasks(): readonly { readonly task: string; readonly member: string }[];
+  /** SharedLog.broadcast and SharedLog.onBroadcast: messages that nothing stores. */
+  broadcast(data: Uint8Array): Promise<void>;
+  onBroadcast(listener: (data: Uint8Array) => void): () => void;
   /** A task that one node does at a time, such as to follow a data host, by its name. */
   task(name: string): ClusterTask;
   /** What the nodes share besides the log. */

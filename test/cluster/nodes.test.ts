@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { temporaryFolder, writeFiles, type Cleaning } from '../folder.ts';
 import { postOperation, type Answer } from '../harness.ts';
 import { runWaymark, startServed, type Served } from '../process.ts';
-import { startNats } from './nats.ts';
+import { startNats, until } from './nats.ts';
 import { needsNats } from './rig.ts';
 
 /** A folder with the ini file of a node. */
@@ -63,6 +63,16 @@ suite('the nodes of a cluster', needsNats, () => {
     assert.equal(await (await fetch(`${first.url}/a`)).text(), 'second');
     const { data: status } = await call(second, 'svc1.server.status', {});
     assert.equal(status?.node.cluster.connected, true);
+
+    await until(async () => {
+      for (const at of [first, second]) {
+        const { rows } = (await call(at, 'svc1.node.list', {})).data;
+        assert.deepEqual(
+          rows.map((row: { name: string }) => row.name),
+          ['a', 'b'],
+        );
+      }
+    });
 
     const receiver = createServer((_request, response) => response.writeHead(204).end());
     t.after(() => receiver.close());

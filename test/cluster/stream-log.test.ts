@@ -66,6 +66,29 @@ suite('a log in a stream of one server', needsNats, () => {
     await assert.rejects(shared.append(Buffer.alloc(257 * 2 ** 20), 0), { code: 'too_large' });
   });
 
+  test('a broadcast reaches all nodes, also after a connection was lost', async (t) => {
+    const { servers, settings, id, open } = await startLog(t, 1);
+    const [server = assert.fail()] = servers;
+    const [one, other] = [await open(), await open()];
+    const received = async (text: string): Promise<void> => {
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const forget = other.onBroadcast((data) => {
+        if (Buffer.from(data).toString() === text) resolve(undefined);
+      });
+      // Nothing stores a message that comes before the subscription.
+      const sending = setInterval(() => void one.broadcast(Buffer.from(text)), 20);
+      await promise;
+      clearInterval(sending);
+      forget();
+    };
+    await received('first');
+    await server.kill();
+    await server.start();
+    await received('second');
+    assert.equal((await clusterStatus(settings)).log, id);
+    assert.equal((await clusterStatus(settings)).end, 0, 'the stream has none of them');
+  });
+
   test('nobody can remove entries', async () => {
     const { servers, settings } = await started();
     const nats = await connect({ servers: servers.map(({ url }) => url) });

@@ -13,7 +13,8 @@ test('a silent node is reported once, and again after it has come back', async (
     return Promise.resolve();
   };
   let nowMs = Date.UTC(2026, 0, 1);
-  const look = () => reportSilentNodes({ nodes, emit, log: silentLog, now: () => nowMs });
+  const parts = { nodes, emit, log: silentLog, now: () => nowMs };
+  const look = () => reportSilentNodes({ ...parts, sinceMs: 0, reports: true });
   const report = () =>
     nodes.put({
       ...{ name: 'shop-7', role: 'counter', version: '1', protocol: 1, seq: 3 },
@@ -33,4 +34,31 @@ test('a silent node is reported once, and again after it has come back', async (
   nowMs += 61_000;
   await look();
   assert.equal(reported.length, 2);
+});
+
+test('a machine of a cluster is reported by one of them, and forgotten after a week', async (t) => {
+  const { nodes } = await scratchStore(t);
+  const reported: string[] = [];
+  const emit: Emit = (_type, data) => {
+    reported.push((data as { readonly id: string }).id);
+    return Promise.resolve();
+  };
+  const startMs = Date.UTC(2026, 0, 1);
+  let nowMs = startMs;
+  const parts = { nodes, emit, log: silentLog, now: () => nowMs };
+  await nodes.put({
+    ...{ name: 'web-2', role: 'central', version: '1', protocol: 1, seq: 3 },
+    ...{ outbox: { waiting: 0, refused: 0 }, clock_offset_ms: 0, silent: false },
+    last_contact: new Date(nowMs).toISOString(),
+    cluster: { member: 'm', position: 9 },
+  });
+  nowMs += 100_000;
+  await reportSilentNodes({ ...parts, sinceMs: nowMs - 50_000, reports: true });
+  assert.equal(nodes.get('web-2')?.silent, false, 'this node has heard nothing for 50 s only');
+  await reportSilentNodes({ ...parts, sinceMs: startMs, reports: false });
+  assert.equal(nodes.get('web-2')?.silent, true);
+  assert.deepEqual(reported, []);
+  nowMs += 7 * 86_400_000;
+  await reportSilentNodes({ ...parts, sinceMs: startMs, reports: true });
+  assert.deepEqual(nodes.all(), []);
 });

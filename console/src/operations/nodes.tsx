@@ -19,9 +19,16 @@ interface NodeRow {
   readonly clock_offset_ms: number;
   readonly last_contact: string;
   readonly silent?: boolean;
+  /** The machine of the cluster that a follower reports to. */
+  readonly via?: string;
+  /** Of a machine of the cluster. */
+  readonly cluster?: { readonly position: number; readonly tasks: readonly string[] };
 }
 
-/** This node with its outbox, and the nodes that follow it, whose consoles have their outboxes. */
+/**
+ * This node with its outbox, the machines of its cluster, and the nodes that follow it, whose
+ * consoles have their outboxes.
+ */
 export function Nodes() {
   const live = useLive(['nodes']);
   const nodes = useLoad(
@@ -56,6 +63,7 @@ export function Nodes() {
           <li key={node.name} class="node-card">
             <h2>
               {node.name} <span class="tag">{node.role}</span>
+              {node.cluster === undefined ? null : <span class="tag">{t.member}</span>}
               {node.silent === true ? <span class="tag bad">{t.silent}</span> : null}
             </h2>
             <NodeFacts node={node} />
@@ -63,6 +71,20 @@ export function Nodes() {
         ))}
       </ul>
     </>
+  );
+}
+
+function OutboxFact({ counts: { waiting, refused } }: { counts: NodeRow['outbox'] }) {
+  return (
+    <Fact name={t.outbox}>
+      {t.waiting(waiting)}
+      {refused === 0 ? null : (
+        <>
+          <span class="bad-text">, {t.refusedCount(refused)}</span>
+          <span class="note refused-hint">{t.refusedHint}</span>
+        </>
+      )}
+    </Fact>
   );
 }
 
@@ -81,7 +103,7 @@ function OwnNode({ node, seq }: { node: NodeStatus; seq: number | undefined }) {
 }
 
 function NodeFacts({ node }: { node: NodeRow }) {
-  const { place, lag, outbox, version, clock_offset_ms: offset } = node;
+  const { place, lag, outbox, version, via, cluster, clock_offset_ms: offset } = node;
   return (
     <dl class="facts">
       <Fact name={t.contact}>
@@ -91,15 +113,14 @@ function NodeFacts({ node }: { node: NodeRow }) {
       <Fact name={t.lag}>
         {lag === 0 ? <span class="good-text">{t.noLag}</span> : t.lagOf(lag)}
       </Fact>
-      <Fact name={t.outbox}>
-        {t.waiting(outbox.waiting)}
-        {outbox.refused === 0 ? null : (
-          <>
-            <span class="bad-text">, {t.refusedCount(outbox.refused)}</span>
-            <span class="note refused-hint">{t.refusedHint}</span>
-          </>
-        )}
-      </Fact>
+      {cluster === undefined ? null : (
+        <>
+          <Fact name={t.applied}>{cluster.position.toLocaleString()}</Fact>
+          <Fact name={t.tasks}>{cluster.tasks.map(t.task).join(', ') || t.noTask}</Fact>
+        </>
+      )}
+      {via === undefined ? null : <Fact name={t.via}>{via}</Fact>}
+      {cluster === undefined ? <OutboxFact counts={outbox} /> : null}
       <Fact name={t.clock}>
         <span class={Math.abs(offset) > 5000 ? 'bad-text' : ''}>{offset} ms</span>
       </Fact>

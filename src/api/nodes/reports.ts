@@ -71,10 +71,10 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
     properties: { seq: { ...count, description: 'The newest change of the centre.' } },
   },
   run:
-    ({ store, now, node, log }) =>
+    ({ store, now, node: own, log }) =>
     async (v, call) => {
       requireNode(store, v, call);
-      if (node.role === 'all' && v.role === 'counter' && !warned.has(v.node)) {
+      if (own.role === 'all' && v.role === 'counter' && !warned.has(v.node)) {
         warned.add(v.node);
         log.warn({ node: v.node }, deliversAll);
       }
@@ -87,6 +87,7 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
         clock_offset_ms: v.now - now(),
         last_contact: new Date(now()).toISOString(),
         silent: false,
+        ...(store.shared !== undefined && { via: own.name }),
       });
       return { kind: 'data', data: { seq: store.seq() } };
     },
@@ -113,15 +114,31 @@ const nodeSchema: JsonObject = {
     last_contact: { ...text, format: 'date-time' },
     silent: { type: 'boolean', description: 'Whether an event has reported its silence.' },
     deliveries: { type: 'object', description: 'What it has delivered, by the id of the hook.' },
+    via: { ...text, description: 'The machine of the cluster that a follower reports to.' },
+    cluster: {
+      type: 'object',
+      description: 'For the machines of a cluster.',
+      required: ['position', 'tasks'],
+      properties: {
+        position: { ...count, description: 'How far it had applied the log of the cluster.' },
+        tasks: {
+          type: 'array',
+          items: text,
+          description: 'What it does for the whole cluster, such as `webhooks`.',
+        },
+      },
+    },
   },
 };
 
-/** node.list: the last report of each node that follows this one. */
+/** node.list: the last report of each node that follows this one or is in its cluster. */
 export const listNodes = defineOperation<ReportParts, object>({
   name: 'svc1.node.list',
   scope: 'read',
   effect: 'reads',
-  summary: 'The replicas and counters that follow this server, with their last reports.',
+  summary:
+    'The machines of the cluster, and the replicas and counters that follow it or this server, ' +
+    'with their last reports.',
   input: { type: 'object' },
   output: {
     title: 'NodeList',
@@ -136,11 +153,18 @@ export const listNodes = defineOperation<ReportParts, object>({
     ({ store }) =>
     () => {
       const seq = store.seq();
-      const rows = store.nodes.all().map((node) => ({ ...node, lag: lagOf(node, seq) }));
+      const tasks = store.shared?.tasks() ?? [];
+      const rows = store.nodes.all().map(({ cluster, ...node }) => {
+        const lag = lagOf(node, seq);
+        if (cluster === undefined) return { ...node, lag };
+        const { member, position } = cluster;
+        const its = tasks.filter((one) => one.member === member).map(({ task }) => task);
+        return { ...node, lag, cluster: { position, tasks: its } };
+      });
       return { kind: 'data', data: { rows, seq } };
     },
 });
 
-function lagOf({ seq: has }: NodeState, seq: number): number {
+function lagOf({ seq: has }: Pick<NodeState, 'seq'>, seq: number): number {
   return Math.max(0, seq - has);
 }

@@ -31,6 +31,10 @@ export interface SharedLog {
   entries(after: number, signal: AbortSignal): AsyncIterable<SharedEntry>;
   /** The position of the newest entry; 0 for none. Rejects with `unavailable` in time. */
   end(): Promise<number>;
+  /** Sends a message to all nodes, outside of the log. Nothing stores it, and it may be lost. */
+  broadcast(data: Uint8Array): Promise<void>;
+  /** Calls a listener for each broadcast of any node; the returned function ends that. */
+  onBroadcast(listener: (data: Uint8Array) => void): () => void;
   /** Whether the log can be reached, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
   close(): Promise<void>;

@@ -186,3 +186,14 @@ export function createClusterTask(
 function memberIn(holder: string | undefined): string | undefined {
   return holder?.slice(holder.indexOf('@') + 1);
 }
+
+/** The tasks that have a holder, and its member. */
+export function tasksIn({
+  delivery,
+}: Pick<Databases, 'delivery'>): readonly { readonly task: string; readonly member: string }[] {
+  const named = [...delivery.getRange({ start: holderPrefix, end: `${holderPrefix}\uffff` })].map(
+    ({ key, value }) => ({ task: key.slice(holderPrefix.length), member: memberIn(value) ?? '' }),
+  );
+  const deliverer = memberIn(delivery.get(deliveryTask.holderKey));
+  return deliverer === undefined ? named : [{ task: 'webhooks', member: deliverer }, ...named];
+}

@@ -12,6 +12,7 @@ export class MemoryLog {
   readonly id: string;
   readonly #entries: SharedEntry[] = [];
   readonly #grown = new Set<() => void>();
+  readonly #listeners = new Set<(data: Uint8Array) => void>();
   readonly #fates: Fate[] = [];
   isReachable = true;
   /** Appends that found another entry behind the position that they named. */
@@ -44,6 +45,14 @@ export class MemoryLog {
       end: async () => {
         await this.#trip();
         return this.#end();
+      },
+      broadcast: (data) => {
+        for (const listener of this.#listeners) listener(data);
+        return Promise.resolve();
+      },
+      onBroadcast: (listener) => {
+        this.#listeners.add(listener);
+        return () => this.#listeners.delete(listener);
       },
       state: () => ({ isConnected: this.isReachable, problem: undefined }),
       close: () => Promise.resolve(),
