@@ -45,7 +45,10 @@ async function sellUnderFaults(run: FaultRun): Promise<void> {
   const { centre, counters, members, apikey } = shop;
   tellOfDisks(members);
   const call: Call = (at, name, v, vk) =>
-    repeat(() => postOperation(at.url, name, v, { apikey, vk }));
+    repeat((attempt) => {
+      const { url } = 'url' in at ? at : (at[attempt % at.length] ?? centre);
+      return postOperation(url, name, v, { apikey, vk });
+    });
   for (const { name } of counters) {
     const hook = { event: ['shop.sale'], url: `${receiver.origin}/${name}`, where: name };
     const v = { ...hook, filter: { shop: name }, retry_limit: 1_000 };
@@ -75,9 +78,9 @@ async function sellUnderFaults(run: FaultRun): Promise<void> {
 }
 
 /** Repeats a request until it is answered; undefined if the run ends first. */
-async function repeat(request: () => Promise<Answer>): Promise<Answer | undefined> {
-  for (;;) {
-    const answer = await request().catch(() => undefined);
+async function repeat(request: (attempt: number) => Promise<Answer>): Promise<Answer | undefined> {
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await request(attempt).catch(() => undefined);
     const code = answer?.error?.code;
     if (answer !== undefined && !passing.has(code)) {
       if (code !== undefined) violations.push(`${answer.r}: ${answer.error?.message}`);
@@ -88,7 +91,13 @@ async function repeat(request: () => Promise<Answer>): Promise<Answer | undefine
   }
 }
 
-type Call = (at: Member, name: string, v: object, vk: string) => Promise<Answer | undefined>;
+/** Calls an operation, of several members at one after the other until one answers. */
+type Call = (
+  at: Member | readonly Member[],
+  name: string,
+  v: object,
+  vk: string,
+) => Promise<Answer | undefined>;
 
 /** Inserts events and rows at a counter. */
 async function sell(
@@ -123,7 +132,8 @@ async function writeRules(
 ): Promise<void> {
   const rule = 'svc1.userinterface';
   for (let k = 1; isLoading; k += 1) {
-    const at = members[k % members.length] ?? centre;
+    // A counter may be offline for minutes.
+    const at = [...members.slice(k % members.length), ...members];
     const page = { origin: '*', path: `/rule/${k}`, kind: 'content', content: '0' };
     const made = await call(at, `${rule}.insert`, page, `rule-${k}`);
     const id = made?.data?.id as string | undefined;

@@ -479,10 +479,12 @@ function handleSignals(
   };
   for (const name of reopening) process.on(name, reopen);
   const stopping = new AbortController();
-  const stopAtOnce = (): never => {
+  const stopAtOnce = (): void => {
     logs.access.flush();
     workers?.kill();
-    process.exit(1);
+    // `process.exit` waits for the threads of libuv, and one of them may wait for this thread in a
+    // transaction of lmdb, for ever.
+    process.kill(process.pid, 'SIGKILL');
   };
   const first = new Promise<void>((resolve) => {
     for (const name of names) process.once(name, resolve);
