@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { commandOf } from '../../docs/reference/operations.ts';
@@ -7,6 +8,7 @@ import { documentedCommands } from '../../docs/reference/commands.ts';
 import { describedKeys } from '../../docs/reference/ini-file.ts';
 import { generatedReference } from '../../docs/reference/reference.ts';
 import { undescribed } from '../../docs/reference/schema-text.ts';
+import { failuresOf, scopeSentence } from '../../src/api/documents/envelope.ts';
 import { recordSchemas } from '../../src/api/records/schema.ts';
 import { engineSchemas, kindSchemas } from '../../src/api/rules/enginedata.ts';
 import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
@@ -16,8 +18,11 @@ import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
 import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';
 import { restartNeeded } from '../../src/config/restart.ts';
+import { statusOf } from '../../src/http/status.ts';
 import { knownEventTypes } from '../../src/model/event-types.ts';
+import { problemReasons } from '../../src/model/failure.ts';
 import { createAccessLog } from '../../src/observability/access.ts';
+import { startSite } from '../harness.ts';
 import { project } from '../tidy/sources.ts';
 
 const reference = await generatedReference();
@@ -96,6 +101,95 @@ suite('the reference', () => {
     const [, table = ''] = textOf('docs/reference/log.md').split(/^## .*$/m);
     const shown = [...table.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
     assert.deepEqual(shown, written);
+  });
+
+  test('has the fields of other messages of the log', () => {
+    const [, , table = ''] = textOf('docs/reference/log.md').split(/^## .*$/m);
+    const shown = [...table.matchAll(/^\| `(\w+)` /gm)].map(([, name = '']) => name);
+    const code = globSync('src/**/*.ts', { cwd: project }).map(textOf).join('\n');
+    const calls = /\blog(?:\.(?:debug|info|warn|error)|\[level\])\(\s*\{([^]*?)\},\s/gi;
+    const inCalls = [...code.matchAll(calls)];
+    const used = inCalls.flatMap(([, fields = '']) =>
+      [...fields.matchAll(/(?:^|[{,])\s*(\w+)(?=\s*(?:[,:}]|$))/g)].map(([, name = '']) => name),
+    );
+    assert.ok(used.includes('hook') && used.includes('more'), used.join(' '));
+    assert.deepEqual(
+      [...new Set(used)].filter((name) => !shown.includes(name)),
+      [],
+    );
+    const named = new RegExp(`[{,]\\s*(${shown.join('|')})(?=\\s*[,:}])`, 'g');
+    const inCode = new Set([...code.matchAll(named)].map(([, name]) => name));
+    assert.deepEqual(
+      shown.filter((name) => !inCode.has(name)),
+      [],
+    );
+  });
+
+  test('has the environment variables that the code reads', () => {
+    const paths = [...globSync('src/**/*.ts', { cwd: project }), 'bin/waymark.js'];
+    const code = [...paths, 'packaging/main.cjs'].map(textOf).join('\n');
+    const used = [
+      ...code.matchAll(/\benv\??\.([A-Z][A-Z_]+)/g),
+      ...code.matchAll(/Variable = '(WAYMARK_[A-Z_]+)'/g),
+    ].map(([, name = '']) => name);
+    for (const [, names = ''] of code.matchAll(/const \{ ([A-Z][^}]*) \} = (?:process\.)?env;/g)) {
+      used.push(...names.split(',').map((one) => /[A-Z_]+/.exec(one)?.[0] ?? ''));
+    }
+    assert.ok(used.includes('LISTEN_FDS') && used.includes('CACHE_DIRECTORY'), used.join(' '));
+    const text = textOf('docs/reference/environment.md');
+    const shown = [...text.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = '']) => name);
+    assert.deepEqual(
+      [...new Set(used)].filter((name) => !shown.includes(name)),
+      [],
+    );
+    assert.deepEqual(
+      shown.filter((name) => !code.includes(name)),
+      [],
+    );
+  });
+
+  test('has the files of the data folder', async (t) => {
+    const text = textOf('docs/reference/data-folder.md');
+    const shown = [...text.matchAll(/^\| `([^`…]+)…?` /gm)].map(([, name = '']) => name);
+    const code = globSync('src/**/*.ts', {
+      cwd: project,
+      exclude: ['src/config/**', 'src/cli/demo*'],
+    })
+      .map(textOf)
+      .join('\n');
+    const named = [...code.matchAll(/'([a-z-]+\.(?:mdb|pid|json))'|, '(\.[a-z]+-)'/g)].map(
+      ([, file, draft]) => file ?? draft ?? '',
+    );
+    assert.ok(named.includes('series.json') && named.includes('.new-'), named.join(' '));
+    const site = await startSite(t, {});
+    const there = await readdir(join(site.folder, 'data'));
+    const missing = [...named, ...there].filter((name) => !shown.includes(name));
+    assert.deepEqual(missing, []);
+    const purposes = code.includes("type Purpose = 'serve' | 'deliver'");
+    assert.ok(purposes, 'the claims are serve.pid and deliver.pid');
+    const claims = ['serve.pid', 'deliver.pid'];
+    assert.deepEqual(
+      shown.filter((name) => !code.includes(`'${name}'`) && !claims.includes(name)),
+      [],
+    );
+  });
+
+  test('has the codes of failures, and the reasons of problems', () => {
+    for (const name of [...Object.keys(statusOf), ...problemReasons]) {
+      assert.ok(page('errors').includes(`| \`${name}\``), name);
+    }
+  });
+
+  test('says of each operation its scope, its failures and its place in the websocket', () => {
+    const parts = page('operations').split(/^### /m);
+    for (const operation of operations) {
+      const text = parts.find((part) => part.startsWith(`${operation.name}\n`)) ?? '';
+      assert.ok(text.includes(scopeSentence(operation)), operation.name);
+      for (const code of failuresOf(operation)) {
+        assert.ok(text.includes(`\`${code}\` (${statusOf[code]})`), `${operation.name} ${code}`);
+      }
+      assert.match(text, /^Websocket: `\{"a":"svc1\./m, operation.name);
+    }
   });
 
   test('has the header fields that the code names, and no others', () => {
