@@ -434,11 +434,13 @@ class ServingProcess implements RunningServer {
   }
 
   async listen(ports?: PortOptions): Promise<void> {
-    const { log, access } = this.#context.logs;
+    const { store, logs } = this.#context;
+    const { log, access } = logs;
     const { config } = this.#instance.serving;
     // A process that replaces another one gets its visitors at once.
     if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
-    const tls = await openTls({ config, log, isPrimary: this.#isPrimary });
+    const { shared } = store;
+    const tls = await openTls({ config, log, isPrimary: this.#isPrimary, shared });
     this.#tls = tls;
     this.#server = await startServer(
       {

@@ -341,6 +341,13 @@ export const keyTexts: Texts = {
       example: '/etc/waymark/node.key',
       restart: true,
     },
+    secrets_key_file: {
+      about:
+        'A file with the keys that encrypt what the machines share in secret, such as the private keys ' +
+        'of certificates: 32 bytes in base64, one key a line. The first encrypts, all decrypt.',
+      example: '/etc/waymark/cluster.key',
+      restart: true,
+    },
   },
   geo: {
     database: {

@@ -1,52 +1,39 @@
-import { createHash, generateKeyPairSync } from 'node:crypto';
-import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AcmeConfig, Certificate } from '../config/config.ts';
-
-/** The state of the certificate of a host. */
-export interface HostState {
-  readonly state: 'obtaining' | 'valid' | 'failed';
-  /** When the state began, ISO 8601, UTC. */
-  readonly since: string;
-  /** The number of consecutive failed orders. */
-  readonly failures: number;
-  /** When the next order is due, ISO 8601, UTC; null during an order. */
-  readonly next: string | null;
-  readonly error: string | null;
-}
-
-/** A certificate and its private key, both as PEM. */
-interface PemPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** The syntax of a token (RFC 8555 §8.1), which becomes the name of a file. */
-const tokenPattern = /^[A-Za-z0-9_-]{16,256}$/;
-const hostPattern = /^[a-z0-9_.-]{1,253}$/;
+import { readKeyPair, type KeyPair, type RefusedPair } from '../config/key-pair.ts';
+import { fileChanges } from '../config/watch.ts';
+import type { IssuedCertificate } from './acme-order.ts';
+import {
+  acmeServerName,
+  isHost,
+  isToken,
+  newAccountKey,
+  parseHostState,
+  type AcmeStore,
+  type HostState,
+} from './acme-store.ts';
 
 /**
  * The files of ACME below the data folder, which only their owner can read: for each ACME server an
  * account key, certificates with their keys and states; and the responses to challenges. One
  * process of a server writes them, all read them.
  */
-export class AcmeFolder {
+export class AcmeFolder implements AcmeStore {
+  readonly hosts: readonly string[];
   readonly #root: string;
   /** The folder of the configured ACME server: accounts and certificates belong to a server. */
   readonly #folder: string;
-  readonly #hosts: readonly string[];
 
   constructor(dataFolder: string, { directory, hosts }: AcmeConfig) {
     this.#root = join(dataFolder, 'acme');
-    const name = new URL(directory).hostname.replace(/[^a-z0-9.-]/g, '_');
-    const digest = createHash('sha256').update(directory).digest('hex').slice(0, 8);
-    this.#folder = join(this.#root, `${name}-${digest}`);
-    this.#hosts = hosts;
+    this.#folder = join(this.#root, acmeServerName(directory));
+    this.hosts = hosts;
   }
 
   /** The certificates in the form of the ini file. Their files may not exist yet. */
   get certificates(): readonly Certificate[] {
-    return this.#hosts.map((host) => {
+    return this.hosts.map((host) => {
       const file = this.#file(`${host}.pem`);
       return { host, certFile: file, keyFile: file };
     });
@@ -66,55 +53,76 @@ export class AcmeFolder {
     for (const name of drafts) await rm(this.#file(name), { force: true });
   }
 
-  /** The private key of the account, as PEM; the first call makes it. */
+  placeOf(host: string): string {
+    return this.#file(`${host}.pem`);
+  }
+
+  async keyPair(host: string): Promise<KeyPair | RefusedPair | undefined> {
+    const file = this.#file(`${host}.pem`);
+    if (!(await exists(file))) return undefined;
+    return readKeyPair({ certFile: file, keyFile: file });
+  }
+
+  changes(signal: AbortSignal): AsyncIterable<unknown> {
+    return fileChanges(() => this.certificates.map(({ certFile }) => certFile), signal);
+  }
+
   async accountKey(): Promise<string> {
-    const file = this.#file('account.key');
-    const known = await readIfExists(file);
+    const known = await this.knownAccountKey();
     if (known !== undefined) return known;
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
-    await write(file, pem);
+    const pem = newAccountKey();
+    await write(this.#file('account.key'), pem);
     return pem;
   }
 
+  /** The private key of the account; undefined if there is none yet. */
+  knownAccountKey(): Promise<string | undefined> {
+    return readIfExists(this.#file('account.key'));
+  }
+
+  async saveAccountKey(pem: string): Promise<void> {
+    await write(this.#file('account.key'), pem);
+  }
+
+  /** Removes the certificates and states of all hosts, and the account key. */
+  async removeAll(): Promise<void> {
+    const names = this.hosts.flatMap((host) => [`${host}.pem`, `${host}.json`]);
+    for (const name of [...names, 'account.key']) await rm(this.#file(name), { force: true });
+  }
+
   /** Replaces the certificate and the key of a host. Both are one file, so both change at once. */
-  async saveCertificate(host: string, { cert, key }: PemPair): Promise<void> {
+  async saveCertificate(host: string, { cert, key }: IssuedCertificate): Promise<void> {
     await write(this.#file(`${host}.pem`), `${key.trim()}\n${cert.trim()}\n`);
   }
 
-  /** The state of the certificate of a host; undefined if it is unknown. */
   async state(host: string): Promise<HostState | undefined> {
     const text = await readIfExists(this.#file(`${host}.json`));
-    return text === undefined ? undefined : parseState(text);
+    return text === undefined ? undefined : parseHostState(text);
   }
 
   async saveState(host: string, state: HostState): Promise<void> {
     await write(this.#file(`${host}.json`), `${JSON.stringify(state)}\n`);
   }
 
-  /** The response to an http-01 challenge (RFC 8555 §8.3); undefined for an unknown token. */
   async keyAuthorization(token: string): Promise<string | undefined> {
-    return tokenPattern.test(token) ? readIfExists(join(this.#challenges, token)) : undefined;
+    return isToken(token) ? readIfExists(join(this.#challenges, token)) : undefined;
   }
 
-  /** The response to a tls-alpn-01 challenge (RFC 8737 §3); undefined for a host without one. */
-  async challengeCertificate(host: string): Promise<PemPair | undefined> {
-    if (!hostPattern.test(host)) return undefined;
+  async challengeCertificate(host: string): Promise<IssuedCertificate | undefined> {
+    if (!isHost(host)) return undefined;
     const text = await readIfExists(join(this.#challenges, `${host}.pem`));
     return text === undefined ? undefined : { cert: text, key: text };
   }
 
-  /** Saves the response to a challenge, by its token or its host. */
-  async saveChallenge(name: string, content: string | PemPair): Promise<void> {
+  async saveChallenge(name: string, content: string | IssuedCertificate): Promise<void> {
     if (typeof content === 'string') {
-      if (!tokenPattern.test(name)) throw new TypeError('The token of the challenge is malformed.');
+      if (!isToken(name)) throw new TypeError('The token of the challenge is malformed.');
       await write(join(this.#challenges, name), content);
     } else {
       await write(join(this.#challenges, `${name}.pem`), `${content.key}\n${content.cert}`);
     }
   }
 
-  /** Removes the responses to all challenges. */
   async removeChallenges(): Promise<void> {
     for (const name of await readdir(this.#challenges)) {
       await rm(join(this.#challenges, name), { force: true });
@@ -130,15 +138,11 @@ export class AcmeFolder {
   }
 }
 
-/** Undefined for a file that somebody has damaged. */
-function parseState(text: string): HostState | undefined {
-  try {
-    const state = JSON.parse(text) as Partial<HostState> | null;
-    const isWhole = Number.isSafeInteger(state?.failures) && typeof state?.since === 'string';
-    return isWhole ? (state as HostState) : undefined;
-  } catch {
-    return undefined;
-  }
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    (error: unknown) => (error as NodeJS.ErrnoException).code !== 'ENOENT',
+  );
 }
 
 async function readIfExists(file: string): Promise<string | undefined> {

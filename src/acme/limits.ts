@@ -19,3 +19,13 @@ export const acmePollMs = 1_000;
 export const acmePollMsMax = 15_000;
 /** Characters that are stored of an error message of an ACME server. */
 export const acmeErrorCharactersMax = 500;
+/** How often a certificate that was issued is stored again while the cluster cannot be reached. */
+export const acmeSaveRetryMs = 1_000;
+/** The time between two looks at the shared log for challenges that a node does not know. */
+export const challengeCatchUpMs = 200;
+/** How often a node tries to order while another one orders. */
+export const acmeTurnPollMs = 5_000;
+/** How much later than others a node orders again whose own order failed. */
+export const acmeYieldMs = 15_000;
+/** How often a node that cannot order tries it again. */
+export const acmeProblemMs = 60_000;

@@ -1,13 +1,17 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { AcmeConfig } from '../config/config.ts';
-import { readEabKey, readKeyPair } from '../config/key-pair.ts';
+import { readEabKey } from '../config/key-pair.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
+import { Failure } from '../model/failure.ts';
 import {
   acmeCheckMs,
   acmeErrorCharactersMax,
+  acmeProblemMs,
   acmeRestartMs,
   acmeRetryAfterMsMax,
+  acmeTurnPollMs,
+  acmeYieldMs,
 } from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
@@ -18,10 +22,11 @@ import {
   type IssuedCertificate,
   type ChallengeResponse,
 } from './acme-order.ts';
-import type { AcmeFolder, HostState } from './folder.ts';
+import type { AcmeStore, HostState } from './acme-store.ts';
 import {
   renewalAfterIssueMs,
   renewalAfterStartMs,
+  renewalMs,
   retryDelayMs,
   orderAfterStartMs,
   type Lifetime,
@@ -30,7 +35,9 @@ import {
 /** The dependencies of Renewals. */
 export interface RenewalParts {
   readonly acme: AcmeConfig;
-  readonly folder: AcmeFolder;
+  readonly store: AcmeStore;
+  /** Undefined for a single machine. */
+  readonly cluster?: AcmeCluster | undefined;
   /** The challenges that the listeners can answer, in order of preference. */
   readonly challenges: readonly AcmeChallenge[];
   readonly log: Log;
@@ -50,17 +57,34 @@ export interface RenewalParts {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
+/** The nodes of a cluster, of which one at a time orders: see SharedAcme. */
+export interface AcmeCluster {
+  /** The name of this node. */
+  readonly node: string;
+  /**
+   * Takes the turn of this node; `lost` is called if another node has taken it over. Rejects with
+   * `conflict` while it is another's, with `unavailable` without the shared log, and with `invalid`
+   * if this node cannot order.
+   */
+  readonly take: (lost: () => void) => Promise<void>;
+  readonly release: () => Promise<void>;
+  /** Encrypts what is stored with the newest key. */
+  readonly encryptAgain: () => Promise<void>;
+}
+
 /** The next order of the certificate of a host. */
 interface Renewal {
   readonly host: string;
   failures: number;
   dueMs: number;
+  /** Whether `dueMs` is that of a start: see orderAfterStartMs. */
+  readonly isFromStart: boolean;
 }
 
 /**
  * Orders the certificates of the ini file from an ACME server, and renews them in time: one after
  * the other; a failed order is repeated at growing intervals. Only one process of a server may run
- * it.
+ * it. In a cluster, all nodes plan by the states that they share, and one at a time orders.
  */
 export class Renewals {
   readonly #parts: RenewalParts;
@@ -68,12 +92,20 @@ export class Renewals {
   readonly #orders = { issued: 0, failed: 0 };
   #renewals: readonly Renewal[] = [];
   #running: Promise<void> | undefined;
+  /** Another node has taken over the turn. */
+  #lost = new AbortController();
+  /** Resolves when the states in the cluster have changed. */
+  #changed = Promise.withResolvers<undefined>();
+  #isChanged = false;
+  #encryptedMs = -Infinity;
+  /** Why this node cannot order, as it was logged last. */
+  #problem = '';
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
   }
 
-  /** Starts in the background. The caller has prepared the folder. */
+  /** Starts in the background. The caller has prepared the store. */
   start(): void {
     this.#running = this.#run().catch((error: unknown) => {
       if (this.#stopped.signal.aborted) return;
@@ -94,23 +126,89 @@ export class Renewals {
   }
 
   async #run(): Promise<void> {
-    const { acme, now, wait } = this.#parts;
+    const { acme, now, cluster } = this.#parts;
     const { signal } = this.#stopped;
-    this.#renewals = await Promise.all(acme.hosts.map((host) => this.#plan(host)));
+    if (cluster !== undefined) void this.#watch(signal);
+    this.#renewals = await Promise.all(acme.hosts.map((host) => this.#planAtStart(host)));
     while (!signal.aborted) {
       const [next] = this.#renewals.toSorted((one, other) => one.dueMs - other.dueMs);
       if (next === undefined) return;
       const leftMs = next.dueMs - now();
-      if (leftMs <= 0) await this.#renew(next);
-      else await wait(Math.min(leftMs, acmeCheckMs), signal);
+      if (cluster !== undefined) await this.#encryptAgain(cluster);
+      if (leftMs > 0) await this.#pause(Math.min(leftMs, acmeCheckMs));
+      else if (cluster === undefined) await this.#renew(next);
+      else await this.#renewInTurn(next, cluster);
+      if (this.#isChanged) await this.#planAgain();
     }
   }
 
+  /** Resolves after a time, or when the states in the cluster have changed. */
+  async #pause(ms: number): Promise<void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#stopped.signal, over.signal]);
+    try {
+      await Promise.race([this.#parts.wait(ms, signal), this.#changed.promise]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** At most once an hour, because machines may disagree for a while which key is the newest. */
+  async #encryptAgain(cluster: AcmeCluster): Promise<void> {
+    const nowMs = this.#parts.now();
+    if (Math.abs(nowMs - this.#encryptedMs) < acmeCheckMs) return;
+    this.#encryptedMs = nowMs;
+    // A turn reports what is wrong with the keys.
+    await cluster.encryptAgain().catch(() => undefined);
+  }
+
+  /** Notices changes by other nodes. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    let isFirst = true;
+    for await (const _ of this.#parts.store.changes(signal)) {
+      // The plans are made after the first one.
+      this.#isChanged = !isFirst;
+      if (!isFirst) this.#changed.resolve(undefined);
+      isFirst = false;
+    }
+  }
+
+  /** Plans anew after the states in the cluster have changed. */
+  async #planAgain(): Promise<void> {
+    this.#isChanged = false;
+    this.#changed = Promise.withResolvers<undefined>();
+    this.#renewals = await Promise.all(
+      this.#renewals.map(async (renewal) => (await this.#planOfState(renewal.host)) ?? renewal),
+    );
+  }
+
+  /** Plans the next order for a host as the nodes of a cluster have agreed; undefined for none. */
+  async #planOfState(host: string): Promise<Renewal | undefined> {
+    const { store, cluster, now } = this.#parts;
+    const state = await store.state(host);
+    if (state === undefined) return undefined;
+    const { failures, node } = state;
+    const [sinceMs, nextMs] = [timeOf(state.since) ?? now(), timeOf(state.next)];
+    const isOwn = node !== undefined && node === cluster?.node;
+    if (nextMs !== undefined) {
+      const afterMs = isOwn && state.state === 'failed' ? acmeYieldMs : 0;
+      return { host, failures, dueMs: nextMs + afterMs, isFromStart: false };
+    }
+    // The node that orders may be killed, or has stored the certificate, but not the state.
+    const lifetime = await this.#lifetimeOf(host);
+    const isDone = lifetime !== undefined && renewalMs(lifetime, 1) > now();
+    const dueMs = isDone ? renewalMs(lifetime, 0) : sinceMs + retryDelayMs(failures + 1, 1);
+    return { host, failures: isDone ? 0 : failures + 1, dueMs, isFromStart: false };
+  }
+
   /** Plans the next order for a host from its saved state and certificate. */
-  async #plan(host: string): Promise<Renewal> {
-    const { folder, now, random } = this.#parts;
-    const state = await folder.state(host);
+  async #planAtStart(host: string): Promise<Renewal> {
+    const { store, cluster, now, random } = this.#parts;
+    const state = await store.state(host);
     const failures = state?.failures ?? 0;
+    if (cluster !== undefined && state?.state === 'obtaining') {
+      return (await this.#planOfState(host)) ?? { host, failures, dueMs: now(), isFromStart: true };
+    }
     const lastMs = timeOf(state?.since);
     // A process that ended during an order has not saved a time for the next one.
     const isBroken = state?.state === 'obtaining' && lastMs !== undefined;
@@ -120,19 +218,47 @@ export class Renewals {
       failures > 0 || lifetime === undefined
         ? orderAfterStartMs({ lastMs, nextMs }, now())
         : renewalAfterStartMs(lifetime, nextMs, { nowMs: now(), random: random() });
-    return { host, failures, dueMs };
+    return { host, failures, dueMs, isFromStart: true };
   }
 
   /** The validity of the certificate of a host; undefined if it has no usable one. */
   async #lifetimeOf(host: string): Promise<Lifetime | undefined> {
-    const known = this.#parts.folder.certificates.find((one) => one.host === host);
-    const pair = known && (await readKeyPair(known));
+    const pair = await this.#parts.store.keyPair(host);
     if (pair === undefined || 'refused' in pair) return undefined;
     return isFor(pair.certificate, host) ? lifetimeOf(pair.certificate) : undefined;
   }
 
+  /** Orders a certificate in the turn of this node, unless another node has ordered it by then. */
+  async #renewInTurn(renewal: Renewal, cluster: AcmeCluster): Promise<void> {
+    const { log, now } = this.#parts;
+    this.#lost = new AbortController();
+    try {
+      await cluster.take(() => {
+        this.#lost.abort();
+      });
+      this.#problem = '';
+    } catch (error) {
+      const isProblem = !(error instanceof Failure && isPassing.includes(error.code));
+      renewal.dueMs = now() + (isProblem ? acmeProblemMs : acmeTurnPollMs);
+      const problem = error instanceof Error ? error.message : String(error);
+      if (!isProblem || problem === this.#problem || this.#stopped.signal.aborted) return;
+      this.#problem = problem;
+      log.error({ host: renewal.host }, `This machine cannot order certificates: ${problem}`);
+      return;
+    }
+    try {
+      const { host, isFromStart } = renewal;
+      const plan = isFromStart ? await this.#planAtStart(host) : await this.#planOfState(host);
+      renewal.failures = plan?.failures ?? renewal.failures;
+      if (plan === undefined || plan.dueMs <= now()) await this.#renew(renewal);
+      else renewal.dueMs = plan.dueMs;
+    } finally {
+      await cluster.release().catch(() => undefined);
+    }
+  }
+
   async #renew(renewal: Renewal): Promise<void> {
-    const { folder, log, acme, now, random } = this.#parts;
+    const { store, log, acme, now, random } = this.#parts;
     const { host } = renewal;
     const server = new URL(acme.directory).hostname;
     try {
@@ -143,7 +269,7 @@ export class Renewals {
       if (!isFor(certificate, host)) {
         throw new Error(`The issued certificate is not for ${host}.`);
       }
-      await folder.saveCertificate(host, issued);
+      await store.saveCertificate(host, issued, this.#stopped.signal);
       renewal.failures = 0;
       renewal.dueMs = renewalAfterIssueMs(lifetimeOf(certificate), now(), random());
       this.#orders.issued += 1;
@@ -157,6 +283,12 @@ export class Renewals {
 
   async #failed(renewal: Renewal, error: unknown): Promise<void> {
     const { log, now, random } = this.#parts;
+    if (this.#lost.signal.aborted) {
+      const { host } = renewal;
+      log.warn({ host }, `Another machine has taken over the order of a certificate for ${host}.`);
+      renewal.dueMs = now() + acmeTurnPollMs;
+      return;
+    }
     if (this.#stopped.signal.aborted) {
       // The next start repeats the order at once.
       renewal.dueMs = now();
@@ -182,9 +314,9 @@ export class Renewals {
   ): Promise<void> {
     const since = isoOf(this.#parts.now());
     const next = state === 'obtaining' ? null : isoOf(dueMs);
-    return this.#tryWrite(host, () =>
-      this.#parts.folder.saveState(host, { state, since, failures, next, error }),
-    );
+    const { store, cluster } = this.#parts;
+    const saved = { state, since, failures, next, error, ...(cluster && { node: cluster.node }) };
+    return this.#tryWrite(host, () => store.saveState(host, saved));
   }
 
   /** Logs a failed write: a full disk must not end the renewals. */
@@ -192,19 +324,19 @@ export class Renewals {
     try {
       await write();
     } catch (error) {
-      const message = `Cannot update the ACME files of ${host}.`;
+      const message = `Cannot store the state of the order for ${host}.`;
       this.#parts.log.error({ err: error, host }, message);
     }
   }
 
   async #order({ host, failures }: Renewal): Promise<IssuedCertificate> {
-    const { acme, folder, challenges, order } = this.#parts;
-    const { signal } = this.#stopped;
+    const { acme, store, challenges, order } = this.#parts;
+    const signal = AbortSignal.any([this.#stopped.signal, this.#lost.signal]);
     const { directory, email, caFile } = acme;
     const allowPrivate = acme.allowPrivate.map((network) => network.text);
     const binding = await readBinding(acme);
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
-    const accountKey = await folder.accountKey();
+    const accountKey = await store.accountKey();
     // The challenge may be the cause of a failure, so the next order prefers the other one.
     const preferred = failures % 2 === 1 ? challenges.toReversed() : challenges;
     try {
@@ -213,16 +345,19 @@ export class Renewals {
         {
           saveChallenge: (response) =>
             response.type === 'http-01'
-              ? folder.saveChallenge(response.token, response.keyAuthorization)
-              : folder.saveChallenge(host, response),
+              ? store.saveChallenge(response.token, response.keyAuthorization)
+              : store.saveChallenge(host, response),
           signal,
         },
       );
     } finally {
-      await this.#tryWrite(host, () => folder.removeChallenges());
+      await this.#tryWrite(host, () => store.removeChallenges());
     }
   }
 }
+
+/** Failures of a turn that pass by themselves. */
+const isPassing: readonly string[] = ['conflict', 'unavailable'];
 
 async function readBinding({ eabKid: kid, eabKeyFile }: AcmeConfig): Promise<AcmeOrder['binding']> {
   if (kid === undefined || eabKeyFile === undefined) return undefined;

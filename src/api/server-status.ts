@@ -1,4 +1,4 @@
-import type { HostState } from '../acme/folder.ts';
+import type { HostState } from '../acme/acme-store.ts';
 import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
@@ -203,6 +203,7 @@ const certificateSchema: JsonObject = {
           description: 'When the server orders it again.',
         },
         error: { type: ['string', 'null'] },
+        node: { type: 'string', description: 'In a cluster, the machine that has ordered last.' },
       },
     },
   },

@@ -2,6 +2,7 @@ import type { ListenAddress } from './addresses.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
+import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 
 /**
@@ -167,7 +168,7 @@ function incompleteNode({ node }: ParsedIni): readonly LineProblem[] {
   return name === undefined ? at('central', '`central` needs `name`, too: that of the key') : [];
 }
 
-function wrongCluster({ cluster, node }: ParsedIni): readonly LineProblem[] {
+function wrongCluster({ cluster, node, hosts }: ParsedIni): readonly LineProblem[] {
   const { values, isValid, line } = cluster;
   if (!isValid) return [];
   const at = (key: string, message: string): readonly LineProblem[] => [
@@ -175,9 +176,8 @@ function wrongCluster({ cluster, node }: ParsedIni): readonly LineProblem[] {
   ];
   if (values.servers.length === 0) {
     // `check` prints each key, also without a value.
-    const first = (['credentials', 'user', 'password_file', 'ca', 'cert', 'key'] as const).find(
-      (key) => values[key] !== undefined,
-    );
+    const others = ['credentials', 'user', 'password_file', 'ca', 'cert', 'key'] as const;
+    const first = [...others, 'secrets_key_file' as const].find((key) => values[key] !== undefined);
     return first === undefined ? [] : at(first, `\`${first}\` needs \`servers\`, too`);
   }
   if (node.values.central !== undefined) {
@@ -190,6 +190,13 @@ function wrongCluster({ cluster, node }: ParsedIni): readonly LineProblem[] {
     if ((values[one] === undefined) === (values[other] === undefined)) continue;
     const [present, missing] = values[one] === undefined ? [other, one] : [one, other];
     return at(present, `\`${present}\` needs \`${missing}\`, too: add it to [cluster]`);
+  }
+  const managed = hosts.find((host) => host.values.acme);
+  if (managed !== undefined && values.secrets_key_file === undefined) {
+    const why = 'the machines of a cluster share certificates with their private keys';
+    const advice = '`acme` needs `secrets_key_file` in [cluster], whose key encrypts them';
+    const message = `${why}, so ${advice}: ${makeSecretsKey}`;
+    return [{ line: lineOf(managed, 'acme') ?? managed.line, message }];
   }
   return values.credentials !== undefined && values.user !== undefined
     ? at('user', 'set either `credentials` or `user`, not both')

@@ -6,6 +6,7 @@ import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { checkFile, checkFolder, checkMaxMindFile, readText } from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
+import { readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
@@ -119,7 +120,7 @@ async function checkClusterFiles(
   cluster: ParsedSection<'cluster'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
-  const { ca, cert, key } = cluster.values;
+  const { ca, cert, key, secrets_key_file: secrets } = cluster.values;
   const problems: LineProblem[] = [];
   for (const name of ['credentials', 'password_file'] as const) {
     const file = cluster.values[name];
@@ -131,6 +132,11 @@ async function checkClusterFiles(
   if (ca !== undefined) {
     const read = await readCaCertificates(resolve(folder, ca));
     if ('refused' in read) problems.push(...problemAt(cluster, { key: 'ca', file: ca, ...read }));
+  }
+  if (secrets !== undefined) {
+    const read = await readSecretsKeys(resolve(folder, secrets));
+    const named = { key: 'secrets_key_file', file: secrets };
+    if ('refused' in read) problems.push(...problemAt(cluster, { ...named, ...read }));
   }
   if (cert !== undefined && key !== undefined) {
     const files = { cert, key };
@@ -282,6 +288,7 @@ export async function exposureProblems(
 ): Promise<readonly LineProblem[]> {
   const real = (path: string): Promise<string> => realPath(resolve(folder, path));
   const { credentials, password_file: password, key: clusterKey } = ini.cluster.values;
+  const { secrets_key_file: secretsKey } = ini.cluster.values;
   const keys = [...[ini.tls, ...ini.hosts].map(({ values }) => values.key), clusterKey];
   const files: readonly (readonly [what: string, file: string | undefined])[] = [
     ['the data folder', ini.server.values.data],
@@ -289,6 +296,7 @@ export async function exposureProblems(
     ['an API key', ini.node.values.key_file],
     ['the credentials of the cluster', credentials],
     ['the credentials of the cluster', password],
+    ['the secrets key of the cluster', secretsKey],
     ...keys.map((key) => ['a private key', key] as const),
   ];
   const secrets = await Promise.all(

@@ -201,6 +201,8 @@ export const sections = {
     /** The certificate that this node shows to the servers, with its key. */
     cert: optional(anyText, { field: 'certFile', isPath: true }),
     key: optional(anyText, { field: 'keyFile', isPath: true }),
+    /** A file with the keys that encrypt the private keys of certificates in the shared log. */
+    secrets_key_file: optional(anyText, { isPath: true }),
   },
   geo: {
     database: optional(anyText, { isPath: true }),

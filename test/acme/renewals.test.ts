@@ -64,7 +64,7 @@ async function startRenewals(
   const { promise: ended, resolve: end } = Promise.withResolvers<undefined>();
   const parts: RenewalParts = {
     acme,
-    folder,
+    store: folder,
     challenges: ['http-01', 'tls-alpn-01'],
     log: { ...silentLog, info: write, warn: write, error: write },
     now: () => nowMs,
@@ -177,7 +177,7 @@ suite('renewals', () => {
       onWait: (folder) => folder.prepare(),
     });
     assert.equal(orders.length, 2);
-    assert.match(lines.join('\n'), /Cannot update the ACME files of shop\.example\./);
+    assert.match(lines.join('\n'), /Cannot store the state of the order for shop\.example\./);
   });
 
   test('of one host do not wait for another host whose orders fail', async (t) => {

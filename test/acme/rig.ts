@@ -44,6 +44,7 @@ export async function startManagedSite(
     hosts = ['shop.example'],
     ways = ['http', 'https'],
     tls = '',
+    ini = '',
     files = {},
   }: {
     readonly acme: { readonly directory: string; readonly ca: string };
@@ -52,12 +53,14 @@ export async function startManagedSite(
     readonly ways?: readonly ('http' | 'https')[];
     /** More lines of [tls]. */
     readonly tls?: string;
+    /** More sections. */
+    readonly ini?: string;
     readonly files?: Readonly<Record<string, string>>;
   },
 ): Promise<ManagedSite> {
   const site = await startSite(t, {
     listen: ways.map((way) => `listen[] = ${way}://127.0.0.1:${ports[way]}\n`).join(''),
-    ini: acmeIni(acme.directory, hosts, tls),
+    ini: acmeIni(acme.directory, hosts, tls) + ini,
     files: { 'ca.pem': acme.ca, ...files },
     rules: [{ path: '/a', kind: 'content', content: 'a' }],
   });

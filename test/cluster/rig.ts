@@ -22,6 +22,7 @@ export function settingsOf(
     name: 'waymark',
     ...{ credentialsFile: undefined, user: undefined, passwordFile: undefined },
     ...{ caFile: undefined, certFile: undefined, keyFile: undefined },
+    secretsKeyFile: undefined,
     ...given,
   };
 }

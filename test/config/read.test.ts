@@ -243,6 +243,22 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '[cluster]\nservers = a, b\nuser = u',
       '3: `user` needs `password_file`, too: add it to [cluster]',
     ],
+    [
+      '[cluster]\nservers = a\nsecrets_key_file = none.key',
+      '3: `secrets_key_file` = `none.key` does not exist: copy it from another machine of the ' +
+        'cluster, or make one with `openssl rand -base64 32 > cluster.key`',
+    ],
+    [
+      '[cluster]\nservers = a\nsecrets_key_file = key.pem',
+      '3: `secrets_key_file` = `key.pem` has no key in line 1: it must be 32 bytes in base64; ' +
+        'make one with `openssl rand -base64 32 > cluster.key`',
+    ],
+    [
+      '[server]\nlisten = https://:1\n[tls.a.example]\nacme = yes\n[cluster]\nservers = a',
+      '4: the machines of a cluster share certificates with their private keys, so `acme` needs ' +
+        '`secrets_key_file` in [cluster], whose key encrypts them: make one with `openssl rand ' +
+        '-base64 32 > cluster.key`',
+    ],
     ['[cluster]\nservers = a, b\nkey = key.pem', '3: `key` needs `cert`, too: add it to [cluster]'],
     [
       '[cluster]\nservers = a\ncredentials = key.pem\nuser = u\npassword_file = key.pem',
@@ -475,6 +491,7 @@ test('an empty ini file gives the defaults', async (context) => {
       caFile: undefined,
       certFile: undefined,
       keyFile: undefined,
+      secretsKeyFile: undefined,
     },
     geo: {
       database: undefined,
@@ -491,6 +508,7 @@ test('every key reaches the configuration', async (context) => {
   const folder = await makeFolder(context, {
     ...files,
     'conf/eab.key': 'c2VjcmV0LXNlY3JldC1zZWNyZXQ',
+    'conf/cluster.key': `${Buffer.alloc(32, 7).toString('base64')}\n`,
     'conf/server.ini': `
 [server]
 listen[] = :8080
@@ -559,6 +577,7 @@ password_file = eab.key
 ca = cert.pem
 cert = cert.pem
 key = key.pem
+secrets_key_file = cluster.key
 `,
   });
   const config = await requireIni(join(folder, 'conf/server.ini'), { SHOP: 'Harbour' });
@@ -649,6 +668,7 @@ key = key.pem
     caFile: join(folder, 'conf/cert.pem'),
     certFile: join(folder, 'conf/cert.pem'),
     keyFile: join(folder, 'conf/key.pem'),
+    secretsKeyFile: join(folder, 'conf/cluster.key'),
   });
   assert.deepEqual(config.geo, {
     database: join(folder, 'conf/geo.mmdb'),

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { SecureContext, Server } from 'node:tls';
-import type { AcmeFolder } from '../../acme/folder.ts';
+import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { CertificateState } from '../../api/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
 import { certificateWarnings } from '../../config/warnings.ts';
@@ -9,10 +9,9 @@ import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { certificateCheckMs } from '../limits.ts';
 import {
-  refusedFile,
-  loadCertificate,
   certificateNames,
-  readCertificate,
+  loadAcmeCertificate,
+  loadCertificate,
   type LoadedCertificate,
 } from './loaded-certificate.ts';
 
@@ -35,7 +34,7 @@ export class Certificates {
   readonly #expiryTimer: NodeJS.Timeout;
   /** The certificates that ACME gets. */
   #acmeCertificates: readonly LoadedCertificate[] = [];
-  #acme: AcmeFolder | undefined;
+  #acme: AcmeStore | undefined;
   #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
 
   private constructor(configured: readonly LoadedCertificate[], dependencies: Dependencies) {
@@ -53,10 +52,10 @@ export class Certificates {
    */
   static async open(
     files: readonly Certificate[],
-    acme: AcmeFolder | undefined,
+    acme: AcmeStore | undefined,
     dependencies: Dependencies,
   ): Promise<Certificates> {
-    const configured = await Promise.all(files.map((one) => loadCertificate(one, false)));
+    const configured = await Promise.all(files.map((one) => loadCertificate(one)));
     const certificates = new Certificates(configured, dependencies);
     await certificates.setAcme(acme);
     return certificates;
@@ -66,11 +65,13 @@ export class Certificates {
    * Replaces the certificates of ACME after a change of its configuration; those that it has
    * already got are used at once.
    */
-  async setAcme(acme: AcmeFolder | undefined): Promise<void> {
-    const loaded = await Promise.all(
-      (acme?.certificates ?? []).map((one) => loadCertificate(one, true)),
-    );
+  async setAcme(acme: AcmeStore | undefined): Promise<void> {
+    const loaded =
+      acme === undefined
+        ? []
+        : await Promise.all(acme.hosts.map((host) => loadAcmeCertificate(host, acme)));
     await this.#endWatch();
+    for (const one of loaded) if (one.problem !== null) this.#logProblem(one, one.problem);
     this.#acmeCertificates = loaded;
     this.#acme = acme;
     const end = new AbortController();
@@ -99,7 +100,7 @@ export class Certificates {
   covers(host: string): boolean {
     const loaded = this.#certificateFor(host);
     if (loaded?.current === undefined) return false;
-    if (loaded.files.host !== undefined) return true;
+    if (loaded.host !== undefined) return true;
     const { certificate } = loaded.current.pair;
     const address = host.replace(/^\[(.*)\]$/, '$1');
     return isIP(address) === 0
@@ -111,21 +112,21 @@ export class Certificates {
    * Whether a host waits for its first certificate from ACME, and no other certificate covers it.
    */
   isPendingFor(host: string): boolean {
-    const isFromAcme = this.#acmeCertificates.some(({ files }) => files.host === host);
+    const isFromAcme = this.#acmeCertificates.some((one) => one.host === host);
     return isFromAcme && !this.covers(host);
   }
 
   /** The first exact hostname of the certificates; undefined if there is none. */
   get mainHost(): string | undefined {
-    const sections = this.#active().map(({ files }) => files.host ?? '');
+    const sections = this.#active().map((one) => one.host ?? '');
     const names = [...certificateNames(this.#fallback()?.current), ...sections];
     return names.find((name) => name !== '' && !name.startsWith('*'));
   }
 
   /** Returns the certificates of the ini file with the pairs in use, for another process. */
   activeCertificates(): readonly Certificate[] {
-    return this.#configured.map(({ files, current }) => {
-      if (current === undefined) return files;
+    return this.#configured.flatMap(({ files, current }) => {
+      if (files === undefined || current === undefined) return files ?? [];
       const { cert, key } = current.pair;
       return { ...files, inUse: { cert, key } };
     });
@@ -134,13 +135,13 @@ export class Certificates {
   /** Returns the state of each certificate. */
   states(): Promise<readonly CertificateState[]> {
     return Promise.all(
-      this.#all().map(async ({ section, current, problem, isFromAcme, files }) => ({
+      this.#all().map(async ({ section, current, problem, files, host = '' }) => ({
         section,
         names: certificateNames(current),
         issuer: current?.pair.certificate.issuer.replaceAll('\n', ', ') ?? null,
         valid_until: current?.pair.certificate.validToDate.toISOString() ?? null,
         problem,
-        acme: isFromAcme ? ((await this.#acme?.state(files.host ?? '')) ?? null) : null,
+        acme: files === undefined ? ((await this.#acme?.state(host)) ?? null) : null,
       })),
     );
   }
@@ -175,7 +176,7 @@ export class Certificates {
   }
 
   #fallback(): LoadedCertificate | undefined {
-    return this.#configured.find(({ files }) => files.host === undefined);
+    return this.#configured.find(({ host }) => host === undefined);
   }
 
   #certificateFor(host: string): LoadedCertificate | undefined {
@@ -185,8 +186,8 @@ export class Certificates {
   }
 
   #activeFor(name: string): LoadedCertificate | undefined {
-    const isMatch = ({ files, current }: LoadedCertificate) =>
-      files.host === name && current !== undefined;
+    const isMatch = ({ host, current }: LoadedCertificate) =>
+      host === name && current !== undefined;
     return this.#configured.find(isMatch) ?? this.#acmeCertificates.find(isMatch);
   }
 
@@ -196,14 +197,19 @@ export class Certificates {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const all = this.#all();
-    const files = all.flatMap(({ files: { certFile, keyFile } }) => [certFile, keyFile]);
-    if (files.length === 0) return;
+    const files = this.#configured.flatMap((one) =>
+      one.files === undefined ? [] : [one.files.certFile, one.files.keyFile],
+    );
+    const acme = this.#acmeCertificates;
     try {
-      const changes = fileChanges(() => files, signal);
-      while ((await changes.next()).done !== true) {
-        for (const loaded of all) await this.#reload(loaded);
-      }
+      await Promise.all([
+        files.length > 0 &&
+          this.#reloadAfter(
+            fileChanges(() => files, signal),
+            this.#configured,
+          ),
+        acme.length > 0 && this.#acme && this.#reloadAfter(this.#acme.changes(signal), acme),
+      ]);
     } catch (error) {
       const message =
         'The server cannot watch the files of certificates. Restart it to read them again.';
@@ -211,17 +217,27 @@ export class Certificates {
     }
   }
 
-  /** Replaces the pair in use by the pair in the files, if that is usable. */
+  async #reloadAfter(
+    changes: AsyncIterable<unknown>,
+    certificates: readonly LoadedCertificate[],
+  ): Promise<void> {
+    for await (const _ of changes) for (const loaded of certificates) await this.#reload(loaded);
+  }
+
+  /** Replaces the pair in use by the pair that is stored, if that is usable. */
   async #reload(loaded: LoadedCertificate): Promise<void> {
     const { log } = this.#dependencies;
-    const next = await readCertificate(loaded.files);
+    const stored = await loaded.read();
+    // The log of ACME reports a certificate that it has not got yet.
+    if (stored === undefined && loaded.current === undefined) return;
+    const next = stored ?? { key: 'cert' as const, refused: 'does not exist' };
     if ('refused' in next) {
-      const problem = `\`${next.key}\` ${next.refused}`;
-      // The log of ACME reports a certificate that it has not got yet.
-      if (problem === loaded.problem || loaded.current === undefined) return;
+      const place = loaded.placeOf(next);
+      const problem =
+        loaded.files === undefined ? `${place} ${next.refused}` : `\`${next.key}\` ${next.refused}`;
+      if (problem === loaded.problem) return;
       loaded.problem = problem;
-      const why = `${refusedFile(loaded.files, next)} ${next.refused}`;
-      log.error({}, `The old certificate of ${loaded.section} stays in use: ${why}.`);
+      this.#logProblem(loaded, `${place} ${next.refused}`);
       return;
     }
     const { cert, key } = loaded.current?.pair ?? { cert: undefined, key: undefined };
@@ -230,7 +246,7 @@ export class Certificates {
     loaded.current = next;
     loaded.problem = null;
     if (isSame && !wasBroken) return;
-    if (loaded.files.host === undefined) {
+    if (loaded.host === undefined) {
       for (const server of this.#servers) server.setSecureContext(next.options);
     }
     const until = next.pair.certificate.validToDate.toISOString();
@@ -239,18 +255,21 @@ export class Certificates {
     this.#warn(loaded);
   }
 
+  #logProblem({ section, current }: LoadedCertificate, why: string): void {
+    const effect = current === undefined ? 'There is no certificate for' : 'The old certificate of';
+    const end = current === undefined ? '' : ' stays in use';
+    this.#dependencies.log.error({}, `${effect} ${section}${end}: ${why}.`);
+  }
+
   #warnAll(): void {
     for (const loaded of this.#all()) this.#warn(loaded);
   }
 
-  #warn({ current, files }: LoadedCertificate): void {
+  #warn({ current, host }: LoadedCertificate): void {
     if (current === undefined) return;
     const { log, now } = this.#dependencies;
-    for (const { isExpired, message } of certificateWarnings(
-      files,
-      current.pair.certificate,
-      now(),
-    )) {
+    const { certificate } = current.pair;
+    for (const { isExpired, message } of certificateWarnings({ host }, certificate, now())) {
       if (isExpired) log.error({}, message);
       else log.warn({}, message);
     }

@@ -1,4 +1,4 @@
-import type { AcmeFolder } from '../../acme/folder.ts';
+import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { RequestTarget } from '../../http/request.ts';
 
@@ -13,13 +13,13 @@ export const challengeProtocol = 'acme-tls/1';
 /** Makes the answer to an ACME challenge, in plain text; undefined for an unknown token. */
 export function answerChallenge(
   { path }: Pick<RequestTarget, 'path'>,
-  acme: AcmeFolder | undefined,
+  acme: AcmeStore | undefined,
 ): Promise<Reply | undefined> | undefined {
   if (acme === undefined || !path.startsWith(challengePath)) return undefined;
   return answerToken(path.slice(challengePath.length), acme);
 }
 
-async function answerToken(token: string, acme: AcmeFolder): Promise<Reply | undefined> {
+async function answerToken(token: string, acme: AcmeStore): Promise<Reply | undefined> {
   const text = await acme.keyAuthorization(token);
   if (text === undefined) return undefined;
   const bytes = Buffer.from(text);

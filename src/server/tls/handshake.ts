@@ -1,5 +1,5 @@
 import { createSecureContext, type TlsOptions, type TLSSocket } from 'node:tls';
-import type { AcmeFolder } from '../../acme/folder.ts';
+import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { Certificates } from './certificates.ts';
 import { challengeProtocol } from './challenge.ts';
 import { protocolOptions } from './loaded-certificate.ts';
@@ -8,7 +8,7 @@ import { protocolOptions } from './loaded-certificate.ts';
 interface Sources {
   readonly certificates: Pick<Certificates, 'contextFor'>;
   /** Undefined where ACME is off. */
-  readonly acme: AcmeFolder | undefined;
+  readonly acme: AcmeStore | undefined;
 }
 
 /** The ALPN protocols in order of preference. Some clients offer HTTP/1.0 only. */
@@ -50,7 +50,7 @@ export function handshakeOptions(sources: Sources): TlsOptions {
   };
 }
 
-async function challengeContext(acme: AcmeFolder | undefined, host: string) {
+async function challengeContext(acme: AcmeStore | undefined, host: string) {
   const pair = await acme?.challengeCertificate(host.toLowerCase());
   if (pair === undefined) throw new Error(`There is no ACME challenge for ${host}.`);
   return createSecureContext({ ...pair });

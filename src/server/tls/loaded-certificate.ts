@@ -1,5 +1,6 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { Certificate } from '../../config/config.ts';
 import {
   parseKeyPair,
@@ -12,10 +13,15 @@ import { Failure } from '../../model/failure.ts';
 
 /** A certificate of the ini file or of ACME, with the pair in use. */
 export interface LoadedCertificate {
-  readonly files: Certificate;
+  /** Undefined for the default certificate. */
+  readonly host: string | undefined;
+  /** The files of the ini file; undefined for a certificate that ACME gets. */
+  readonly files: Certificate | undefined;
   readonly section: string;
-  /** Whether ACME gets it. */
-  readonly isFromAcme: boolean;
+  /** Reads the pair as it is stored; undefined if ACME has not got one. */
+  readonly read: () => Promise<ActivePair | RefusedPair | undefined>;
+  /** What a refusal is about, as the subject of a sentence. */
+  readonly placeOf: (refused: RefusedPair) => string;
   /** The pair in use; undefined while ACME has not got one. */
   current: ActivePair | undefined;
   problem: string | null;
@@ -52,31 +58,40 @@ export const protocolOptions: SecureContextOptions = {
 };
 
 /**
- * Reads a certificate for the first time. Rejects with `invalid` if one of the ini file is unusable
- * and no other process has it in use. A missing certificate of ACME is no error.
+ * Reads a certificate of the ini file for the first time. Rejects with `invalid` if it is unusable
+ * and no other process has it in use.
  */
-export async function loadCertificate(
-  files: Certificate,
-  isFromAcme: boolean,
-): Promise<LoadedCertificate> {
-  const section = tlsSection(files.host);
-  const loaded = await readCertificate(files);
-  if (!('refused' in loaded)) return { files, section, isFromAcme, current: loaded, problem: null };
-  if (isFromAcme) return { files, section, isFromAcme, current: undefined, problem: null };
+export async function loadCertificate(files: Certificate): Promise<LoadedCertificate> {
+  const { host, certFile, keyFile } = files;
+  const placeOf = ({ key }: RefusedPair): string => (key === 'cert' ? certFile : keyFile);
+  const read = async () => toActivePair(await readKeyPair(files));
+  const section = tlsSection(host);
+  const found = { host, files, section, read, placeOf };
+  const loaded = await read();
+  if (!('refused' in loaded)) return { ...found, current: loaded, problem: null };
   const { refused } = loaded;
   const inUse = files.inUse && toActivePair(parseKeyPair(files.inUse.cert, files.inUse.key));
   if (inUse !== undefined && !('refused' in inUse)) {
-    return { files, section, isFromAcme, current: inUse, problem: `\`${loaded.key}\` ${refused}` };
+    return { ...found, current: inUse, problem: `\`${loaded.key}\` ${refused}` };
   }
-  throw new Failure(
-    'invalid',
-    `The certificate of ${section}: ${refusedFile(files, loaded)} ${refused}.`,
-  );
+  throw new Failure('invalid', `The certificate of ${section}: ${placeOf(loaded)} ${refused}.`);
 }
 
-/** Reads a certificate and its key; returns a refusal if no handshake can use them. */
-export async function readCertificate(files: Certificate): Promise<ActivePair | RefusedPair> {
-  return toActivePair(await readKeyPair(files));
+/** Reads a certificate of ACME for the first time; it is no error if there is none yet. */
+export async function loadAcmeCertificate(
+  host: string,
+  store: Pick<AcmeStore, 'keyPair' | 'placeOf'>,
+): Promise<LoadedCertificate> {
+  const placeOf = (): string => store.placeOf(host);
+  const read = async () => {
+    const pair = await store.keyPair(host);
+    return pair && toActivePair(pair);
+  };
+  const found = { host, files: undefined, section: tlsSection(host), read, placeOf };
+  const loaded = await read();
+  if (loaded === undefined) return { ...found, current: undefined, problem: null };
+  if (!('refused' in loaded)) return { ...found, current: loaded, problem: null };
+  return { ...found, current: undefined, problem: `${store.placeOf(host)} ${loaded.refused}` };
 }
 
 function toActivePair(pair: KeyPair | RefusedPair): ActivePair | RefusedPair {
@@ -88,11 +103,6 @@ function toActivePair(pair: KeyPair | RefusedPair): ActivePair | RefusedPair {
     const reason = error instanceof Error ? error.message : 'unknown error';
     return { key: 'cert', refused: `is refused by OpenSSL: ${reason}` };
   }
-}
-
-/** Returns the file that a refusal is about. */
-export function refusedFile({ certFile, keyFile }: Certificate, { key }: RefusedPair): string {
-  return key === 'cert' ? certFile : keyFile;
 }
 
 /** Returns the names and addresses of a certificate (RFC 9525 §6.3), in its order. */

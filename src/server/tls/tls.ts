@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
+import type { AcmeStore } from '../../acme/acme-store.ts';
 import { AcmeFolder } from '../../acme/folder.ts';
-import { Renewals } from '../../acme/renewals.ts';
+import { Renewals, type AcmeCluster } from '../../acme/renewals.ts';
+import { SharedAcme } from '../../acme/shared-acme.ts';
 import type { ListenAddress } from '../../config/addresses.ts';
 import type { AcmeConfig, Config } from '../../config/config.ts';
 import { silentLog, type Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
+import type { SharedPart } from '../../store/store.ts';
 import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
 import { Certificates } from './certificates.ts';
 
@@ -16,13 +19,15 @@ interface TlsParts {
   readonly log: Log;
   /** Whether this process, of several, runs ACME and logs the state of certificates. */
   readonly isPrimary: boolean;
+  /** The log that the nodes of a cluster share; undefined for a single machine. */
+  readonly shared: SharedPart | undefined;
 }
 
 /** The certificates of the server, and the ACME client that gets some of them. */
 export interface Tls {
   readonly certificates: Certificates;
-  /** The folder with the answers to ACME challenges; undefined without ACME. */
-  readonly acme: AcmeFolder | undefined;
+  /** What has the answers to ACME challenges; undefined without ACME. */
+  readonly acme: AcmeStore | undefined;
   /** Starts ACME; called when the server listens. */
   start(): void;
   /** Applies changed settings of ACME after a reload, in the background. */
@@ -34,49 +39,48 @@ export interface Tls {
 }
 
 /** Reads the certificates; rejects with `invalid` if one of the ini file is unusable. */
-export async function openTls({ config, log, isPrimary }: TlsParts): Promise<Tls> {
-  const { certificates: files, acme } = config.tls;
-  const folder = await folderOf(config.server, acme, isPrimary);
-  const dependencies = { log: isPrimary ? log : silentLog, now };
-  const certificates = await Certificates.open(files, folder, dependencies);
-  return new OpenTls({ config, log: dependencies.log, isPrimary, certificates, folder });
+export async function openTls(parts: TlsParts): Promise<Tls> {
+  const { config, isPrimary } = parts;
+  const log = isPrimary ? parts.log : silentLog;
+  const { certificates: files, acme: settings } = config.tls;
+  const acme = await openAcme({ ...parts, log }, settings);
+  const certificates = await Certificates.open(files, acme, { log, now });
+  return new OpenTls({ ...parts, log, certificates, acme });
 }
 
 class OpenTls implements Tls {
   readonly certificates: Certificates;
-  readonly #server: Config['server'];
-  readonly #log: Log;
-  readonly #isPrimary: boolean;
-  #acme: { readonly settings: AcmeConfig; readonly folder: AcmeFolder | undefined };
+  readonly #parts: TlsParts;
+  #settings: AcmeConfig;
+  #acme: AcmeStore | undefined;
   #renewals: Renewals | undefined;
   #reloading = Promise.resolve();
 
   constructor({
-    config,
-    log,
-    isPrimary,
     certificates,
-    folder,
-  }: TlsParts & { readonly certificates: Certificates; readonly folder: AcmeFolder | undefined }) {
+    acme,
+    ...parts
+  }: TlsParts & { readonly certificates: Certificates; readonly acme: AcmeStore | undefined }) {
     this.certificates = certificates;
-    this.#server = config.server;
-    this.#log = log;
-    this.#isPrimary = isPrimary;
-    this.#acme = { settings: config.tls.acme, folder };
+    this.#parts = parts;
+    this.#settings = parts.config.tls.acme;
+    this.#acme = acme;
   }
 
-  get acme(): AcmeFolder | undefined {
-    return this.#acme.folder;
+  get acme(): AcmeStore | undefined {
+    return this.#acme;
   }
 
   start(): void {
-    const { settings, folder } = this.#acme;
-    if (folder === undefined || !this.#isPrimary) return;
+    const { config, log, isPrimary } = this.#parts;
+    const store = this.#acme;
+    if (store === undefined || !isPrimary || !managesHosts(config.server, this.#settings)) return;
     this.#renewals = new Renewals({
-      acme: settings,
-      folder,
-      challenges: challengesFor(this.#server.listen),
-      log: this.#log,
+      acme: this.#settings,
+      store,
+      cluster: store instanceof SharedAcme ? clusterOf(store, config.node) : undefined,
+      challenges: challengesFor(config.server.listen),
+      log,
       now,
       random: Math.random,
       order: orderCertificate,
@@ -89,7 +93,7 @@ class OpenTls implements Tls {
     this.#reloading = this.#reloading
       .then(() => this.#apply(acme))
       .catch((error: unknown) => {
-        this.#log.error(
+        this.#parts.log.error(
           { err: error },
           'The server cannot apply the changed settings of ACME, so the former ones stay. ' +
             'Correct the cause, then change the settings again or restart.',
@@ -112,26 +116,73 @@ class OpenTls implements Tls {
   }
 
   async #apply(settings: AcmeConfig): Promise<void> {
-    if (isDeepStrictEqual(settings, this.#acme.settings)) return;
+    if (isDeepStrictEqual(settings, this.#settings)) return;
     // What can fail comes first, so that a failure leaves the former settings and their renewals.
-    const folder = await folderOf(this.#server, settings, this.#isPrimary);
-    await this.certificates.setAcme(folder);
+    const acme = await openAcme(this.#parts, settings);
+    await this.certificates.setAcme(acme);
     await this.#renewals?.stop();
     this.#renewals = undefined;
-    this.#acme = { settings, folder };
+    [this.#settings, this.#acme] = [settings, acme];
     this.start();
   }
 }
 
-/** Opens the folder of ACME; undefined if it has no certificates to get. */
-async function folderOf(
-  { data, listen }: { readonly data: string; readonly listen: readonly ListenAddress[] },
+/** Whether there are certificates to get: for a listener that uses them. */
+function managesHosts(
+  { listen }: { readonly listen: readonly ListenAddress[] },
+  { hosts }: AcmeConfig,
+): boolean {
+  return hosts.length > 0 && listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
+}
+
+function clusterOf(acme: SharedAcme, { name }: Config['node']): AcmeCluster {
+  return {
+    node: name,
+    take: (lost) => acme.take(lost),
+    release: () => acme.release(),
+    encryptAgain: () => acme.encryptAgain(),
+  };
+}
+
+/**
+ * Opens what ACME stores: a folder, or what the nodes of a cluster share, each of which answers
+ * challenges. Undefined if there are no certificates to get.
+ */
+async function openAcme(
+  { config, log, isPrimary, shared }: TlsParts,
   acme: AcmeConfig,
-  isPrimary: boolean,
-): Promise<AcmeFolder | undefined> {
-  const isTls = listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
-  if (acme.hosts.length === 0 || !isTls) return undefined;
-  const folder = new AcmeFolder(data, acme);
-  if (isPrimary) await folder.prepare();
-  return folder;
+): Promise<AcmeStore | undefined> {
+  const { server, cluster } = config;
+  const { secretsKeyFile: keyFile } = cluster;
+  const isManaging = managesHosts(server, acme);
+  const folder = new AcmeFolder(server.data, acme);
+  if (shared === undefined || keyFile === undefined) {
+    if (!isManaging) return undefined;
+    if (isPrimary) await folder.prepare();
+    return folder;
+  }
+  const hosts = isManaging ? acme.hosts : [];
+  const task = shared.task('certificates');
+  const { values, catchUp } = shared;
+  const store = new SharedAcme({
+    acme: { ...acme, hosts },
+    values,
+    task,
+    catchUp,
+    keyFile,
+    folder,
+  });
+  if (isPrimary) await moveFiles(store, log);
+  return store;
+}
+
+/** Moves certificates of this machine into its cluster; a failure is logged, and repeated later. */
+async function moveFiles(acme: SharedAcme, log: Log): Promise<void> {
+  try {
+    const hosts = (await acme.moveFiles()).join(', ');
+    if (hosts === '') return;
+    log.info({}, `The certificates of this machine are in the cluster now: ${hosts}.`);
+  } catch (error) {
+    log.error({ err: error }, 'Cannot move the certificates of this machine into the cluster.');
+  }
 }

@@ -6,10 +6,10 @@ import type { ClusterTask } from './task-turn.ts';
 const valuePrefix = 'value ';
 
 /** A change of a value: its key and its text; null removes it. */
-type ValueChange = readonly [key: string, text: string | null];
+export type ValueChange = readonly [key: string, text: string | null];
 
 /** Reads the values of a data folder. */
-interface ReadValues {
+export interface ReadValues {
   /** Undefined for none. */
   get(key: string): string | undefined;
   /** Keys and texts, in the order of the keys. */
@@ -73,7 +73,7 @@ export function createSharedValues(
 }
 
 /** The values of a data folder, also of one that has left its cluster. */
-function valuesOf({ delivery }: Pick<Databases, 'delivery'>): ReadValues {
+export function valuesOf({ delivery }: Pick<Databases, 'delivery'>): ReadValues {
   return {
     get: (key) => delivery.get(valuePrefix + key),
     withPrefix(prefix) {

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { readText } from './files.ts';
+import { certificateBytesMax } from './limits.ts';
+import type { Refused } from './values.ts';
+
+/** A key that encrypts what the machines of a cluster share and nobody else may read. */
+export interface SecretsKey {
+  /** The first 8 hexadecimal digits of a hash of the key, which tells keys apart. */
+  readonly id: string;
+  /** 32 bytes, for AES-256. */
+  readonly bytes: Buffer;
+}
+
+/** How to make a key, as the end of a sentence. */
+export const makeSecretsKey = 'make one with `openssl rand -base64 32 > cluster.key`';
+
+/**
+ * Reads the keys of `secrets_key_file`: one a line, 32 bytes in base64. The first one encrypts, all
+ * decrypt.
+ */
+export async function readSecretsKeys(
+  file: string,
+): Promise<{ readonly keys: readonly [SecretsKey, ...SecretsKey[]] } | Refused> {
+  const read = await readText(file, { bytesMax: certificateBytesMax });
+  if ('refused' in read) {
+    const advice = `copy it from another machine of the cluster, or ${makeSecretsKey}`;
+    return { refused: `${read.refused}: ${advice}` };
+  }
+  const lines = read.text.split('\n').map((line) => line.trim());
+  const keys: SecretsKey[] = [];
+  for (const [at, line] of lines.entries()) {
+    if (line === '') continue;
+    const bytes = Buffer.from(line, 'base64');
+    if (!/^[A-Za-z0-9+/]{43}=$/.test(line) || bytes.length !== 32) {
+      const refused = `has no key in line ${at + 1}: it must be 32 bytes in base64`;
+      return { refused: `${refused}; ${makeSecretsKey}` };
+    }
+    keys.push({ id: idOf(bytes), bytes });
+  }
+  const [first, ...others] = keys;
+  if (first === undefined) return { refused: `is empty: ${makeSecretsKey}` };
+  return { keys: [first, ...others] };
+}
+
+function idOf(bytes: Buffer): string {
+  return createHash('sha256').update('waymark secrets key').update(bytes).digest('hex').slice(0, 8);
+}
