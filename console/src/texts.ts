@@ -774,6 +774,7 @@ export const texts = {
     renewal: 'Next order',
     byHand: 'by hand: these are files of the ini file',
     failures: 'Failed orders in a row',
+    orderedBy: 'Ordered by',
   },
   configuration: {
     tab: 'Configuration',

@@ -330,7 +330,7 @@ export class Renewals {
   }
 
   async #order({ host, failures }: Renewal): Promise<IssuedCertificate> {
-    const { acme, store, challenges, order } = this.#parts;
+    const { acme, store, cluster, challenges, order } = this.#parts;
     const signal = AbortSignal.any([this.#stopped.signal, this.#lost.signal]);
     const { directory, email, caFile } = acme;
     const allowPrivate = acme.allowPrivate.map((network) => network.text);
@@ -351,7 +351,9 @@ export class Renewals {
         },
       );
     } finally {
-      await this.#tryWrite(host, () => store.removeChallenges());
+      // In a cluster, the next order removes those of one that was cut off.
+      const isLeft = cluster !== undefined && signal.aborted;
+      if (!isLeft) await this.#tryWrite(host, () => store.removeChallenges());
     }
   }
 }

@@ -1547,6 +1547,8 @@ export type ServerStatus = {
       readonly next: string | null;
 
       readonly error: string | null;
+      /** In a cluster, the machine that has ordered last. */
+      readonly node?: string;
     } | null;
   }[];
   /** Memory of the process that answers, and of each of its caches. */

@@ -17,8 +17,8 @@ export interface Ports {
 /** A site with certificates from an ACME server. */
 export interface ManagedSite extends TestSite {
   readonly tlsPort: number;
-  /** The answer of server.status over TLS, with any certificate. */
-  status(): Promise<Answer>;
+  /** The answer of server.status over TLS, with any certificate; by default for the admin key. */
+  status(apikey?: string): Promise<Answer>;
 }
 
 /** Two free ports. */
@@ -64,7 +64,11 @@ export async function startManagedSite(
     files: { 'ca.pem': acme.ca, ...files },
     rules: [{ path: '/a', kind: 'content', content: 'a' }],
   });
-  return { ...site, tlsPort: ports.https, status: () => statusOf(ports.https, site.adminKey) };
+  return {
+    ...site,
+    tlsPort: ports.https,
+    status: (key = site.adminKey) => statusOf(ports.https, key),
+  };
 }
 
 type SiteOptions = Omit<Parameters<typeof startManagedSite>[1], 'acme' | 'ports'>;

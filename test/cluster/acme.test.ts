@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { freePorts, certificateOf, startManagedSite, type Ports } from '../acme/rig.ts';
 import { startAcmeServer, type AcmeServer } from '../acme/server.ts';
-import { postOperation } from '../harness.ts';
 import { needsNats, startLog, type LogRig } from './rig.ts';
 
 const secretsKey = randomBytes(32).toString('base64');
@@ -41,14 +40,21 @@ suite('certificates by ACME in a cluster', needsNats, () => {
     // The challenges reach a node that orders nothing.
     const acme = await startAcmeServer(t, { httpPort: ports[0].http, tlsPort: ports[0].https });
     const plain = { name: 'web-0', ports: ports[0], hosts: [], ways: ['http'] } as const;
-    await startNode(t, rig, acme, plain);
+    const third = await startNode(t, rig, acme, plain);
     const [one, other] = await Promise.all([
       startNode(t, rig, acme, { name: 'web-1', ports: ports[1] }),
       startNode(t, rig, acme, { name: 'web-2', ports: ports[2] }),
     ]);
     const inUse = /certificate of \[tls\.shop\.example\] is in use/;
     await Promise.all([one.untilLogged(inUse), other.untilLogged(inUse)]);
+    const issued = /has issued a certificate for shop\.example/;
+    await Promise.race([one.untilLogged(issued), other.untilLogged(issued)]);
     assert.deepEqual([acme.orders.length, acme.accounts], [1, 1]);
+    for (const site of [one, other]) {
+      const [{ acme: state }] = (await site.status(third.adminKey)).data.certificates;
+      assert.equal(state.state, 'valid');
+      assert.match(state.node, /^web-[12]$/);
+    }
     const [first, second] = await Promise.all(
       [one, other].map(({ tlsPort }) => certificateOf(tlsPort, 'shop.example')),
     );
@@ -61,5 +67,6 @@ suite('certificates by ACME in a cluster', needsNats, () => {
       const stored = await readFile(join(folder, 'data/data.mdb'));
       for (const secret of ['PRIVATE KEY', authorization]) assert.ok(!stored.includes(secret));
     }
+    await Promise.all([third, one, other].map(({ waymark }) => waymark.stop(0)));
   });
 });

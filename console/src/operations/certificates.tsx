@@ -19,6 +19,8 @@ interface Certificate {
     readonly failures: number;
     readonly next: string | null;
     readonly error: string | null;
+    /** In a cluster, the machine that has ordered last. */
+    readonly node?: string;
   } | null;
 }
 
@@ -76,6 +78,7 @@ function CertificateFacts({ certificate }: { certificate: Certificate }) {
     [t.issuer, issuer ?? '–'],
     [t.section, <code key="section">[{section}]</code>],
     [t.renewal, acme === null ? t.byHand : acme.next === null ? '–' : <When time={acme.next} />],
+    ...(acme?.node === undefined ? [] : ([[t.orderedBy, acme.node]] as const)),
     ...(acme === null || acme.failures === 0 ? [] : ([[t.failures, acme.failures]] as const)),
   ];
   return (
