@@ -28,7 +28,7 @@ export interface AcmeStore {
   /** The certificate of a host and its key; undefined if there is none yet. */
   keyPair(host: string): Promise<KeyPair | RefusedPair | undefined>;
   /** Yields after certificates may have changed, until the signal aborts. */
-  changes(signal: AbortSignal): AsyncIterable<unknown>;
+  changes(signal: AbortSignal): AsyncIterator<unknown>;
   /** The state of the certificate of a host; undefined if it is unknown. */
   state(host: string): Promise<HostState | undefined>;
   saveState(host: string, state: HostState): Promise<void>;

@@ -63,7 +63,7 @@ export class AcmeFolder implements AcmeStore {
     return readKeyPair({ certFile: file, keyFile: file });
   }
 
-  changes(signal: AbortSignal): AsyncIterable<unknown> {
+  changes(signal: AbortSignal): AsyncIterator<unknown> {
     return fileChanges(() => this.certificates.map(({ certFile }) => certFile), signal);
   }
 

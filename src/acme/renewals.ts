@@ -165,7 +165,8 @@ export class Renewals {
   /** Notices changes by other nodes. */
   async #watch(signal: AbortSignal): Promise<void> {
     let isFirst = true;
-    for await (const _ of this.#parts.store.changes(signal)) {
+    const changes = this.#parts.store.changes(signal);
+    while ((await changes.next()).done !== true) {
       // The plans are made after the first one.
       this.#isChanged = !isFirst;
       if (!isFirst) this.#changed.resolve(undefined);

@@ -6,6 +6,7 @@ import { readSecretsKeys, type SecretsKey } from '../config/secrets-keys.ts';
 import { Failure } from '../model/failure.ts';
 import type { ReadValues, ValueChange, Values } from '../store/shared/shared-values.ts';
 import type { ClusterTask } from '../store/shared/task-turn.ts';
+import type { SharedPart } from '../store/store.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import {
   acmeServerName,
@@ -288,6 +289,19 @@ export class SharedAcme implements AcmeStore {
   #stateKey(host: string): string {
     return stateKey(this.#server, host);
   }
+}
+
+/** Opens what the nodes of a cluster share, for a machine with a secrets key. */
+export function openSharedAcme(
+  shared: SharedPart,
+  own: Pick<SharedAcmeParts, 'acme' | 'keyFile' | 'folder'>,
+): SharedAcme {
+  return new SharedAcme({
+    ...own,
+    values: shared.values,
+    catchUp: () => shared.catchUp(),
+    task: shared.task('certificates'),
+  });
 }
 
 async function requireKeys(keyFile: string): Promise<readonly [SecretsKey, ...SecretsKey[]]> {

@@ -1,5 +1,6 @@
 import { parseKeyPair, type KeyPair, type RefusedPair } from '../config/key-pair.ts';
 import { readSecretsKeys, type SecretsKey } from '../config/secrets-keys.ts';
+import type { Refused } from '../config/values.ts';
 import type { ReadValues, ValueChange } from '../store/shared/shared-values.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import { parseHostState, type HostState } from './acme-store.ts';
@@ -44,9 +45,28 @@ export async function readSharedPair(
   return { key: 'key', refused: isKnown ? opened.refused : missing };
 }
 
-/** The states of all certificates that a data folder has from its cluster, by their hosts. */
-export function sharedStates(values: ReadValues): readonly (readonly [string, HostState])[] {
-  return values.withPrefix(statePrefix).flatMap(([key, text]) => {
+/** The account key that a data folder has from its cluster; undefined for none. */
+export async function readSharedAccount(
+  values: ReadValues,
+  { server, keyFile }: { readonly server: string; readonly keyFile: string },
+): Promise<{ readonly text: string } | Refused | undefined> {
+  const name = accountPrefix + server;
+  const sealed = values.get(name);
+  if (sealed === undefined) return undefined;
+  const read = await readSecretsKeys(keyFile);
+  return 'refused' in read ? read : unseal(sealed, name, read.keys);
+}
+
+/**
+ * The states of the certificates that a data folder has from its cluster, by their hosts; of one
+ * ACME server, or of all.
+ */
+export function sharedStates(
+  values: ReadValues,
+  server?: string,
+): readonly (readonly [host: string, HostState])[] {
+  const prefix = server === undefined ? statePrefix : `${statePrefix}${server} `;
+  return values.withPrefix(prefix).flatMap(([key, text]) => {
     const state = parseHostState(text);
     const host = key.slice(key.lastIndexOf(' ') + 1);
     return state === undefined ? [] : [[host, state] as const];

@@ -1,4 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import type { HostState } from '../acme/acme-store.ts';
+import { AcmeFolder } from '../acme/folder.ts';
+import { writeAcmeFiles } from '../acme/leave-cluster.ts';
+import { sharedStates, usedKeys } from '../acme/shared-certificates.ts';
 import {
   changeRetention,
   clusterStatus,
@@ -14,6 +18,7 @@ import { silentLog } from '../observability/log.ts';
 import { claimFolder } from '../store/folder/folder-claim.ts';
 import { holdsData } from '../store/folder/data-folder.ts';
 import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
 import { table } from './client-command.ts';
 import { writeLine, type DefineCommand, type Terminal } from './command.ts';
 import { retentionMsMax, retentionMsMin } from './limits.ts';
@@ -125,7 +130,11 @@ async function initialise(
     };
     const store = await openData(folder, { cluster: { settings, log: silentLog, brings } });
     const { seq } = store.counts();
-    await store.close();
+    try {
+      await moveCertificates(config, store);
+    } finally {
+      await store.close();
+    }
     progress.clear();
     if (json) writeLine(out, JSON.stringify({ stream: settings.name, log: id, seq }));
     else {
@@ -137,6 +146,18 @@ async function initialise(
     progress.clear();
     await claim.release();
   }
+}
+
+/** Moves certificates by ACME into the cluster before another machine would order them. */
+async function moveCertificates(
+  { server, tls: { acme }, cluster }: Config,
+  { shared }: Store,
+): Promise<void> {
+  const { secretsKeyFile: keyFile } = cluster;
+  if (shared === undefined || keyFile === undefined) return;
+  const { openSharedAcme } = await import('../acme/shared-acme.ts');
+  const folder = new AcmeFolder(server.data, acme);
+  await openSharedAcme(shared, { acme, keyFile, folder }).moveFiles();
 }
 
 /** Resolves to the id of the log of a folder, which is created if it has none. */
@@ -156,9 +177,11 @@ async function logOf(folder: string): Promise<string> {
 
 async function show(config: Config, { json }: ClusterOptions, terminal: Terminal): Promise<void> {
   const status = await clusterStatus(settingsOf(config));
-  const position = await positionOf(config, status);
+  const { position, certificates, keys } = (await ownState(config, status)) ?? {};
   if (json) {
-    writeLine(terminal.out, JSON.stringify({ ...status, position: position ?? null }));
+    const own = { position: position ?? null, certificates: certificates ?? [] };
+    const all = { ...status, ...own, secrets_keys: keys ?? [] };
+    writeLine(terminal.out, JSON.stringify(all));
     return;
   }
   const { stream, log, first, since, end, bytes, retention_ms: retention, servers } = status;
@@ -176,6 +199,16 @@ async function show(config: Config, { json }: ClusterOptions, terminal: Terminal
       ? 'This data folder is no part of the cluster.'
       : ownText(position, status);
   writeLine(terminal.err, `${text}\n${own}`);
+  if (certificates === undefined || certificates.length === 0) return;
+  const named = certificates.map(({ host, state, node = '-', next }) => [
+    ...[host, state, node],
+    next ?? '-',
+  ]);
+  for (const line of table(['CERTIFICATE', 'STATE', 'ORDERED BY', 'NEXT ORDER'], named)) {
+    writeLine(terminal.out, line);
+  }
+  const list = keys?.join(', ') ?? '';
+  if (list !== '') writeLine(terminal.err, `Private keys are encrypted with the key ${list}.`);
 }
 
 /** How far this machine is, and what to do if it cannot go on. */
@@ -200,13 +233,25 @@ async function retain(
   else writeLine(err, `The retention of the stream ${stream} has changed. ${retentionText(ms)}`);
 }
 
-/** The position up to which the data folder has the log of a cluster. */
-async function positionOf(config: Config, { log }: ClusterStatus): Promise<number | undefined> {
+/** What the data folder has of a cluster. */
+interface OwnState {
+  /** The position up to which it has the log. */
+  readonly position: number;
+  readonly certificates: readonly (HostState & { readonly host: string })[];
+  /** The ids of the keys with which certificates are encrypted. */
+  readonly keys: readonly string[];
+}
+
+/** Resolves to undefined if the data folder is no part of the cluster. */
+async function ownState(config: Config, { log }: ClusterStatus): Promise<OwnState | undefined> {
   if (!(await holdsData(config.server.data))) return undefined;
   const store = await openDataToRead(config);
   try {
     const place = store.sharedPlace();
-    return place?.id === log ? place.position : undefined;
+    if (place?.id !== log) return undefined;
+    const { sharedValues: values } = store;
+    const states = sharedStates(values).map(([host, state]) => ({ host, ...state }));
+    return { position: place.position, certificates: states, keys: usedKeys(values) };
   } finally {
     await store.close();
   }
@@ -226,12 +271,16 @@ async function leaveCluster(
       if (place === undefined) {
         throw new Failure('not_found', 'The data folder is no part of a cluster.');
       }
+      const left = await keepCertificates(config, store);
       await store.leaveShared();
       const { seq } = store.counts();
       if (json) writeLine(out, JSON.stringify({ log: place.id, seq }));
       else {
         const text = `The data folder is that of a single machine, with ${seq} changes.`;
         writeLine(err, `${text} Remove [cluster] from the ini file before it starts.`);
+        for (const { host, refused } of left) {
+          writeLine(err, `The certificate of ${host} ${refused}. It is ordered anew.`);
+        }
       }
     } finally {
       await store.close();
@@ -239,4 +288,14 @@ async function leaveCluster(
   } finally {
     await claim.release();
   }
+}
+
+/** Writes the certificates of the cluster into files, which a single machine uses. */
+async function keepCertificates(
+  { server: { data }, tls: { acme }, cluster }: Config,
+  { sharedValues: values }: Store,
+): Promise<readonly { readonly host: string; readonly refused: string }[]> {
+  const { secretsKeyFile: keyFile } = cluster;
+  if (keyFile === undefined || acme.hosts.length === 0) return [];
+  return writeAcmeFiles(values, { data, acme, keyFile });
 }

@@ -41,7 +41,7 @@ import { createReads } from './projections/reads.ts';
 import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
-import { createSharedValues } from './shared/shared-values.ts';
+import { createSharedValues, valuesOf } from './shared/shared-values.ts';
 import { SharedWriter } from './shared/shared-writer.ts';
 import { createClusterTask, deliveryTask, tasksIn, TaskTurn } from './shared/task-turn.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
@@ -119,6 +119,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     nodes: createNodes(databases, { queue }),
     shared: shared?.part,
     sharedPlace: () => sharedPlace(databases),
+    sharedValues: valuesOf(databases),
     leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => countsOf(folder, databases, reads),

@@ -15,7 +15,7 @@ import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { Notice } from './shared/entry.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
-import type { Values } from './shared/shared-values.ts';
+import type { ReadValues, Values } from './shared/shared-values.ts';
 import type { ClusterTask } from './shared/task-turn.ts';
 import type { TreeReads } from './projections/path-tree.ts';
 import type { RulePlace } from './projections/rule-index.ts';
@@ -418,6 +418,8 @@ export interface Store extends Reads {
   readonly shared: SharedPart | undefined;
   /** How far the folder has applied a shared log; undefined if it is no part of a cluster. */
   sharedPlace(): SharedPlace | undefined;
+  /** The values of the folder, also of one that has left its cluster. */
+  readonly sharedValues: ReadValues;
   /** Makes the folder that of a single machine. */
   leaveShared(): Promise<void>;
   counts(): StoreCounts;

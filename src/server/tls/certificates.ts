@@ -218,10 +218,12 @@ export class Certificates {
   }
 
   async #reloadAfter(
-    changes: AsyncIterable<unknown>,
+    changes: AsyncIterator<unknown>,
     certificates: readonly LoadedCertificate[],
   ): Promise<void> {
-    for await (const _ of changes) for (const loaded of certificates) await this.#reload(loaded);
+    while ((await changes.next()).done !== true) {
+      for (const loaded of certificates) await this.#reload(loaded);
+    }
   }
 
   /** Replaces the pair in use by the pair that is stored, if that is usable. */

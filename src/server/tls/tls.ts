@@ -4,7 +4,7 @@ import { now } from '../../model/clock.ts';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import { AcmeFolder } from '../../acme/folder.ts';
 import { Renewals, type AcmeCluster } from '../../acme/renewals.ts';
-import { SharedAcme } from '../../acme/shared-acme.ts';
+import type { SharedAcme } from '../../acme/shared-acme.ts';
 import type { ListenAddress } from '../../config/addresses.ts';
 import type { AcmeConfig, Config } from '../../config/config.ts';
 import { silentLog, type Log } from '../../observability/log.ts';
@@ -44,15 +44,22 @@ export async function openTls(parts: TlsParts): Promise<Tls> {
   const log = isPrimary ? parts.log : silentLog;
   const { certificates: files, acme: settings } = config.tls;
   const acme = await openAcme({ ...parts, log }, settings);
-  const certificates = await Certificates.open(files, acme, { log, now });
+  const certificates = await Certificates.open(files, acme.store, { log, now });
   return new OpenTls({ ...parts, log, certificates, acme });
+}
+
+/** What ACME stores. */
+interface OpenAcme {
+  /** Undefined if there are no certificates to get. */
+  readonly store: AcmeStore | undefined;
+  readonly cluster?: AcmeCluster;
 }
 
 class OpenTls implements Tls {
   readonly certificates: Certificates;
   readonly #parts: TlsParts;
   #settings: AcmeConfig;
-  #acme: AcmeStore | undefined;
+  #acme: OpenAcme;
   #renewals: Renewals | undefined;
   #reloading = Promise.resolve();
 
@@ -60,7 +67,7 @@ class OpenTls implements Tls {
     certificates,
     acme,
     ...parts
-  }: TlsParts & { readonly certificates: Certificates; readonly acme: AcmeStore | undefined }) {
+  }: TlsParts & { readonly certificates: Certificates; readonly acme: OpenAcme }) {
     this.certificates = certificates;
     this.#parts = parts;
     this.#settings = parts.config.tls.acme;
@@ -68,17 +75,17 @@ class OpenTls implements Tls {
   }
 
   get acme(): AcmeStore | undefined {
-    return this.#acme;
+    return this.#acme.store;
   }
 
   start(): void {
     const { config, log, isPrimary } = this.#parts;
-    const store = this.#acme;
+    const { store, cluster } = this.#acme;
     if (store === undefined || !isPrimary || !managesHosts(config.server, this.#settings)) return;
     this.#renewals = new Renewals({
       acme: this.#settings,
       store,
-      cluster: store instanceof SharedAcme ? clusterOf(store, config.node) : undefined,
+      cluster,
       challenges: challengesFor(config.server.listen),
       log,
       now,
@@ -119,7 +126,7 @@ class OpenTls implements Tls {
     if (isDeepStrictEqual(settings, this.#settings)) return;
     // What can fail comes first, so that a failure leaves the former settings and their renewals.
     const acme = await openAcme(this.#parts, settings);
-    await this.certificates.setAcme(acme);
+    await this.certificates.setAcme(acme.store);
     await this.#renewals?.stop();
     this.#renewals = undefined;
     [this.#settings, this.#acme] = [settings, acme];
@@ -135,45 +142,37 @@ function managesHosts(
   return hosts.length > 0 && listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
 }
 
-function clusterOf(acme: SharedAcme, { name }: Config['node']): AcmeCluster {
-  return {
-    node: name,
-    take: (lost) => acme.take(lost),
-    release: () => acme.release(),
-    encryptAgain: () => acme.encryptAgain(),
-  };
-}
-
 /**
  * Opens what ACME stores: a folder, or what the nodes of a cluster share, each of which answers
- * challenges. Undefined if there are no certificates to get.
+ * challenges.
  */
 async function openAcme(
   { config, log, isPrimary, shared }: TlsParts,
   acme: AcmeConfig,
-): Promise<AcmeStore | undefined> {
-  const { server, cluster } = config;
+): Promise<OpenAcme> {
+  const { server, cluster, node } = config;
   const { secretsKeyFile: keyFile } = cluster;
   const isManaging = managesHosts(server, acme);
   const folder = new AcmeFolder(server.data, acme);
   if (shared === undefined || keyFile === undefined) {
-    if (!isManaging) return undefined;
+    if (!isManaging) return { store: undefined };
     if (isPrimary) await folder.prepare();
-    return folder;
+    return { store: folder };
   }
+  // A single machine does not load it.
+  const { openSharedAcme } = await import('../../acme/shared-acme.ts');
   const hosts = isManaging ? acme.hosts : [];
-  const task = shared.task('certificates');
-  const { values, catchUp } = shared;
-  const store = new SharedAcme({
-    acme: { ...acme, hosts },
-    values,
-    task,
-    catchUp,
-    keyFile,
-    folder,
-  });
+  const store = openSharedAcme(shared, { acme: { ...acme, hosts }, keyFile, folder });
   if (isPrimary) await moveFiles(store, log);
-  return store;
+  return {
+    store,
+    cluster: {
+      node: node.name,
+      take: (lost) => store.take(lost),
+      release: () => store.release(),
+      encryptAgain: () => store.encryptAgain(),
+    },
+  };
 }
 
 /** Moves certificates of this machine into its cluster; a failure is logged, and repeated later. */
