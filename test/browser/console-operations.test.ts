@@ -47,7 +47,7 @@ async function reportNode(site: TestSite): Promise<void> {
 
 /** The screens, each with an element that appears once it has loaded. */
 const screens = [
-  ['#/operations', 'Operations', '.table-list li'],
+  ['#/operations', 'Keys', '.table-list li'],
   ['#/operations/log', 'Access log', '.pulse.open'],
   ['#/operations/sources', 'Sources', '.grid tbody tr'],
   ['#/operations/cache', 'Cache', '.tile'],

@@ -64,7 +64,7 @@ const screens = [
   ['#/pages?text=offers', 'Pages', '.row'],
   ['#/explain?url=/offers/', 'Explain', '.precedence'],
   ['#/webhooks', 'Webhooks', '.cards li'],
-  ['#/operations', 'Operations', '.table-list li'],
+  ['#/operations', 'Keys', '.table-list li'],
   ['#/history', 'History', '.changes li'],
   ['#/history?by=import', 'History', '.changes li'],
 ] as const;
@@ -199,7 +199,7 @@ suite('the console', () => {
 
   test('a key is made and revoked, and content is purged', async (t) => {
     const { page, site } = await signedIn(t);
-    await goTo(page, '#/operations', 'Operations');
+    await goTo(page, '#/operations', 'Keys');
     await page.getByLabel('Name', { exact: true }).fill('till');
     await page.getByLabel('design', { exact: true }).check();
     await page.getByRole('button', { name: 'Make a key' }).click();

@@ -122,6 +122,7 @@ function Screen(props: ScreenProps) {
     >
       <ScreenHead
         title={isNew ? t.fresh : rule.path}
+        back={{ href: '#/breadcrumbs', name: t.all }}
         shown={
           isNew
             ? ['userinterface.insert', fieldsOf(draft)]

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, curlOf, type EnvelopeOptions } from '../api/api.ts';
 import type { RowPages } from './loading.ts';
 import { texts } from '../texts.ts';
@@ -18,21 +18,29 @@ export function CopyCurl({ shown: [name, v, options] }: { shown: Shown }) {
     }, 2000);
   };
   return (
-    <button type="button" class="quiet-button" title={texts.copy.label} onClick={() => void copy()}>
+    <button type="button" class="text-button" title={texts.copy.label} onClick={() => void copy()}>
       <span aria-live="polite">{isCopied ? texts.copy.done : texts.copy.curl}</span>
     </button>
   );
 }
 
-/** The top of a screen: its heading, what it reads, and its own buttons. */
+/** A link to the screen above. */
+export interface BackLink {
+  readonly href: string;
+  readonly name: string;
+}
+
+/** The top of a screen: the way back, its heading, what it reads, and its own buttons. */
 export function ScreenHead({
   title,
   lead,
+  back,
   shown,
   children,
 }: {
   title: string;
   lead?: string;
+  back?: BackLink | undefined;
   shown?: Shown | undefined;
   children?: ComponentChildren;
 }) {
@@ -42,6 +50,11 @@ export function ScreenHead({
   return (
     <header class="screen-head">
       <div>
+        {back === undefined ? null : (
+          <a class="back" href={back.href}>
+            {back.name}
+          </a>
+        )}
         <h1>{title}</h1>
         {lead === undefined ? null : <p class="lead">{lead}</p>}
       </div>
@@ -51,6 +64,16 @@ export function ScreenHead({
       </div>
     </header>
   );
+}
+
+/** Scrolls the current one of a row of links into view: on a phone, the row is wider than the screen. */
+export function useCurrentInView<E extends HTMLElement>(current: string) {
+  const row = useRef<E>(null);
+  useEffect(() => {
+    const link = row.current?.querySelector('[aria-current]');
+    link?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
+  return row;
 }
 
 /** A failure as the server says it, with a button to try again. */

@@ -52,6 +52,7 @@ export function VirtualList<Row>({
       <div
         ref={box}
         class="virtual"
+        style={{ '--rows-height': `${count * rowHeight + 2}px` }}
         tabIndex={-1}
         onScroll={({ currentTarget }) => {
           setTopRow(Math.floor(currentTarget.scrollTop / rowHeight));

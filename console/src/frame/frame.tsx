@@ -1,11 +1,4 @@
-import {
-  useCallback,
-  useEffect,
-  useErrorBoundary,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from 'preact/hooks';
+import { useCallback, useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import { lazy } from '../components/lazy.tsx';
 import { docs, may, signOut } from '../api/api.ts';
 import { useConnection } from '../api/live.ts';
@@ -16,7 +9,7 @@ import type { Session } from '../api/session.ts';
 import { Mark } from './sign-in.tsx';
 import { Overview } from '../overview/overview.tsx';
 import { texts } from '../texts.ts';
-import { Disconnected, FailedScreen } from '../components/ui.tsx';
+import { Disconnected, FailedScreen, useCurrentInView } from '../components/ui.tsx';
 
 const Pages = lazy(() => import('../pages/pages.tsx').then(({ Pages: one }) => one));
 const PageEditor = lazy(() => import('../pages/editor.tsx').then(({ PageEditor: one }) => one));
@@ -141,12 +134,7 @@ export function Frame({ session }: { session: Session }) {
   const { isHelpOpen, isTourOpen, closeTour } = useHelp();
   const [, screen = ''] = route.path.split('/');
   const at = `/${screen}`;
-  const links = useRef<HTMLUListElement>(null);
-  // On a phone, the row of links is wider than the screen.
-  useEffect(() => {
-    const current = links.current?.querySelector('[aria-current]');
-    current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }, [at]);
+  const links = useCurrentInView<HTMLUListElement>(at);
   return (
     <div class={isHelpOpen ? 'frame with-help' : 'frame'}>
       <a class="skip" href="#content" onClick={focusContent}>
@@ -155,7 +143,7 @@ export function Frame({ session }: { session: Session }) {
       <nav aria-label={texts.nav.label}>
         <a class="brand" href="#/">
           <Mark />
-          {texts.product}
+          <span class="brand-name">{texts.product}</span>
         </a>
         <ul ref={links}>
           {visibleScreens().map(({ path, name, key }) => (

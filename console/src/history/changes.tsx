@@ -17,25 +17,29 @@ export interface ChangeRow {
   readonly applies: boolean;
 }
 
-/** Changes of one transaction in a row of this length and more are folded. */
-const foldedFrom = 4;
+/** So many changes in a row, of one transaction or by one key, are folded. */
+const foldedFrom = { txn: 4, key: 6 };
+/** Changes by one key are a group while no pause between them is longer. */
+const pauseMs = 600_000;
 
 /**
- * Changes, newest first, with links to the record, its author's changes and its transaction. A long
- * transaction, such as an import, is folded if `isGrouped`.
+ * Changes, newest first, with links to the record, its author's changes and its transaction.
+ * `folded` says what is one line: long transactions, such as an import, or also long runs of changes
+ * by one key.
  */
 export function ChangeList({
   rows,
-  isGrouped = false,
+  folded,
 }: {
   rows: readonly ChangeRow[];
-  isGrouped?: boolean;
+  folded?: 'transactions' | 'runs';
 }) {
-  const groups = groupsOf(rows);
+  const groups =
+    folded === undefined ? rows.map((row) => [row]) : groupsOf(rows, folded === 'runs');
   return (
     <ol class="changes">
       {groups.flatMap((group) =>
-        isGrouped && group.length >= foldedFrom ? (
+        isFolded(group) ? (
           <Folded key={group[0]?.seq} rows={group} />
         ) : (
           group.map((row) => <Change key={row.seq} row={row} />)
@@ -45,28 +49,54 @@ export function ChangeList({
   );
 }
 
-function groupsOf(rows: readonly ChangeRow[]): readonly (readonly ChangeRow[])[] {
+function groupsOf(
+  rows: readonly ChangeRow[],
+  withRuns: boolean,
+): readonly (readonly ChangeRow[])[] {
   const groups: ChangeRow[][] = [];
   for (const row of rows) {
-    const last = groups.at(-1);
-    if (last?.[0]?.txn === row.txn) last.push(row);
+    const group = groups.at(-1);
+    const last = group?.at(-1);
+    const isSame =
+      last !== undefined && (row.txn === last.txn || (withRuns && isSoonBefore(row, last)));
+    if (group !== undefined && isSame) group.push(row);
     else groups.push([row]);
   }
   return groups;
 }
 
+/** Whether a change is by the same key as a later one, without a long pause between them. */
+function isSoonBefore(row: ChangeRow, later: ChangeRow): boolean {
+  const pause = Date.parse(later.dtu_stored) - Date.parse(row.dtu_stored);
+  return row.by === later.by && pause <= pauseMs;
+}
+
+function isFolded(group: readonly ChangeRow[]): boolean {
+  const isTransaction = group.every(({ txn }) => txn === group[0]?.txn);
+  return group.length >= (isTransaction ? foldedFrom.txn : foldedFrom.key);
+}
+
 function Folded({ rows }: { rows: readonly ChangeRow[] }) {
   const [first] = rows;
-  if (first === undefined) return null;
+  const last = rows.at(-1);
+  if (first === undefined || last === undefined) return null;
+  const isTransaction = first.txn === last.txn;
+  const { by } = first;
+  const selection = isTransaction
+    ? { txn: first.txn }
+    : { by, from: String(last.seq), until: String(first.seq) };
   return (
     <li class={first.action}>
       <details>
         <summary>
-          {texts.history.grouped(rows.length)} · <When time={first.dtu_stored} /> ·{' '}
-          {first.by_name ?? first.by}
+          {isTransaction ? texts.history.grouped(rows.length) : texts.history.rows(rows.length)} ·{' '}
+          <When time={first.dtu_stored} /> · {first.by_name ?? by}
         </summary>
-        <p>
-          <a href={linkTo('/history', { txn: first.txn })}>{texts.history.txn}</a>
+        <p class="folded-links">
+          <a href={linkTo('/history', selection)}>
+            {isTransaction ? texts.history.txn : texts.history.select}
+          </a>
+          <a href={linkTo('/history', { by })}>{texts.history.changesOf(first.by_name ?? by)}</a>
         </p>
         <ol class="changes">
           {rows.map((row) => (

@@ -52,6 +52,7 @@ function SiteHistory({ filters }: { filters: Filters }) {
         ) : null}
       </ScreenHead>
       <FilterForm filters={filters} />
+      <SelectedBy filters={filters} rows={rows} />
       {isUndoing ? (
         <Undo
           selection={selection}
@@ -61,7 +62,12 @@ function SiteHistory({ filters }: { filters: Filters }) {
         />
       ) : null}
       <Fault error={error} />
-      <ChangeList rows={rows} isGrouped={filters.txn === undefined} />
+      <ChangeList
+        rows={rows}
+        {...(filters.txn === undefined && {
+          folded: filters.by === undefined ? 'runs' : 'transactions',
+        })}
+      />
       {isLoading ? <Busy /> : null}
       {isEnd ? (
         <p class="note">{t.everything}</p>
@@ -74,7 +80,27 @@ function SiteHistory({ filters }: { filters: Filters }) {
   );
 }
 
+/** The name of the key whose changes are shown: its field has its id. */
+function SelectedBy({ filters: { by }, rows }: { filters: Filters; rows: readonly ChangeRow[] }) {
+  const name = rows[0]?.by_name;
+  if (by === undefined || name === undefined) return null;
+  return <p>{t.changesOf(name)}</p>;
+}
+
+/** The filters; on a phone, they are folded, so that the changes are in view. */
 function FilterForm({ filters }: { filters: Filters }) {
+  const isNarrow = matchMedia('(max-width: 56rem)').matches;
+  const form = <FilterFields filters={filters} />;
+  if (!isNarrow) return form;
+  return (
+    <details class="folded-filters" open={Object.keys(filters).length > 0}>
+      <summary>{t.filters}</summary>
+      {form}
+    </details>
+  );
+}
+
+function FilterFields({ filters }: { filters: Filters }) {
   const set = (name: string, value: string): void => {
     goTo('/history', { ...filters, [name]: value });
   };
@@ -157,12 +183,13 @@ function RecordHistory({ id, seq }: { id: string; seq: string | null }) {
   const newest = rows[0];
   return (
     <>
-      <ScreenHead title={t.record} shown={['userinterface.read', { id }, { qk: 'history' }]}>
+      <ScreenHead
+        title={t.record}
+        back={{ href: '#/history', name: t.whole }}
+        shown={['userinterface.read', { id }, { qk: 'history' }]}
+      >
         <a class="quiet-button" href={`#/pages/${id}`}>
-          {texts.nav.pages}
-        </a>
-        <a class="quiet-button" href="#/history">
-          {t.whole}
+          {t.editPage}
         </a>
       </ScreenHead>
       <Fault error={history.error} onRetry={history.reload} />

@@ -52,12 +52,9 @@ export function Past({ route: { params } }: { route: Route }) {
       <ScreenHead
         title={t.title}
         lead={t.lead}
+        back={{ href: '#/history', name: texts.nav.history }}
         shown={['userinterface.list', { as_of: String(at), path: moment.folder }]}
-      >
-        <a class="quiet-button" href="#/history">
-          {texts.nav.history}
-        </a>
-      </ScreenHead>
+      />
       <Slider moment={moment} newest={newest} />
       <div class="panes">
         <PathsThen key={`${at} ${moment.folder}`} moment={moment} />
@@ -170,7 +167,7 @@ function PathsThen({ moment }: { moment: Moment }) {
         {folders.map(([name, count]) => (
           <li key={name}>
             <a class="attempt" href={linkTo('/history/past', { ...moment, folder: folder + name })}>
-              <b>{name}</b> <span class="tag">{count.toLocaleString()}</span>
+              <b class="row-main">{name}</b> <span class="tag">{count.toLocaleString()}</span>
             </a>
           </li>
         ))}
@@ -181,7 +178,8 @@ function PathsThen({ moment }: { moment: Moment }) {
               aria-current={path === moment.page && origin === moment.origin ? 'true' : undefined}
               href={linkTo('/history/past', { ...moment, page: path, origin })}
             >
-              {path.slice(folder.length) || texts.pages.folder} <span class="tag">{kind}</span>
+              <span class="row-main">{path.slice(folder.length) || texts.pages.folder}</span>{' '}
+              <span class="tag">{kind}</span>
             </a>
           </li>
         ))}

@@ -46,6 +46,14 @@ export function Version({
     () => Promise.all([recordBefore(id, row), recordAt(id, row.seq)]),
     [id, row.seq],
   );
+  // The history of a record has the id of the key only.
+  const author = useLoad(
+    (signal) => {
+      const at = { from: String(row.seq), until: String(row.seq) };
+      return call<{ rows: readonly { by_name?: string }[] }>('change.list', at, { signal });
+    },
+    [row.seq],
+  );
   const [isUndoing, setUndoing] = useState(false);
   const [before, after] = states.data ?? [];
   // Everything after this row goes: the record is then as it was right after it.
@@ -55,7 +63,8 @@ export function Version({
       <p class="note">
         <When time={row.dtu_stored} />
         {' · '}
-        <a href={linkTo('/history', { by: row.by })}>{row.by}</a>
+        {texts.past.by}{' '}
+        <a href={linkTo('/history', { by: row.by })}>{author.data?.rows[0]?.by_name ?? row.by}</a>
         {' · '}
         <a href={linkTo('/history', { txn: row.txn })}>{t.txn}</a>
       </p>
@@ -146,8 +155,12 @@ export function Differences({
         <figure key={name} class="diff">
           <figcaption>{name}</figcaption>
           <div class="diff-sides">
-            <Side label={t.before} lines={from} others={to} sign="removed" />
-            <Side label={t.after} lines={to} others={from} sign="added" />
+            {before === undefined ? null : (
+              <Side label={t.before} lines={from} others={to} sign="removed" />
+            )}
+            {after === undefined ? null : (
+              <Side label={t.after} lines={to} others={from} sign="added" />
+            )}
           </div>
         </figure>
       ))}

@@ -137,6 +137,7 @@ function PurgeButtons({
         <button
           key={name}
           type="button"
+          class="danger"
           onClick={() => {
             if (confirm(t.purgeConfirm(name))) void purge(v);
           }}

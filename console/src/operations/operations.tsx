@@ -4,7 +4,7 @@ import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
-import { CopyCurl, Fault, Field, ScreenHead, When } from '../components/ui.tsx';
+import { CopyCurl, Fault, Field, ScreenHead, useCurrentInView, When } from '../components/ui.tsx';
 import './operations.css';
 import { AccessLog } from './access-log.tsx';
 import { CacheContent } from './cache.tsx';
@@ -30,9 +30,10 @@ const tabs = [
 /** What the server does, and the keys to it, as far as the scopes of the session reach. */
 export function Operations({ route }: { route: Route }) {
   const at = route.path.split('/')[2] ?? '';
+  const links = useCurrentInView<HTMLElement>(at);
   return (
     <>
-      <nav class="tabs" aria-label={t.tabs}>
+      <nav ref={links} class="tabs" aria-label={t.tabs}>
         {tabs.map(({ path, name, ...tab }) =>
           'scope' in tab && !may(tab.scope) ? null : (
             <a
@@ -72,7 +73,7 @@ function Tab({ name, route }: { name: string; route: Route }) {
 function Access() {
   return (
     <>
-      <ScreenHead title={t.title} shown={['server.status', {}]} />
+      <ScreenHead title={t.keysTab} lead={t.lead} shown={['key.list', {}]} />
       {may('admin') ? (
         <>
           <Keys />
@@ -112,7 +113,6 @@ function Keys() {
     <section class="panel">
       <div class="panel-head">
         <h2>{t.keys}</h2>
-        <CopyCurl shown={['key.list', {}]} />
       </div>
       <Fault error={keys.error ?? error} onRetry={keys.reload} />
       <ul class="table-list">
@@ -122,10 +122,14 @@ function Keys() {
               <b>{key.name}</b> <span class="quiet">{key.scopes.join(', ')}</span>
               <br />
               <span class="quiet">
-                {t.created} <When time={key.created} /> · {key.id}
+                {t.created} <When time={key.created} /> · <code>{key.id}</code> ·{' '}
+                <a href={linkTo('/history', { by: key.id })}>
+                  {t.changes}
+                  <span class="unseen"> {key.name}</span>
+                </a>
               </span>
             </span>
-            <button type="button" class="quiet-button" onClick={() => void revoke(key)}>
+            <button type="button" class="quiet-button danger" onClick={() => void revoke(key)}>
               {t.revoke}
               <span class="unseen"> {key.name}</span>
             </button>
@@ -161,6 +165,7 @@ function NewKey({ onDone }: { onDone: () => void }) {
         void make();
       }}
     >
+      <h3>{t.newKey}</h3>
       <Field label={t.keyName}>
         <input
           type="text"
@@ -237,7 +242,7 @@ function Sessions() {
                 <When time={created} />, {t.until} <When time={expires} />
               </span>
             </span>
-            <button type="button" class="quiet-button" onClick={() => void end(id)}>
+            <button type="button" class="quiet-button danger" onClick={() => void end(id)}>
               {t.end}
               <span class="unseen"> {id}</span>
             </button>

@@ -96,7 +96,7 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
                   <button
                     key={verb}
                     type="button"
-                    class="quiet-button"
+                    class={verb === 'discard' ? 'quiet-button danger' : 'quiet-button'}
                     onClick={() => {
                       change(verb, entry);
                     }}

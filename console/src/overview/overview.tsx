@@ -130,7 +130,7 @@ function Figures({ series, changes }: { series: Series; changes: readonly Change
         </Tile>
       </dl>
       {points.length === 0 ? (
-        <p class="note">{t.none}</p>
+        <p class="note below">{t.none}</p>
       ) : (
         <Charts series={series} changes={changes} />
       )}

@@ -163,7 +163,11 @@ function Form(props: FormProps) {
         void save();
       }}
     >
-      <ScreenHead title={isNew ? t.fresh : rule.path} shown={shown}>
+      <ScreenHead
+        title={isNew ? t.fresh : rule.path}
+        back={{ href: linkTo('/pages', folderOf(rule)), name: texts.nav.pages }}
+        shown={shown}
+      >
         {isNew ? null : <Links rule={rule} />}
         {canWrite ? (
           <button type="submit" class="main-button" disabled={state === 'saving' || !isChanged}>
@@ -186,6 +190,12 @@ function Form(props: FormProps) {
       </div>
     </form>
   );
+}
+
+/** The folder of a page in the tree of pages. */
+function folderOf({ origin, path }: Rule): Readonly<Record<string, string>> {
+  if (!path.startsWith('/') || typeof origin !== 'string') return {};
+  return { origin, path: path.slice(0, path.lastIndexOf('/') + 1) };
 }
 
 function Links({ rule }: { rule: Rule }) {

@@ -152,7 +152,7 @@ function Question({ input }: { input: Readonly<Record<string, string>> }) {
 }
 
 function Answer({
-  explanation: { says, status, winner, tried, notes, request },
+  explanation: { says, winner, tried, notes, request },
   input,
 }: {
   explanation: Explanation;
@@ -162,7 +162,6 @@ function Answer({
     <>
       <p class={winner === null ? 'verdict none' : 'verdict'} role="status">
         {says}
-        {status === null ? null : <span class="tag">{status}</span>}
       </p>
       <h2>{t.precedence}</h2>
       <ol class="precedence">

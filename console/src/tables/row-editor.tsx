@@ -181,19 +181,17 @@ function RowHead({ shape, row, changes }: RowFormProps & { readonly changes: Jso
     <>
       <ScreenHead
         title={row === undefined ? t.newRow : titleOf(shape, row)}
+        back={{ href: linkTo(`/tables/${table}`), name: table }}
         shown={
           row === undefined
             ? ['record.insert', { ...changes, table }]
             : ['record.edit', { ...changes, table, id: row.id, if_seq: row.seq }]
         }
       >
-        <a class="quiet-button" href={linkTo(`/tables/${table}`)}>
-          {table}
-        </a>
         {row === undefined || !canWrite ? null : (
           <button
             type="button"
-            class="quiet-button"
+            class="quiet-button danger"
             onClick={() => {
               setDeleting(true);
             }}

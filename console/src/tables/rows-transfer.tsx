@@ -23,11 +23,11 @@ interface ImportReport {
 export function Transfer({ table }: { table: string }) {
   return (
     <>
-      <ScreenHead title={t.transferOf(table)} shown={['record.list', { table, limit: pageRows }]}>
-        <a class="quiet-button" href={`#/tables/${table}`}>
-          {table}
-        </a>
-      </ScreenHead>
+      <ScreenHead
+        title={t.transferOf(table)}
+        back={{ href: `#/tables/${table}`, name: table }}
+        shown={['record.list', { table, limit: pageRows }]}
+      />
       <Export table={table} />
       <Import table={table} />
     </>

@@ -120,7 +120,7 @@ function Form(props: FormProps) {
         </p>
       ) : null}
       <h2>{t.settings}</h2>
-      <div class="fields">
+      <div class="fields form">
         <SchemaFields schema={shown} value={value} onChange={form.setValue} />
       </div>
     </form>

@@ -59,10 +59,11 @@ export function TableRows({ table, route: { params } }: { table: string; route: 
   const input = { table, ...query };
   return (
     <>
-      <ScreenHead title={table} shown={['record.list', input]}>
-        <a class="quiet-button" href="#/tables">
-          {t.all}
-        </a>
+      <ScreenHead
+        title={table}
+        back={{ href: '#/tables', name: t.all }}
+        shown={['record.list', input]}
+      >
         <a class="quiet-button" href={`#/tables/${table}/definition`}>
           {t.definition}
         </a>

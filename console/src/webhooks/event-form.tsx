@@ -76,17 +76,19 @@ function Form({ types, type, known }: FormProps) {
         void send();
       }}
     >
-      <ScreenHead title={t.sendEvent} lead={t.sendLead} shown={['event.insert', input]}>
-        <a class="quiet-button" href="#/webhooks">
-          {t.all}
-        </a>
+      <ScreenHead
+        title={t.sendEvent}
+        lead={t.sendLead}
+        back={{ href: '#/webhooks', name: t.all }}
+        shown={['event.insert', input]}
+      >
         <button type="submit" class="main-button">
           {t.send}
         </button>
       </ScreenHead>
       <Fault error={error} />
       <div role="status">{stored === undefined ? null : <StoredEvent stored={stored} />}</div>
-      <div class="fields">
+      <div class="fields form">
         <TypeFields {...{ types, type }} />
         <Field label={t.counter}>
           <input
@@ -101,7 +103,7 @@ function Form({ types, type, known }: FormProps) {
       </div>
       <h2>{t.data}</h2>
       {known === undefined ? null : <p class="note">{known.summary}</p>}
-      <div class="fields">
+      <div class="fields form">
         {known === undefined ? (
           <SchemaFields
             schema={anyData}

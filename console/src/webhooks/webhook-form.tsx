@@ -112,7 +112,7 @@ function Form({ schema, types, stored, onReload }: FormProps) {
         error={isOutdated ? new Error(t.outdated) : error}
         {...(isOutdated && { onRetry: onReload })}
       />
-      <div class="fields">
+      <div class="fields form">
         <SchemaFields
           {...{ schema, value, problems }}
           suggestions={{ event: types }}

@@ -35,10 +35,11 @@ export function WebhookView({ id, route }: { id: string; route: Route }) {
   const title = state?.name ?? state?.url ?? t.title;
   return (
     <>
-      <ScreenHead title={title} shown={['webhook.deliveries', { id }]}>
-        <a class="quiet-button" href="#/webhooks">
-          {t.all}
-        </a>
+      <ScreenHead
+        title={title}
+        back={{ href: '#/webhooks', name: t.all }}
+        shown={['webhook.deliveries', { id }]}
+      >
         <a class="quiet-button" href={`#/webhooks/${id}/edit`}>
           {t.edit}
         </a>
