@@ -235,10 +235,9 @@ suite('the tables of the console', () => {
     await page.getByText('1 of 2 rows have values').waitFor();
     const before = await site.call('svc1.table.list', { name: 'letters' });
     assert.equal(before.data.rows[0].schema.properties.name.minLength, 1);
-    const confirm = page.getByRole('button', { name: 'Change it, and let 1 wait' });
-    await confirm.click();
-    // The report goes once the schema is stored.
-    await confirm.waitFor({ state: 'detached' });
+    const edited = page.waitForResponse(/table\/edit$/);
+    await page.getByRole('button', { name: 'Change it, and let 1 wait' }).click();
+    await edited;
     const after = await site.call('svc1.table.list', { name: 'letters' });
     assert.equal(after.data.rows[0].schema.properties.name.minLength, 5);
   });
