@@ -25,7 +25,7 @@ if (words[0] === 'serve') startAgainWithFlags();
 module.enableCompileCache();
 const sources = new URL('../src/cli/cli.ts', import.meta.url);
 const { run } = await import(
-  existsSync(sources) ? sources.href : new URL('../dist/cli/cli.js', import.meta.url).href
+  existsSync(sources) ? sources.href : new URL('../dist/cli.js', import.meta.url).href
 );
 process.exitCode = await run(words);
 

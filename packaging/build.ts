@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
-import { bundle, project } from './bundle.ts';
+import { bundle } from './bundle.ts';
 import { buildDeb } from './deb.ts';
 import { buildExecutable } from './executable.ts';
+import { project } from './sources.ts';
 import { targets } from './targets.ts';
 
 const run = promisify(execFile);

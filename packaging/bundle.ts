@@ -1,10 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { build, type Plugin } from 'esbuild';
-
-/** The folder of the project. */
-export const project = dirname(import.meta.dirname);
+import { bundleSources, project } from './sources.ts';
 
 /** Packages that need their own files, next to the bundle: an addon, and modules for browsers. */
 const unbundled = ['lmdb', 'liquidjs', 'dompurify'];
@@ -21,16 +18,9 @@ const unread =
  * and the packages that are not bundled. `commit` is the commit that `waymark --version` names.
  */
 export async function bundle(folder: string, commit: string): Promise<void> {
-  const { metafile } = await build({
-    entryPoints: [join(project, 'src/cli/cli.ts')],
-    outdir: join(folder, 'app'),
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
+  const { inputs } = await bundleSources(join(folder, 'app'), {
     target: 'node26',
     external: unbundled,
-    plugins: [lazyPackages],
     define: { WAYMARK_COMMIT: JSON.stringify(commit) },
     // For packages in the form of CommonJS.
     banner: {
@@ -38,9 +28,6 @@ export async function bundle(folder: string, commit: string): Promise<void> {
         "import { createRequire as createBundleRequire } from 'node:module';" +
         'const require = createBundleRequire(import.meta.url);',
     },
-    metafile: true,
-    logLevel: 'warning',
-    absWorkingDir: project,
   });
   await writeFile(join(folder, 'app/package.json'), '{"type":"module"}\n');
   // jsdom looks for this file when it is loaded; the thread that renders pages has no XMLHttpRequest.
@@ -49,22 +36,9 @@ export async function bundle(folder: string, commit: string): Promise<void> {
     await cp(join(project, name), join(folder, name), { recursive: true });
   }
   const copied = await copyPackages(folder);
-  const bundled = Object.keys(metafile.inputs).flatMap((path) => packageFolder(path) ?? []);
+  const bundled = Object.keys(inputs).flatMap((path) => packageFolder(path) ?? []);
   await writeFile(join(folder, 'LICENSES'), await licences([...bundled, ...copied]));
 }
-
-/** Lets esbuild see the packages that src/model/lazy-packages.ts loads by a `require` of its own. */
-const lazyPackages: Plugin = {
-  name: 'lazy-packages',
-  setup(bundler) {
-    bundler.onLoad({ filter: /\/src\/model\/lazy-packages\.ts$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8');
-      const own = 'const require = createRequire(import.meta.url);\n';
-      if (!text.includes(own)) throw new Error(`${path} does not contain: ${own}`);
-      return { contents: text.replace(own, ''), loader: 'ts' };
-    });
-  },
-};
 
 /** Copies the packages that are not bundled, with their dependencies; returns their folders. */
 async function copyPackages(folder: string): Promise<readonly string[]> {

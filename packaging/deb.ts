@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import packageJson from '../package.json' with { type: 'json' };
-import { project } from './bundle.ts';
+import { project } from './sources.ts';
 import type { Target } from './targets.ts';
 
 const run = promisify(execFile);

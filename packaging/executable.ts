@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { cp, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { project } from './bundle.ts';
+import { project } from './sources.ts';
 import { unpackNpmPackage } from './npm-package.ts';
 import type { Target } from './targets.ts';
 

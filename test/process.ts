@@ -6,6 +6,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 import { project } from './tidy/sources.ts';
 
+/** `bin/waymark.js`: of the npm package that test/run.ts has built, or else of the sources. */
+export const program = process.env.WAYMARK_TEST_PROGRAM ?? join(project, 'bin/waymark.js');
+
 /** The result of a command that has ended. */
 export interface Finished {
   readonly code: number | null;
@@ -148,22 +151,18 @@ export function spawnWaymark(
     readonly openFiles?: OpenFiles | undefined;
   } = {},
 ): ChildProcess {
-  const waymark = [join(project, 'bin/waymark.js'), ...words];
+  const waymark = [program, ...words];
   const given = { cwd, env: { ...process.env, NO_COLOR: '1', ...env } };
   if (openFiles === undefined) {
     return spawn(process.execPath, waymark, { ...given, stdio: ['pipe', 'pipe', 'pipe'] });
   }
   // With this flag bin/waymark.js does not execute itself again, which would close the descriptors.
-  const program = [process.execPath, '--expose-gc', ...waymark];
+  const line = [process.execPath, '--expose-gc', ...waymark];
   const descriptor = openSync('/dev/null', 'r');
-  const child = spawn(
-    '/bin/sh',
-    ['-c', `ulimit -n ${openFiles.max}; exec "$@"`, 'sh', ...program],
-    {
-      ...given,
-      stdio: ['pipe', 'pipe', 'pipe', ...Array<number>(openFiles.taken).fill(descriptor)],
-    },
-  );
+  const child = spawn('/bin/sh', ['-c', `ulimit -n ${openFiles.max}; exec "$@"`, 'sh', ...line], {
+    ...given,
+    stdio: ['pipe', 'pipe', 'pipe', ...Array<number>(openFiles.taken).fill(descriptor)],
+  });
   closeSync(descriptor);
   return child;
 }

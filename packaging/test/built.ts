@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
-import { project } from '../bundle.ts';
+import { project } from '../sources.ts';
 
 /** The version of the packages. */
 export const { version } = packageJson;

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { temporaryFolder, writeFiles } from '../../test/folder.ts';
-import { project } from '../bundle.ts';
+import { project } from '../sources.ts';
 import { version } from './built.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '../../test/folder.ts';
-import { project } from '../bundle.ts';
+import { project } from '../sources.ts';
 import { built, version } from './built.ts';
 
 const run = promisify(execFile);

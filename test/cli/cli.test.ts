@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { createAuthority } from '../certificates.ts';
 import { startSite } from '../harness.ts';
-import { runWaymark, serverFolder, spawnWaymark } from '../process.ts';
+import { program, runWaymark, serverFolder, spawnWaymark } from '../process.ts';
 import { project } from '../tidy/sources.ts';
 import { runHere, startClient } from './here.ts';
 
@@ -41,7 +41,7 @@ suite('the command line', () => {
 
   const skip = !existsSync('/dev/full') && 'needs /dev/full';
   test('a failure to write standard output is reported in one line', { skip }, async () => {
-    const command = `"${process.execPath}" "${join(project, 'bin/waymark.js')}" --help > /dev/full`;
+    const command = `"${process.execPath}" "${program}" --help > /dev/full`;
     const child = spawn('sh', ['-c', command]);
     let err = '';
     child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));

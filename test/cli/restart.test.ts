@@ -11,8 +11,7 @@ import { createAuthority } from '../certificates.ts';
 import { writeFiles } from '../folder.ts';
 import { postOperation } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { isDead, runWaymark, serverFolder, startServed, workersOf } from '../process.ts';
-import { project } from '../tidy/sources.ts';
+import { isDead, program, runWaymark, serverFolder, startServed, workersOf } from '../process.ts';
 import { visit } from './visitors.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
@@ -232,8 +231,8 @@ suite('under systemd', onLinux, () => {
     const fdOf = (server: object): number =>
       (server as { readonly _handle: { readonly fd: number } })._handle.fd;
     const start = 'LISTEN_PID=$$ exec "$@"';
-    const program = [process.execPath, join(project, 'bin/waymark.js')];
-    const child = spawn('sh', ['-c', start, 'sh', ...program, 'serve', '--config', iniFile], {
+    const line = [process.execPath, program];
+    const child = spawn('sh', ['-c', start, 'sh', ...line, 'serve', '--config', iniFile], {
       env: {
         ...process.env,
         PATH: `${join(folder, 'bin')}:${process.env.PATH ?? ''}`,

@@ -12,6 +12,7 @@ import { temporaryFolder, writeFiles } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { startDemo } from '../browser/demo-site.ts';
 import { startSite } from '../harness.ts';
+import { program } from '../process.ts';
 import { project } from '../tidy/sources.ts';
 
 /** A block of code of a page: `info` is what follows its fence. */
@@ -122,10 +123,7 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
   await mkdir(bin);
   await symlink(process.execPath, join(bin, 'node'));
   const command = join(bin, 'waymark');
-  await writeFile(
-    command,
-    `#!/bin/sh\nexec '${process.execPath}' '${project}/bin/waymark.js' "$@"\n`,
-  );
+  await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
   await chmod(command, 0o755);
   const marker = '=== end of block ===';
   const runs = blocks.filter(isRun).map(({ code }) => code);

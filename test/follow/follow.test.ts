@@ -5,7 +5,6 @@ import { PassThrough } from 'node:stream';
 import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { followTables, type FollowTarget } from '../../src/follow/follow-tables.ts';
 import { LineTarget } from '../../src/follow/line-target.ts';
@@ -13,11 +12,11 @@ import { PostgresTarget } from '../../src/follow/postgres.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Cleaning } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
+import { program } from '../process.ts';
 import { startPostgres } from './postgres-server.ts';
 
 const server = await startPostgres({ after });
 const skip = typeof server === 'string' && server;
-const program = fileURLToPath(new URL('../../bin/waymark.js', import.meta.url));
 
 const schema = {
   type: 'object',

@@ -10,8 +10,7 @@ import { createAuthority } from '../../certificates.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
-import { runWaymark, serverFolder, startServed } from '../../process.ts';
-import { project } from '../../tidy/sources.ts';
+import { program, runWaymark, serverFolder, startServed } from '../../process.ts';
 import { runHere } from '../here.ts';
 
 const hasScript = spawnSync('script', ['--version']).status === 0;
@@ -305,8 +304,7 @@ suite('the admin key of a first start', () => {
     { skip: !hasScript && 'needs the program script' },
     async (t) => {
       const { folder, iniFile } = await serverFolder(t, '');
-      const bin = join(project, 'bin/waymark.js');
-      const command = `"${process.execPath}" "${bin}" serve --config "${iniFile}"`;
+      const command = `"${process.execPath}" "${program}" serve --config "${iniFile}"`;
       const child = spawn('script', ['-qec', command, '/dev/null'], {
         stdio: ['pipe', 'pipe', 'ignore'],
       });
