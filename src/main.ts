@@ -14,7 +14,6 @@ import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
 import { TableHosts } from './hosts/hosts.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
-import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
 import { loadForVisitors } from './model/lazy-packages.ts';
 import { nodeMetrics } from './nodes/metrics.ts';
@@ -339,7 +338,6 @@ class ServingProcess implements RunningServer {
   readonly #visits: VisitCounter;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
-  readonly #flushing: NodeJS.Timeout;
   #watch: NodeWatch | undefined;
   #loading: NodeJS.Timeout | undefined;
   readonly #metrics: ServerMetrics;
@@ -426,7 +424,6 @@ class ServingProcess implements RunningServer {
     this.#hosts = this.#tableHosts();
     this.#series = isPrimary ? this.#recorder(config.server.data, logs) : undefined;
     this.#addMetrics();
-    this.#flushing = flushRegularly(logs);
   }
 
   get addresses(): readonly string[] {
@@ -568,7 +565,6 @@ class ServingProcess implements RunningServer {
     const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();
     await background;
-    clearInterval(this.#flushing);
     clearTimeout(this.#loading);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
@@ -655,12 +651,4 @@ class ServingProcess implements RunningServer {
       problems: this.#problems.map(({ line, message }) => ({ line, message })),
     };
   }
-}
-
-/** Writes the access log at intervals that do not keep the process running. */
-function flushRegularly({ access }: Logs): NodeJS.Timeout {
-  const timer = setInterval(() => {
-    access.flush();
-  }, accessFlushMs);
-  return timer.unref();
 }

@@ -1,9 +1,7 @@
+import { backgroundPollMs } from '../store/limits.ts';
 import { doInTurn } from '../store/shared/do-in-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';
-
-/** How often the tables are compared with the followers. */
-const tablesMs = 500;
 
 /** The dependencies of TableHosts. */
 interface TableHostsParts extends HostFollowerParts {
@@ -22,7 +20,9 @@ export class TableHosts {
     { readonly host: DataHost; readonly follower: HostFollower }
   >();
   readonly #ending = new Set<Promise<void>>();
-  #timer: NodeJS.Timeout | undefined;
+  /** Aborts when this process follows no longer; undefined if it does not follow. */
+  #following: AbortController | undefined;
+  #comparing: Promise<void> = Promise.resolve();
   #seenSeq = -1;
   readonly #stopped = new AbortController();
   #inTurn: Promise<void> = Promise.resolve();
@@ -49,7 +49,7 @@ export class TableHosts {
   }
 
   states(): readonly TableHostState[] {
-    if (this.#timer !== undefined || this.#parts.store.shared === undefined) {
+    if (this.#following !== undefined || this.#parts.store.shared === undefined) {
       return [...this.#followers.values()].map(({ follower }) => follower.state);
     }
     const state = { state: 'other_node', since: this.#elsewhereSince } as const;
@@ -76,22 +76,29 @@ export class TableHosts {
 
   #begin(): void {
     this.#seenSeq = -1;
-    this.#compare();
-    this.#timer = setInterval(() => {
-      this.#compare();
-    }, tablesMs);
-    this.#timer.unref();
+    this.#following = new AbortController();
+    this.#comparing = this.#compareUntil(this.#following.signal);
   }
 
   async #halt(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#following?.abort();
+    this.#following = undefined;
+    await this.#comparing;
     for (const [table] of this.#followers) this.#end(table);
     await Promise.all(this.#ending);
   }
 
   #time(): string {
     return new Date(this.#parts.now()).toISOString();
+  }
+
+  /** Compares the tables with the followers, at first and after each change of the log. */
+  async #compareUntil(signal: AbortSignal): Promise<void> {
+    const { store } = this.#parts;
+    while (!signal.aborted) {
+      this.#compare();
+      await store.waitForRows(this.#seenSeq, signal, backgroundPollMs);
+    }
   }
 
   #compare(): void {

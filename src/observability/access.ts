@@ -1,4 +1,4 @@
-import { accessBufferCharactersMax } from './limits.ts';
+import { accessBufferCharactersMax, accessFlushMs } from './limits.ts';
 
 /** An answered request, with the values of its line in the access log. */
 export interface AccessEntry {
@@ -45,8 +45,8 @@ export interface AccessLog {
 }
 
 /**
- * Makes an access log that buffers its lines, so that a request costs no system call. The caller
- * flushes it at intervals. `now` gives milliseconds since 1970.
+ * Makes an access log that buffers its lines for a moment, so that a request costs no system call.
+ * `now` gives milliseconds since 1970.
  */
 export function createAccessLog({
   format,
@@ -59,6 +59,7 @@ export function createAccessLog({
 }): AccessLog {
   const lineOf = { json: jsonLine, pretty: prettyLine, combined: combinedLine }[format];
   let buffered = '';
+  let timer: NodeJS.Timeout | undefined;
   let linesBuffered = 0;
   let linesLost = 0;
   let second = -1;
@@ -93,6 +94,10 @@ export function createAccessLog({
 
   return {
     add(entry) {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        flush();
+      }, accessFlushMs).unref();
       buffered += lineOf(withoutKeys(entry), timestamp());
       linesBuffered += 1;
       if (buffered.length > accessBufferCharactersMax) flush();

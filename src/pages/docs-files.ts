@@ -1,14 +1,42 @@
-import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { publicFile, type PublicFile } from '../http/page.ts';
 import { pageFields } from '../http/page-fields.ts';
 import type { FieldList } from '../http/reply.ts';
+import { Failure } from '../model/failure.ts';
 
 /** A file of the documentation with its header fields besides those of its content. */
-interface DocsFile {
-  readonly file: PublicFile;
+class DocsFile {
   readonly fields: FieldList;
+  readonly #path: string;
+  readonly #contentType: string;
+  #file: PublicFile | undefined;
+
+  constructor(path: string, contentType: string, fields: FieldList) {
+    this.fields = fields;
+    this.#path = path;
+    this.#contentType = contentType;
+  }
+
+  /**
+   * The content, which is read at the first request for it: few servers are asked for all of it.
+   * Throws `not_found` if the file was removed since the start.
+   */
+  get file(): PublicFile {
+    this.#file ??= publicFile(this.#contentType, this.#read());
+    return this.#file;
+  }
+
+  #read(): Buffer {
+    try {
+      return readFileSync(this.#path);
+    } catch (cause) {
+      const text =
+        'The documentation was replaced. Restart the server, which then has the new one.';
+      throw new Failure('not_found', text, { cause });
+    }
+  }
 }
 
 /** The built documentation (docs/design/documentation.md), by paths below `/svc1/docs/`. */
@@ -24,8 +52,8 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Reads the built documentation once, at start. Without a build there are no files: the server then
- * has no documentation.
+ * Finds the files of the built documentation, at start. Without a build there are none: the server
+ * then has no documentation.
  */
 export async function loadDocsFiles(folder: string): Promise<DocsFiles> {
   const files = new Map<string, DocsFile>();
@@ -35,8 +63,7 @@ export async function loadDocsFiles(folder: string): Promise<DocsFiles> {
     if (contentType === undefined) continue;
     const path = found.replaceAll('\\', '/');
     const type = path.startsWith('schemas/') ? 'application/schema+json' : contentType;
-    const file = publicFile(type, await readFile(join(folder, found)));
-    const shown = { file, fields: fieldsOf(path) };
+    const shown = new DocsFile(join(folder, found), type, fieldsOf(path));
     files.set(path, shown);
     if (/(?:^|\/)index\.html$/.test(path)) files.set(path.slice(0, -'index.html'.length), shown);
   }

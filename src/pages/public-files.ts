@@ -19,7 +19,7 @@ interface EngineReference {
   readonly schema: PublicFile;
 }
 
-/** Waymark's own files for browsers, all in memory: no request for them reads the disk. */
+/** Waymark's own files for browsers: all in memory, the documentation from the first request on. */
 export interface PublicFiles {
   /**
    * A script, style sheet or documentation page by its path below `{base}/svc1`; undefined for any

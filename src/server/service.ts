@@ -164,9 +164,9 @@ function docsReply(
   if (path === '/docs') return unread(message) ?? redirectReply(`${config.server.base}/svc1/docs/`);
   const found = docs.get(path.slice('/docs/'.length));
   if (found === undefined) return undefined;
-  const { file, fields } = found;
+  const { fields } = found;
   const asked = { method: message.method ?? 'GET', fields: incoming.fields };
-  return unread(message) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
+  return unread(message) ?? ownFiles.respond(found.file, { fields, source: 'svc1' }, asked);
 }
 
 function redirectReply(location: string): Reply {

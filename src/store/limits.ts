@@ -26,6 +26,8 @@ export const dispatchComparedMax = 10_000;
 
 /** How often the log is checked for changes by other processes while a reader waits for them. */
 export const feedPollMs = 100;
+/** How often tasks in the background do that; they share a timer. */
+export const backgroundPollMs = 250;
 /** Rows of the log, and about how many characters, that are read in one turn of the event loop. */
 export const feedSliceRowsMax = 64;
 export const feedSliceCharactersMax = MIB;
@@ -77,8 +79,8 @@ export const wordsPerFieldMax = 10_000;
 export const wordCharactersMax = 64;
 /** Rows that one transaction adds to an index that is being built: a request waits for it. */
 export const indexBuildRowsMax = 2_000;
-/** How often a server looks for indexes to build. */
-export const indexBuildPollMs = 250;
+/** How long a server waits after a failure to build an index. */
+export const indexBuildRetryMs = 5_000;
 /** Words of a search. */
 export const searchWordsMax = 16;
 /** Words that begin with the last word of a search. */

@@ -1,3 +1,5 @@
+import { backgroundPollMs } from '../store/limits.ts';
+
 /** Limits of deliveries in the background. */
 
 const KIB = 1024;
@@ -51,7 +53,7 @@ export const wakeMsMax = 3_600_000;
 export const recordAgainMs = 1_000;
 /** How often the log is checked for changes by other processes: with hooks, and without any. */
 export const deliveryPollMs = 10;
-export const deliveryIdlePollMs = 250;
+export const deliveryIdlePollMs = backgroundPollMs;
 /** How often a process that does not deliver checks whether another one still does. */
 export const deliveryClaimMs = 1_000;
 /** How often the deliverer drops its state of hooks that have nothing to send. */

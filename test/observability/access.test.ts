@@ -5,6 +5,7 @@ import {
   type AccessEntry,
   type AccessFormat,
 } from '../../src/observability/access.ts';
+import { accessFlushMs } from '../../src/observability/limits.ts';
 import { startSite } from '../harness.ts';
 
 const entry: AccessEntry = {
@@ -40,6 +41,18 @@ function linesOf(format: AccessFormat, ...entries: readonly AccessEntry[]): read
   assert.ok(text === '' || text.endsWith('\n'));
   return text.split('\n').slice(0, -1);
 }
+
+test('the access log writes its lines shortly after the first one', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { log, written } = accessLog('pretty');
+  for (let round = 1; round <= 2; round += 1) {
+    log.add(entry);
+    log.add(entry);
+    assert.equal(written.length, round - 1);
+    t.mock.timers.tick(accessFlushMs);
+    assert.equal(written.length, round);
+  }
+});
 
 suite('a line of the access log', () => {
   test('is readable in the format pretty', () => {

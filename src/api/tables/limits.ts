@@ -5,8 +5,6 @@ export const tableBytesMax = 1_200_000;
  * row counts as several.
  */
 export const rowsCheckedAtOnce = 100;
-/** How often a process looks for tables whose rows it has to check. */
-export const rowCheckPollMs = 500;
 /** How long a process waits after a failure to move rows. */
 export const rowCheckRetryMs = 5_000;
 /** Rows that the report of a schema change lists; it counts the others. */

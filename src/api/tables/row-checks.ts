@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backgroundPollMs } from '../../store/limits.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { reasonOf, type Log } from '../../observability/log.ts';
 import type { StoredTable } from '../../model/table.ts';
 import { examinedRecords } from '../records/list.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
-import { rowCheckPollMs, rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
+import { rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
 import { rowCorrection } from './schema-change.ts';
 
 /** The progress of a check of the rows of a table. */
@@ -72,7 +73,7 @@ async function checkTables(parts: CheckParts): Promise<void> {
         for (const stored of pending) await checkRows(stored, parts);
         seen = seq;
       }
-      await store.waitForRows(seen, signal, rowCheckPollMs);
+      await store.waitForRows(seen, signal, backgroundPollMs);
     } catch (error) {
       if (hasEnded(signal)) return;
       const reason = reasonOf(error);

@@ -49,9 +49,8 @@ export class LogFeed {
     sizeCalculation: ({ characters }) => characters,
   });
   readonly #waiting = new Set<Waiting>();
-  #poll: NodeJS.Timeout | undefined;
-  /** The number of followers that wait for the shared poll. */
-  #followers = 0;
+  /** The timers of the polls, by their intervals: all waits of one interval share one. */
+  readonly #polls = new Map<number, { readonly timer: NodeJS.Timeout; waiting: number }>();
   #turn: Promise<unknown> = Promise.resolve();
   /** The outbox and the hooks, as they were at the last look. */
   #state: string;
@@ -74,7 +73,7 @@ export class LogFeed {
     after: number,
     signal: AbortSignal,
   ): Promise<FeedSlice<F>> {
-    await this.#growth(after, signal);
+    await this.#growth(after, signal, feedPollMs);
     this.#turn = this.#turn.then(() => nextTurn());
     await this.#turn;
     if (signal.aborted) return { changes: [], upTo: after };
@@ -83,20 +82,8 @@ export class LogFeed {
   }
 
   /** Store.waitForRows: see there. */
-  async waitForRows(after: number, signal: AbortSignal, pollMs?: number): Promise<void> {
-    if (pollMs === undefined) {
-      await this.#growth(after, signal);
-      this.#requireOpen();
-      return;
-    }
-    this.#requireOpen();
-    if (signal.aborted || after < this.#reads.seq()) return;
-    const poll = this.#pollEvery(pollMs);
-    try {
-      await this.#wait(after, signal);
-    } finally {
-      clearInterval(poll);
-    }
+  async waitForRows(after: number, signal: AbortSignal, pollMs = feedPollMs): Promise<void> {
+    await this.#growth(after, signal, pollMs);
     this.#requireOpen();
   }
 
@@ -123,18 +110,19 @@ export class LogFeed {
   }
 
   /** Resolves once the log has a row after a seq, or the signal aborts. */
-  async #growth(after: number, signal: AbortSignal): Promise<void> {
+  async #growth(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
     this.#requireOpen();
     if (signal.aborted || after < this.#reads.seq()) return;
-    this.#poll ??= this.#pollEvery(feedPollMs);
-    this.#followers += 1;
+    const poll = this.#polls.get(pollMs) ?? { timer: this.#pollEvery(pollMs), waiting: 0 };
+    this.#polls.set(pollMs, poll);
+    poll.waiting += 1;
     try {
       await this.#wait(after, signal);
     } finally {
-      this.#followers -= 1;
-      if (this.#followers === 0) {
-        clearInterval(this.#poll);
-        this.#poll = undefined;
+      poll.waiting -= 1;
+      if (poll.waiting === 0) {
+        clearInterval(poll.timer);
+        this.#polls.delete(pollMs);
       }
     }
   }

@@ -37,6 +37,24 @@ async function commitMany(store: Store, count: number): Promise<void> {
 }
 
 suite('a follower of the log', () => {
+  test('shares its timer with all that wait with the same interval', async (t) => {
+    const store = await scratchStore(t);
+    const started = t.mock.method(globalThis, 'setInterval');
+    const cleared = t.mock.method(globalThis, 'clearInterval');
+    const [first, second] = [new AbortController(), new AbortController()];
+    const waits = [
+      store.waitForRows(0, first.signal, 60_000),
+      store.waitForRows(0, second.signal, 60_000),
+    ];
+    assert.equal(started.mock.callCount(), 1);
+    first.abort();
+    await waits[0];
+    assert.equal(cleared.mock.callCount(), 0);
+    second.abort();
+    await waits[1];
+    assert.equal(cleared.mock.callCount(), 1);
+  });
+
   test('gets existing changes, then those that are written while it waits', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }), edited('a', { lang: 'en' }));
