@@ -20,7 +20,7 @@ class DocsFile {
   }
 
   /**
-   * The content, which is read at the first request for it: few servers are asked for all of it.
+   * The content, which is read at the first request for it: few servers send all of it.
    * Throws `not_found` if the file was removed since the start.
    */
   get file(): PublicFile {
