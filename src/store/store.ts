@@ -400,8 +400,8 @@ export interface Store extends Reads {
   ): Promise<FeedSlice<F>>;
   /**
    * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
-   * process, within `pollMs` for rows of others. Waits with the same `pollMs` share a timer. Rejects
-   * as changesAfter does.
+   * process, within `pollMs` for rows of others. Waits with the same `pollMs` share a timer.
+   * Rejects as changesAfter does.
    */
   waitForRows(seq: number, signal: AbortSignal, pollMs?: number): Promise<void>;
   /** The queues of the hooks, and the attempts at their messages. */
