@@ -1,11 +1,14 @@
 import { uuidv7 } from 'uuidv7';
-import { createCluster } from '../../src/cluster/status.ts';
+import { clusterStatus, createCluster } from '../../src/cluster/status.ts';
 import { startNats, until } from '../cluster/nats.ts';
 import { settingsOf } from '../cluster/rig.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 import { postOperation } from '../harness.ts';
 import { natsMember, portOf, startMember, startProxies, type Member } from './member.ts';
 import { SmallDisk } from './small-disk.ts';
+
+/** How long a server of NATS may take to get the whole stream. */
+const currentMsMax = 120_000;
 
 /** Three servers of NATS, three nodes, one of them with workers, and two counters. */
 export interface ClusterRun {
@@ -30,12 +33,19 @@ const counterPlan = [
 /** Starts all members, and makes an empty cluster of the nodes. */
 export async function startCluster(context: Cleaning): Promise<ClusterRun> {
   const parent = await temporaryFolder(context);
-  const disks = new Map<string, SmallDisk | undefined>();
+  const stores = new Map<string, { folder: string; disk: SmallDisk | undefined }>();
   const prepare = async (folder: string, name: string): Promise<void> => {
-    disks.set(name, await SmallDisk.mount(context, folder));
+    stores.set(name, { folder, disk: await SmallDisk.mount(context, folder) });
   };
   const servers = await startNats(context, { servers: 3, prepare });
-  await until(() => createCluster(settingsOf(servers), { id: uuidv7(), replicas: 3 }));
+  const settings = settingsOf(servers);
+  await until(() => createCluster(settings, { id: uuidv7(), replicas: 3 }));
+  const untilCurrent = (): Promise<void> =>
+    until(async () => {
+      const { servers: states } = await clusterStatus(settings);
+      const isCurrent = states.length === 3 && states.every(({ state }) => state === 'current');
+      if (!isCurrent) throw new Error('a server of NATS does not have the whole stream');
+    }, currentMsMax);
   const nodes: Member[] = [];
   let apikey = '';
   for (const { name, workers } of nodePlan) {
@@ -64,7 +74,10 @@ export async function startCluster(context: Cleaning): Promise<ClusterRun> {
     counters.push(await startMember(context, parent, plan));
   }
   const members = [
-    ...servers.map((server) => natsMember(server, disks.get(server.name))),
+    ...servers.map((server) => {
+      const { folder = '', disk } = stores.get(server.name) ?? {};
+      return natsMember(server, { folder, disk, untilCurrent });
+    }),
     ...nodes,
     ...counters,
   ];

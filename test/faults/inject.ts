@@ -91,14 +91,18 @@ const kinds: Readonly<Record<string, Fault>> = {
   fullDisk: {
     fits: ({ disk }) => disk !== undefined,
     async inject(member, run) {
+      // A server that loses its data while another one lacks some is more than three servers bear.
+      await member.store?.untilCurrent();
       await member.disk?.fill();
       await delay(briefMs(run) / 2);
-      const isStarted = member.kind !== 'nats' && run.random.chance(0.3);
-      if (isStarted) await restart(member);
+      if (member.store === undefined && run.random.chance(0.3)) await restart(member);
       await delay(briefMs(run) / 2);
+      if (member.store !== undefined) await member.kill();
       await member.disk?.free();
-      // Without room, a server of NATS gives up JetStream until it is started again.
-      if (member.kind === 'nats') await restart(member);
+      if (member.store === undefined) return;
+      await member.store.empty();
+      await member.start();
+      await member.store.untilCurrent();
     },
   },
   shiftClock: {

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NatsServer } from '../cluster/nats.ts';
 import { writeFiles, type Cleaning } from '../folder.ts';
@@ -23,8 +23,18 @@ export interface Member {
   pids(): readonly number[];
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** For a server of NATS: see StoreOfNats. */
+  readonly store?: StoreOfNats;
   /** Shifts its clock, also that of later processes; undefined for a server of NATS. */
   readonly shiftClock: ((ms: number) => Promise<void>) | undefined;
+}
+
+/** How a server of NATS is replaced (docs/how-to/cluster.md). */
+export interface StoreOfNats {
+  /** Resolves once all servers have the whole stream. */
+  untilCurrent(): Promise<unknown>;
+  /** Removes its data, while the server is stopped. */
+  empty(): Promise<void>;
 }
 
 /** A Waymark of a fault run. */
@@ -91,10 +101,25 @@ export async function startMember(
   };
 }
 
-/** A server of NATS as a member. */
-export function natsMember(server: NatsServer, disk: SmallDisk | undefined): Member {
+/** A server of NATS as a member; `untilCurrent` as in StoreOfNats. */
+export function natsMember(
+  server: NatsServer,
+  {
+    folder,
+    disk,
+    untilCurrent,
+  }: {
+    readonly folder: string;
+    readonly disk: SmallDisk | undefined;
+    readonly untilCurrent: () => Promise<unknown>;
+  },
+): Member {
+  const empty = async (): Promise<void> => {
+    for (const file of await readdir(folder)) await rm(join(folder, file), { recursive: true });
+  };
   return {
-    ...{ name: server.name, kind: 'nats', url: '', folder: '', proxies: [], disk },
+    ...{ name: server.name, kind: 'nats', url: '', folder, proxies: [], disk },
+    store: { untilCurrent, empty },
     pids: () => (server.pid === undefined ? [] : [server.pid]),
     kill: () => server.kill(),
     start: () => server.start(),
