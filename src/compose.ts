@@ -37,7 +37,7 @@ import { createSite, type Site, type SiteParts } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import type { Emit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
-import { eventInsert } from './store/outbox.ts';
+import { eventInsert, rowInsert } from './store/outbox.ts';
 import type { Store } from './store/store.ts';
 import {
   createAuthenticate,
@@ -47,7 +47,7 @@ import {
 } from './api/keys/authenticate.ts';
 import { withDataHosts } from './api/rows/hosted-rows.ts';
 import { createPageRows } from './api/rows/page-rows.ts';
-import { rowInsert, takeRows } from './api/nodes/taken-rows.ts';
+import { takeRows } from './api/nodes/taken-rows.ts';
 import { createExecute, type ExecuteParts } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import { followerSessions, loggedSessions, type SessionStore } from './api/keys/session-store.ts';

@@ -2877,6 +2877,8 @@ export interface Operations {
       readonly node: string;
       /** The version of the protocol that the node uses. */
       readonly protocol?: number | null;
+      /** The id of the log that the node follows; a server with another one refuses. */
+      readonly log?: string | null;
 
       readonly entries: readonly {
         /** The id of the new record. */

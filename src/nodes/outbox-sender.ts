@@ -50,7 +50,7 @@ export class OutboxSender {
   async #send(entries: readonly OutboxEntry[]): Promise<void> {
     const { store, central, node, emit, log } = this.#parts;
     const v = {
-      ...{ node: node.name, protocol: followProtocol },
+      ...{ node: node.name, protocol: followProtocol, log: store.rowLog.identity().id },
       entries: entries.map(({ id, a, v: input, dtu_txn }) => ({ id, a, v: input, dtu_txn })),
     };
     const { client, apikey } = central;

@@ -8,6 +8,7 @@ import type { WriteQueue } from './log/write-queue.ts';
 import { claimKey, packClaim, unpackClaim } from './projections/claims.ts';
 import {
   eventInsert,
+  rowInsert,
   type Outbox,
   type OutboxClaim,
   type OutboxEntry,
@@ -255,6 +256,50 @@ function putTidied(
   for (const { key, value } of [...old]) {
     if ((storedJson(value) as OutboxEntry).refused === undefined) outbox.removeSync(key);
   }
+}
+
+/**
+ * Makes the entries wait again that the former centre had stored and that the log of the new one
+ * does not have: it was promoted, or restored, without them. `source` has the data of the node from
+ * before, and `target` the new copy of the log with the entries. The caller runs it in a write
+ * transaction of `target`.
+ */
+export function putLostEntries(source: Databases, target: Databases): void {
+  const { outbox, meta } = target;
+  const lost: OutboxEntry[] = [];
+  for (const { value } of outbox.getRange({ reverse: true })) {
+    const { seq, ...entry } = storedJson(value) as ShortEntry & Partial<OutboxEntry>;
+    if (seq === undefined) continue;
+    // The new log has the rows of the former one up to some seq.
+    if (changeAt(target, seq)?.id === entry.id) break;
+    const restored = isWhole(entry) ? entry : entryOf(entry.n, changeAt(source, seq));
+    if (restored !== undefined) lost.push(restored);
+  }
+  const oldest = lost.at(-1);
+  if (oldest === undefined) return;
+  for (const entry of lost) outbox.putSync(entry.n, JSON.stringify(entry));
+  const numberOf = (name: string): number => Number(meta.get(name) ?? 0);
+  meta.putSync('outboxwaiting', String(numberOf('outboxwaiting') + lost.length));
+  for (const name of ['outboxsent', 'outboxtidied']) {
+    meta.putSync(name, String(Math.min(numberOf(name), oldest.n - 1)));
+  }
+}
+
+function changeAt({ log }: Databases, seq: number): Change | undefined {
+  const text = log.get(seq);
+  return text === undefined ? undefined : (storedJson(text) as Change);
+}
+
+/** Whether it was not shortened yet. */
+function isWhole(entry: Partial<OutboxEntry>): entry is OutboxEntry {
+  return entry.a !== undefined;
+}
+
+/** The entry whose row a change is, as it was before the centre stored it. */
+function entryOf(n: number, change: Change | undefined): OutboxEntry | undefined {
+  if (change === undefined) return undefined;
+  const { id, family, data: v, dtu_txn, by } = change;
+  return { n, id, a: family === 'event' ? eventInsert : rowInsert, v, dtu_txn, by };
 }
 
 function full(): Failure {

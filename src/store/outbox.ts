@@ -4,6 +4,9 @@ import type { JsonObject } from '../model/json.ts';
 /** The operation whose entries are events; `v` of such an entry has the fields of the event. */
 export const eventInsert = 'svc1.event.insert';
 
+/** The operation whose entries are rows; `v` of such an entry has the fields of the row. */
+export const rowInsert = 'svc1.record.insert';
+
 /** A write that this node took while its centre decides about it later. */
 export interface OutboxEntry {
   /** Its place: 1, 2, 3 … in the order in which the node took them. */

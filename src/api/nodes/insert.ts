@@ -2,11 +2,11 @@ import { failureFrom, Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { parseDateTime } from '../../model/time.ts';
-import { eventInsert } from '../../store/outbox.ts';
+import { eventInsert, rowInsert } from '../../store/outbox.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';
 import { storeTakenEvent, type EventParts } from '../webhooks/events.ts';
 import type { RowParts } from '../rows/row-family.ts';
-import { rowInsert, storeTakenRow } from './taken-rows.ts';
+import { storeTakenRow } from './taken-rows.ts';
 import { nodeProperties, requireNode, type NodeInput } from './access.ts';
 import { takenEntriesMax } from './limits.ts';
 
@@ -19,6 +19,7 @@ interface TakenEntry {
 }
 
 interface InsertInput extends NodeInput {
+  log?: string;
   entries: TakenEntry[];
 }
 
@@ -51,6 +52,11 @@ export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
     additionalProperties: true,
     properties: {
       ...nodeProperties,
+      log: {
+        ...text,
+        nullable: true,
+        description: 'The id of the log that the node follows; a server with another one refuses.',
+      },
       entries: { type: 'array', maxItems: takenEntriesMax, items: entrySchema },
     },
   },
@@ -79,6 +85,7 @@ export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
   },
   run: (parts) => async (v, call) => {
     requireNode(parts.store, v, call);
+    requireSameLog(parts.store, v);
     // The store decides them in the order of these calls, and writes them together.
     const results = v.entries.map(async (entry) => {
       try {
@@ -93,6 +100,19 @@ export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
     return { kind: 'data', data: { results: await Promise.all(results) } };
   },
 });
+
+/**
+ * Throws `unavailable` for a node that has copied another log. It copies this one first, and then
+ * knows which of the entries that the former centre has stored are lost.
+ */
+function requireSameLog(
+  { rowLog }: Pick<EventParts['store'], 'rowLog'>,
+  { node, log }: InsertInput,
+): void {
+  if (log === undefined || log === rowLog.identity().id) return;
+  const message = `The node ${node} follows another log than this server has: it copies this one first.`;
+  throw new Failure('unavailable', message, { retryAfterSeconds: 5 });
+}
 
 const passing: ReadonlySet<string> = new Set(['unavailable', 'storage_full', 'internal']);
 

@@ -2,7 +2,7 @@ import { listRowsDefault, listRowsMax } from '../limits.ts';
 import type { OutboxEntry } from '../../store/outbox.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation, type OperationDefinition } from '../operation.ts';
-import { rowInsert } from './taken-rows.ts';
+import { rowInsert } from '../../store/outbox.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string' } as const;

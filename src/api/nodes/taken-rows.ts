@@ -1,13 +1,11 @@
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { rowInsert } from '../../store/outbox.ts';
 import type { Decision, LoggedDraft, PreparedInsert, Reads, Store } from '../../store/store.ts';
 import type { Call, Operation, OperationResult } from '../operation.ts';
 import { insertOperation } from '../records/write.ts';
 import { rowFamily, type RowParts } from '../rows/row-family.ts';
-
-/** The operation whose entries are rows; `v` of such an entry has the fields of the row. */
-export const rowInsert = 'svc1.record.insert';
 
 const insertRow = insertOperation(rowFamily);
 

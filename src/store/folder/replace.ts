@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
 import { copyBatchEntries } from '../limits.ts';
+import { putLostEntries } from '../outbox-entries.ts';
 import { syncPath } from './backup.ts';
 import { dataFile, isMissing, lockFile } from './data-folder.ts';
 
@@ -60,6 +61,7 @@ async function carryOver(folder: string, copy: string): Promise<void> {
       for (const { key, value } of source.meta.getRange({})) {
         if (String(key).startsWith('outbox')) target.meta.putSync(key, value);
       }
+      putLostEntries(source, target);
     });
   } finally {
     await Promise.all([from.close(), to.close()]);
