@@ -8,7 +8,7 @@ import { natsMember, portOf, startMember, startProxies, type Member } from './me
 import { SmallDisk } from './small-disk.ts';
 
 /** How long a server of NATS may take to get the whole stream. */
-const currentMsMax = 120_000;
+const currentMsMax = 30_000;
 
 /** Three servers of NATS, three nodes, one of them with workers, and two counters. */
 export interface ClusterRun {

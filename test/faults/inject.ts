@@ -102,7 +102,15 @@ const kinds: Readonly<Record<string, Fault>> = {
       if (member.store === undefined) return;
       await member.store.empty();
       await member.start();
-      await member.store.untilCurrent();
+      for (let times = 0; times < 4; times += 1) {
+        const isCurrent = await member.store.untilCurrent().then(
+          () => true,
+          () => false,
+        );
+        if (isCurrent) return;
+        // It was seen to wait for ever for what the others have, until it is started again.
+        await restart(member);
+      }
     },
   },
   shiftClock: {
