@@ -125,6 +125,8 @@ export async function injectFaults(members: readonly Member[], run: FaultRun): P
   const { faults, random, violations, injected } = run;
   for (let fault = 1; fault <= faults && violations.length === 0; fault += 1) {
     const member = pick(members, random.next());
+    // Broken code can have ended it.
+    await startEnded([member]);
     const kind = chooseKind(member, random.next());
     const name = `${kind} ${member.kind}`;
     if (process.env.TRACE !== undefined) process.stderr.write(`${fault}: ${kind} ${member.name}\n`);
@@ -134,6 +136,11 @@ export async function injectFaults(members: readonly Member[], run: FaultRun): P
     await delay(random.next() * betweenMsMax);
   }
   await Promise.all(offline.values());
+  await startEnded(members);
+}
+
+async function startEnded(members: readonly Member[]): Promise<void> {
+  for (const member of members) if (member.pids().length === 0) await member.start();
 }
 
 /** Says so if the members have no disks that can be made full. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { NatsServer } from '../cluster/nats.ts';
 import { writeFiles, type Cleaning } from '../folder.ts';
 import { freePort } from '../free-port.ts';
-import { startServed, workersOf, type Served } from '../process.ts';
+import { isDead, startServed, workersOf, type Served } from '../process.ts';
 import { FaultyProxy } from './proxy.ts';
 import { SmallDisk } from './small-disk.ts';
 
@@ -19,7 +19,7 @@ export interface Member {
   readonly proxies: readonly FaultyProxy[];
   /** A disk of its own that can be full; undefined if none can be mounted. */
   readonly disk: SmallDisk | undefined;
-  /** The process that was started, and its workers. */
+  /** The process that was started, and its workers; none once it has ended. */
   pids(): readonly number[];
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -89,7 +89,7 @@ export async function startMember(
   const { url, adminKey: apikey } = served;
   return {
     ...{ name, kind, url, folder, proxies, disk, apikey },
-    pids: () => [served.pid, ...workersOf(served)],
+    pids: () => (isDead(served.pid) ? [] : [served.pid, ...workersOf(served)]),
     async kill() {
       served.child.kill('SIGKILL');
       await served.closed;
@@ -120,7 +120,7 @@ export function natsMember(
   return {
     ...{ name: server.name, kind: 'nats', url: '', folder, proxies: [], disk },
     store: { untilCurrent, empty },
-    pids: () => (server.pid === undefined ? [] : [server.pid]),
+    pids: () => (server.pid === undefined || isDead(server.pid) ? [] : [server.pid]),
     kill: () => server.kill(),
     start: () => server.start(),
     shiftClock: undefined,
