@@ -4,6 +4,7 @@
 // once and delivered in order without gaps, no reader saw a part of an import, and the logs of all
 // nodes and counters have equal digests and correct projections.
 // `npm run faults:cluster [-- FAULTS [SEED]]`; exits with 1 at a violation.
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNatsServer, noServer } from '../cluster/nats-server.ts';
@@ -78,7 +79,11 @@ async function writeUnderFaults(run: FaultRun): Promise<void> {
   const { members, nodes, counters, apikey } = cluster;
   tellOfDisks(members);
   const [first] = nodes as [Member];
-  const call = (name: string, v: object) => postOperation(first.url, name, v, { apikey });
+  const call = async (name: string, v: object) => {
+    const answer = await settle([first.url], name, v, { apikey, vk: JSON.stringify(v) });
+    assert.equal(answer?.error, undefined);
+    return answer?.data;
+  };
   const hook = { event: ['shop.sale'], retry_limit: 1_000 };
   await call('svc1.webhook.insert', { ...hook, url: `${receiver.origin}/all`, where: 'central' });
   for (const shop of orderedShops) {
@@ -92,8 +97,8 @@ async function writeUnderFaults(run: FaultRun): Promise<void> {
     const value = `begin ${n}`;
     const page = { origin: '*', path: `/record/${n}`, kind: 'content', content: value };
     const sentMs = performance.now();
-    const { data } = await call('svc1.userinterface.insert', page);
-    const { id: record, seq: outcome } = data as unknown as { id: string; seq: number };
+    const data: unknown = await call('svc1.userinterface.insert', page);
+    const { id: record, seq: outcome } = data as { id: string; seq: number };
     const answeredMs = performance.now();
     writes.push({ record, value, ifSeq: undefined, sentMs, answeredMs, outcome });
     ids.push(record);

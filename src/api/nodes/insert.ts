@@ -110,8 +110,11 @@ function requireSameLog(
   { node, log }: InsertInput,
 ): void {
   if (log === undefined || log === rowLog.identity().id) return;
-  const message = `The node ${node} follows another log than this server has: it copies this one first.`;
-  throw new Failure('unavailable', message, { retryAfterSeconds: 5 });
+  throw new Failure(
+    'unavailable',
+    `The node ${node} follows another log than this server has: it copies this one first.`,
+    { retryAfterSeconds: 5 },
+  );
 }
 
 const passing: ReadonlySet<string> = new Set(['unavailable', 'storage_full', 'internal']);
