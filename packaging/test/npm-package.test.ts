@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { project } from '../bundle.ts';
+import { project } from '../sources.ts';
 
 const run = promisify(execFile);
 

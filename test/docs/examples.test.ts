@@ -63,6 +63,26 @@ suite('the examples of the documentation', { concurrency: 4 }, () => {
     }
   });
 
+  test('in TypeScript have the types of the client', async (t) => {
+    const folder = await temporaryFolder(t);
+    await installClient(folder);
+    const options = {
+      ...{ strict: true, noEmit: true, target: 'esnext', module: 'nodenext', skipLibCheck: true },
+      ...{ types: ['node'], allowImportingTsExtensions: true },
+    };
+    const programs = [...pages.values()].flat().filter(({ info }) => info === 'ts test');
+    assert.ok(programs.length > 0);
+    await writeFiles(folder, {
+      'tsconfig.json': JSON.stringify({ compilerOptions: options, include: ['*.ts'] }),
+      ...Object.fromEntries(programs.map(({ code }, at) => [`example-${at}.ts`, code])),
+    });
+    const tsc = join(project, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '--project', folder], {
+      encoding: 'utf8',
+    });
+    assert.equal(stdout, '');
+  });
+
   test('in JSON can be parsed, and fit their schemas', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const schemas = jsonSchemas();
@@ -106,9 +126,29 @@ suite('the examples of the documentation', { concurrency: 4 }, () => {
 /** Files of examples that a test does not have. */
 const aboutMissingFile = /does not exist|cannot be read|no such file/i;
 
-/** Whether a test runs a block: on a site of its own, or on the demo. */
+/** Whether a test runs a block: commands on a site of its own or on the demo, or a program. */
 function isRun({ info }: Block): boolean {
-  return info === 'sh test' || info === 'sh demo';
+  return info === 'sh test' || info === 'sh demo' || info === 'ts test';
+}
+
+/** The commands of a block; those of a program write it and run it. */
+function commandsOf({ info, code }: Block): string {
+  if (info !== 'ts test') return code;
+  return `cat > example.ts <<'END OF PROGRAM'\n${code}END OF PROGRAM\nnode example.ts\n`;
+}
+
+/** Makes the folder of a project in which `waymark/client` is installed, with the types of Node. */
+async function installClient(folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  await mkdir(join(modules, 'waymark'), { recursive: true });
+  const exports = { './client': './client/client.ts' };
+  const manifest = { type: 'module', exports };
+  await writeFiles(folder, {
+    'package.json': '{"type": "module"}',
+    'node_modules/waymark/package.json': JSON.stringify(manifest),
+  });
+  await symlink(join(project, 'src/client'), join(modules, 'waymark/client'));
+  await symlink(join(project, 'node_modules/@types'), join(modules, '@types'));
 }
 
 /** Runs the blocks of a page in one shell, and compares what each prints with its answer. */
@@ -125,8 +165,9 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
   const command = join(bin, 'waymark');
   await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
   await chmod(command, 0o755);
+  if (blocks.some(({ info }) => info === 'ts test')) await installClient(site.folder);
   const marker = '=== end of block ===';
-  const runs = blocks.filter(isRun).map(({ code }) => code);
+  const runs = blocks.filter(isRun).map(commandsOf);
   const ports = new Map([['9099', receiverPort]]);
   for (const port of ['3000', '3001', '3002']) {
     let free = await freePort();
