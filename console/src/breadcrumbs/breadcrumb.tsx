@@ -7,7 +7,7 @@ import { lazy } from '../components/lazy.tsx';
 import { problemsOf, useProblems } from '../api/problems.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Busy, Fault, Field, ScreenHead } from '../components/ui.tsx';
+import { Busy, FailedScreen, Fault, Field, ScreenHead } from '../components/ui.tsx';
 import { Branches } from './breadcrumb-branches.tsx';
 import { linkOf, type BreadcrumbRule } from './breadcrumb-rule.ts';
 
@@ -36,7 +36,9 @@ export function Breadcrumb({ id, route }: { id: string; route: Route }) {
         : call<BreadcrumbRule>('userinterface.read', { id }, { signal }),
     [id],
   );
-  if (rule.error !== undefined) return <Fault error={rule.error} onRetry={rule.reload} />;
+  if (rule.error !== undefined) {
+    return <FailedScreen title={t.title} error={rule.error} onRetry={rule.reload} />;
+  }
   if (rule.data === undefined) return <Busy />;
   const { data } = rule;
   return (

@@ -117,6 +117,16 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
   );
 }
 
+/** A screen for which the session lacks the scope. */
+export function NoScope({ title, scope }: { title: string; scope: string }) {
+  return (
+    <>
+      <ScreenHead title={title} />
+      <p class="note">{texts.states.scope(scope)}</p>
+    </>
+  );
+}
+
 /** A line that says that something is loading, read out politely. */
 export function Busy({ text = texts.states.loading }: { text?: string }) {
   return (

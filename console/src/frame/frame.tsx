@@ -9,7 +9,7 @@ import type { Session } from '../api/session.ts';
 import { Mark } from './sign-in.tsx';
 import { Overview } from '../overview/overview.tsx';
 import { texts } from '../texts.ts';
-import { Disconnected, FailedScreen, useCurrentInView } from '../components/ui.tsx';
+import { Disconnected, FailedScreen, NoScope, useCurrentInView } from '../components/ui.tsx';
 
 const Pages = lazy(() => import('../pages/pages.tsx').then(({ Pages: one }) => one));
 const PageEditor = lazy(() => import('../pages/editor.tsx').then(({ PageEditor: one }) => one));
@@ -32,27 +32,27 @@ const Operations = lazy(() =>
 );
 
 /** The screens in the navigation, each with the key that opens it after `g`. */
-const screens: readonly ScreenLink[] = [
-  { path: '/', name: texts.nav.overview, key: 'o' },
-  { path: '/pages', name: texts.nav.pages, key: 'p' },
-  { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b' },
+const screens: readonly [ScreenLink, ...ScreenLink[]] = [
+  { path: '/', name: texts.nav.overview, key: 'o', scope: 'read' },
+  { path: '/pages', name: texts.nav.pages, key: 'p', scope: 'read' },
+  { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
-  { path: '/explain', name: texts.nav.explain, key: 'e' },
-  { path: '/history', name: texts.nav.history, key: 'h' },
+  { path: '/explain', name: texts.nav.explain, key: 'e', scope: 'read' },
+  { path: '/history', name: texts.nav.history, key: 'h', scope: 'read' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
-  { path: '/operations', name: texts.nav.operations, key: 'x' },
+  { path: '/operations', name: texts.nav.operations, key: 'x', scope: 'read' },
 ];
 
 interface ScreenLink {
   readonly path: string;
   readonly name: string;
   readonly key: string;
-  /** The scope without which the screen is not shown. */
-  readonly scope?: string;
+  /** The scope without which the screen shows nothing. */
+  readonly scope: string;
 }
 
 function visibleScreens(): readonly ScreenLink[] {
-  return screens.filter(({ scope }) => scope === undefined || may(scope));
+  return screens.filter(({ scope }) => may(scope));
 }
 
 /** The screen of a route; one that cannot be shown says so, and leaves the frame as it is. */
@@ -62,7 +62,9 @@ function GuardedScreen({ route }: { route: Route }) {
   if (error !== undefined) {
     return <FailedScreen title={texts.states.failed} error={error} onRetry={retry} />;
   }
-  return <Screen route={route} />;
+  const [, first = ''] = route.path.split('/');
+  const { name, scope } = screens.find(({ path }) => path === `/${first}`) ?? screens[0];
+  return may(scope) ? <Screen route={route} /> : <NoScope title={name} scope={scope} />;
 }
 
 function Screen({ route }: { route: Route }) {

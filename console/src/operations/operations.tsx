@@ -4,7 +4,15 @@ import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
-import { CopyCurl, Fault, Field, ScreenHead, useCurrentInView, When } from '../components/ui.tsx';
+import {
+  CopyCurl,
+  Fault,
+  Field,
+  NoScope,
+  ScreenHead,
+  useCurrentInView,
+  When,
+} from '../components/ui.tsx';
 import './operations.css';
 import { AccessLog } from './access-log.tsx';
 import { CacheContent } from './cache.tsx';
@@ -52,6 +60,10 @@ export function Operations({ route }: { route: Route }) {
 }
 
 function Tab({ name, route }: { name: string; route: Route }) {
+  const tab = tabs.find(({ path }) => path === name);
+  if (tab !== undefined && 'scope' in tab && !may(tab.scope)) {
+    return <NoScope title={tab.name} scope={tab.scope} />;
+  }
   switch (name) {
     case 'log':
       return <AccessLog route={route} />;
