@@ -1,0 +1,140 @@
+// What a browser transfers and how long it takes until the console can be used; see
+// bench/README.md. `--beside DIR` loads the files of another admin interface in the same browser.
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join, normalize } from 'node:path';
+import { once } from 'node:events';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { unpackChromium } from '../test/browser/packaged-chromium.ts';
+import { startDemo } from '../test/browser/demo-site.ts';
+import { spreadOf } from './figures.ts';
+
+const { values: options } = parseArgs({
+  options: { rounds: { type: 'string', default: '7' }, beside: { type: 'string' } },
+});
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
+
+/** A state of the page that a round waits for. */
+interface Step {
+  readonly name: string;
+  readonly run: (page: Page) => Promise<void>;
+}
+
+/** What one step took. */
+interface Measured {
+  readonly bytes: number;
+  readonly requests: number;
+  readonly milliseconds: number;
+}
+
+const cleanings: (() => unknown)[] = [];
+const context = { after: (clean: () => unknown) => cleanings.unshift(clean) };
+try {
+  await run();
+} finally {
+  for (const clean of cleanings) await clean();
+}
+
+async function run(): Promise<void> {
+  const { executablePath, env } = await unpackChromium();
+  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
+  const browser = await chromium.launch({ executablePath, env, args });
+  context.after(() => browser.close());
+  const demo = await startDemo(context);
+  await measure(browser, 'Waymark', [
+    {
+      name: 'sign-in can be typed into',
+      run: async (page) => {
+        await page.goto(`${demo.url}/svc1/console/`);
+        await page.locator('input:focus').waitFor();
+      },
+    },
+    {
+      name: 'overview after the sign-in',
+      run: async (page) => {
+        await page.keyboard.insertText(demo.adminKey);
+        await page.keyboard.press('Enter');
+        await page.locator('.tiles').waitFor();
+        await page.locator('.changes li').first().waitFor();
+      },
+    },
+  ]);
+  if (options.beside === undefined) return;
+  const url = await serveFolder(options.beside);
+  const load: Step = {
+    name: 'a field or button can be used',
+    run: async (page) => {
+      await page.goto(url, { waitUntil: 'load' });
+      await page.locator('input:visible, button:visible').first().waitFor();
+    },
+  };
+  await measure(browser, options.beside, [load]);
+}
+
+/** Runs the steps in a browser context of its own each round, and prints the medians. */
+async function measure(browser: Browser, name: string, steps: readonly Step[]): Promise<void> {
+  const rounds: Measured[][] = [];
+  for (let round = 0; round < Number(options.rounds); round += 1) {
+    rounds.push(await runRound(browser, steps));
+  }
+  for (const [at, step] of steps.entries()) {
+    const taken = rounds.flatMap((one) => one[at] ?? []);
+    const median = (value: (one: Measured) => number): number => spreadOf(taken.map(value)).median;
+    const kilobytes = (median(({ bytes }) => bytes) / 1000).toFixed(1);
+    const requests = median((one) => one.requests);
+    const milliseconds = median((one) => one.milliseconds).toFixed(0);
+    console.log(`${name}, ${step.name}: ${kilobytes} KB, ${requests} requests, ${milliseconds} ms`);
+  }
+}
+
+async function runRound(browser: Browser, steps: readonly Step[]): Promise<Measured[]> {
+  const tab = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const page = await tab.newPage();
+  const session = await tab.newCDPSession(page);
+  await session.send('Network.enable');
+  let [bytes, requests] = [0, 0];
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    bytes += encodedDataLength;
+    requests += 1;
+  });
+  const measured: Measured[] = [];
+  for (const { run: step } of steps) {
+    const started = performance.now();
+    await step(page);
+    const milliseconds = performance.now() - started;
+    await page.waitForLoadState('networkidle');
+    measured.push({ bytes, requests, milliseconds });
+  }
+  await tab.close();
+  return measured;
+}
+
+/** Serves the files of a folder, texts with gzip; resolves to the URL. */
+async function serveFolder(folder: string): Promise<string> {
+  const server: Server = createServer((request, response) => {
+    const path = normalize(new URL(request.url ?? '/', 'http://x').pathname);
+    const file = join(folder, path === '/' ? 'index.html' : path);
+    readFile(file).then(
+      (content) => {
+        const type = types[extname(file)];
+        const packed = type === undefined ? {} : { 'content-encoding': 'gzip' };
+        response.writeHead(200, { 'content-type': type ?? 'application/octet-stream', ...packed });
+        response.end(type === undefined ? content : gzipSync(content));
+      },
+      () => response.writeHead(404).end(),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
