@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import type { TestSite } from '../harness.ts';
 import { visit, type oneBrowser, type Tab } from './browser.ts';
 
@@ -22,7 +22,7 @@ export async function openConsole(
   t: TestContext,
   openTab: ReturnType<typeof oneBrowser>,
   site: TestSite,
-  { apikey = site.adminKey, ...options }: { readonly apikey?: string } & object = {},
+  { apikey = site.adminKey, ...options }: { readonly apikey?: string } & BrowserContextOptions = {},
 ): Promise<ConsoleTab> {
   const tab = await openTab(t, { locale: 'en-GB', ...options });
   await visit(tab, `${site.url}/svc1/console/`);
