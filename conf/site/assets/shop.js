@@ -14,7 +14,11 @@
     dark.addEventListener('change', show);
     cord.addEventListener('click', () => {
       root.dataset.lights = cord.getAttribute('aria-pressed') === 'true' ? 'off' : 'on';
-      sessionStorage.setItem('lights', root.dataset.lights);
+      try {
+        sessionStorage.setItem('lights', root.dataset.lights);
+      } catch {
+        // Without a storage, the next page does not know of it.
+      }
       show();
     });
   }

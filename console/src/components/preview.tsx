@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { inlineSprites } from './inline-sprites.ts';
 
 /**
  * A page in a frame with an opaque origin, to which its text goes as a message
@@ -8,9 +9,13 @@ export function Preview({ title, html, base }: { title: string; html: string; ba
   const frame = useRef<HTMLIFrameElement>(null);
   const isReady = useRef(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const show = (): void => {
+  const latest = useRef('');
+  latest.current = html;
+  const show = async (): Promise<void> => {
+    const text = await inlineSprites(html, base);
+    if (latest.current !== html) return;
     // Its origin is opaque, so the message can name none; the text is no secret of the console.
-    frame.current?.contentWindow?.postMessage({ html: withBase(html, base) }, '*');
+    frame.current?.contentWindow?.postMessage({ html: withBase(text, base) }, '*');
   };
   useEffect(() => {
     if (!isReady.current) return undefined;
@@ -34,7 +39,7 @@ export function Preview({ title, html, base }: { title: string; html: string; ba
       onLoad={() => {
         if (isReady.current) return;
         isReady.current = true;
-        show();
+        void show();
       }}
     />
   );
