@@ -626,7 +626,16 @@ export const texts = {
     affected: 'Changes',
     gone: 'Pages that go',
     back: 'Pages that come back',
-    conflicts: 'Conflicts: later changes of the same fields stay',
+    conflicts: 'Conflicts: pages with later changes, which stay',
+    conflictsLead:
+      'Some were changed again since. Those later changes stay; choose what to revert.',
+    leaveConflicts: (count: number) =>
+      count === 1 ? 'Leave this one as it is' : `Leave these ${count.toLocaleString()} as they are`,
+    revertThis: 'Revert',
+    stays: 'stays as it is',
+    ofRecord: 'history',
+    laterActions: { insert: 'Made', edit: 'Changed again', invalidate: 'Reverted' },
+    moreChanges: (count: number) => `and ${count.toLocaleString()} more`,
     nothing: 'These changes are reverted already, or there are none.',
     cancel: 'Cancel',
     record: 'History of a page',

@@ -332,6 +332,8 @@ export type InvalidateDryRun = {
 
   readonly changes: readonly {
     readonly id: string;
+    /** The path of a page rule. */
+    readonly path?: string;
 
     readonly rows: readonly number[];
 
@@ -350,6 +352,8 @@ export type InvalidateDryRun = {
     readonly id: string;
 
     readonly rows: readonly number[];
+
+    readonly later: readonly LaterChange[];
   }[];
   /** Number of these records. */
   readonly conflicting: number;
@@ -357,6 +361,19 @@ export type InvalidateDryRun = {
   readonly unlisted: number;
   /** Send it as confirm to carry this out. */
   readonly digest: string;
+};
+
+/** The schema LaterChange of the API. */
+export type LaterChange = {
+  readonly seq: number;
+  /** The author: the id of a key, or a command. */
+  readonly by: string;
+
+  readonly at: string;
+
+  readonly action: 'insert' | 'edit' | 'invalidate';
+  /** Those that it set. */
+  readonly fields: readonly string[];
 };
 
 /** The schema InvalidateDone of the API. */
@@ -2198,6 +2215,8 @@ export interface Operations {
       readonly from?: string | null;
       /** Rows up to a seq or a date-time. */
       readonly until?: string | null;
+      /** Ids of records that stay as they are. */
+      readonly except?: readonly string[] | null;
       /** The digest of a dry run, to carry it out. */
       readonly confirm?: string | null;
     };
@@ -2249,6 +2268,8 @@ export interface Operations {
       readonly from?: string | null;
       /** Rows up to a seq or a date-time. */
       readonly until?: string | null;
+      /** Ids of records that stay as they are. */
+      readonly except?: readonly string[] | null;
       /** The digest of a dry run, to carry it out. */
       readonly confirm?: string | null;
     };
@@ -2298,6 +2319,8 @@ export interface Operations {
       readonly from?: string | null;
       /** Rows up to a seq or a date-time. */
       readonly until?: string | null;
+      /** Ids of records that stay as they are. */
+      readonly except?: readonly string[] | null;
       /** The digest of a dry run, to carry it out. */
       readonly confirm?: string | null;
     };
@@ -2360,6 +2383,8 @@ export interface Operations {
       readonly from?: string | null;
       /** Rows up to a seq or a date-time. */
       readonly until?: string | null;
+      /** Ids of records that stay as they are. */
+      readonly except?: readonly string[] | null;
       /** The digest of a dry run, to carry it out. */
       readonly confirm?: string | null;
     };

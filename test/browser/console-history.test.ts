@@ -113,11 +113,17 @@ suite('the history of the console', () => {
     assert.equal(await contentOf(), '<p>by deploy</p>');
     assert.equal(await isThere(), true);
     await site.call('svc1.userinterface.edit', { id, content: '<p>later</p>' });
+    await goTo(page, '#/', 'Overview');
     await goTo(page, '#/history', 'History');
     await page.getByLabel('By key or command').fill(deploy.id);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Revert …' }).click();
-    await page.getByText('Conflicts: later changes of the same fields stay').waitFor();
+    await page.getByText('Conflicts: pages with later changes, which stay').waitFor();
+    const conflict = page.locator('.plan > li', { hasText: '/page' });
+    assert.match((await conflict.textContent()) ?? '', /Changed again .*: content/s);
+    const choice = page.getByRole('checkbox', { name: 'Revert /page' });
+    await choice.press('Space');
+    await page.getByText('stays as it is').waitFor();
     await page.getByRole('button', { name: /^Revert \d+ change/ }).click();
     await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
     assert.equal(await contentOf(), '<p>later</p>');

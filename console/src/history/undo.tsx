@@ -3,9 +3,11 @@ import { call, type Json } from '../api/api.ts';
 import { linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
-import { Busy, CopyCurl, Fault } from '../components/ui.tsx';
+import { Busy, CopyCurl, Fault, When } from '../components/ui.tsx';
 
 const t = texts.history;
+/** Records of a plan that are listed. */
+const shownMax = 50;
 
 /** Which changes to revert, as userinterface.invalidate takes it. */
 export interface Selection {
@@ -18,16 +20,33 @@ export interface Selection {
   readonly table?: string;
 }
 
+interface RevertedRecord {
+  readonly id: string;
+  readonly path?: string;
+  readonly becomes: string;
+  readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
+}
+
+interface Conflict {
+  readonly id: string;
+  readonly rows: readonly number[];
+  /** The newest of these changes. */
+  readonly later: readonly {
+    readonly seq: number;
+    readonly by: string;
+    readonly at: string;
+    readonly action: keyof typeof t.laterActions;
+    readonly fields: readonly string[];
+  }[];
+}
+
 interface Report {
   readonly records: number;
   readonly rows: number;
   readonly gone: number;
   readonly restored: number;
-  readonly changes: readonly {
-    readonly id: string;
-    readonly becomes: string;
-    readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
-  }[];
+  readonly changes: readonly RevertedRecord[];
+  readonly conflicts: readonly Conflict[];
   readonly conflicting: number;
   readonly digest: string;
 }
@@ -50,25 +69,38 @@ export function Undo({
   onClose: () => void;
 }) {
   const [current, setCurrent] = useState(selection);
+  const [left, setLeft] = useState<readonly RevertedRecord[]>([]);
   const [done, setDone] = useState<Done>();
   const [error, setError] = useState<unknown>();
-  const report = useLoad((signal) => call<Report>(operation, current, { signal }), [current]);
+  const input = { ...current, ...(left.length > 0 && { except: left.map(({ id }) => id) }) };
+  const report = useLoad(
+    async (signal) => ({ ...(await call<Report>(operation, input, { signal })), of: left }),
+    [current, left],
+  );
   const confirm = async (digest: string): Promise<void> => {
     setError(undefined);
     try {
-      setDone(await call<Done>(operation, { ...current, confirm: digest }));
+      setDone(await call<Done>(operation, { ...input, confirm: digest }));
       onDone?.();
     } catch (failure) {
       setError(failure);
       report.reload();
     }
   };
-  const txn = done?.txn;
+  const plan = {
+    ...{
+      left,
+      onLeft: setLeft,
+      onConfirm: confirm,
+      isCurrent: !report.isLoading && report.data?.of === left,
+    },
+    hasPages: operation === 'userinterface.invalidate',
+  };
   return (
     <section class="panel" aria-label={t.undoTitle}>
       <div class="panel-head">
         <h2>{t.undoTitle}</h2>
-        <CopyCurl shown={[operation, current]} />
+        <CopyCurl shown={[operation, input]} />
         <button type="button" class="quiet-button" onClick={onClose}>
           {t.cancel}
         </button>
@@ -77,33 +109,39 @@ export function Undo({
       {done === undefined ? (
         <>
           <p class="note">{t.undoLead}</p>
-          {report.data === undefined || report.isLoading ? (
-            report.error === undefined && <Busy />
-          ) : (
-            <Plan
-              report={report.data}
-              hasPages={operation === 'userinterface.invalidate'}
-              onConfirm={confirm}
-            />
-          )}
+          {report.data === undefined && report.error === undefined ? <Busy /> : null}
+          {report.data === undefined ? null : <Plan {...plan} report={report.data} />}
         </>
       ) : (
-        <p role="status">
-          {t.done}{' '}
-          {typeof txn === 'string' ? (
-            <button
-              type="button"
-              onClick={() => {
-                setDone(undefined);
-                setCurrent({ txn, ...tableIn(selection) });
-              }}
-            >
-              {t.again}
-            </button>
-          ) : null}
-        </p>
+        <Reverted
+          txn={done.txn}
+          onAgain={(txn) => {
+            setDone(undefined);
+            setLeft([]);
+            setCurrent({ txn, ...tableIn(selection) });
+          }}
+        />
       )}
     </section>
+  );
+}
+
+/** That the changes are reverted, and a button to revert this. */
+function Reverted({ txn, onAgain }: { txn: string | null; onAgain: (txn: string) => void }) {
+  return (
+    <p role="status">
+      {t.done}{' '}
+      {txn === null ? null : (
+        <button
+          type="button"
+          onClick={() => {
+            onAgain(txn);
+          }}
+        >
+          {t.again}
+        </button>
+      )}
+    </p>
   );
 }
 
@@ -113,15 +151,74 @@ function tableIn({ table }: Selection): Pick<Selection, 'table'> {
 
 function Plan({
   report,
+  isCurrent,
   hasPages,
+  left,
+  onLeft,
   onConfirm,
 }: {
   report: Report;
+  /** Whether it is the plan of this selection; a former one stays in view until the next is there. */
+  isCurrent: boolean;
   hasPages: boolean;
+  /** The records that stay as they are. */
+  left: readonly RevertedRecord[];
+  onLeft: (left: readonly RevertedRecord[]) => void;
   onConfirm: (digest: string) => Promise<void>;
 }) {
-  const { records, rows, gone, restored, changes, conflicting, digest } = report;
-  if (rows === 0) return <p>{t.nothing}</p>;
+  const { rows, changes, conflicts, digest } = report;
+  if (rows === 0 && left.length === 0) return <p>{t.nothing}</p>;
+  const later = new Map(conflicts.map((one) => [one.id, one]));
+  const leftIds = new Set(left.map(({ id }) => id));
+  const inPlan = changes.filter(({ id }) => !leftIds.has(id));
+  const edited = inPlan.filter(({ id }) => later.has(id));
+  const others = inPlan.filter(({ id }) => !later.has(id));
+  return (
+    <>
+      <Counts report={report} />
+      {edited.length === 0 ? null : (
+        <p>
+          {t.conflictsLead}{' '}
+          <button
+            type="button"
+            class="quiet-button"
+            onClick={() => {
+              onLeft([...left, ...edited]);
+            }}
+          >
+            {t.leaveConflicts(edited.length)}
+          </button>
+        </p>
+      )}
+      <ul class="plan">
+        {[...edited, ...left, ...others].slice(0, shownMax + left.length).map((one) => (
+          <PlannedRecord
+            key={one.id}
+            record={one}
+            conflict={later.get(one.id)}
+            isLeft={leftIds.has(one.id)}
+            hasPages={hasPages}
+            onLeft={(isLeft) => {
+              const rest = left.filter(({ id }) => id !== one.id);
+              onLeft(isLeft ? [...rest, one] : rest);
+            }}
+          />
+        ))}
+      </ul>
+      <button
+        type="button"
+        class="main-button"
+        disabled={!isCurrent || rows === 0}
+        onClick={() => void onConfirm(digest)}
+      >
+        {t.confirm(rows)}
+      </button>
+    </>
+  );
+}
+
+function Counts({ report }: { report: Report }) {
+  const { records, rows, gone, restored, conflicting } = report;
   const facts: readonly (readonly [string, number])[] = [
     [t.records, records],
     [t.affected, rows],
@@ -130,32 +227,59 @@ function Plan({
     ...(conflicting > 0 ? ([[t.conflicts, conflicting]] as const) : []),
   ];
   return (
-    <>
-      <dl class="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value.toLocaleString()}</dd>
-          </div>
-        ))}
-      </dl>
-      <ul class="plan">
-        {changes.slice(0, 50).map(({ id, becomes, fields }) => (
-          <li key={id}>
-            {hasPages ? <a href={linkTo('/history', { id })}>{pathOf(fields) ?? id}</a> : id}{' '}
-            <span class="tag">{becomes}</span>{' '}
-            <span class="quiet">{Object.keys(fields).join(', ')}</span>
-          </li>
-        ))}
-      </ul>
-      <button type="button" class="main-button" onClick={() => void onConfirm(digest)}>
-        {t.confirm(rows)}
-      </button>
-    </>
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value.toLocaleString()}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
-function pathOf(fields: Report['changes'][number]['fields']): string | undefined {
-  const path = fields.path?.now ?? fields.path?.then;
-  return typeof path === 'string' ? path : undefined;
+/** A record of the plan, with what changed in it since, and whether it is left as it is. */
+function PlannedRecord({
+  record: { id, path = id, becomes, fields },
+  conflict,
+  isLeft,
+  hasPages,
+  onLeft,
+}: {
+  record: RevertedRecord;
+  conflict: Conflict | undefined;
+  isLeft: boolean;
+  hasPages: boolean;
+  onLeft: (isLeft: boolean) => void;
+}) {
+  const unshown = (conflict?.rows.length ?? 0) - (conflict?.later.length ?? 0);
+  return (
+    <li>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={!isLeft}
+          onChange={({ currentTarget }) => {
+            onLeft(!currentTarget.checked);
+          }}
+        />
+        <span class="unseen">{t.revertThis} </span>
+        <span>{path}</span>
+      </label>{' '}
+      <span class="tag">{isLeft ? t.stays : becomes}</span>{' '}
+      <span class="quiet">{Object.keys(fields).join(', ')}</span>{' '}
+      {hasPages ? <a href={linkTo('/history', { id })}>{t.ofRecord}</a> : null}
+      {conflict === undefined ? null : (
+        <ul class="later">
+          {conflict.later.map(({ seq, by, at, action, fields: changed }) => (
+            <li key={seq}>
+              {t.laterActions[action]} <When time={at} /> {t.by} <code>{by}</code>
+              {changed.length === 0 ? '' : `: ${changed.join(', ')}`}
+            </li>
+          ))}
+          {unshown > 0 ? <li>{t.moreChanges(unshown)}</li> : null}
+        </ul>
+      )}
+    </li>
+  );
 }

@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv';
-import type { Change } from '../../model/change.ts';
+import { actions, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import { rowsNamed } from '../../store/log/fold.ts';
@@ -21,7 +21,13 @@ import {
   type RecordParts,
 } from './family.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from './idempotency.ts';
-import { historyCharactersMax, invalidateInlineRowsMax, invalidateListedMax } from './limits.ts';
+import {
+  conflictsShownMax,
+  historyCharactersMax,
+  invalidateExceptMax,
+  invalidateInlineRowsMax,
+  invalidateListedMax,
+} from './limits.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { newestRow } from './read.ts';
 import {
@@ -41,6 +47,7 @@ interface InvalidateInput {
   by?: string;
   from?: string;
   until?: string;
+  except?: string[];
   confirm?: string;
 }
 
@@ -68,6 +75,11 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
       by: { ...text, description: 'Rows that one key, or one command, wrote.' },
       from: { ...text, description: 'Rows since a seq or a date-time.' },
       until: { ...text, description: 'Rows up to a seq or a date-time.' },
+      except: {
+        ...{ type: 'array', nullable: true, maxItems: invalidateExceptMax },
+        items: { type: 'string' },
+        description: 'Ids of records that stay as they are.',
+      },
       confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
     },
   } as const;
@@ -166,8 +178,8 @@ export async function runRevert(
 
 /** A report without the values that the caller may not see. */
 function maskedReport(report: JsonObject, mask: MaskFields): JsonObject {
-  const { changes } = report;
-  if (!Array.isArray(changes)) return report;
+  const { changes, conflicts } = report;
+  if (!Array.isArray(changes) || !Array.isArray(conflicts)) return report;
   const masked = (changes as readonly ReportedChange[]).map(({ fields, ...change }) => {
     const side = (name: 'now' | 'then'): JsonObject =>
       mask(
@@ -181,7 +193,20 @@ function maskedReport(report: JsonObject, mask: MaskFields): JsonObject {
     });
     return { ...change, fields: Object.fromEntries(shown) };
   });
-  return { ...report, changes: masked };
+  const shownConflicts = (conflicts as readonly ReportedConflict[]).map(({ later, ...one }) => ({
+    ...one,
+    later: later.map(({ fields, ...edit }) => ({
+      ...edit,
+      fields: Object.keys(mask(one.id, Object.fromEntries(fields.map((name) => [name, null])))),
+    })),
+  }));
+  return { ...report, changes: masked, conflicts: shownConflicts };
+}
+
+/** A conflict in the report of a dry run. */
+interface ReportedConflict {
+  readonly id: string;
+  readonly later: readonly { readonly fields: readonly string[] }[];
 }
 
 /** A change in the report of a dry run. */
@@ -227,7 +252,11 @@ function parseSelection<Parts extends RecordParts, R extends RecordFields>(
     first: Math.max(whole.first, window.first),
     last: Math.min(whole.last, window.last),
   };
-  return { family: name, id, txn, by, seqs, ...(within !== undefined && { within }) };
+  return {
+    ...{ family: name, id, txn, by, seqs },
+    ...(v.except !== undefined && { except: v.except }),
+    ...(within !== undefined && { within }),
+  };
 }
 
 /** Authors of changes that are no keys: callers without one, and commands. */
@@ -314,6 +343,20 @@ const ids = {
 } as const;
 const becomings: readonly RecordRevert['becomes'][] = ['gone', 'restored', 'changed', 'same'];
 
+const laterSchema: JsonObject = {
+  title: 'LaterChange',
+  description: `One of the newest ${conflictsShownMax} of these edits.`,
+  type: 'object',
+  required: ['seq', 'by', 'at', 'action', 'fields'],
+  properties: {
+    seq: { type: 'integer' },
+    by: { type: 'string', description: 'The author: the id of a key, or a command.' },
+    at: { type: 'string', format: 'date-time' },
+    action: { type: 'string', enum: actions },
+    fields: { type: 'array', items: { type: 'string' }, description: 'Those that it set.' },
+  },
+};
+
 const dryRunSchema: JsonObject = {
   title: 'InvalidateDryRun',
   type: 'object',
@@ -336,6 +379,7 @@ const dryRunSchema: JsonObject = {
         required: ['id', 'rows', 'becomes', 'fields'],
         properties: {
           id,
+          path: { type: 'string', description: 'The path of a page rule.' },
           rows: seqs,
           becomes: { type: 'string', enum: becomings },
           fields: {
@@ -355,8 +399,8 @@ const dryRunSchema: JsonObject = {
       description: 'Records that were edited again since, with the seqs of those edits.',
       items: {
         type: 'object',
-        required: ['id', 'rows'],
-        properties: { id, rows: seqs },
+        required: ['id', 'rows', 'later'],
+        properties: { id, rows: seqs, later: { type: 'array', items: laterSchema } },
       },
     },
     conflicting: count('Number of these records.'),

@@ -12,6 +12,10 @@ export const listExaminedMax = 200_000;
 export const listSliceRecords = 1_000;
 /** Records that the report of an invalidate lists; it counts the others. */
 export const invalidateListedMax = 1_000;
+/** Later changes of a record that the report of an invalidate shows; it lists the seqs of all. */
+export const conflictsShownMax = 5;
+/** Records that an invalidate can leave out. */
+export const invalidateExceptMax = 1_000;
 /** Characters of a value that such a report shows. */
 export const invalidateShownCharactersMax = 200;
 /** Rows of the log that an invalidate examines in the thread that serves pages. */

@@ -4,7 +4,7 @@ import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/
 import { foldRows, type Folded } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../store/store.ts';
 import type { KeyedRequest } from './idempotency.ts';
-import { invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
+import { conflictsShownMax, invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
 
 /** Selects rows of the log: those to which every given condition applies. */
 export interface RevertSelection {
@@ -14,6 +14,8 @@ export interface RevertSelection {
   /** Id of the key, or name of the command, that wrote the row. */
   readonly by: string | undefined;
   readonly seqs: SeqRange;
+  /** Ids of records that stay as they are. */
+  readonly except?: readonly string[];
   /** The part of the family that the rows have to be in; by default, all of it. */
   readonly within?: JsonObject;
 }
@@ -56,9 +58,11 @@ export interface RecordRevert {
   readonly id: string;
   /** Seqs of the rows that it invalidates, in their order. */
   readonly rows: readonly number[];
-  /** Seqs of later rows that stay. */
-  readonly conflicts: readonly number[];
+  /** Later rows that stay. */
+  readonly conflicts: readonly Change[];
   readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
+  /** The path of a page rule. */
+  readonly path: string | undefined;
   /** The fields that change: the values before and after. */
   readonly fields: JsonObject;
   /** The record after it; undefined if it does not exist then. */
@@ -80,7 +84,9 @@ export function planRevert(reads: Reads, selection: RevertSelection, folding: Fo
   const records = [...selectRows(reads, selection, folding)].map(([id, rows]) => {
     const history = reads.rows(selection.family, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
-    return revertOf(reads, { id, rows, history }, folding);
+    const revert = revertOf(reads, { id, rows, history }, folding);
+    // A row of a table may have a field of this name, which not everybody sees.
+    return selection.family === 'userinterface' ? revert : { ...revert, path: undefined };
   });
   return { records, digest: hash.digest('hex') };
 }
@@ -99,15 +105,20 @@ export function revertReport({ records, digest }: Revert): JsonObject {
     restored: count('restored'),
     changed: count('changed'),
     ids: listed.map(({ id }) => id),
-    changes: listed.map(({ id, rows, becomes, fields }) => ({
+    changes: listed.map(({ id, rows, becomes, fields, path }) => ({
       id,
+      ...(path !== undefined && { path }),
       rows: [...rows],
       becomes,
       fields,
     })),
     conflicts: conflicts.slice(0, invalidateListedMax).map(({ id, conflicts: rows }) => ({
       id,
-      rows: [...rows],
+      rows: rows.map(({ seq }) => seq),
+      later: rows.slice(-conflictsShownMax).map(({ seq, by, dtu_stored: at, action, data }) => ({
+        ...{ seq, by, at, action },
+        fields: action === 'invalidate' ? [] : Object.keys(data).toSorted(),
+      })),
     })),
     conflicting: conflicts.length,
     unlisted: records.length - listed.length,
@@ -121,16 +132,17 @@ export function revertReport({ records, digest }: Revert): JsonObject {
  */
 function selectRows(
   reads: Reads,
-  { family, id, txn, by, seqs, within }: RevertSelection,
+  { family, id, txn, by, seqs, within, except = [] }: RevertSelection,
   folding: Folding,
 ): ReadonlyMap<string, readonly number[]> {
   const selected = new Map<string, SelectedRows>();
+  const staying = new Set(except);
   // To revert a whole record is to delete it. Reverting an invalidate takes a txn, author or time.
   const isWholeRecord = txn === undefined && by === undefined && seqs.first <= 1;
   for (const row of id === undefined
     ? rowsBetween(reads, seqs)
     : reads.rows(family, id, seqs.last)) {
-    if (row.family !== family || row.seq < seqs.first) continue;
+    if (row.family !== family || row.seq < seqs.first || staying.has(row.id)) continue;
     if (txn !== undefined && row.txn !== txn) continue;
     if (by !== undefined && row.by !== by) continue;
     const isInvalidate = row.action === 'invalidate';
@@ -211,13 +223,16 @@ function revertOf(
   return {
     id,
     rows,
-    conflicts: history
-      .map(({ seq }) => seq)
-      .filter((seq) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
+    conflicts: history.filter(({ seq }) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
+    path: pathOf(now ?? then),
     becomes: becoming(now, then),
     fields: fieldChanges(now, then),
     then,
   };
+}
+
+function pathOf(record: JsonObject | undefined): string | undefined {
+  return typeof record?.path === 'string' ? record.path : undefined;
 }
 
 /** A history with the row that the invalidate would write, as far as a fold reads it. */

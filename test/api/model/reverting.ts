@@ -1,4 +1,5 @@
 import { canonicalJson, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
+import { conflictsShownMax } from '../../../src/api/records/limits.ts';
 import { invalidating, replay, type Entry, type Row, type State } from './ledger.ts';
 import { asText } from './values.ts';
 import { ownFields } from './views.ts';
@@ -8,7 +9,8 @@ import { compareTo, isWithin, refusal, type Answer, type World } from './world.t
 interface Revert {
   readonly id: string;
   readonly rows: readonly number[];
-  readonly conflicts: readonly number[];
+  readonly conflicts: readonly Row[];
+  readonly path?: string;
   readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
   readonly fields: JsonObject;
 }
@@ -44,8 +46,15 @@ export function reportOf(world: World, v: JsonObject, digest: string): JsonObjec
     restored: count('restored'),
     changed: count('changed'),
     ids: reverts.map(({ id }) => id),
-    changes: reverts.map(({ id, rows, becomes, fields }) => ({ id, rows, becomes, fields })),
-    conflicts: conflicts.map(({ id, conflicts: rows }) => ({ id, rows })),
+    changes: reverts.map(({ conflicts: _conflicts, ...one }) => one),
+    conflicts: conflicts.map(({ id, conflicts: rows }) => ({
+      id,
+      rows: rows.map(({ seq }) => seq),
+      later: rows.slice(-conflictsShownMax).map(({ seq, by, dtu_stored: at, action, data }) => ({
+        ...{ seq, by, at, action },
+        fields: action === 'invalidate' ? [] : Object.keys(data).toSorted(),
+      })),
+    })),
     conflicting: conflicts.length,
     unlisted: 0,
     digest: knownDigest(world, reverts, digest),
@@ -141,13 +150,14 @@ function revertOf({ rows }: World, id: string, taken: readonly Row[]): Revert {
   const seqs = own.map(({ seq }) => seq);
   const now = replay(rows, id);
   const then = replay(withInvalidates(rows, own), id);
+  const path = (now ?? then)?.fields.get('path');
   return {
     id,
     rows: seqs,
     conflicts: rows
       .filter((row) => row.id === id && row.seq > (seqs[0] ?? 0) && !seqs.includes(row.seq))
-      .filter((row) => invalidating(rows, row) === undefined)
-      .map(({ seq }) => seq),
+      .filter((row) => invalidating(rows, row) === undefined),
+    ...(typeof path === 'string' && { path }),
     becomes: becoming(now, then),
     fields: now === undefined || then === undefined ? {} : changedFields(now, then),
   };

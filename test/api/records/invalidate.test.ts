@@ -76,7 +76,11 @@ for (const [transport, open] of Object.entries(transports)) {
         content: { now: 'bad', then: 'one' },
         lang: { now: 'en', then: null },
       });
-      assert.deepEqual([dry.conflicting, dry.conflicts], [1, [{ id, rows: [since.seq] }]]);
+      const [{ later, ...conflict }] = dry.conflicts;
+      assert.deepEqual([dry.conflicting, conflict], [1, { id, rows: [since.seq] }]);
+      const [{ at, by, ...newest }] = later;
+      assert.ok(Date.parse(at) > 0 && by !== key.id, `${at} ${by}`);
+      assert.deepEqual(newest, { seq: since.seq, action: 'edit', fields: ['rve'] });
       assert.equal(done.records, 3);
       const read = async (one: string) => (await call(`${rule}.read`, { id: one })).data;
       assert.deepEqual((await read(id)).content, 'one');
@@ -90,6 +94,35 @@ for (const [transport, open] of Object.entries(transports)) {
         until: '2000-01-01',
       });
       assert.equal(window.error?.field, 'until', 'a day alone is no moment');
+    });
+
+    test('leaves the records as they are that it is told to, and confirms only that', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const { data: key } = await call('svc1.key.insert', { name: 'x', scopes: ['design'] });
+      const made = [];
+      for (const path of ['/x/1', '/x/2', '/x/3']) {
+        const v = { ...page, path };
+        made.push((await site.call(`${rule}.insert`, v, { apikey: key.key })).data.id as string);
+      }
+      const [first, second, third] = made;
+      const { data: all } = await call(`${rule}.invalidate`, { by: key.id });
+      const v = { by: key.id, except: [second] };
+      const other = await call(`${rule}.invalidate`, { ...v, confirm: all.digest });
+      assert.equal(other.error?.code, 'precondition_failed');
+      const { dry, done } = await invalidate(call, v);
+      assert.deepEqual(
+        [dry.ids, done.ids],
+        [
+          [first, third],
+          [first, third],
+        ],
+      );
+      const left = await call(`${rule}.list`, { path: '/x/' });
+      assert.deepEqual(
+        left.data.rows.map(({ id }: { id: string }) => id),
+        [second],
+      );
     });
 
     test('does not restore what the same author had reverted', async (t) => {
