@@ -84,9 +84,9 @@ export class AcmeFolder implements AcmeStore {
     await write(this.#file('account.key'), pem);
   }
 
-  /** Removes the certificates and states of all hosts, and the account key. */
-  async removeAll(): Promise<void> {
-    const names = this.hosts.flatMap((host) => [`${host}.pem`, `${host}.json`]);
+  /** Removes the certificates and states of hosts, and the account key. */
+  async remove(hosts: readonly string[]): Promise<void> {
+    const names = hosts.flatMap((host) => [`${host}.pem`, `${host}.json`]);
     for (const name of [...names, 'account.key']) await rm(this.#file(name), { force: true });
   }
 

@@ -211,8 +211,9 @@ export class SharedAcme implements AcmeStore {
         ? [[name, accountKey] as const]
         : []),
     ]);
-    await folder.removeAll();
-    return found.map(({ host }) => host);
+    const hosts = found.map(({ host }) => host);
+    await folder.remove(hosts);
+    return hosts;
   }
 
   /** Why this node cannot order, as a sentence; undefined if it can. */
