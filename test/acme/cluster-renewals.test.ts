@@ -99,7 +99,7 @@ interface StartedNode {
   readonly lines: readonly string[];
 }
 
-async function rig(t: TestContext): Promise<Rig> {
+function rig(t: TestContext): Rig {
   const [clock, log] = [new Clock(), new MemoryLog()];
   const orders: Order[] = [];
   const started: Renewals[] = [];
@@ -152,7 +152,7 @@ async function rig(t: TestContext): Promise<Rig> {
 
 suite('renewals in a cluster', () => {
   test('are made by one node, and the others use the certificate', async (t) => {
-    const { clock, orders, start } = await rig(t);
+    const { clock, orders, start } = rig(t);
     await Promise.all(['one', 'other', 'third'].map((name) => start(name, { days: 1 })));
     // A third of two days before the end, and a little more.
     await clock.runUntil(() => clock.nowMs > startMs + 6 * hourMs);
@@ -162,7 +162,7 @@ suite('renewals in a cluster', () => {
   });
 
   test('are of the hosts in the ini file of each node', async (t) => {
-    const { clock, orders, start } = await rig(t);
+    const { clock, orders, start } = rig(t);
     await start('one', { hosts: ['a.example', 'b.example'] });
     await start('other', { hosts: ['b.example', 'c.example'] });
     await clock.runUntil(() => clock.nowMs > startMs + hourMs);
@@ -172,7 +172,7 @@ suite('renewals in a cluster', () => {
   });
 
   test('are repeated by another node first if an order fails', async (t) => {
-    const { clock, orders, start } = await rig(t);
+    const { clock, orders, start } = rig(t);
     await start('one', { fails: 9 });
     await clock.runUntil(() => orders.length === 1);
     await start('other');
@@ -187,7 +187,7 @@ suite('renewals in a cluster', () => {
   });
 
   test('go on at another process if one is killed during an order', async (t) => {
-    const { clock, orders, start } = await rig(t);
+    const { clock, orders, start } = rig(t);
     const { store } = await start('one', { fails: Infinity });
     await clock.runUntil(() => orders.length === 1);
     const { lines } = await start('other', { store });
@@ -201,7 +201,7 @@ suite('renewals in a cluster', () => {
   });
 
   test('are not made by a node that lacks the secrets key, which says so once', async (t) => {
-    const { clock, orders, start } = await rig(t);
+    const { clock, orders, start } = rig(t);
     await start('one');
     await clock.runUntil(() => orders.length === 1);
     const other = Buffer.alloc(32, 1).toString('base64');

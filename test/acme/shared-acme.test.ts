@@ -190,7 +190,7 @@ suite('what ACME stores in a cluster', () => {
     const { values } = node.store.shared ?? assert.fail();
     await node.acme.saveCertificate(host, await issue(), signal);
     await node.acme.saveCertificate('other.example', await issue(90, 'other.example'), signal);
-    const [[otherName = '', others = ''] = [], [name = '', own = ''] = []] =
+    const [[otherName, others] = assert.fail(), [name, own] = assert.fail()] =
       values.withPrefix('acme certificate ');
     assert.match(`${otherName} ${name}`, /other\.example .*shop\.example$/);
     await values.write(() => [[name, others]]);
