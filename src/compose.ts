@@ -35,7 +35,7 @@ import type { RenderedPages, RowReader } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
 import { createSite, type Site, type SiteParts } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
-import type { Emit } from './store/emit.ts';
+import { createEmit, type Emit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
 import { eventInsert, rowInsert } from './store/outbox.ts';
 import type { Store } from './store/store.ts';
@@ -367,6 +367,13 @@ export function hostKeyFiles({ tables }: Config): (table: string) => string | un
 function schemaOf({ tables }: Config, { store }: AppContext, name: string): JsonObject | undefined {
   const { schema } = store.table(name)?.table ?? {};
   return schema ?? tables.find((table) => table.name === name)?.definition.schema;
+}
+
+/** Raises events in the log of a configuration's node, or in its outbox. */
+export function emitFor({ node }: Config, { log }: Logs, store: Store): Emit {
+  const outbox =
+    node.central === undefined ? {} : { outbox: { entries: store.outbox, node: node.name } };
+  return createEmit({ store, ...outbox, newId, now, by: 'serve', log });
 }
 
 /** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */

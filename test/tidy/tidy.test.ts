@@ -32,6 +32,7 @@ const layers: readonly (readonly string[])[] = [
   ['write-thread.ts'],
   ['compose.ts'],
   ['first-start.ts', 'start-node.ts'],
+  ['prepare-data.ts', 'serving-process.ts'],
   ['main.ts', 'cli'],
 ];
 

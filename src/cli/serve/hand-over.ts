@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import type { Predecessor } from '../../main.ts';
+import type { Predecessor } from '../../prepare-data.ts';
 import type { Log } from '../../observability/log.ts';
 import {
   listeningSockets,

@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import type { Predecessor } from '../../main.ts';
+import type { Predecessor } from '../../prepare-data.ts';
 import {
   closeSockets,
   listeningSockets,

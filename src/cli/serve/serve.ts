@@ -9,13 +9,9 @@ import { configAfterReload } from '../../config/restart.ts';
 import { watchConfig } from '../../config/watch.ts';
 import { openData } from '../../data.ts';
 import { makeFirstKey } from '../../first-start.ts';
-import {
-  prepareData,
-  startServing,
-  startWaymark,
-  type RunningServer,
-  type Waymark,
-} from '../../main.ts';
+import { startWaymark, type Waymark } from '../../main.ts';
+import { prepareData } from '../../prepare-data.ts';
+import { startServing, type RunningServer } from '../../serving-process.ts';
 import { drainMsMax, stopGraceMs } from '../limits.ts';
 import { Failure } from '../../model/failure.ts';
 import { createLogs, silentLog, type Logs } from '../../observability/log.ts';

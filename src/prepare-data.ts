@@ -1,0 +1,138 @@
+import { prepareCacheStore, settleCacheStore, shareCacheStore } from './cache/open-cache-store.ts';
+import { emitFor } from './compose.ts';
+import type { Config } from './config/config.ts';
+import { openData } from './data.ts';
+import { importOnce } from './first-start.ts';
+import { newId } from './model/clock.ts';
+import { Failure } from './model/failure.ts';
+import type { NodeService } from './nodes/node-service.ts';
+import type { Logs } from './observability/log.ts';
+import { startNode } from './start-node.ts';
+import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
+import { replaceWithCopy } from './store/folder/replace.ts';
+import { Notices } from './store/shared/notices.ts';
+import type { SharedPart, Store } from './store/store.ts';
+import { prepareVisitDatabase } from './store/visits/visit-database.ts';
+import { writeConfiguredTables } from './api/tables/configured-tables.ts';
+
+/** A process that serves from the same data folder, and hands it over. */
+export interface Predecessor {
+  readonly pid: number;
+  /** Its data folder. */
+  readonly data: string;
+}
+
+/** How a process comes to its data folder. */
+export interface FolderOptions {
+  readonly predecessor?: Predecessor | undefined;
+  /** Aborts when the process has to stop. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A data folder that this process has claimed and prepared. */
+interface PreparedData {
+  readonly store: Store;
+  /** The notices of the cluster, for the process that serves. */
+  readonly notices: Notices;
+  /** See Waymark.copied. */
+  readonly copied: Promise<void>;
+  /** Claims the folder of the predecessor, once this process serves; does nothing without one. */
+  takeOver(): Promise<void>;
+  /** Records that another process has claimed the folder, and goes on with its cache. */
+  handOver(): void;
+  /** Closes the store and releases the folder. */
+  release(): Promise<void>;
+}
+
+/**
+ * Claims a data folder, and imports the first rules into an empty one, or copies the log of the
+ * centre into it. Rejects as startWaymark does, and leaves nothing open then.
+ */
+export async function prepareData(
+  config: Config,
+  logs: Logs,
+  { predecessor, signal = new AbortController().signal }: FolderOptions = {},
+): Promise<PreparedData> {
+  const { data } = config.server;
+  const { pid } = process;
+  const notices = new Notices(logs.log);
+  // A changed ini file may name another folder, which nobody hands over.
+  const from = predecessor?.data === data ? predecessor.pid : undefined;
+  let claim = from === undefined ? await claimFolder(data, { pid }) : undefined;
+  let store: Store | undefined;
+  let node: NodeService | undefined;
+  let isHandedOver = from !== undefined;
+  const release = async (): Promise<void> => {
+    await node?.stop();
+    await store?.close();
+    if (store !== undefined && !isHandedOver) await settleCacheStore(data);
+    await claim?.release();
+  };
+  try {
+    if (from === undefined) await prepareOwnDatabases(data, logs);
+    else await requireShareable(config, data);
+    if (config.node.central !== undefined) await replaceWithCopy(data);
+    const cluster = { settings: config.cluster, log: logs.log, notices };
+    store = await openData(data, { isInUse: from !== undefined, cluster });
+    if (store.shared !== undefined) await catchUp(store, store.shared, logs);
+    node = await startNode(config, logs, { store, signal, emit: emitFor(config, logs, store) });
+    if (node === undefined) {
+      // The rows to import need their tables.
+      await writeConfiguredTables(config, { store, newId, log: logs.log });
+      await importOnce(store, config, logs);
+    }
+    return {
+      store,
+      notices,
+      copied: node?.copied ?? new Promise(() => undefined),
+      async takeOver() {
+        if (from === undefined) return;
+        claim = await takeOverFolder(data, { pid, from });
+        isHandedOver = false;
+      },
+      handOver() {
+        isHandedOver = true;
+      },
+      release,
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** Prepares the databases besides that of the log. */
+async function prepareOwnDatabases(data: string, { log }: Logs): Promise<void> {
+  await prepareCacheStore(data);
+  const damage = await prepareVisitDatabase(data);
+  if (damage === undefined) return;
+  log.error({ err: damage }, 'The visit counts are damaged. They begin anew; see visits-damaged.');
+}
+
+/**
+ * Waits until the node has the changes that the cluster has now. A node that has data serves on
+ * from that if the cluster does not answer.
+ */
+async function catchUp(store: Store, shared: SharedPart, { log }: Logs): Promise<void> {
+  try {
+    await shared.catchUp();
+  } catch (error) {
+    const isAway = error instanceof Failure && error.code === 'unavailable';
+    if (!isAway || store.seq() === 0) throw error;
+    log.warn(
+      { err: error },
+      'The cluster does not answer. The server answers from its own data, and refuses changes.',
+    );
+  }
+}
+
+/** Rejects with the reason if two processes cannot use a data folder at the same time. */
+async function requireShareable({ node }: Config, data: string): Promise<void> {
+  if (node.central !== undefined) {
+    throw new Failure(
+      'conflict',
+      'two processes of a node would both follow its centre: stop the server, then start it',
+    );
+  }
+  await shareCacheStore(data);
+}

@@ -1,0 +1,444 @@
+import { join } from 'node:path';
+import { newId, now, uptimeMs } from './model/clock.ts';
+import {
+  compose,
+  createDeliverer,
+  emitFor,
+  hostKeyFiles,
+  type AppInstance,
+  type AppContext,
+} from './compose.ts';
+import type { Config, ConfigResult } from './config/config.ts';
+import type { ConfigProblem } from './config/problem.ts';
+import { ineffectiveSettings } from './config/warnings.ts';
+import { configAfterReload, restartNeeded } from './config/restart.ts';
+import { TableHosts } from './hosts/hosts.ts';
+import { Failure } from './model/failure.ts';
+import { loadForVisitors } from './model/lazy-packages.ts';
+import { nodeMetrics } from './nodes/metrics.ts';
+import { NodeWatch } from './nodes/node-watch.ts';
+import { silentLog, type Logs } from './observability/log.ts';
+import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
+import type { GatherMetrics, Metric } from './observability/metrics.ts';
+import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
+import { StateWatcher } from './observability/state-watcher.ts';
+import { SeriesRecorder, seriesChangedMs } from './observability/series-recorder.ts';
+import { packagesLoadMs } from './server/limits.ts';
+import { ServerMetrics } from './server/server-metrics.ts';
+import { startServer, type PortOptions, type Server } from './server/server.ts';
+import { openTls, type Tls } from './server/tls/tls.ts';
+import type { CacheStore } from './cache/cache-store.ts';
+import { openCacheStore } from './cache/open-cache-store.ts';
+import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
+import { createResponseCompressor } from './compression/response-compressor.ts';
+import { SourceHealth } from './proxy/source-health.ts';
+import { SourceStatistics } from './proxy/source-statistics.ts';
+import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
+import {
+  createPublicFileReplies,
+  loadPublicFiles,
+  type PublicFiles,
+} from './pages/public-files.ts';
+import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter.ts';
+import { createRenderedPages } from './rendering/rendered-pages.ts';
+import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
+import { TemplateThread } from './rendering/template-thread.ts';
+import { createRuleCache } from './rules/rule-cache.ts';
+import { createStoredPages } from './pages/stored-pages.ts';
+import { IndexBuilder } from './store/index-builder.ts';
+import type { Notice } from './store/shared/entry.ts';
+import type { Notices } from './store/shared/notices.ts';
+import type { Store } from './store/store.ts';
+import { heedPurge } from './api/cache.ts';
+import { createWrongKeys } from './api/keys/authenticate.ts';
+import { createKeyRates } from './api/keys/key-rates.ts';
+import { writeConfiguredTables } from './api/tables/configured-tables.ts';
+import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
+import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
+import type { CertificateState, ConfigurationState } from './api/server-status.ts';
+import { stateVersions } from './api/state-versions.ts';
+import { packageFolder, version } from './version.ts';
+import type { Deliverer } from './webhooks/deliverer.ts';
+import { deliveryHandOverMs } from './webhooks/limits.ts';
+
+const publicFolder = join(packageFolder, 'public');
+
+/** The server of this process. */
+export interface RunningServer {
+  readonly addresses: readonly string[];
+  /** See Waymark.reload. */
+  reload(result: ConfigResult): void;
+  /** The current metrics of this process. */
+  metrics(): readonly Metric[];
+  /** The access log for those who read it live. */
+  readonly liveAccess: LiveAccess;
+  /**
+   * Leaves new connections, and all work in the background, to another process that has the
+   * listening sockets. Resolves when all connections are closed, after `graceMs`, or when the
+   * signal aborts; `stop` follows.
+   */
+  drain(graceMs: number, signal: AbortSignal): Promise<void>;
+  /** As Waymark.stop, but leaves the store open. */
+  stop(graceMs: number): Promise<number>;
+}
+
+/** What startServing needs besides the configuration. */
+export interface ServingOptions {
+  readonly store: Store;
+  readonly notices?: Notices | undefined;
+  readonly isPrimary: boolean;
+  readonly gather?: GatherMetrics;
+  /** The other processes that share the ports. */
+  readonly accessPeers?: AccessPeers;
+  /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
+  readonly hasFastPath?: boolean;
+  /** The built documentation; by default that of the package. */
+  readonly docsFolder?: string;
+  readonly ports?: PortOptions;
+}
+
+/**
+ * Listens on the ports with an open store. Of several processes on the same ports, the primary one
+ * logs what concerns all of them, and orders certificates; `gather` collects the metrics of all.
+ * Rejects with `unavailable` if a port cannot be opened.
+ */
+export async function startServing(
+  config: Config,
+  logs: Logs,
+  given: ServingOptions,
+): Promise<RunningServer> {
+  const publicFiles = await loadPublicFiles(publicFolder, given.docsFolder);
+  const consoleFiles = await loadConsoleFiles(join(publicFolder, 'console'));
+  const rendering = await loadRendering(publicFiles);
+  const files = { publicFiles, consoleFiles, rendering };
+  const running = new ServingProcess({ config, logs, ...files, ...given });
+  try {
+    await running.listen(given.ports);
+    await given.notices?.heedBy((notice) => running.heed(notice));
+    return running;
+  } catch (error) {
+    await running.stop(0);
+    throw error;
+  }
+}
+
+const monotonicMs = (): number => performance.now();
+
+/** Work besides the requests. `stop` may come without `start`, and twice. */
+interface BackgroundTask {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+class ServingProcess implements RunningServer {
+  readonly #context: AppContext;
+  readonly #isPrimary: boolean;
+  readonly #hasFastPath: boolean;
+  readonly #pageCompressor: PageCompressor;
+  readonly #templates: TemplateThread;
+  readonly #answers: CacheStore;
+  readonly #visits: VisitCounter;
+  /** Instances of previous configurations with running requests. */
+  readonly #previous = new Set<AppInstance>();
+  #loading: NodeJS.Timeout | undefined;
+  readonly #metrics: ServerMetrics;
+  readonly liveAccess: LiveAccess;
+  readonly #deliverer: Deliverer;
+  readonly #rowChecks: RowChecks;
+  /** The definitions of tables that reloads write. */
+  #tableWrites: Promise<void> = Promise.resolve();
+  readonly #hosts: TableHosts;
+  /** What runs from the start of serving until it ends, or until another process does it. */
+  readonly #background: readonly BackgroundTask[];
+  #instance: AppInstance;
+  #server: Server | undefined;
+  #tls: Tls | undefined;
+  #since = new Date(now()).toISOString();
+  #restartNeeded: readonly string[] = [];
+  #problems: readonly ConfigProblem[] = [];
+
+  constructor({
+    config,
+    logs,
+    store,
+    publicFiles,
+    rendering,
+    consoleFiles,
+    isPrimary,
+    gather,
+    accessPeers: peers,
+    hasFastPath = true,
+  }: Parameters<typeof startServing>[2] & {
+    readonly config: Config;
+    readonly logs: Logs;
+    readonly publicFiles: PublicFiles;
+    readonly rendering: Rendering;
+    readonly consoleFiles: ConsoleFiles;
+  }) {
+    this.#isPrimary = isPrimary;
+    this.#hasFastPath = hasFastPath;
+    this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
+    this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
+    this.#pageCompressor = createPageCompressor();
+    this.#templates = new TemplateThread(rendering.modules);
+    this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
+    this.#visits = openVisitCounter(config, { now, log: logs.log });
+    this.#context = {
+      store,
+      logs,
+      publicFiles,
+      consoleFiles,
+      rules: createRuleCache(store),
+      ownFiles: createPublicFileReplies(this.#pageCompressor),
+      storedPages: createStoredPages(this.#pageCompressor),
+      renderedPages: createRenderedPages({
+        thread: this.#templates,
+        shared: rendering.shared,
+        compressor: this.#pageCompressor,
+        now,
+        log: logs.log,
+      }),
+      responseCompressor: createResponseCompressor(),
+      answers: this.#answers,
+      ...this.#sources(logs),
+      wrongKeys: createWrongKeys({ now }),
+      emit: emitFor(config, logs, store),
+      keyRates: createKeyRates({ monotonicMs }),
+      anonymousWrites: createAnonymousWrites({ monotonicMs }),
+      visits: this.#visits,
+      version,
+      liveAccess: this.liveAccess,
+      stateWatcher: this.#stateWatcher(config.server.data, store),
+      status: () => this.#configurationState(),
+      metricsText: () => this.#metrics.text(),
+      gatherMetrics: () => this.#metrics.gather(),
+      certificates: () => this.#certificates(),
+      memory: () => this.#memory(),
+      hostStates: () => this.#hosts.states(),
+      rowChecks: () => this.#rowChecks.progress(),
+      started: this.#since,
+    };
+    this.#instance = compose(config, this.#context);
+    this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
+    this.#rowChecks = createRowChecks({ store, log: logs.log });
+    this.#hosts = this.#tableHosts();
+    this.#background = isPrimary ? this.#primaryTasks(config) : [];
+    this.#addMetrics();
+  }
+
+  get addresses(): readonly string[] {
+    return this.#server?.addresses ?? [];
+  }
+
+  async listen(ports?: PortOptions): Promise<void> {
+    const { store, logs } = this.#context;
+    const { log, access } = logs;
+    const { config } = this.#instance.serving;
+    // A process that replaces another one gets its visitors at once.
+    if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
+    const { shared } = store;
+    const tls = await openTls({ config, log, isPrimary: this.#isPrimary, shared });
+    this.#tls = tls;
+    this.#server = await startServer(
+      {
+        serving: () => this.#instance.serving,
+        tls,
+        log,
+        access,
+        liveAccess: this.liveAccess,
+        metrics: this.#metrics.requests,
+        newId,
+        now,
+        monotonicMs,
+        hasFastPath: this.#hasFastPath,
+      },
+      config.server.listen,
+      ports,
+    );
+    this.#warnOfIneffective(config);
+    this.#deliverer.start();
+    for (const task of this.#background) task.start();
+    tls.start();
+    this.#visits.start();
+    this.#checkPages();
+    this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
+  }
+
+  /** Does what a notice of the cluster says. */
+  heed(notice: Notice): Promise<void> {
+    return heedPurge(this.#answers, notice);
+  }
+
+  /** What one process of a server does for all of them. */
+  #primaryTasks({ node, server: { data } }: Config): readonly BackgroundTask[] {
+    const { store, emit, logs } = this.#context;
+    const { log } = logs;
+    // A node that follows a centre gets the changes of these two with its log.
+    const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts] : [];
+    return [
+      ...ownLogTasks,
+      new IndexBuilder({ store, log }),
+      new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
+      // Only a centre has followers; each machine of a cluster knows the others.
+      new NodeWatch({ store, emit, node, version, now, log }),
+    ];
+  }
+
+  /** Checks all pages of the data file in the background; the start checks only a part of them. */
+  #checkPages(): void {
+    const { store, logs } = this.#context;
+    store.checkPages().catch((error: unknown) => {
+      const isDamage = error instanceof Failure && error.code === 'unavailable';
+      if (isDamage) logs.log.error({}, `${error.message}. The server refuses changes until then.`);
+      else logs.log.error({ err: error }, 'Cannot check the data file.');
+    });
+  }
+
+  metrics(): readonly Metric[] {
+    return this.#metrics.metrics();
+  }
+
+  reload(result: ConfigResult): void {
+    const { logs } = this.#context;
+    const log = this.#isPrimary ? logs.log : silentLog;
+    if (!result.ok) {
+      this.#problems = result.problems;
+      for (const { line, message } of result.problems) {
+        log.error({ line }, `The server ignores the changed ini file: ${message}`);
+      }
+      return;
+    }
+    const previous = this.#instance;
+    const { config } = previous.serving;
+    this.#restartNeeded = restartNeeded(config, result.config);
+    this.#problems = [];
+    this.#since = new Date(now()).toISOString();
+    const next = configAfterReload(config, result.config);
+    this.#instance = compose(next, this.#context);
+    logs.configure(next.log);
+    const { store } = this.#context;
+    if (next.node.central === undefined) {
+      // One reload after the other: the newest definition is written last.
+      const write = () => writeConfiguredTables(next, { store, newId, log });
+      this.#tableWrites = this.#tableWrites.then(write);
+    }
+    this.#answers.limit(next.fetch.cacheBytesMax);
+    this.#visits.retain(next.stats.retentionMs);
+    this.#tls?.reload(next.tls.acme);
+    log.info({}, 'The server uses the changed ini file.');
+    for (const name of this.#restartNeeded)
+      log.warn({}, `${name} has changed: restart the server to use it.`);
+    this.#warnOfIneffective(next);
+    this.#previous.add(previous);
+    const failed = (error: unknown): void => {
+      logs.log.error({ err: error }, 'Cannot close the previous configuration.');
+    };
+    void previous.close().then(() => this.#previous.delete(previous), failed);
+  }
+
+  #warnOfIneffective(config: Config): void {
+    if (!this.#isPrimary) return;
+    for (const warning of ineffectiveSettings(config)) this.#context.logs.log.warn({}, warning);
+  }
+
+  async drain(graceMs: number, signal: AbortSignal): Promise<void> {
+    // The other process delivers as soon as the attempts in flight have ended.
+    const delivered = this.#deliverer.stop(deliveryHandOverMs);
+    await Promise.all(this.#background.map((task) => task.stop()));
+    await Promise.all([this.#server?.drain(graceMs, signal), this.#tls?.stopOrders(), delivered]);
+  }
+
+  async stop(graceMs: number): Promise<number> {
+    // At once: the log says that the server stops.
+    const stopped = this.#server?.stop(graceMs);
+    const background = Promise.all([
+      this.#deliverer.stop(graceMs),
+      ...this.#background.map((task) => task.stop()),
+      this.#tableWrites,
+    ]);
+    const { cut } = (await stopped) ?? { cut: 0 };
+    await this.#tls?.close();
+    await background;
+    clearTimeout(this.#loading);
+    // Content that still arrives is only for the cache, which is closed next.
+    for (const one of [this.#instance, ...this.#previous]) one.cut();
+    await this.#instance.close();
+    await this.#visits.close();
+    await this.#templates.close();
+    this.#pageCompressor.close();
+    await this.#answers.close();
+    this.#context.logs.access.flush();
+    return cut;
+  }
+
+  #tableHosts(): TableHosts {
+    const { store, logs } = this.#context;
+    return new TableHosts({
+      ...{ store, newId, now, log: logs.log },
+      client: () => this.#instance.hosts,
+      keyFileOf: (table) => hostKeyFiles(this.#instance.serving.config)(table),
+    });
+  }
+
+  #addMetrics(): void {
+    this.#metrics.add(() => this.#deliverer.metrics());
+    this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
+    this.#metrics.add(() => [
+      ...this.#context.anonymousWrites.metrics(),
+      ...(this.#tls?.metrics() ?? []),
+    ]);
+    this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
+  }
+
+  /** What this process knows of the servers that it fetches content from. */
+  #sources({ log }: Logs): Pick<AppContext, 'sourceHealth' | 'sourceStatistics'> {
+    const sourceHealth = new SourceHealth({ monotonicMs, log });
+    const sourceStatistics = new SourceStatistics({ now });
+    this.#metrics.add(() => [...sourceHealth.metrics(), ...sourceStatistics.metrics()]);
+    return { sourceHealth, sourceStatistics };
+  }
+
+  #nodeMetrics(): readonly Metric[] {
+    const { config } = this.#instance.serving;
+    return this.#isPrimary ? nodeMetrics(config.node, this.#context.store) : [];
+  }
+
+  #stateWatcher(folder: string, store: Store): StateWatcher {
+    return new StateWatcher(
+      stateVersions({
+        ...{ store, cache: this.#answers },
+        gatherMetrics: () => this.#metrics.gather(),
+        status: () => this.#configurationState(),
+        certificates: () => this.#certificates(),
+        seriesChangedMs: () => seriesChangedMs(folder),
+      }),
+    );
+  }
+
+  async #certificates(): Promise<readonly CertificateState[]> {
+    return (await this.#tls?.certificates.states()) ?? [];
+  }
+
+  #memory(): MemoryUse {
+    const { rules, responseCompressor, store, renderedPages } = this.#context;
+    return memoryUse([
+      ...(this.#server === undefined ? [] : [this.#server.memory()]),
+      ...this.#instance.memory(),
+      this.#pageCompressor.memory(),
+      renderedPages.memory(),
+      this.#answers.memory(),
+      responseCompressor.memory(),
+      ...rules.memory(),
+      store.memory(),
+    ]);
+  }
+
+  #configurationState(): ConfigurationState {
+    return {
+      since: this.#since,
+      state: this.#problems.length > 0 ? 'broken' : 'current',
+      restart_needed: this.#restartNeeded,
+      problems: this.#problems.map(({ line, message }) => ({ line, message })),
+    };
+  }
+}
