@@ -114,8 +114,9 @@ export async function postToApi(
   name: string,
   { query = '', ...content }: Content,
 ): Promise<JsonObject> {
-  const answer = await post(`${operationUrl(url, name)}${query}`, apikey, content);
-  return requireAnswer(url, answer);
+  const signal = AbortSignal.timeout(apiTimeoutMs);
+  const reply = await send(`${operationUrl(url, name)}${query}`, apikey, content, signal);
+  return requireAnswer(url, reply);
 }
 
 /**
@@ -130,7 +131,7 @@ export async function* linesFromApi(
   const content = { type: 'application/json', body: JSON.stringify({ v }) };
   const reply = await send(operationUrl(url, name), apikey, content, undefined);
   if (reply.headers.get('content-type') !== 'application/x-ndjson') {
-    requireAnswer(url, await reply.json().catch(() => undefined));
+    await requireAnswer(url, reply);
     throw new Failure('bad_gateway', `${url} answers, but not with lines of JSON.`);
   }
   const lines = createInterface({ input: Readable.from(reply.body ?? []), crlfDelay: Infinity });
@@ -146,9 +147,16 @@ function operationUrl(url: string, name: string): string {
 }
 
 /** The envelope of an answer. Throws the failure that it has instead of data. */
-function requireAnswer(url: string, answer: unknown): JsonObject {
+async function requireAnswer(url: string, reply: Response): Promise<JsonObject> {
+  const text = await reply.text().catch(() => '');
+  const answer = parsedJson(text);
   if (!isJsonObject(answer) || typeof answer.r !== 'string') {
-    throw new Failure('bad_gateway', `${url} answers, but it is not a Waymark server.`);
+    const isLine = reply.headers.get('content-type')?.startsWith('text/plain') === true;
+    const said = isLine ? `: ${oneLine(text.slice(0, saidCharactersMax))}` : '.';
+    throw new Failure(
+      'bad_gateway',
+      `${url} answers ${reply.status}, but not as a Waymark server${said}`,
+    );
   }
   if (answer.error === undefined) return answer;
   const { code, message, docs } = answer.error as JsonObject;
@@ -166,9 +174,20 @@ function requireAnswer(url: string, answer: unknown): JsonObject {
 const keyAdvice =
   'Give a key by --apikey or WAYMARK_APIKEY; `waymark key add` on the server makes one.';
 
-async function post(url: string, key: string | undefined, content: Content): Promise<unknown> {
-  const reply = await send(url, key, content, AbortSignal.timeout(apiTimeoutMs));
-  return reply.json().catch(() => undefined);
+/** Characters of another server's answer that a message quotes. */
+const saidCharactersMax = 200;
+
+/** A text of another server for a terminal. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 async function send(

@@ -12,7 +12,7 @@ import { createLineReader } from '../api/transfer/import-worker.ts';
 import { importBlocks, type ImportStep } from '../api/transfer/import.ts';
 import { createSecret } from '../webhooks/sign.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
-import { configOption, jsonOption, requireConfig } from './options.ts';
+import { configOption, findConfigFile, jsonOption, requireConfig } from './options.ts';
 import { createProgress } from './progress.ts';
 import { postToApi, apiTargetOf, type ApiTargetOptions } from './api-client.ts';
 
@@ -118,6 +118,12 @@ async function importFile(
   terminal: Terminal,
 ): Promise<number> {
   if (dryRun) throw new UsageError('--dry-run needs --url: only a server can do a dry run.');
+  if (findConfigFile(iniFile, terminal) === undefined) {
+    throw new UsageError(
+      'there is nothing to import to. Give --url for a running server (WAYMARK_URL does not ' +
+        'choose it), or name the ini file of a data folder by --config.',
+    );
+  }
   const config = await requireConfig(iniFile, terminal);
   const input = linesOf(file, terminal);
   const reader = createLineReader({ engines: engineNames(config), isStrict });

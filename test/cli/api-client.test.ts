@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { temporaryFolder } from '../folder.ts';
+import { runWaymark } from '../process.ts';
 import { runHere, startClient } from './here.ts';
 
 test('commands of the API find the server by its ini file', async (t) => {
@@ -44,4 +49,32 @@ test('a refused command names the page of the documentation that helps', async (
   assert.ok(invalid.err.endsWith(`See ${page}\n`), invalid.err);
   const missing = await waymark('rule', 'read', 'none');
   assert.match(missing.err, /^waymark: [^\n]*\n$/, 'the message says everything');
+});
+
+test('a command quotes a server that does not answer as Waymark does', async (t) => {
+  let answer: { readonly type: string; readonly body: string } = { type: 'text/html', body: '<p>' };
+  const other = createServer((_request, response) => {
+    response.writeHead(403, { 'content-type': answer.type }).end(answer.body);
+  }).listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const said = async () => (await runHere(['server', 'status', '--url', url], { env: {} })).err;
+  assert.equal(await said(), `waymark: ${url} answers 403, but not as a Waymark server.\n`);
+  answer = {
+    type: 'text/plain; charset=utf-8',
+    body: '403 Forbidden\nOver https \u001b[1monly.\n',
+  };
+  assert.equal(
+    await said(),
+    `waymark: ${url} answers 403, but not as a Waymark server: 403 Forbidden Over https [1monly.\n`,
+  );
+});
+
+test('an import without --url and ini file says what is missing', async (t) => {
+  const folder = await temporaryFolder(t);
+  const env = { WAYMARK_URL: 'http://127.0.0.1:1', WAYMARK_CONFIG: '' };
+  const { code, err } = await runWaymark(['import', 'rules.ndjson'], { env, cwd: folder });
+  assert.equal(code, 2);
+  assert.match(err, /nothing to import to\. Give --url for a running server/);
 });

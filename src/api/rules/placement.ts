@@ -128,9 +128,26 @@ function isStillValid(name: string, value: Json, placing: Placing): boolean {
 
 function requirePath(fields: Named, unknowns: Named): void {
   if (fields.has('path')) return;
-  const message = !unknowns.has('path')
-    ? 'path is missing: the URL path that the rule answers, such as /news or /news/*.'
-    : 'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
-      'no backslash or encoded slash, and at most one *, at its end.';
-  throw new Failure('invalid', message, { field: 'path' });
+  throw new Failure('invalid', pathMistake(unknowns.get('path')), { field: 'path' });
 }
+
+function pathMistake(path: Json | undefined): string {
+  if (path === undefined) {
+    return 'path is missing: the URL path that the rule answers, such as /news or /news/*.';
+  }
+  if (typeof path === 'string' && path.includes('?')) {
+    const [before = '', query = ''] = path.split('?');
+    const [name = '', value = ''] = query.split('&', 1)[0]?.split('=') ?? [];
+    return (
+      `path ends before the query: write ${before.slice(0, shownCharactersMax)}, and give a ` +
+      'branch of enginedata.when the condition ' +
+      `${JSON.stringify({ query: { [name]: value } }).slice(0, shownCharactersMax)}.`
+    );
+  }
+  return (
+    'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
+    'no backslash or encoded slash, and at most one *, at its end.'
+  );
+}
+
+const shownCharactersMax = 80;

@@ -124,7 +124,22 @@ function privateSourceProblems(
 }
 
 function ownPathProblems({ path, kind }: Rule, { base }: RuleChecks): readonly Problem[] {
-  if (kind === 'resolve' || base === undefined || servicePath(path, base) === undefined) return [];
+  if (kind === 'resolve') return keyProblems(path);
+  if (base === undefined || servicePath(path, base) === undefined) return [];
   const message = `${base}/svc1 belongs to Waymark itself: no page rule answers there.`;
+  return [{ field: 'path', reason: 'no_effect', message }];
+}
+
+/** The problem of a URL as the key of a breadcrumb: a list of moved pages may have whole URLs. */
+function keyProblems(key: string): readonly Problem[] {
+  if (!/^https?:\/\//i.test(key)) return [];
+  const { origin, pathname } = URL.parse(key) ?? {};
+  const fields =
+    origin === undefined
+      ? 'its origin and its path in these two fields'
+      : `origin ${JSON.stringify(origin)} and path ${JSON.stringify(pathname)}`;
+  const message =
+    'This is the key of a breadcrumb, and no visitor of that URL gets it. To answer at the URL, ' +
+    `write ${fields}.`;
   return [{ field: 'path', reason: 'no_effect', message }];
 }

@@ -136,6 +136,11 @@ const cases: readonly (readonly [
     { enginedata: { target: 'javascript:x' } },
   ],
   ['a breadcrumb that leads nowhere', crumb, ['enginedata.target no_effect']],
+  [
+    'a URL as the key of a breadcrumb',
+    { ...crumb, path: 'https://old.example/a?b=1', enginedata: { target: '/a' } },
+    ['path no_effect'],
+  ],
   ['a path of Waymark itself', { ...page, path: '/svc1/x' }, ['path no_effect']],
 ];
 

@@ -49,6 +49,10 @@ suite('a line of an import', () => {
     ['{"content":"x"}', /^path is missing/],
     ['{"path":"/a"}', /^kind is missing/],
     ['{"path":"/a/../b","content":"x"}', /^path cannot be used/],
+    [
+      '{"path":"/shop.php?id=3&x=4","content":"x"}',
+      /^path ends before the query: write \/shop\.php, .* {"query":{"id":"3"}}\.$/,
+    ],
     ['{"a":"svc1.userinterface.edit","v":{}}', /^"svc1.userinterface.edit" cannot be imported/],
     ['{"a":"svc1.userinterface.insert"}', /^v must be an object/],
     ['{"path":"/a","content":"x","vk":5}', /^vk must be a text/],
