@@ -15,7 +15,7 @@ import { createWorkspace, rulesFor } from './workspace.ts';
 
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
 
-/** What a browser sends, so that every condition has something to look at. */
+/** The fields of a browser, so that every condition finds the field that it reads. */
 const headers = { ...browserFields, Cookie: 'session=8f14e45fceea167a; theme=dark' };
 
 /** Twenty conditions, each of another branch, of which the last one holds. */
@@ -45,7 +45,7 @@ const when = [
 const key = (name: string): string => `/svc1/userinterface.link.htm?k=${name}`;
 const scenarios: readonly Scenario[] = [
   scenario('a 1 KB stored page', '/page/1k.html', { status: 200, contentBytes: smallBytes }),
-  // A field that Waymark does not know keeps an answer from being prepared.
+  // The server prepares no response for a request with a field that it does not know.
   scenario('the same page, made anew', '/page/1k.html', {
     ...{
       status: 200,
@@ -102,7 +102,7 @@ function scenario(
   };
 }
 
-/** One round of each after the other, so that a slow moment of the machine is everybody's. */
+/** Measures one round of each scenario in turns, so that a slow moment of the machine affects all. */
 async function measureAll(): Promise<ReadonlyMap<Scenario, readonly Sample[]>> {
   const parts = { core: cores.load, folder: workspace.folder };
   const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
@@ -111,7 +111,7 @@ async function measureAll(): Promise<ReadonlyMap<Scenario, readonly Sample[]>> {
     for (const [one, taken] of all) {
       const effort = { rounds: 1, seconds: 2, warmUpSeconds: 1, connections: 32 };
       const [row] = await measureScenario(one, [contestant], { load, effort, core: cores.server });
-      // The first round is there for the compiler.
+      // V8 compiles the code during the first round.
       if (round > 0) taken.push(...(row?.samples ?? []));
     }
   }

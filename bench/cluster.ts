@@ -1,5 +1,5 @@
-// What a cluster costs beside one machine: writes, reads, visibility, replay, the failure of a server
-// of NATS, and webhooks; see bench/README.md. All processes share this machine.
+// Compares a cluster with one machine: writes, reads, visibility, replay, the failure of a NATS server,
+// and webhooks; see bench/README.md. All processes share this machine.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -73,7 +73,7 @@ async function run(): Promise<void> {
   const rows = await seqOf(a);
   const started = performance.now();
   await startMachine('d', more, false);
-  tell('a new node', { rows, ms: performance.now() - started });
+  print('a new node', { rows, ms: performance.now() - started });
 }
 
 async function startMachine(name: string, more: string, first: boolean): Promise<Machine> {
@@ -110,7 +110,7 @@ async function insert(machine: Machine): Promise<string> {
   return path;
 }
 
-/** Writes and reads of one machine, and their CPU time in its process. */
+/** Measures writes and reads of one machine: their rate, and the CPU time of its process. */
 async function measure(what: string, machine: Machine): Promise<void> {
   for (const writers of [1, inFlight]) {
     const [started, before] = [performance.now(), await cpuMicroseconds([machine.served.pid])];
@@ -125,7 +125,7 @@ async function measure(what: string, machine: Machine): Promise<void> {
     );
     const us = (await cpuMicroseconds([machine.served.pid])) - before;
     const rate = count / ((performance.now() - started) / 1_000);
-    tell(`${what}: writes over HTTP, ${writers} in flight`, {
+    print(`${what}: writes over HTTP, ${writers} in flight`, {
       'writes/s': rate,
       'CPU us': us / count,
     });
@@ -138,10 +138,10 @@ async function measure(what: string, machine: Machine): Promise<void> {
     }),
   );
   const us = (await cpuMicroseconds([machine.served.pid])) - before;
-  tell(`${what}: a stored page`, { 'CPU us': us / reads });
+  print(`${what}: a stored page`, { 'CPU us': us / reads });
 }
 
-/** How long after its answer a write is seen at another node. */
+/** Measures how long after its acknowledgement another node shows a write. */
 async function visibility(from: Machine, at: Machine): Promise<void> {
   const delays: number[] = [];
   for (let n = 0; n < visibilitySamples; n += 1) {
@@ -152,7 +152,7 @@ async function visibility(from: Machine, at: Machine): Promise<void> {
   }
   delays.sort((x, y) => x - y);
   const share = (part: number): number => delays[Math.floor(part * delays.length)] ?? 0;
-  tell('until another node shows a write', { 'p50 ms': share(0.5), 'p99 ms': share(0.99) });
+  print('until another node shows a write', { 'p50 ms': share(0.5), 'p99 ms': share(0.99) });
 }
 
 async function deliver(what: string, at: Machine, machines: readonly Machine[]): Promise<void> {
@@ -179,12 +179,12 @@ async function deliver(what: string, at: Machine, machines: readonly Machine[]):
   );
   await done.promise;
   const rate = eventsSent / ((performance.now() - started) / 1_000);
-  tell(`${what}: webhooks of ${eventsSent} events`, { 'deliveries/s': rate });
+  print(`${what}: webhooks of ${eventsSent} events`, { 'deliveries/s': rate });
   receiver.close();
   receiver.closeAllConnections();
 }
 
-/** The longest time without an answer to a write, when a server of NATS is killed. */
+/** Measures the longest write while each NATS server is killed in turn. */
 async function failover(machine: Machine, servers: readonly NatsServer[]): Promise<void> {
   for (const server of servers) {
     let [longestMs, isLoading] = [0, true];
@@ -202,11 +202,11 @@ async function failover(machine: Machine, servers: readonly NatsServer[]): Promi
     await writing;
     await server.start();
     await wait(5_000);
-    tell(`a server of NATS is killed (${server.name})`, { 'longest ms of a write': longestMs });
+    print(`a NATS server is killed (${server.name})`, { 'longest ms of a write': longestMs });
   }
 }
 
-/** A node was off while another one wrote: its start includes what it missed. */
+/** Measures the start of a node that was off while another one wrote. */
 async function offline(writer: Machine, { served, iniFile }: Machine): Promise<void> {
   const env = { XDG_DATA_HOME: join(iniFile, '../..') };
   served.child.kill('SIGTERM');
@@ -226,14 +226,14 @@ async function offline(writer: Machine, { served, iniFile }: Machine): Promise<v
   const next = performance.now();
   await startServed(context, iniFile, { first: false, env });
   const plain = performance.now() - next;
-  tell(`a node that was off for ${offlineMs / 1_000} s`, {
+  print(`a node that was off for ${offlineMs / 1_000} s`, {
     'rows missed': missed,
     'ms of its start': late,
     'ms of a start without that': plain,
   });
 }
 
-function tell(what: string, figures: Readonly<Record<string, number>>): void {
+function print(what: string, figures: Readonly<Record<string, number>>): void {
   const texts = Object.entries(figures).map(
     ([name, value]) => `${value >= 100 ? Math.round(value) : value.toFixed(2)} ${name}`,
   );

@@ -23,7 +23,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** A state of the page that a round waits for. */
+/** One step of a round: an action, and the state of the page that ends it. */
 interface Step {
   readonly name: string;
   readonly run: (page: Page) => Promise<void>;
@@ -80,7 +80,7 @@ async function run(): Promise<void> {
   await measure(browser, options.beside, [load]);
 }
 
-/** Runs the steps in a browser context of its own each round, and prints the medians. */
+/** Runs the steps in a new browser context for each round, and prints the medians. */
 async function measure(browser: Browser, name: string, steps: readonly Step[]): Promise<void> {
   const rounds: Measured[][] = [];
   for (let round = 0; round < Number(options.rounds); round += 1) {

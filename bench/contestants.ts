@@ -11,14 +11,14 @@ import { nodeSource } from './servers/source.ts';
 import { waymark } from './servers/waymark.ts';
 import { rulesFor, type Workspace } from './workspace.ts';
 
-/** The servers of one run, none of them started. */
+/** The servers of one run, not started. */
 export interface Servers {
-  /** What the others fetch from. */
+  /** The source of fetched pages. */
   readonly source: BenchServer;
   readonly contestants: readonly BenchServer[];
 }
 
-/** Waymark, and those of its peers that are installed, on free ports. */
+/** Prepares Waymark and the other servers that are installed, on free ports. */
 export async function prepareServers(
   { folderFor, diskRoot, peerRoot, sourceRoot, tlsFiles }: Workspace,
   {
@@ -28,7 +28,7 @@ export async function prepareServers(
   }: {
     readonly programs: Programs;
     readonly cores: Cores;
-    /** The folder of another clone of Waymark that takes part, too. */
+    /** The folder of another clone of Waymark that is measured in the same run. */
     readonly beside?: string | undefined;
   },
 ): Promise<Servers> {
@@ -70,7 +70,7 @@ export async function prepareServers(
   };
 }
 
-/** Starts the source, then the contestants that some scenario asks, one after the other. */
+/** Starts the source, then one after the other the contestants that a scenario measures. */
 export async function startAll(
   { source, contestants }: Servers,
   scenarios: readonly Scenario[],
@@ -78,15 +78,15 @@ export async function startAll(
   await source.start();
   const started: Contestant[] = [];
   for (const server of contestants) {
-    if (!scenarios.some((scenario) => takesPart(server, scenario))) continue;
+    if (!scenarios.some((scenario) => hasPath(server, scenario))) continue;
     const { name, below, except } = server;
     started.push({ name, below, except, server: await server.start() });
   }
   return started;
 }
 
-/** Whether a server supports the request of a scenario. */
-export function takesPart(
+/** Whether a server has the path of a scenario. */
+export function hasPath(
   { below = '/', except }: Pick<BenchServer, 'below' | 'except'>,
   { path }: Scenario,
 ): boolean {
@@ -94,14 +94,14 @@ export function takesPart(
 }
 
 /** Whether a running server supports the protocol of a scenario. */
-export function hasTransport(
+export function supportsTransport(
   { server }: Pick<Contestant, 'server'>,
   { transport = 'http' }: Scenario,
 ): boolean {
   return transport === 'http' || transport === 'connection' || server.tlsUrl !== undefined;
 }
 
-/** So many Waymarks with an empty data folder each, not pinned: as a user would start them. */
+/** Prepares servers of Waymark with empty data folders, not pinned to a core: as a user starts them. */
 export async function freshWaymarks(
   count: number,
   { folderFor, diskRoot }: Workspace,

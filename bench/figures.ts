@@ -1,4 +1,4 @@
-/** The middle of some measurements, and how far they lie apart. */
+/** The median, smallest and largest of some measurements. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -14,7 +14,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (low + high) / 2, min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN };
 }
 
-/** Spread of `ours / theirs`, each round of ours against the same round of theirs. */
+/** Spread of `ours / theirs`, each ratio from the two measurements of one round. */
 export function ratioOf(ours: readonly number[], theirs: readonly number[]): Spread {
   return spreadOf(ours.map((one, round) => one / (theirs[round] ?? NaN)));
 }

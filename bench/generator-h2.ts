@@ -1,6 +1,6 @@
 // A load generator for HTTP/2 over TLS (RFC 9113), one request in flight on each connection. It writes
 // frames itself, since Node's client would need more CPU time than the server under test. Its argument is
-// a LoadOrder as JSON; it prints a LoadResult but for the CPU time.
+// a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type TLSSocket } from 'node:tls';
 import type { LoadOrder, LoadResult } from './load.ts';
 import { firstVisitor, visitorFields } from './visitors.ts';
@@ -11,7 +11,7 @@ const { hostname, port, host, pathname, search } = new URL(order.url);
 const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
 const [endStream, endHeaders, ack] = [1, 4, 1];
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
-/** No server push, and room for all that comes (RFC 9113 §6.5.2). */
+/** No server push, and the largest flow-control window of a stream (RFC 9113 §6.5.2). */
 const settings = frame(types.settings, 0, 0, Buffer.from('00020000000000047fffffff', 'hex'));
 const window = frame(8, 0, 0, Buffer.from('7fff0000', 'hex'));
 
@@ -44,7 +44,7 @@ function open(): void {
     if ((type !== types.data && type !== types.headers) || (flags & endStream) === 0) return;
     latenciesMs.push(performance.now() - sentAt);
     bytes += received;
-    // The window of the connection is given back now and then.
+    // The window of the connection grows again by the bytes received.
     if (received > 0) socket.write(windowUpdate(received));
     received = 0;
     next();
@@ -95,7 +95,7 @@ function windowUpdate(size: number): Buffer {
   return frame(8, 0, 0, payload);
 }
 
-/** A request as HPACK writes it without its tables (RFC 7541 §6.2.2), but for `:method: GET`. */
+/** The header fields of a GET in HPACK, as literals that are not indexed (RFC 7541 §6.2.2). */
 function requestBlock(): Buffer {
   visitor += 1;
   const fields = { ...order.headers, ...visitorFields(visitor) };
@@ -120,7 +120,7 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from(size), bytesOfIt]);
 }
 
-/** Whether an answer's status is one of the static table from 400 on (RFC 7541 Appendix A). */
+/** Whether a response has one of the statuses from 400 in the static table (RFC 7541 Appendix A). */
 function isRefusal(block: Buffer): boolean {
   const status = block.find((byte) => byte >= 0x88 && byte <= 0x8e);
   return status !== undefined && status >= 0x8c;

@@ -1,5 +1,5 @@
 // A load generator for machines without wrk: raw keep-alive connections, one request in flight on
-// each. Its argument is a LoadOrder as JSON; it prints a LoadResult but for the CPU time.
+// each. Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { LoadOrder, LoadResult } from './load.ts';
@@ -34,8 +34,8 @@ function open(): void {
   let sentAt = 0;
   let unread: Buffer | undefined;
   /**
-   * Bytes of content that are still to come, Infinity until the last chunk is there; undefined while
-   * the header is being read.
+   * Missing bytes of content, Infinity until the last chunk has come; undefined while the header is
+   * being read.
    */
   let missing: number | undefined;
   /** Whether the server closes after this response (Connection: close), as nginx does after 1,000. */
@@ -63,7 +63,7 @@ function open(): void {
     } else {
       missing -= chunk.length;
     }
-    // There is one answer at a time, and its last chunk ends what has come.
+    // There is one response at a time, so its last chunk is at the end of the data.
     if (missing === Infinity && chunk.subarray(-lastChunk.length).equals(lastChunk)) missing = 0;
     if (missing === 0) count();
   });
@@ -85,7 +85,7 @@ function requestOfNext(): string {
   return `${head}${own.join('')}${closing}\r\n`;
 }
 
-/** How many bytes follow a header (RFC 9112 §6.3); Infinity for chunks. */
+/** The bytes of content after a header (RFC 9112 §6.3); Infinity for chunks. */
 function contentLength(header: string): number {
   const status = header.slice(9, 12);
   if (status >= '400') refused += 1;

@@ -1,5 +1,5 @@
-// How fast `waymark import` takes page rules in, with a vk and without; and what export, backup and
-// check --data take then.
+// Measures `waymark import` of page rules, with a vk and without, then export, backup and
+// check --data; see bench/README.md.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -29,11 +29,11 @@ for (const withVk of [true, false]) {
   await writeFile(config, '[server]\nlisten = 127.0.0.1:0\ndata = data\n');
   const file = join(folder, 'rules.ndjson');
   await pipeline(Readable.from(lines(withVk)), createWriteStream(file));
-  console.log(`\n${rules} rules, ${withVk ? 'each with a vk' : 'known by their fields'}`);
+  console.log(`\n${rules} rules, ${withVk ? 'each with a vk' : 'recognised by their fields'}`);
   for (const words of [['import'], ['import'], ['export'], ['backup', join(folder, 'copy')]]) {
-    tell(words[0] ?? '', await measure([...words, '--config', config], file));
+    print(words[0] ?? '', await measure([...words, '--config', config], file));
   }
-  tell('check --data', await measure(['check', '--data', '--config', config], file));
+  print('check --data', await measure(['check', '--data', '--config', config], file));
 }
 
 function* lines(withVk: boolean): Iterable<string> {
@@ -50,7 +50,7 @@ async function measure(words: readonly string[], file: string): Promise<number> 
   const child = spawn(process.execPath, [program, ...words], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
-  // A command that does not read closes it early.
+  // A command that reads no input closes the stream early.
   const fed = pipeline(createReadStream(file), child.stdin).catch(() => undefined);
   const [code] = (await once(child, 'close')) as [number | null];
   await fed;
@@ -58,7 +58,7 @@ async function measure(words: readonly string[], file: string): Promise<number> 
   return (performance.now() - started) / 1000;
 }
 
-function tell(name: string, seconds: number): void {
+function print(name: string, seconds: number): void {
   const rate = (rules / seconds).toFixed(0).padStart(8);
   console.log(`${name.padEnd(14)} ${seconds.toFixed(1).padStart(6)} s ${rate} a second`);
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ratioOf, spreadOf } from './figures.ts';
-import { askSteadily, buildGenerator, type SteadyResult } from './latency/steady.ts';
+import { sendAtConstantRate, buildGenerator, type SteadyResult } from './latency/steady.ts';
 import { wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';
 import type { Contestant } from './measure.ts';
@@ -15,7 +15,7 @@ import { nginx } from './servers/nginx.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
 
-/** A folder of Linux in memory. */
+/** A file system in memory, on Linux. */
 const memoryFolder = '/dev/shm';
 
 const { values: options } = parseArgs({
@@ -29,7 +29,7 @@ const { values: options } = parseArgs({
   },
 });
 const connections = Number(options.connections);
-const asked = ['file-1k', 'file-100k', 'page-1k'];
+const ids = ['file-1k', 'file-100k', 'page-1k'];
 const shareOfCapacity = 0.7;
 
 /** One server in one round. */
@@ -40,7 +40,7 @@ interface Round extends SteadyResult {
 
 const programs = findPrograms();
 if (programs.nginx === undefined || programs.wrk === undefined) {
-  throw new Error('nginx and wrk are needed: apt-get install nginx-light wrk');
+  throw new Error('This benchmark needs nginx and wrk: apt-get install nginx-light wrk');
 }
 const generator = await buildGenerator();
 const cores = await chooseCores();
@@ -63,7 +63,7 @@ const servers = [
   nginx(
     programs.nginx,
     { ...place, folder: await folderFor('nginx'), port: peerPort },
-    // Debian's 768 are fewer than are wanted here.
+    // Debian's default of 768 is too low for this benchmark.
     { root: peerRoot, workerConnections: 2 * connections },
   ),
 ];
@@ -71,7 +71,7 @@ const contestants: Contestant[] = [];
 for (const server of servers) {
   contestants.push({ name: server.name, server: await server.start() });
 }
-const chosen = scenarios.filter(({ id }) => asked.includes(id) && id.includes(options.only));
+const chosen = scenarios.filter(({ id }) => ids.includes(id) && id.includes(options.only));
 for (const scenario of chosen) await measure(scenario);
 for (const server of servers) await server.stop();
 
@@ -82,7 +82,7 @@ async function measure(scenario: Scenario): Promise<void> {
   for (let round = 0; round <= Number(options.rounds); round += 1) {
     for (const contestant of contestants) {
       const taken = await measureRound(contestant, scenario, rate);
-      // The first round is there for the compiler.
+      // V8 compiles the code during the first round.
       if (round > 0) rounds.get(contestant.name)?.push(taken);
     }
   }
@@ -103,12 +103,12 @@ async function chooseRate({ path }: Scenario): Promise<number> {
     const { requests, seconds } = await load.run(order);
     if (requests === 0) throw new Error(`${name} answered nothing in ${seconds} s`);
     capacities.push(requests / seconds);
-    console.log(`  ${name} answers ${(requests / seconds).toFixed(0)}/s when asked for all it can`);
+    console.log(`  ${name} answers at most ${(requests / seconds).toFixed(0)}/s`);
   }
   const capacity = Math.min(...capacities);
   const rate = Number(options.rate ?? shareOfCapacity * capacity);
   const share = Math.round((100 * rate) / capacity);
-  console.log(`  asked for ${rate.toFixed(0)}/s, ${share} % of the lower`);
+  console.log(`  rate ${rate.toFixed(0)}/s, ${share} % of the lower`);
   return rate;
 }
 
@@ -119,7 +119,7 @@ async function measureRound(
 ): Promise<Round> {
   const seconds = { warmUpSeconds: 2, seconds: Number(options.seconds) };
   const before = await cpuMicroseconds(pids);
-  const result = await askSteadily(generator, parts, {
+  const result = await sendAtConstantRate(generator, parts, {
     ...{ url: url + path, status, contentBytes, connections, rate },
     ...seconds,
   });

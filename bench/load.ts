@@ -18,7 +18,7 @@ export interface LoadOrder {
   readonly seconds: number;
 }
 
-/** What it saw. */
+/** What a load generator measured. */
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
@@ -26,11 +26,11 @@ export interface LoadResult {
   readonly bytes: number;
   readonly p50Us: number;
   readonly p99Us: number;
-  /** Answers with a status of 400 or more. */
+  /** Responses with a status of 400 or more. */
   readonly refused: number;
-  /** Connections that failed, and answers that did not come in time. */
+  /** Connections that failed, and responses that did not come in time. */
   readonly broken: number;
-  /** CPU time that the generator used itself. */
+  /** The generator's own CPU time. */
   readonly cpuUs: number;
 }
 
@@ -58,15 +58,15 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
   };
 }
 
-/** The generator of this folder for HTTP/2 over TLS. */
+/** The generator of this folder for HTTP/2 over TLS (generator-h2.ts). */
 function http2Generator(parts: GeneratorParts, order: LoadOrder): Promise<LoadResult> {
   const program = fileURLToPath(new URL('./generator-h2.ts', import.meta.url));
   return runGenerator(parts, process.execPath, [program, JSON.stringify(order)]);
 }
 
 /**
- * The generator of this folder, for machines without wrk; it costs more CPU time a request than wrk
- * does.
+ * The generator of this folder for machines without wrk (generator.ts). It takes more CPU time a
+ * request than wrk.
  */
 export function ownGenerator(parts: GeneratorParts): LoadGenerator {
   const program = fileURLToPath(new URL('./generator.ts', import.meta.url));
@@ -82,11 +82,11 @@ export function ownGenerator(parts: GeneratorParts): LoadGenerator {
 /** Where a generator runs. */
 export interface GeneratorParts {
   readonly core: number | undefined;
-  /** A folder for what it prints. */
+  /** A folder for its output. */
   readonly folder: string;
 }
 
-/** The first line that a program prints, wherever it prints it: how programs tell their version. */
+/** The first line that a program prints to stdout or stderr, such as its version. */
 export async function firstLine(program: string, args: readonly string[]): Promise<string> {
   // Some exit with an error after the report, so the exit code is ignored.
   const text = await new Promise<string>((resolve) => {

@@ -42,13 +42,13 @@ const contestants: readonly Contestant[] = [
 ];
 const parts = { core: cores.load, folder: workspace.folder };
 const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
-const asked = [
+const chosen = [
   ...scenarios.filter(({ id }) => ['file-1k', 'page-1k', 'not-modified'].includes(id)),
   // A cached response looks up no rule; these two requests match the rules each time.
   pageMadeAnew,
   ...scenarios.filter(({ id }) => id === 'not-found'),
 ];
-for (const scenario of asked.filter(({ id }) => id.includes(options.only))) {
+for (const scenario of chosen.filter(({ id }) => id.includes(options.only))) {
   const rows = await measureScenario(scenario, contestants, { load, effort, core: cores.server });
   console.log(`\n${pairText(scenario, rows)}`);
 }

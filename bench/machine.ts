@@ -13,13 +13,13 @@ export interface Programs {
   readonly wrk: string | undefined;
 }
 
-/** The core of the servers and the core of the load; undefined where they cannot be kept apart. */
+/** The core of the servers and the core of the load; undefined if the machine cannot separate them. */
 export interface Cores {
   readonly server: number | undefined;
   readonly load: number | undefined;
 }
 
-/** What the figures depend on, as lines for people. */
+/** What the figures depend on, as lines of text. */
 export type Surroundings = Readonly<Record<string, string>>;
 
 /** Looks for the programs. */

@@ -1,22 +1,16 @@
 import { stat, truncate } from 'node:fs/promises';
 import type { LoadGenerator, LoadResult } from './load.ts';
-import { ask, type Answer } from './probe.ts';
-import {
-  coreMicroseconds,
-  cpuMicroseconds,
-  forgetPeaks,
-  peakBytes,
-  residentBytes,
-} from './proc.ts';
+import { requestOnce, type Answer } from './probe.ts';
+import { coreMicroseconds, cpuMicroseconds, resetPeaks, peakBytes, residentBytes } from './proc.ts';
 import { browserFields, type Scenario } from './scenarios.ts';
 import type { BenchServer, RunningServer } from './servers/server.ts';
 
-/** A running server by its name. */
+/** A running server and its name. */
 export interface Contestant extends Pick<BenchServer, 'name' | 'below' | 'except'> {
   readonly server: RunningServer;
 }
 
-/** How long and how hard everything is measured. */
+/** How long a measurement takes, and its connections. */
 export interface Effort {
   readonly rounds: number;
   readonly seconds: number;
@@ -24,11 +18,11 @@ export interface Effort {
   readonly connections: number;
 }
 
-/** What does not change from one scenario to the next. */
+/** The conditions that all scenarios share. */
 export interface Conditions {
   readonly load: LoadGenerator;
   readonly effort: Effort;
-  /** The core that the servers are pinned to; undefined where they are not. */
+  /** The core of the servers; undefined if they are not pinned to one. */
   readonly core: number | undefined;
 }
 
@@ -37,28 +31,28 @@ export interface Sample {
   readonly requestsPerSecond: number;
   /** CPU time of the server's processes, divided by the requests done. */
   readonly cpuUsPerRequest: number;
-  /** The same of the one process that used the most. */
+  /** The same for the process that used most. */
   readonly busiestUsPerRequest: number;
   readonly p50Us: number;
   readonly p99Us: number;
-  /** CPU time of the server's processes, divided by the time that passed: 1 is a whole core. */
+  /** CPU time of the server's processes, divided by the elapsed time: 1 is a whole core. */
   readonly busy: number;
-  /** The same of the load generator. */
+  /** The same for the load generator. */
   readonly generatorBusy: number;
-  /** CPU time of the load generator, divided by the requests: what reading an answer costs a client. */
+  /** CPU time of the load generator, divided by the requests: the cost of a response for a client. */
   readonly clientUsPerRequest: number;
   /**
-   * Share of the server's core that other processes took, or the host; undefined where nothing is
-   * pinned.
+   * Share of the server's core that other processes or the host took; undefined if the server is not
+   * pinned to a core.
    */
   readonly others: number | undefined;
   /** Connections that failed. */
   readonly broken: number;
-  /** Resident memory; undefined where it is not watched. */
+  /** Resident memory; undefined if the scenario does not measure it. */
   readonly memory: Memory | undefined;
 }
 
-/** Resident memory of a server's processes around a round, in bytes. */
+/** Resident memory of a server's processes before, in and after a round, in bytes. */
 export interface Memory {
   readonly before: number;
   readonly peak: number;
@@ -73,8 +67,8 @@ export interface Row {
 }
 
 /**
- * Measures one scenario on all contestants, in turns. Rejects when one of them answers otherwise
- * than the scenario says, before or during the measurement, or writes no access log.
+ * Measures one scenario on all contestants, in turns. Rejects if one of them sends another response
+ * than the scenario expects, before or during the measurement, or writes no access log.
  */
 export async function measureScenario(
   scenario: Scenario,
@@ -96,9 +90,7 @@ export async function measureScenario(
   return runs.map(({ contestant: { name }, answer, samples }) => ({ name, answer, samples }));
 }
 
-/**
- * A contestant that has given the right answer once, and the request that it is given from now on.
- */
+/** A contestant that has sent the expected response once, and the request that it gets. */
 interface Run {
   readonly scenario: Scenario;
   readonly contestant: Contestant;
@@ -110,8 +102,8 @@ interface Run {
 async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run> {
   const url = urlOf(scenario, contestant.server);
   const headers = { ...scenario.headers, ...(scenario.conditional && (await condition(url))) };
-  // A browser's Accept, as all visitors send one: it decides which error page they get.
-  const answer = await ask(url, { ...browserFields, ...headers });
+  // The load sends a browser's Accept too; it decides which error page a server sends.
+  const answer = await requestOnce(url, { ...browserFields, ...headers });
   const { status, contentBytes = answer.contentBytes } = scenario;
   if (answer.status !== status || answer.contentBytes !== contentBytes) {
     throw new Error(
@@ -128,7 +120,7 @@ function urlOf({ path, transport }: Scenario, { url, tlsUrl }: RunningServer): s
 }
 
 async function condition(url: string): Promise<Readonly<Record<string, string>>> {
-  const { etag } = await ask(url, {});
+  const { etag } = await requestOnce(url, {});
   if (etag === undefined) throw new Error(`${url} is answered without an ETag`);
   return { 'If-None-Match': etag };
 }
@@ -170,8 +162,8 @@ async function sample(
 }
 
 /**
- * How many answers came, those that were cut off at the end by the part that came. Throws when
- * there was none, one that should not have been, or another number of bytes than expected.
+ * The number of responses, with a fraction for those that the end of the round cut off. Throws if
+ * there was none, one with an unexpected status, or another number of bytes than expected.
  */
 function checkedRequests(
   { requests, bytes, refused }: LoadResult,
@@ -191,7 +183,7 @@ function checkedRequests(
   if (refused !== (scenario.status >= 400 ? requests : 0)) {
     throw new Error(`${what}: ${refused} of ${requests} answers had a status of 400 or more`);
   }
-  // What TLS adds is not counted, and HTTP/2 has heads of its own.
+  // wrk does not count the bytes of TLS, and HTTP/2 encodes heads differently.
   const isEncrypted = scenario.transport === 'https' || scenario.transport === 'h2';
   if (isEncrypted) {
     if (bytes < requests * answer.contentBytes) throw new Error(`${what}: content is missing`);
@@ -207,9 +199,9 @@ function checkedRequests(
   return Math.max(requests, received);
 }
 
-/** Starts to watch processes; returns a function that ends this and returns the figures. */
+/** Starts to measure memory of processes; returns a function that ends this and returns the figures. */
 async function watchMemory(pids: readonly number[]): Promise<() => Promise<Memory>> {
-  await forgetPeaks(pids);
+  await resetPeaks(pids);
   const before = await residentBytes(pids);
   return async () => ({
     before,
@@ -219,8 +211,8 @@ async function watchMemory(pids: readonly number[]): Promise<() => Promise<Memor
 }
 
 /**
- * Readings in microseconds: CPU time of each process of the server, CPU time spent on its core, and
- * the clock on the wall.
+ * Returns a function that reads, in microseconds: CPU time of each process of the server, CPU time
+ * used on its core, and the elapsed time.
  */
 function cpuClock(pids: readonly number[], core: number | undefined) {
   return async () => ({
@@ -233,7 +225,7 @@ function cpuClock(pids: readonly number[], core: number | undefined) {
 // A date or a count may be longer in one answer than in another.
 const wireTolerance = 0.05;
 
-/** Checks that a server writes its access log, and truncates the log: five minutes fill the disk. */
+/** Checks that a server writes its access log, and truncates it: five minutes of it fill a disk. */
 async function emptyLog(what: string, file: string): Promise<void> {
   const { size } = await stat(file);
   if (size === 0) throw new Error(`${what}: the access log is empty`);

@@ -1,5 +1,5 @@
-// What nodes cost: how fast a new one copies a log, how long a large transaction delays the visitors
-// of a node, and what hundreds of nodes take at the centre; see bench/README.md.
+// Measures how fast a new node copies a log, how long a large transaction delays the visitors of a
+// node, and what hundreds of nodes take at the centre; see bench/README.md.
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createWaymarkClient } from '../src/outbound/waymark-client.ts';
@@ -31,7 +31,7 @@ for (const [name, run] of Object.entries(scenarios)) {
   if (options.only === undefined || options.only === name) await run();
 }
 
-/** A new replica copies the log of a centre. */
+/** Measures a new replica that copies the log of a centre. */
 async function copy(): Promise<void> {
   const fills = {
     imported: undefined,
@@ -47,7 +47,7 @@ async function copy(): Promise<void> {
     const replica = await startReplica(workspace, centre, `${kind}-copy`);
     const [at, of] = [await cpuMicroseconds([centre.pid]), await cpuMicroseconds([replica.pid])];
     const ms = replica.startMs - empty.startMs;
-    tell(`copy of ${rows} rows, ${kind}`, {
+    print(`copy of ${rows} rows, ${kind}`, {
       'rows/s': (rows / ms) * 1_000,
       'CPU us a row at the replica': (of - emptyUs) / rows,
       'CPU us a row at the centre': (at - before) / rows,
@@ -56,7 +56,7 @@ async function copy(): Promise<void> {
   }
 }
 
-/** An import of many rules reaches a replica that serves. */
+/** Measures a serving replica while it gets an import of many rules. */
 async function large(): Promise<void> {
   const centre = await startCentre(workspace, 'large-centre');
   const replica = await startReplica(workspace, centre, 'large-copy');
@@ -71,7 +71,7 @@ async function large(): Promise<void> {
   const appliedMs = performance.now() - started;
   ended.abort();
   const { before, longestMs } = await visits;
-  tell(`a transaction of ${rows} rows reaches a replica`, {
+  print(`a transaction of ${rows} rows reaches a replica`, {
     'ms of the import at the centre': importing,
     'ms until the replica has it': appliedMs,
     'ms, the longest answer of the replica': longestMs,
@@ -97,7 +97,7 @@ async function visit(
   return { before, longestMs };
 }
 
-/** Many nodes follow a centre that stores some changes each second. */
+/** Measures a centre that stores some changes each second, and that many nodes follow. */
 async function many(): Promise<void> {
   const centre = await startCentre(workspace, 'many-centre');
   await wait(2_000);
@@ -119,7 +119,7 @@ async function many(): Promise<void> {
   const after = await ownBytes([centre.pid]);
   ended.abort();
   await Promise.all(following);
-  tell(`${count} nodes follow ${writesPerSecond} changes a second`, {
+  print(`${count} nodes follow ${writesPerSecond} changes a second`, {
     'KiB of memory a node at the centre': (after - ownBefore) / count / 1_024,
     'MiB of memory of the centre without them': ownBefore / mebibyte,
     'CPU ms a second without them': idle,
@@ -159,7 +159,7 @@ async function follow({
   clearInterval(reporting);
 }
 
-/** Writes for some seconds; resolves to the milliseconds of CPU that the centre took in each. */
+/** Writes for some seconds; resolves to the centre's CPU time in milliseconds a second. */
 async function load({ pid, call }: Centre): Promise<number> {
   const started = performance.now();
   const before = await cpuMicroseconds([pid]);
@@ -185,7 +185,7 @@ async function seqOf(url: string, apikey: string): Promise<number> {
   return Number((await post(url, 'server/status', {}, apikey)).seq);
 }
 
-function tell(title: string, figures: Readonly<Record<string, number>>): void {
+function print(title: string, figures: Readonly<Record<string, number>>): void {
   console.log(`\n${title}`);
   for (const [name, value] of Object.entries(figures)) {
     console.log(`${value.toFixed(value < 100 ? 1 : 0).padStart(10)} ${name}`);

@@ -1,7 +1,7 @@
 // Counts the files and functions of src/ that run for one request, by V8's precise coverage.
-// `npm run path` counts a file, a stored page, a fetched page and a missing one of a site of its own;
-// `npm run path -- PATH` names the functions for one of them, file by file. Each is requested like a
-// page by ever other browsers, after a warm-up, so that nothing is counted that runs only once.
+// `npm run path` counts for a file, a stored page, a fetched page and a missing one of a small site;
+// `npm run path -- PATH` names the functions for one of them, file by file. Each request comes from
+// another browser, and after a warm-up, so that code that runs only once does not count.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Session } from 'node:inspector/promises';
@@ -48,7 +48,7 @@ session.disconnect();
 for (const clean of cleanings) await clean();
 source.close();
 
-/** Counts what runs for one request on a connection that others came on before. */
+/** Counts the functions that run for one request on a connection that has had requests before. */
 async function count(path: string): Promise<void> {
   const socket = connect({ port: site.port, host: '127.0.0.1' });
   await once(socket, 'connect');
@@ -75,7 +75,7 @@ async function count(path: string): Promise<void> {
   }
 }
 
-/** Requests a page as a browser with a cookie of its own, and waits for the whole answer. */
+/** Requests a page as a browser with another cookie, and waits for the whole response. */
 async function ask(
   socket: ReturnType<typeof connect>,
   path: string,

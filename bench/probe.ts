@@ -3,11 +3,11 @@ import { Agent as TlsAgent, get as getTls } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Child } from './processes.ts';
 
-/** What a server answered to one request. */
+/** The response of a server to one request. */
 export interface Answer {
   readonly status: number;
   readonly contentBytes: number;
-  /** Bytes of the whole answer as they came over the connection, its header included. */
+  /** Bytes of the whole response on the connection, with its header. */
   readonly wireBytes: number;
   readonly etag: string | undefined;
 }
@@ -15,8 +15,11 @@ export interface Answer {
 const readyTimeoutMs = 20_000;
 const pollMs = 2;
 
-/** Asks once, on a connection of its own that both sides could keep. */
-export async function ask(url: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+/** Sends one request on a new keep-alive connection, and closes it. */
+export async function requestOnce(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Answer> {
   const isTls = url.startsWith('https:');
   const agent = isTls
     ? new TlsAgent({ keepAlive: true, rejectUnauthorized: false })
@@ -33,10 +36,10 @@ export async function ask(url: string, headers: Readonly<Record<string, string>>
 }
 
 /**
- * Asks again and again until the URL answers with 200; rejects when the process ends before that,
- * or after 20 s.
+ * Requests the URL repeatedly until its status is 200; rejects if the process ends before that, and
+ * after 20 s.
  */
-export async function untilAnswers(url: string, child: Child): Promise<void> {
+export async function waitUntilReady(url: string, child: Child): Promise<void> {
   const died = child.ended.then((how): never => {
     throw new Error(how);
   });
@@ -48,7 +51,7 @@ async function poll(url: string): Promise<void> {
   let last = 'nothing listens';
   while (performance.now() < deadline) {
     try {
-      const { status } = await ask(url, {});
+      const { status } = await requestOnce(url, {});
       if (status === 200) return;
       last = `status ${status}`;
     } catch (error) {
@@ -64,7 +67,7 @@ function readAnswer(
   resolve: (answer: Answer) => void,
   reject: (error: Error) => void,
 ): void {
-  // A message that has ended no longer knows its connection.
+  // After its end, a message has no `socket` any more.
   const { socket } = message;
   let contentBytes = 0;
   message.on('data', (chunk: Buffer) => {

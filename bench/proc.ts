@@ -17,9 +17,8 @@ export async function endedMicroseconds(): Promise<number> {
 }
 
 /**
- * CPU time in microseconds that all processes together have had on a core, and the time that a
- * virtual machine's host kept from it (/proc/stat). Interrupts are left out: here they are the
- * network's.
+ * CPU time in microseconds of all processes on a core, with the time that the host of a virtual
+ * machine took (/proc/stat). Interrupts do not count: here they are those of the network.
  */
 export async function coreMicroseconds(core: number): Promise<number> {
   const stat = await readFile('/proc/stat', 'latin1');
@@ -38,20 +37,20 @@ export function residentBytes(pids: readonly number[]): Promise<number> {
 }
 
 /**
- * The part of their resident memory that is nothing else's: without the mapped pages of files,
- * which the system takes back when it needs them.
+ * Their anonymous resident memory: without the mapped pages of files, which the system takes back
+ * when it needs memory.
  */
 export function ownBytes(pids: readonly number[]): Promise<number> {
   return statusBytes(pids, 'RssAnon');
 }
 
-/** The largest resident memory of processes since `forgetPeaks`, in bytes, added up. */
+/** The largest resident memory of processes since `resetPeaks`, in bytes, added up. */
 export function peakBytes(pids: readonly number[]): Promise<number> {
   return statusBytes(pids, 'VmHWM');
 }
 
-/** Has the kernel begin anew with the largest resident memory of processes (proc_pid_clear_refs(5)). */
-export async function forgetPeaks(pids: readonly number[]): Promise<void> {
+/** Resets the kernel's peaks of the resident memory of processes (proc_pid_clear_refs(5)). */
+export async function resetPeaks(pids: readonly number[]): Promise<void> {
   await Promise.all(pids.map((pid) => writeFile(`/proc/${pid}/clear_refs`, '5')));
 }
 
@@ -87,7 +86,7 @@ function clockTicksPerSecond(): number {
   try {
     return Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
   } catch {
-    // Every Linux since 2.6 shows user space this many, whatever the kernel's own rate is.
+    // Linux since 2.6 always has this value in user space, for any timer frequency of the kernel.
     return 100;
   }
 }
@@ -98,8 +97,8 @@ async function cpuTicks(pid: number): Promise<number> {
 }
 
 /**
- * The fields behind the second one, which is a name in brackets that may hold anything: utime and
- * stime are the 12th and 13th of them, those of children that have ended the two after.
+ * The fields after the second one, which is a name in brackets that may contain any character. The
+ * 12th and 13th of them are utime and stime, the next two those of children that have ended.
  */
 async function statFields(pid: number | 'self'): Promise<readonly string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1');

@@ -3,20 +3,20 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 
-/** A process that the benchmark has started, with all that it starts itself. */
+/** A process that the benchmark has started, with its own children. */
 export interface Child {
   readonly pid: number;
-  /** Resolves when it has ended, to a line with the exit code and its last output on stderr. */
+  /** Resolves when it has ended: to a line with the exit code and its last output on stderr. */
   readonly ended: Promise<string>;
-  /** Asks it to end, insists after 5 s, and resolves when it has ended. */
+  /** Sends SIGTERM, and SIGKILL after 5 s; resolves when it has ended. */
   stop(): Promise<void>;
 }
 
-/** How a process is started. */
+/** The core and the output files of a process. */
 export interface StartOptions {
-  /** The core it is pinned to; undefined leaves the choice to the kernel. */
+  /** The core that it is pinned to; if undefined, the kernel chooses. */
   readonly core: number | undefined;
-  /** Files that its output is appended to. */
+  /** The files that get its output, appended. */
   readonly stdout: string;
   readonly stderr: string;
   readonly env?: NodeJS.ProcessEnv;
@@ -66,15 +66,12 @@ export function startProcess(
   };
 }
 
-/** Ends at once whatever still runs; for the last moment of this process. */
+/** Kills all processes that still run; for the exit of this process. */
 export function killAll(): void {
   for (const child of running) killGroup(child);
 }
 
-/**
- * Where a program is, looked for in PATH and where Debian keeps daemons; undefined when it is not
- * installed.
- */
+/** Finds a program in PATH and in Debian's folders of daemons; undefined if it is not installed. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
@@ -113,6 +110,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended in the meantime.
+    // The process has ended in the meantime.
   }
 }

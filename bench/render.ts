@@ -1,5 +1,4 @@
-// The cost of get_render of a hot rule, compared with the same bytes as a stored page; see
-// bench/README.md.
+// Compares get_render of one rule with the same bytes as a stored page; see bench/README.md.
 import { parseArgs } from 'node:util';
 import { ownGenerator, wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';
@@ -32,7 +31,7 @@ const generic: RuleFields = {
   engine: 'html',
   enginedata: { html: '<p>x</p>'.repeat(Math.floor((smallBytes - 380) / 8)), title: 'Tern' },
 };
-// The page has the very bytes of the answer, so it is stored when that is known.
+// The stored page has the bytes of this response, so a first server must send it.
 const question = `/svc1/userinterface/get_render?_v.origin=http://127.0.0.1:${port}&_v.path=${path}`;
 const first = waymark(place, { root: workspace.diskRoot, rules: [generic] });
 const { url } = await first.start();

@@ -8,7 +8,7 @@ const busyEnough = 0.9;
 const quietEnough = 0.05;
 const widths = [12, 25, 26, 11, 10, 10, 7, 8] as const;
 
-/** What one scenario came to, as the JSON file holds it. */
+/** The results of one scenario, as in the JSON file. */
 export interface ScenarioReport {
   readonly id: string;
   readonly title: string;
@@ -71,7 +71,7 @@ export function headingText(): string {
   ]);
 }
 
-/** One scenario as a table for people, with its ratios and whatever makes its figures doubtful. */
+/** One scenario as a table, with its ratios and warnings about doubtful figures. */
 export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): string {
   const rows = servers.map(({ name, summary }) =>
     line([
@@ -97,7 +97,7 @@ export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): str
   ].join('\n');
 }
 
-/** Two rows of one scenario; the first is compared with the second. */
+/** The text of two rows of one scenario, and the ratio of the first to the second. */
 export function pairText({ title }: Scenario, [ours, theirs]: readonly Row[]): string {
   if (ours === undefined || theirs === undefined) throw new Error(`${title}: not two rows`);
   const lines = [ours, theirs].map(
@@ -108,7 +108,7 @@ export function pairText({ title }: Scenario, [ours, theirs]: readonly Row[]): s
   return [heading, ...lines, `  ${'ratio'.padEnd(20)}${ratio}`].join('\n');
 }
 
-/** Resident memory where it was watched: the median of the rounds, and the largest peak. */
+/** Resident memory if it was measured: the medians of the rounds, and the largest peak. */
 function memoryText({ name, samples }: ScenarioReport['servers'][number]): readonly string[] {
   const watched = samples.flatMap(({ memory }) => memory ?? []);
   if (watched.length === 0) return [];

@@ -30,7 +30,7 @@ for (const [name, value] of Object.entries(await surroundings(findPrograms()))) 
   console.log(`${name.padEnd(7)} ${value}`);
 }
 console.log(
-  '\n     rules  fill/s   match µs median/p99, then   start ms   MiB resident   edit ms median/p99',
+  '\n     rules  fill/s   match µs median/p99, later  start ms   MiB resident   edit ms median/p99',
 );
 for (const size of sizes) await measureSize(workspace, size);
 await measurePeer(workspace);
@@ -68,7 +68,7 @@ async function measureSize(space: Workspace, rules: number): Promise<void> {
     const figures = await measureRevert(service, { url: running.url, txn });
     console.log(
       `A transaction of ${options.revert} rows: dry run ${(figures.dryRunMs / 1000).toFixed(2)} s, ` +
-        `taken back in ${(figures.doneMs / 1000).toFixed(2)} s; meanwhile ${figures.visits} visits, ` +
+        `reverted in ${(figures.doneMs / 1000).toFixed(2)} s; meanwhile ${figures.visits} visits, ` +
         `median ${figures.visitorMedianMs.toFixed(1)} ms, p99 ${figures.visitorP99Ms.toFixed(1)} ms`,
     );
     const [after, own] = [await residentBytes(running.pids), await ownBytes(running.pids)];

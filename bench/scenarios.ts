@@ -1,26 +1,26 @@
-/** Bytes of the small, the large and the huge piece of content. */
+/** Bytes of the small, the large and the huge file. */
 export const smallBytes = 1024;
 export const largeBytes = 100 * 1024;
-/** Bytes of the text that is compressed on its way. */
+/** Bytes of the fetched text that the server compresses. */
 export const textBytes = 20 * 1024;
 export const hugeBytes = 100 * 1024 * 1024;
 
 /**
- * How requests come: over HTTP/1.1 in the clear or over TLS, each on a connection of its own in the
- * clear, or over HTTP/2 with TLS.
+ * How requests come: over HTTP/1.1 without TLS or with it, over a new connection for each request
+ * without TLS, or over HTTP/2 with TLS.
  */
 export type Transport = 'http' | 'https' | 'connection' | 'h2';
 
 /** A request that every server gets repeatedly, each time with the headers of another visitor. */
 export interface Scenario {
-  /** The name by which `--only` and the JSON know it. */
+  /** The name in `--only` and in the JSON. */
   readonly id: string;
   readonly title: string;
   readonly path: string;
   readonly status: number;
   /**
-   * Bytes of content that every server has to answer with; undefined where each has a page of its
-   * own.
+   * Bytes of content that every server must send; undefined if the servers have different pages, such
+   * as error pages.
    */
   readonly contentBytes: number | undefined;
   /**
@@ -31,15 +31,15 @@ export interface Scenario {
   readonly headers?: Readonly<Record<string, string>>;
   /** The protocol of the request: HTTP/1.1 without TLS if absent. */
   readonly transport?: Transport;
-  /** Connections that ask at a time; undefined where they are as many as of the others. */
+  /** Connections; if undefined, those of Effort. */
   readonly connections?: number;
-  /** Seconds of a round, where few answers take long. */
+  /** Seconds of a round, for long responses; if undefined, those of Effort. */
   readonly seconds?: number;
-  /** Whether memory is looked at, too. */
+  /** Whether memory is measured too. */
   readonly watchesMemory?: boolean;
 }
 
-/** What a browser sends with every request, without the codings that it takes. */
+/** The header fields of a browser, without Accept-Encoding. */
 export const browserFields: Readonly<Record<string, string>> = {
   'User-Agent':
     'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
@@ -49,68 +49,73 @@ export const browserFields: Readonly<Record<string, string>> = {
 
 /** Every scenario, in the order of the table; the paths are the same on all servers. */
 export const scenarios: readonly Scenario[] = [
-  ask({ id: 'file-1k', title: '1 KB file', path: '/file/1k.html', contentBytes: smallBytes }),
-  ask({
+  scenarioOf({
+    id: 'file-1k',
+    title: '1 KB file',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+  }),
+  scenarioOf({
     id: 'page-1k',
     title: '1 KB stored page (the others: a file)',
     path: '/page/1k.html',
     contentBytes: smallBytes,
   }),
-  ask({
+  scenarioOf({
     id: 'tls-file-1k',
     title: '1 KB file over TLS',
     path: '/file/1k.html',
     contentBytes: smallBytes,
     transport: 'https',
   }),
-  ask({
+  scenarioOf({
     id: 'tls-page-1k',
     title: '1 KB stored page over TLS',
     path: '/page/1k.html',
     contentBytes: smallBytes,
     transport: 'https',
   }),
-  ask({
+  scenarioOf({
     id: 'h2-file-1k',
     title: '1 KB file over HTTP/2 with TLS',
     path: '/file/1k.html',
     contentBytes: smallBytes,
     transport: 'h2',
   }),
-  ask({
+  scenarioOf({
     id: 'h2-page-1k',
     title: '1 KB stored page over HTTP/2 with TLS',
     path: '/page/1k.html',
     contentBytes: smallBytes,
     transport: 'h2',
   }),
-  ask({
+  scenarioOf({
     id: 'new-file-1k',
     title: '1 KB file, a connection for each request',
     path: '/file/1k.html',
     contentBytes: smallBytes,
     transport: 'connection',
   }),
-  ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
-  ask({
+  scenarioOf({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
+  scenarioOf({
     id: 'fetch-1k',
-    title: '1 KB fetched, nothing to keep',
+    title: '1 KB fetched, not cacheable',
     path: '/fetched/1k.html',
     contentBytes: smallBytes,
   }),
-  ask({
+  scenarioOf({
     id: 'packed-20k',
     title: '20 KB fetched, compressed by gzip',
     path: '/packed/20k.html',
     headers: { 'Accept-Encoding': 'gzip' },
   }),
-  ask({
+  scenarioOf({
     id: 'hit-1k',
-    title: '1 KB fetched, kept in the cache',
+    title: '1 KB fetched, from the cache',
     path: '/kept/1k.html',
     contentBytes: smallBytes,
   }),
-  ask({
+  scenarioOf({
     id: 'not-modified',
     title: '304 for the 1 KB file',
     path: '/file/1k.html',
@@ -118,14 +123,19 @@ export const scenarios: readonly Scenario[] = [
     contentBytes: 0,
     conditional: true,
   }),
-  ask({ id: 'file-100k', title: '100 KB file', path: '/file/100k.html', contentBytes: largeBytes }),
-  ask({
+  scenarioOf({
+    id: 'file-100k',
+    title: '100 KB file',
+    path: '/file/100k.html',
+    contentBytes: largeBytes,
+  }),
+  scenarioOf({
     id: 'page-100k',
     title: '100 KB stored page (the others: a file)',
     path: '/page/100k.html',
     contentBytes: largeBytes,
   }),
-  ask({
+  scenarioOf({
     id: 'file-100m',
     title: '100 MB file, 4 connections',
     path: '/file/100m.html',
@@ -134,8 +144,8 @@ export const scenarios: readonly Scenario[] = [
   }),
 ];
 
-/** A page that is matched and made at each visit, which a field brings about that Waymark does not know. */
-export const pageMadeAnew: Scenario = ask({
+/** A stored page that Waymark matches and makes for each request, because it does not know the field. */
+export const pageMadeAnew: Scenario = scenarioOf({
   id: 'page-anew',
   title: '1 KB stored page, made anew',
   path: '/page/1k.html',
@@ -148,10 +158,10 @@ export function scenarioAt(
   path: string,
   more: Pick<Scenario, 'title'> & Partial<Omit<Scenario, 'path'>>,
 ): Scenario {
-  return ask({ id: more.title, ...more, path });
+  return scenarioOf({ id: more.title, ...more, path });
 }
 
-function ask({
+function scenarioOf({
   status = 200,
   contentBytes,
   conditional = false,

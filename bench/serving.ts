@@ -2,7 +2,13 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { freshWaymarks, hasTransport, prepareServers, startAll, takesPart } from './contestants.ts';
+import {
+  freshWaymarks,
+  supportsTransport,
+  prepareServers,
+  startAll,
+  hasPath,
+} from './contestants.ts';
 import { ownGenerator, wrk, type LoadGenerator } from './load.ts';
 import {
   chooseCores,
@@ -62,10 +68,10 @@ async function run(): Promise<void> {
   const reports: ScenarioReport[] = [];
   console.log(`\n${headingText()}`);
   for (const scenario of chosen) {
-    const asked = contestants.filter(
-      (contestant) => takesPart(contestant, scenario) && hasTransport(contestant, scenario),
+    const able = contestants.filter(
+      (contestant) => hasPath(contestant, scenario) && supportsTransport(contestant, scenario),
     );
-    const rows = await measureScenario(scenario, asked, conditions);
+    const rows = await measureScenario(scenario, able, conditions);
     const report = summarise(scenario, rows);
     console.log(scenarioText(report));
     reports.push(report);

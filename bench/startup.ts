@@ -2,8 +2,8 @@ import { spreadOf, type Spread } from './figures.ts';
 import type { BenchServer } from './servers/server.ts';
 
 /**
- * Milliseconds from the start of the process to its first answer, each time of a server that was
- * never started.
+ * Milliseconds from the start of the process to its first response. Each server is started for the
+ * first time.
  */
 export async function measureStartUp(servers: readonly BenchServer[]): Promise<Spread> {
   const times: number[] = [];

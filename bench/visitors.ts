@@ -1,11 +1,11 @@
 import visitors from './visitors.json' with { type: 'json' };
 
-/** A number from which one can count on without meeting those of another run. */
+/** A first number for visitors, so that runs have different ones. */
 export function firstVisitor(): number {
   return Date.now() * 1_000;
 }
 
-/** The header fields by which a visitor differs from the next one, by its number. */
+/** The header fields of a visitor; each number has other ones. */
 export function visitorFields(visitor: number): Readonly<Record<string, string>> {
   const { agents, accepts, languages } = visitors;
   return {
@@ -17,7 +17,7 @@ export function visitorFields(visitor: number): Readonly<Record<string, string>>
   };
 }
 
-/** The input of wrk.lua, which creates the same visitors. */
+/** The arguments of wrk.lua, which makes the same visitors. */
 export function visitorArguments(): readonly string[] {
   const { agents, accepts, languages } = visitors;
   const lists = [agents, languages, accepts].flatMap((list) => [String(list.length), ...list]);

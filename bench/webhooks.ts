@@ -1,5 +1,5 @@
-// The cost of webhook deliveries: rate and latency, with failing receivers, and with a million
-// pending; see bench/README.md.
+// Measures webhook deliveries: rate and latency, with failing receivers, and with a million messages
+// that wait; see bench/README.md.
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -9,7 +9,7 @@ import { cpuMicroseconds, ownBytes, residentBytes } from './proc.ts';
 import { percentilesOf, type Percentiles } from './rules/matching.ts';
 import { openService, type Service } from './rules/service.ts';
 import { firstKey, waymark } from './servers/waymark.ts';
-import { addHooks, tellEvents, tellSteadily } from './webhooks/events.ts';
+import { addHooks, insertEvents, insertEventsAtRate } from './webhooks/events.ts';
 import { startReceivers, type Receivers } from './webhooks/receiver.ts';
 import { createWorkspace } from './workspace.ts';
 
@@ -36,7 +36,7 @@ for (const [name, run] of Object.entries(scenarios)) {
 }
 receivers.stop();
 
-/** A server of its own for a scenario. */
+/** The server of a scenario. */
 interface Bench {
   readonly service: Service;
   readonly pids: readonly number[];
@@ -61,17 +61,17 @@ async function startBench(name: string, urls: readonly string[]): Promise<Bench>
   };
 }
 
-/** As many as it can, from a thousand events a hook. */
+/** Measures the highest rate of deliveries: a thousand events to each of 64 hooks. */
 async function throughput({ fastUrl, begin, until }: Receivers): Promise<void> {
   const hooks = 64;
   const bench = await startBench('throughput', repeated(fastUrl, hooks));
-  await tellEvents(bench.service, { events: 50, inFlight: 50 });
+  await insertEvents(bench.service, { events: 50, inFlight: 50 });
   await until(50 * hooks);
   begin();
   const events = 100 * seconds;
   const cpuBefore = await cpuMicroseconds(bench.pids);
   const started = performance.now();
-  await tellEvents(bench.service, { events, inFlight: 64 });
+  await insertEvents(bench.service, { events, inFlight: 64 });
   const { deliveries } = await until(events * hooks);
   const tookSeconds = (performance.now() - started) / 1000;
   const cpu = (await cpuMicroseconds(bench.pids)) - cpuBefore;
@@ -83,19 +83,19 @@ async function throughput({ fastUrl, begin, until }: Receivers): Promise<void> {
   await bench.stop();
 }
 
-/** From an event to its receipt, at a thousand a second. */
+/** Measures the time from an event to its receipt, at a thousand a second. */
 async function latency({ fastUrl, begin, until }: Receivers): Promise<void> {
   const bench = await startBench('latency', [fastUrl]);
-  await tellSteadily(bench.service, { perSecond: 1_000, seconds: 1 });
+  await insertEventsAtRate(bench.service, { perSecond: 1_000, seconds: 1 });
   await until(1_000);
   begin();
-  const events = await tellSteadily(bench.service, { perSecond: 1_000, seconds });
+  const events = await insertEventsAtRate(bench.service, { perSecond: 1_000, seconds });
   const { latenciesMs } = await until(events);
   console.log(`\nFrom event to receipt, 1,000/s: ${milliseconds(percentilesOf(latenciesMs))}`);
   await bench.stop();
 }
 
-/** The same receivers alone, and together with failing ones: a tenth dead, a tenth very slow. */
+/** Compares healthy receivers alone with the same together with failing ones: 10 dead, 10 very slow. */
 async function sick({ fastUrl, silentUrl, dripUrl, begin, until }: Receivers): Promise<void> {
   const [closed = 0] = await freePorts(1);
   const healthy = repeated(fastUrl, 80);
@@ -104,16 +104,16 @@ async function sick({ fastUrl, silentUrl, dripUrl, begin, until }: Receivers): P
   const measure = async (name: string, urls: readonly string[]): Promise<readonly number[]> => {
     const bench = await startBench(name, urls);
     const rate = { perSecond: 10, seconds: 2 };
-    await tellSteadily(bench.service, rate);
+    await insertEventsAtRate(bench.service, rate);
     await until(20 * healthy.length);
     begin();
-    const events = await tellSteadily(bench.service, { ...rate, seconds });
+    const events = await insertEventsAtRate(bench.service, { ...rate, seconds });
     const { latenciesMs } = await until(events * healthy.length);
     await bench.stop();
     return latenciesMs;
   };
   const all: { alone: number[]; beside: number[] } = { alone: [], beside: [] };
-  // Each event is a burst of all hooks, so one slow moment of the machine makes a p99: many rounds.
+  // Each event goes to all hooks at once, so one slow moment of the machine decides a p99: many rounds.
   for (let round = 1; round <= 7; round += 1) {
     begin();
     const alone = await measure(`alone-${round}`, healthy);
@@ -121,25 +121,25 @@ async function sick({ fastUrl, silentUrl, dripUrl, begin, until }: Receivers): P
     const beside = await measure(`beside-${round}`, [...healthy, ...dead, ...dripping]);
     all.alone.push(...alone);
     all.beside.push(...beside);
-    sayBoth(`Round ${round}`, alone, beside);
+    printBoth(`Round ${round}`, alone, beside);
   }
-  sayBoth('All rounds', all.alone, all.beside);
+  printBoth('All rounds', all.alone, all.beside);
 }
 
-function sayBoth(what: string, alone: readonly number[], beside: readonly number[]): void {
+function printBoth(what: string, alone: readonly number[], beside: readonly number[]): void {
   const [a, b] = [percentilesOf(alone), percentilesOf(beside)];
   console.log(
     `\n${what}, 80 healthy hooks, 800 deliveries/s: alone ${milliseconds(a)}; ` +
-      `beside 10 dead and 10 dripping ${milliseconds(b)}: p99 × ${(b.p99 / a.p99).toFixed(2)}`,
+      `with 10 dead and 10 slow ones ${milliseconds(b)}: p99 × ${(b.p99 / a.p99).toFixed(2)}`,
   );
 }
 
-/** A million deliveries that wait: how soon it starts with them, in how much memory. */
+/** Measures the start and the memory of a server with a million waiting deliveries. */
 async function pending({ silentUrl }: Receivers): Promise<void> {
   const hooks = 100;
   const events = Math.ceil(Number(options.pending) / hooks);
   const bench = await startBench('pending', repeated(silentUrl, hooks));
-  await tellEvents(bench.service, { events, inFlight: 64 });
+  await insertEvents(bench.service, { events, inFlight: 64 });
   await bench.stop();
   const folder = await workspace.folderFor('pending');
   const [port = 0] = await freePorts(1);

@@ -1,4 +1,4 @@
-// The gain from a second worker; see bench/README.md.
+// Compares two workers with one; see bench/README.md.
 import { parseArgs } from 'node:util';
 import { ratioOf, spreadOf } from './figures.ts';
 import { ownGenerator, wrk } from './load.ts';
@@ -22,14 +22,14 @@ const effort = {
   rounds: Number(options.rounds),
   ...{ seconds: 3, warmUpSeconds: 2, connections: 64 },
 };
-/** Nothing is fetched. */
+/** No scenario fetches, so nothing needs to listen here. */
 const noSource = 'http://127.0.0.1:9';
-const asked = [...scenarios.filter(({ id }) => id === 'file-1k'), pageMadeAnew];
+const chosen = [...scenarios.filter(({ id }) => id === 'file-1k'), pageMadeAnew];
 
 /**
- * What is compared: what came through, beside a load generator on the same cores; what a request
- * costs; and how many would come through if each process had a core of its own, which is what the
- * busiest one can do: it holds as far as the workers share the connections evenly.
+ * The compared figures: requests, with the load generator on the same cores; the CPU time of a
+ * request; and the requests that a core for each process would allow, by the CPU time of the busiest
+ * one. The last holds if the workers share connections evenly.
  */
 const figures: Readonly<Record<string, (row: Row) => readonly number[]>> = {
   'requests/s': ({ samples }) => samples.map(({ requestsPerSecond }) => requestsPerSecond),
@@ -66,7 +66,7 @@ async function measure(how: string, cores: Cores): Promise<void> {
     contestants.push({ name: server.name, server: await server.start() });
   }
   console.log(`\n${how}`);
-  for (const scenario of asked.filter(({ id }) => id.includes(options.only))) {
+  for (const scenario of chosen.filter(({ id }) => id.includes(options.only))) {
     const able = scenario === pageMadeAnew ? contestants.slice(0, 2) : contestants;
     const rows = await measureScenario(scenario, able, { load, effort, core: cores.server });
     for (let at = 0; at < rows.length; at += 2) print(scenario, rows.slice(at, at + 2));

@@ -7,25 +7,25 @@ import { killAll } from './processes.ts';
 import { hugeBytes, largeBytes, smallBytes, textBytes } from './scenarios.ts';
 import type { RuleFields } from './servers/waymark.ts';
 
-/** A temporary folder that goes, with every process, when this process ends, however it ends. */
+/** A temporary folder; when this process ends, it removes the folder and kills all its processes. */
 export interface Workspace {
   readonly folder: string;
-  /** What Waymark has on disk: the files of `/file/`. */
+  /** Waymark's files: those of `/file/`. */
   readonly diskRoot: string;
-  /** What the others have on disk: the same, and the pages that Waymark stores. */
+  /** The files of the other servers: the same, and the pages that Waymark stores. */
   readonly peerRoot: string;
-  /** What the source server has on disk. */
+  /** The files of the source. */
   readonly sourceRoot: string;
   /** Makes a certificate for 127.0.0.1; resolves to the paths of its files. */
   readonly tlsFiles: () => Promise<{ readonly cert: string; readonly key: string }>;
-  /** Makes a folder of its own for a server. */
+  /** Makes a folder for a server. */
   readonly folderFor: (name: string) => Promise<string>;
 }
 
 const mebibyte = 1024 * 1024;
 const pieces = { '1k.html': content(smallBytes), '100k.html': content(largeBytes) };
 
-/** Makes the folder with the files that are served, below another one, and arranges for its removal. */
+/** Makes the folder with the files for all servers, below `parent`. */
 export async function createWorkspace(parent = tmpdir()): Promise<Workspace> {
   const folder = mkdtempSync(join(parent, 'waymark-bench-'));
   process.once('exit', () => {
@@ -77,8 +77,8 @@ export async function addHugeFile({ diskRoot, peerRoot }: Workspace): Promise<vo
 }
 
 /**
- * The page rules that make Waymark answer `/page/` from its store, `/fetched/` and `/packed/` from the
- * source, and `/kept/` from its cache.
+ * The page rules of the benchmark: `/page/` is stored, `/fetched/` and `/packed/` come from the source,
+ * and `/kept/` from the cache.
  */
 export function rulesFor(source: string): readonly RuleFields[] {
   return [
@@ -114,13 +114,13 @@ async function writePieces(folder: string): Promise<void> {
   for (const [name, text] of Object.entries(pieces)) await writeFile(join(folder, name), text);
 }
 
-/** Text of so many bytes that somebody wrote, of which a compressor makes what it would of a page. */
+/** Text that a person wrote, so that it compresses like a page. */
 async function text(bytes: number): Promise<Buffer> {
   const written = await readFile(new URL('../CHANGELOG.md', import.meta.url));
   return written.subarray(0, bytes);
 }
 
-/** Text of so many ASCII characters. */
+/** A text with this number of ASCII characters. */
 function content(bytes: number): string {
   const sentence = '<p>A page that is as long as it has to be, and says nothing else.</p>\n';
   return sentence.repeat(Math.ceil(bytes / sentence.length)).slice(0, bytes);

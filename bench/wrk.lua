@@ -1,6 +1,6 @@
--- Each request is another visitor's: browser, language, cookie and referer differ from one to the next. The
--- arguments are the number of the first visitor, then the agents, languages and values of Accept, each list
--- after its length.
+-- Each request is that of another visitor, with another browser, language, cookie and referer. The arguments
+-- are the number of the first visitor, then the agents, languages and values of Accept, each list after its
+-- length.
 local agents, languages, accepts = {}, {}, {}
 local visitor, head
 

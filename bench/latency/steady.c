@@ -1,9 +1,9 @@
 /*
- * The process behind steady.ts: requests at a constant rate over kept connections, whether or not
- * the answers keep up. Its arguments are those of SteadyOrder in their order, the URL as address,
+ * The process behind steady.ts: sends requests at a constant rate over keep-alive connections, even
+ * if responses are late. Its arguments are those of SteadyOrder in their order, the URL as address,
  * port, host and target; it prints a SteadyResult as JSON.
  *
- * In C because of what it has to carry on one core: 70 % of what a server does with another one.
+ * It is written in C, because with one core it must send 70 % of what a server with one core answers.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,16 +20,16 @@
 #include <unistd.h>
 
 enum { HEAD_BYTES_MAX = 4096, EVENTS_MAX = 16 };
-/* How much of an answer is taken in one call: the bytes themselves are of no interest. */
+/* At most so many bytes of content are read in one call. */
 static const size_t READ_BYTES = 1 << 20;
 static const double PATIENCE_S = 10;
 
-/* One connection: every n-th request is due on it, and at most one on its way. */
+/* A connection: every n-th request is due on it, and at most one is in flight. */
 struct connection {
   int fd;
   long due;
   long answered;
-  /* Bytes of the answer that have still to come; negative before its first. */
+  /* Missing bytes of the response; negative before its first byte. */
   long missing;
 };
 
@@ -53,14 +53,14 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
   exit(1);
 }
 
-/* Seconds on a clock that only goes forward. */
+/* Seconds on a monotonic clock. */
 static double now_s(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* The number of the oldest request that is owed on a connection. */
+/* The number of the oldest request of a connection that has no response yet. */
 static long oldest(const struct connection *at) {
   return at->answered * connection_count + (at - connections);
 }
@@ -71,7 +71,7 @@ static void send_request(const struct connection *at) {
   }
 }
 
-/* Sends what has become due. What it is late by is the generator's only where nothing was owed. */
+/* Sends the requests that are due. Lateness counts only if the connection was not waiting for a response. */
 static long send_due(long next, double now) {
   for (; next < total && started + (double)next * interval <= now; next += 1) {
     struct connection *at = &connections[next % connection_count];
@@ -83,7 +83,7 @@ static long send_due(long next, double now) {
   return next;
 }
 
-/* Looks at the head of an answer, of which bytes have come; returns how many are still to come. */
+/* Checks the head of a response in the bytes received; returns how many bytes are missing. */
 static long begin(const char *head, long bytes) {
   if (bytes < (long)strlen(status_line) || strncmp(head, status_line, strlen(status_line)) != 0) {
     fail("an answer that starts with %.20s", head);
@@ -93,17 +93,17 @@ static long begin(const char *head, long bytes) {
   return end + 4 - head + content_bytes - bytes;
 }
 
-/* Takes what has come of an answer, and sends what was waiting for its end. */
+/* Reads the bytes of a response that are there, and sends the request that waited for its end. */
 static void take(struct connection *at) {
   char head[HEAD_BYTES_MAX + 1];
   for (;;) {
     const int is_new = at->missing < 0;
-    /* Linux throws away what is taken of TCP with MSG_TRUNC, without a copy. */
+    /* With MSG_TRUNC, Linux discards the bytes of a TCP socket without a copy. */
     const ssize_t bytes = is_new ? recv(at->fd, head, HEAD_BYTES_MAX, MSG_DONTWAIT)
                                  : recv(at->fd, NULL, READ_BYTES, MSG_DONTWAIT | MSG_TRUNC);
     if (bytes < 0 && errno == EAGAIN) return;
     if (bytes <= 0) fail("a connection was closed");
-    if (at->due == at->answered) fail("an answer that nobody asked for");
+    if (at->due == at->answered) fail("a response without a request");
     head[is_new ? bytes : 0] = '\0';
     at->missing = is_new ? begin(head, bytes) : at->missing - bytes;
     if (at->missing < 0) fail("more content than expected");
@@ -140,7 +140,7 @@ static int ascending(const void *one, const void *other) {
   return (difference > 0) - (difference < 0);
 }
 
-/* What a part of the sorted values, in seconds, lies below; in milliseconds. */
+/* A quantile of sorted values in seconds; in milliseconds. */
 static double share_ms(const double *sorted, double part) {
   return 1000 * sorted[(long)((double)(total - uncounted) * part)];
 }
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
   while (answered < total) {
     const double now = now_s();
     next = send_due(next, now);
-    /* It never sleeps: what is due is sent when it is. */
+    /* The loop never sleeps, so that it sends each request when it is due. */
     const int ready = epoll_wait(epoll, events, EVENTS_MAX, 0);
     for (int at = 0; at < ready; at += 1) take(events[at].data.ptr);
     if (now - started > (double)total * interval + PATIENCE_S) fail("answers did not come");

@@ -7,27 +7,27 @@ import { promisify } from 'node:util';
 import { reportOf, type GeneratorParts } from '../load.ts';
 import { findProgram } from '../processes.ts';
 
-/** Requests at a constant rate, over persistent connections in turn. */
+/** Requests at a constant rate, each over the next of some keep-alive connections. */
 export interface SteadyOrder {
   readonly url: string;
-  /** What every answer has to be. */
+  /** The expected status of every response. */
   readonly status: number;
   readonly contentBytes: number;
   readonly connections: number;
   /** Requests a second of all connections together. */
   readonly rate: number;
-  /** How long it goes on before anything counts. */
+  /** Seconds before the measurement. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
 
-/** How soon the answers were there, each counted from when its request was due. */
+/** The latencies, each counted from when the request was due. */
 export interface SteadyResult {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly p999Ms: number;
-  /** How late the generator itself was with its requests; what was late counts as latency, too. */
+  /** How late the generator itself sent its requests; the latencies include this. */
   readonly lateP99Ms: number;
 }
 
@@ -35,9 +35,9 @@ const source = fileURLToPath(new URL('./steady.c', import.meta.url));
 const flags = ['-O2', '-Wall', '-Wextra', '-Wconversion', '-Werror'];
 
 /**
- * Builds the generator, in a folder that goes when this process ends: not where the servers' files
- * are, for what lies in memory may often not be run. Resolves to its path; rejects without a C
- * compiler.
+ * Builds the generator in a temporary folder, which is removed when this process ends. It is not the
+ * folder of the servers' files: /dev/shm is often mounted with noexec. Resolves to the path of the
+ * program; rejects without a C compiler.
  */
 export async function buildGenerator(): Promise<string> {
   const compiler = findProgram('cc');
@@ -52,10 +52,10 @@ export async function buildGenerator(): Promise<string> {
 }
 
 /**
- * Asks at a constant rate from a process of its own, which never waits for an answer before it goes
- * on (no coordinated omission). Rejects when a connection breaks or an answer is not as ordered.
+ * Sends requests at a constant rate from another process. It does not wait for responses, so there is
+ * no coordinated omission. Rejects if a connection breaks or a response is not as expected.
  */
-export function askSteadily(
+export function sendAtConstantRate(
   program: string,
   parts: GeneratorParts,
   { url, status, contentBytes, connections, rate, warmUpSeconds, seconds }: SteadyOrder,

@@ -11,7 +11,7 @@ import type { Workspace } from '../workspace.ts';
 export interface Node {
   readonly url: string;
   readonly pid: number;
-  /** Milliseconds from its start until it answered. */
+  /** Milliseconds from its start to its first response. */
   readonly startMs: number;
   stop(): Promise<void>;
 }
@@ -30,11 +30,11 @@ export async function startNode(
   return { url, pid: pids[0] ?? 0, startMs, stop: () => server.stop() };
 }
 
-/** A centre, and how nodes get keys for it. */
+/** A centre that makes keys for nodes. */
 export interface Centre extends Node {
   readonly apikey: string;
   readonly call: (name: string, v: object) => Promise<Record<string, unknown>>;
-  /** Makes a key with which the node of a name may follow. */
+  /** Makes the key with which a node may follow. */
   readonly keyFor: (name: string) => Promise<string>;
 }
 
@@ -65,7 +65,7 @@ export async function startCentre(
   };
 }
 
-/** Starts a replica; resolves once it serves, which it does when its copy is complete. */
+/** Starts a replica; resolves once it serves, that is, when its copy is complete. */
 export async function startReplica(
   workspace: Workspace,
   centre: Centre,

@@ -1,5 +1,5 @@
-// The process behind rules.ts that fills a folder, so that nothing it leaves behind in memory is
-// beside what is measured then. Its arguments are the data folder and how many rules; it prints
+// The process behind rules.ts that fills a folder: it ends before the measurement, so that its memory
+// does not slow it down. Its arguments are the data folder and the number of rules; it prints
 // FillTimes as JSON.
 import { fillFolder, type FillTimes } from './fill.ts';
 

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts';
 /** Rules of one transaction while a folder is filled. */
 const rulesPerCommit = 20_000;
 const origins = 200;
-/** One rule in so many is a wildcard: 2 %. */
+/** Every 50th rule is a wildcard: 2 %. */
 const wildcardEvery = 50;
 
 /** The path of rule number `at`, the same in every folder. */
@@ -17,7 +17,7 @@ export function placeOf(at: number): { readonly origin: string; readonly path: s
   return { origin, path: at % wildcardEvery === 0 ? `${path}/*` : path };
 }
 
-/** A URL that rule number `at` answers. */
+/** The URL of a page of rule number `at`. */
 export function visitOf(at: number): { readonly origin: string; readonly path: string } {
   const { origin, path } = placeOf(at);
   return { origin, path: path.endsWith('*') ? `${path.slice(0, -1)}below/it` : path };
@@ -28,7 +28,7 @@ export interface FillTimes {
   readonly seconds: number;
 }
 
-/** Fills a folder with so many small pages over 200 origins, 2 % of them wildcards. */
+/** Fills a folder with small pages over 200 origins, 2 % of them wildcards. */
 export async function fillFolder(folder: string, rules: number): Promise<void> {
   await mkdir(folder, { recursive: true });
   const store = await openStore({ folder, now: Date.now, newId: uuidv7 });

@@ -1,5 +1,5 @@
-// The process behind matching.ts: a few matches a turn of the event loop, as requests come. Its
-// arguments are the data folder and how many rules it has; it prints MatchTimes as JSON.
+// The process behind matching.ts: it does a few matches in each turn of the event loop, as requests
+// come. Its arguments are the data folder and the number of its rules; it prints MatchTimes as JSON.
 import { uuidv7 } from 'uuidv7';
 import { possibleWinners, sortByPrecedence } from '../../src/rules/matcher.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -15,7 +15,7 @@ const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
 const times: number[] = [];
 let at = 1;
 for (let done = 0; done < 2 * matches; done += 1) {
-  // A walk over all rules that no cache foresees.
+  // A pseudo-random order, so that no cache helps.
   at = (at * 48_271) % 2_147_483_647;
   const visit = visitOf(at % rules);
   const started = performance.now();

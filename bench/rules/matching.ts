@@ -8,7 +8,10 @@ export interface Percentiles {
   readonly p99: number;
 }
 
-/** Of a process that has just started, whose pages come into its memory one by one, and later on. */
+/**
+ * Times in a process that has just started, where the kernel maps each page at its first use, and in
+ * the same process later.
+ */
 export interface MatchTimes {
   readonly first: Percentiles;
   readonly then: Percentiles;
@@ -16,7 +19,7 @@ export interface MatchTimes {
 
 const program = fileURLToPath(new URL('./matching-process.ts', import.meta.url));
 
-/** What bin/waymark.js gives `serve`. */
+/** The flags of V8 with which bin/waymark.js starts `serve`. */
 const serveFlags = [
   '--max-semi-space-size=8',
   '--no-parallel-scavenge',
@@ -24,9 +27,8 @@ const serveFlags = [
 ];
 
 /**
- * How long a match takes in a data folder of so many rules, the log and all else closed: candidates
- * and winner. It is timed in a process of its own, with nothing in it of who filled the folder and
- * V8 as `serve` has it; what that says is kept in `folder`.
+ * Measures a match (candidates and winner) in a data folder with this number of rules, without a
+ * server. A new process does it, with the flags of V8 that `serve` has; its output is in `folder`.
  */
 export function measureMatching(folder: string, data: string, rules: number): Promise<MatchTimes> {
   const parts = { core: undefined, folder };

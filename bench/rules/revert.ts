@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/open.ts';
 import { percentilesOf } from './matching.ts';
 import type { Service } from './service.ts';
 
-/** What taking back a large transaction costs, and what it costs everybody else. */
+/** How long the revert of a large transaction takes, and how long visitors waited meanwhile. */
 export interface RevertFigures {
   readonly dryRunMs: number;
   readonly doneMs: number;
@@ -14,7 +14,7 @@ export interface RevertFigures {
   readonly visits: number;
 }
 
-/** Adds rules to a folder without a server, in one transaction; resolves to the id of that. */
+/** Adds rules to a folder without a server, in one transaction; resolves to its id. */
 export async function addTransaction(folder: string, rules: number): Promise<string> {
   const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
   const drafts = Array.from({ length: rules }, (_, at): LoggedDraft => ({
@@ -29,7 +29,7 @@ export async function addTransaction(folder: string, rules: number): Promise<str
   return change.txn;
 }
 
-/** Takes a transaction back through the API while somebody keeps asking for a page. */
+/** Reverts a transaction through the API while a visitor requests a page repeatedly. */
 export async function measureRevert(
   service: Service,
   { url, txn }: { readonly url: string; readonly txn: string },
@@ -44,7 +44,7 @@ export async function measureRevert(
   const ended = performance.now();
   over.abort();
   const times = await visiting;
-  if (done.data.records !== dry.data.records) throw new Error('not everything was taken back');
+  if (done.data.records !== dry.data.records) throw new Error('not all records were reverted');
   const { median, p99 } = percentilesOf(times);
   return {
     dryRunMs: middle - started,

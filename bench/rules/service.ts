@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 
-/** An operation that is called over a websocket, with its answer by id. */
+/** Calls operations over a websocket and finds each answer by its id. */
 export interface Service {
   call(a: string, v: object): Promise<{ readonly data: Record<string, unknown> }>;
   close(): void;
@@ -32,7 +32,7 @@ export async function openService(url: string, apikey: string): Promise<Service>
   };
 }
 
-/** Inserts a second over one websocket with so many in flight, each one durable when counted. */
+/** Inserts a second over one websocket; each counts when the server has acknowledged it as durable. */
 export async function measureInserts(
   service: Service,
   { inserts, inFlight }: { readonly inserts: number; readonly inFlight: number },
@@ -51,10 +51,10 @@ export async function measureInserts(
   return inserts / ((performance.now() - started) / 1000);
 }
 
-/** Edits that are not counted: V8 compiles as it goes, on both sides. */
-const editsToGetWarm = 100;
+/** Edits that do not count: V8 compiles the code of both sides meanwhile. */
+const warmUpEdits = 100;
 
-/** Milliseconds from asking for an edit until a visitor gets the edited page, one after the other. */
+/** Milliseconds from the request of an edit until a visitor gets the edited page, one after the other. */
 export async function measureEdits(
   service: Service,
   url: string,
@@ -66,12 +66,12 @@ export async function measureEdits(
     content: '0',
   });
   const times: number[] = [];
-  for (let edit = 1; edit <= editsToGetWarm + edits; edit += 1) {
+  for (let edit = 1; edit <= warmUpEdits + edits; edit += 1) {
     const started = performance.now();
     await service.call('svc1.userinterface.edit', { id: data.id, content: String(edit) });
     const page = await fetch(`${url}/edited`);
     if ((await page.text()) !== String(edit)) throw new Error('an edit was not visible at once');
-    if (edit > editsToGetWarm) times.push(performance.now() - started);
+    if (edit > warmUpEdits) times.push(performance.now() - started);
   }
   return times;
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { percentilesOf, type Percentiles } from './matching.ts';
 import { placeOf, visitOf } from './fill.ts';
 
-// The peer: what PocketBase and many others stand on. Durable as Waymark is: WAL with a sync at
+// SQLite, on which PocketBase and many others are built, as durable as Waymark: WAL with a sync at
 // every commit.
 
 function openSqlite(folder: string): DatabaseSync {
@@ -14,7 +14,7 @@ function openSqlite(folder: string): DatabaseSync {
   return database;
 }
 
-/** Rows a second, durable, with so many to a transaction. */
+/** Durable rows a second, `perCommit` in each transaction. */
 export function measureSqliteInserts(folder: string, rows: number, perCommit: number): number {
   const database = openSqlite(folder);
   const insert = database.prepare('INSERT INTO rule (origin, path, content) VALUES (?, ?, ?)');
@@ -32,7 +32,7 @@ export function measureSqliteInserts(folder: string, rows: number, perCommit: nu
   return rows / seconds;
 }
 
-/** How long one indexed look-up of an exact path takes, the simplest part of a match. */
+/** Measures an indexed look-up of an exact path, the simplest part of a match. */
 export function measureSqliteLookups(folder: string, rows: number): Percentiles {
   const database = openSqlite(folder);
   const select = database.prepare('SELECT id, content FROM rule WHERE origin = ? AND path = ?');

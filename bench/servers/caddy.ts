@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startProcess, type Child } from '../processes.ts';
-import { untilAnswers } from '../probe.ts';
+import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
-/** Caddy with file_server and reverse_proxy as they come, access log on (JSON, its default). */
+/** Caddy with the defaults of file_server and reverse_proxy, and its access log (JSON, the default). */
 export function caddy(
   program: string,
   { folder, port, core, source }: Place,
@@ -28,7 +28,7 @@ export function caddy(
         stderr,
         env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
       });
-      await untilAnswers(`${url}/file/1k.html`, child);
+      await waitUntilReady(`${url}/file/1k.html`, child);
       return { url, pids: [child.pid], accessLog };
     },
     async stop() {
@@ -37,7 +37,7 @@ export function caddy(
   };
 }
 
-/** A rolled log would be compressed by the process that is being measured, so rolling is off. */
+/** Log rotation is off, because the measured process would compress the rotated file. */
 function caddyfileText({
   port,
   root,

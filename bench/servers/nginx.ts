@@ -2,12 +2,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startProcess, type Child } from '../processes.ts';
 import { childPids } from '../proc.ts';
-import { untilAnswers } from '../probe.ts';
+import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
 /**
- * Nginx, set up as Debian's nginx.conf does it but for its workers: sendfile and gzip on,
- * open_file_cache off, access log on.
+ * Nginx as in Debian's nginx.conf, except for its workers: sendfile and gzip on, open_file_cache off,
+ * access log on.
  */
 export function nginx(
   program: string,
@@ -18,9 +18,9 @@ export function nginx(
     workerConnections,
   }: {
     readonly root: string;
-    /** Processes that answer; one more leads them. */
+    /** Worker processes; one more process leads them. */
     readonly workers?: number;
-    /** Connections that it takes at a time; undefined for as many as Debian's. */
+    /** Connections at a time; Debian's default if undefined. */
     readonly workerConnections?: number;
   },
 ): BenchServer {
@@ -50,8 +50,8 @@ export function nginx(
 }
 
 /**
- * Nginx as the source that others fetch from: answers `/fetched/` and `/kept/` from memory of the
- * page cache, logs nothing.
+ * Nginx as the source of fetched pages: it sends `/fetched/` and `/kept/` from the page cache and
+ * writes no log.
  */
 export function nginxSource(
   program: string,
@@ -107,7 +107,7 @@ function nginxServer(
       const args = ['-p', folder, '-e', errors, '-c', config];
       const stderr = join(folder, 'stderr.log');
       child = startProcess(program, args, { core, stdout: stderr, stderr });
-      await untilAnswers(`${url}${ready}`, child);
+      await waitUntilReady(`${url}${ready}`, child);
       const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
       return {
         url,
@@ -133,8 +133,8 @@ function tlsText(tls: Place['tls']): string {
 }
 
 /**
- * The processes of nginx that answer, once all of them say that they do; its cache has others, of
- * which one ends by itself.
+ * The worker processes of nginx, once all have their final title. The cache has other processes, one
+ * of which ends by itself.
  */
 async function workersOf(leader: number, workers: number): Promise<readonly number[]> {
   let pids: number[] = [];
@@ -164,7 +164,7 @@ function configText({
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `  ${name}_temp_path ${join(folder, name)};`)
     .join('\n');
-  // A master that runs as root would hand its worker to a user who may not read the temporary
+  // If it runs as root, its workers run as another user, which may not read the temporary
   // folder.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   return `${user}

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type Child } from '../processes.ts';
-import { untilAnswers } from '../probe.ts';
+import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
 /** Proxies for Node, by the names of their packages; each is a program in `proxies/`. */
 export const nodeProxies = ['http-proxy', 'httpxy', 'reply-from'] as const;
 
 /**
- * A proxy in a Node process of its own, started without any option: it hands on what is below
- * `/fetched/`, has nothing on disk, and logs as Waymark does.
+ * A proxy in a Node process, started without options: it forwards requests below `/fetched/`, has no
+ * files, and writes an access log like Waymark's.
  */
 export function nodeProxy(
   name: (typeof nodeProxies)[number],
@@ -26,7 +26,7 @@ export function nodeProxy(
       const stderr = join(folder, 'stderr.log');
       const args = [program, String(port), source];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
-      await untilAnswers(`${url}/fetched/1k.html`, child);
+      await waitUntilReady(`${url}/fetched/1k.html`, child);
       return { url, pids: [child.pid], accessLog };
     },
     async stop() {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type Child } from '../processes.ts';
-import { untilAnswers } from '../probe.ts';
+import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
 const path = '/file/1k.html';
@@ -26,7 +26,7 @@ export function node(
       const secure = tls === undefined ? [] : [String(tls.port), tls.cert, tls.key];
       const args = [program, String(port), join(root, path), ...secure];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
-      await untilAnswers(`${url}${path}`, child);
+      await waitUntilReady(`${url}${path}`, child);
       const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
       return { url, tlsUrl, pids: [child.pid], accessLog };
     },

@@ -1,38 +1,38 @@
-/** A server under measurement while it runs. */
+/** A running server of the benchmark. */
 export interface RunningServer {
   /** `http://127.0.0.1:<port>`, without a final slash. */
   readonly url: string;
-  /** The same over TLS; undefined for a server that has no TLS here. */
+  /** The same over TLS; undefined if the server has no TLS in the benchmark. */
   readonly tlsUrl?: string | undefined;
-  /** Every process that answers requests, or leads those that do. */
+  /** All its processes: those that answer requests, and the one that leads them. */
   readonly pids: readonly number[];
-  /** The file that the server writes its access log to, by appending. */
+  /** The file to which the server appends its access log. */
   readonly accessLog: string;
 }
 
 /** A server that can be measured. */
 export interface BenchServer {
   readonly name: string;
-  /** The start of the only paths that it answers; undefined for one that answers all. */
+  /** A prefix: the server has only paths below it; undefined if it has all. */
   readonly below?: string | undefined;
-  /** The start of the paths that it does not answer. */
+  /** A prefix: the server has no paths below it. */
   readonly except?: string | undefined;
   /** Resolves when the server answers; rejects with its output if it ends before. */
   start(): Promise<RunningServer>;
-  /** Ends it and resolves when it is gone; nothing happens when it does not run. */
+  /** Ends it; resolves when it has ended. Does nothing if it does not run. */
   stop(): Promise<void>;
 }
 
-/** What a server needs to know of its surroundings. */
+/** Where a server runs: its folder, port, core, TLS and source. */
 export interface Place {
-  /** A folder of its own, which exists. */
+  /** An existing folder for this server only. */
   readonly folder: string;
   readonly port: number;
-  /** The core that it is pinned to; undefined where pinning is not possible. */
+  /** The core that it is pinned to; undefined if it is not pinned. */
   readonly core: number | undefined;
-  /** Where it serves TLS, and with which files. */
+  /** Its port and certificate for TLS. */
   readonly tls?: TlsPlace | undefined;
-  /** Origin of the source server that `/fetched/` and `/kept/` are fetched from. */
+  /** The origin of the source of `/fetched/` and `/kept/`. */
   readonly source: string;
 }
 

@@ -1,5 +1,5 @@
-// The process behind source.ts: answers every request with the same bytes. Arguments: port, bytes
-// of content.
+// The process behind source.ts: sends the same bytes to every request. Arguments: port, bytes of
+// content.
 import { createServer } from 'node:http';
 
 const [port, bytes] = process.argv.slice(2).map(Number);

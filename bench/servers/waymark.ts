@@ -4,17 +4,17 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type Child } from '../processes.ts';
 import { childPids } from '../proc.ts';
-import { untilAnswers } from '../probe.ts';
+import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place, TlsPlace } from './server.ts';
 
 const thisClone = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A page rule that is inserted before anything is measured. */
+/** A page rule that is inserted before the measurement. */
 export type RuleFields = Readonly<Record<string, unknown>>;
 
 /**
- * Waymark from this clone, or from the one in `clone`: a disk mount at `/`, access log on, `rules`
- * inserted through its API.
+ * Waymark from this clone, or from the one in `clone`: with a disk mount at `/`, an access log, and
+ * `rules` that are inserted through its API.
  */
 export function waymark(
   { folder, port, core, tls }: Omit<Place, 'source'>,
@@ -28,12 +28,12 @@ export function waymark(
   }: {
     readonly root: string;
     readonly rules: readonly RuleFields[];
-    /** Processes that answer; where there are several, one more leads them. */
+    /** Worker processes; with several, one more process leads them. */
     readonly workers?: number;
-    /** Further sections. */
+    /** Further sections of the ini file. */
     readonly ini?: string;
     readonly name?: string;
-    /** The folder of the clone whose program runs. */
+    /** The folder of another clone of Waymark, whose program runs. */
     readonly clone?: string;
   },
 ): BenchServer {
@@ -51,7 +51,7 @@ export function waymark(
       );
       const args = [join(clone, 'bin/waymark.js'), 'serve', '--config', config];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
-      await untilAnswers(`${url}/svc1/health`, child);
+      await waitUntilReady(`${url}/svc1/health`, child);
       if (rules.length > 0) await insertAll(url, await firstKey(stderr), rules);
       const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
       return {
@@ -96,7 +96,7 @@ access = yes
 
 const workersTimeoutMs = 10_000;
 
-/** The processes that another one leads, once all are there; the first of them serves already. */
+/** The worker processes of a leader, once all run; when the first serves, others may still start. */
 async function workersOf(leader: number, workers: number): Promise<readonly number[]> {
   if (workers === 1) return [];
   const deadline = performance.now() + workersTimeoutMs;
@@ -111,8 +111,8 @@ async function workersOf(leader: number, workers: number): Promise<readonly numb
 const keyTimeoutMs = 5_000;
 
 /**
- * The admin key of a first start on an empty data folder: standard error names a file that has it,
- * or in older clones has the key itself.
+ * The admin key of a first start on an empty data folder: standard error names the file with it; in
+ * older clones, it contains the key itself.
  */
 export async function firstKey(stderrFile: string): Promise<string> {
   const deadline = performance.now() + keyTimeoutMs;

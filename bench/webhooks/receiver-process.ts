@@ -1,14 +1,14 @@
-// The process behind receiver.ts: a fast receiver of webhooks that says when each event came, one
-// that never answers, and one that drips a byte a second. Talks over the channel of its parent.
+// The process behind receiver.ts: a fast receiver of webhooks that measures latencies, one that never
+// answers, and one that sends a byte a second. It exchanges messages with its parent process.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** What the parent may ask for. */
-export type Question = 'begin' | 'report';
+/** A message of the parent: start to count, or send a report. */
+export type ReceiverCommand = 'begin' | 'report';
 
-/** The messages of the receivers: their URLs once, then what they received since the start signal. */
-export type Told =
+/** A message to the parent: the ports once, then reports about the deliveries since `begin`. */
+export type ReceiverMessage =
   | {
       readonly kind: 'ready';
       readonly fast: number;
@@ -22,7 +22,7 @@ export type Told =
     };
 
 const dripMs = 1_000;
-/** More of them would tell no more. */
+/** Enough for a p99; more only takes memory. */
 const latenciesMax = 200_000;
 
 let deliveries = 0;
@@ -47,11 +47,11 @@ function note(body: Buffer): void {
 
 const listening = [fast, silent, drip].map(listen);
 const [fastPort = 0, silentPort = 0, dripPort = 0] = await Promise.all(listening);
-tell({ kind: 'ready', fast: fastPort, silent: silentPort, drip: dripPort });
+send({ kind: 'ready', fast: fastPort, silent: silentPort, drip: dripPort });
 
-process.on('message', (question: Question) => {
-  if (question === 'begin') [deliveries, latenciesMs] = [0, []];
-  else tell({ kind: 'report', deliveries, latenciesMs });
+process.on('message', (command: ReceiverCommand) => {
+  if (command === 'begin') [deliveries, latenciesMs] = [0, []];
+  else send({ kind: 'report', deliveries, latenciesMs });
 });
 process.once('disconnect', () => process.exit());
 
@@ -69,6 +69,6 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function tell(told: Told): void {
-  process.send?.(told);
+function send(message: ReceiverMessage): void {
+  process.send?.(message);
 }

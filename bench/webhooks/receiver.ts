@@ -1,25 +1,25 @@
 import { fork } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Question, Told } from './receiver-process.ts';
+import type { ReceiverCommand, ReceiverMessage } from './receiver-process.ts';
 
 const program = fileURLToPath(new URL('./receiver-process.ts', import.meta.url));
 const pollMs = 20;
 
-/** The deliveries to the fast receiver since the start signal. */
-export type Report = Extract<Told, { kind: 'report' }>;
+/** The deliveries to the fast receiver since `begin`. */
+export type Report = Extract<ReceiverMessage, { kind: 'report' }>;
 
-/** Receivers of webhooks in a process of their own. */
+/** Receivers of webhooks in another process. */
 export interface Receivers {
   /** Answers at once. */
   readonly fastUrl: string;
   /** Accepts requests, and never answers. */
   readonly silentUrl: string;
-  /** Answers a byte a second. */
+  /** Sends a byte a second. */
   readonly dripUrl: string;
-  /** Counts from here on. */
+  /** Starts to count. */
   readonly begin: () => void;
-  /** Resolves to a report once so many deliveries have come. */
+  /** Resolves to a report once the receiver has got this number of deliveries. */
   readonly until: (deliveries: number) => Promise<Report>;
   readonly stop: () => void;
 }
@@ -27,20 +27,20 @@ export interface Receivers {
 /** Starts the receivers; they end with this process. */
 export async function startReceivers(): Promise<Receivers> {
   const child = fork(program, { serialization: 'advanced' });
-  const ask = (question: Question): void => void child.send(question);
-  const next = (): Promise<Told> =>
+  const send = (command: ReceiverCommand): void => void child.send(command);
+  const next = (): Promise<ReceiverMessage> =>
     new Promise((resolve, reject) => {
       child.once('message', resolve).once('exit', () => {
         reject(new Error('the receivers have ended'));
       });
     });
   const ready = await next();
-  if (ready.kind !== 'ready') throw new Error('the receivers do not say where they are');
+  if (ready.kind !== 'ready') throw new Error('the receivers sent no ports');
   const report = async (): Promise<Report> => {
-    const told = next();
-    ask('report');
-    const answer = await told;
-    if (answer.kind !== 'report') throw new Error('the receivers do not say what came');
+    const message = next();
+    send('report');
+    const answer = await message;
+    if (answer.kind !== 'report') throw new Error('the receivers sent no report');
     return answer;
   };
   child.setMaxListeners(0);
@@ -49,12 +49,12 @@ export async function startReceivers(): Promise<Receivers> {
     silentUrl: `http://127.0.0.1:${ready.silent}/hook`,
     dripUrl: `http://127.0.0.1:${ready.drip}/hook`,
     begin: () => {
-      ask('begin');
+      send('begin');
     },
     async until(deliveries) {
       for (;;) {
-        const told = await report();
-        if (told.deliveries >= deliveries) return told;
+        const message = await report();
+        if (message.deliveries >= deliveries) return message;
         await wait(pollMs);
       }
     },

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { destination, pino } from 'pino';
 
-/** Log lines are handed over in pieces of so many bytes, the cheapest that pino can. */
+/** pino writes lines together in pieces of this size, which takes the least CPU time. */
 const bunchBytes = 4_096;
 
 /**
- * A log on stdout that gets one line of JSON for each answer, with what Waymark's own says: who
- * asked for what, what came of it, and how long that took.
+ * A log on stdout with one line of JSON for each response, with the fields of Waymark's access log:
+ * client, request, status and duration.
  */
 export const accessLog = pino(destination({ dest: 1, minLength: bunchBytes, sync: false }));
 
-/** Has the line written when the answer has gone out. */
+/** Writes the line when the response has been sent. */
 export function logWhenAnswered(request: IncomingMessage, response: ServerResponse): void {
   const startedMs = performance.now();
   response.once('finish', () => {

@@ -1,4 +1,4 @@
-// The process behind ../node-proxy.ts: httpxy as it comes, but for an agent that keeps its
+// The process behind ../node-proxy.ts: httpxy with its defaults, but with an agent that keeps
 // connections. Arguments: port, origin of the source.
 import { Agent, createServer } from 'node:http';
 import { createProxyServer } from 'httpxy';

@@ -1,4 +1,4 @@
-// The process behind ../node-proxy.ts: fastify with @fastify/reply-from as they come, which is with
+// The process behind ../node-proxy.ts: fastify with @fastify/reply-from and their defaults, that is,
 // undici and kept connections. Arguments: port, origin of the source.
 import replyFrom from '@fastify/reply-from';
 import fastify from 'fastify';
