@@ -1,22 +1,23 @@
 #!/usr/bin/env node
-// Starts the command line: from the sources in a clone, from the built files in the published package.
+// Starts the command line: from `src/` in a clone, and from `dist/` in the npm package.
 import { existsSync } from 'node:fs';
-// As a whole: an older Node could not read a file that names what its module does not have.
+// The whole module, because an older Node refuses a file that imports a name that it does not have.
 import module from 'node:module';
 
 const engineMajor = 24;
 if (Number(process.versions.node.split('.')[0]) < engineMajor) {
   process.stderr.write(
     `waymark needs Node ${engineMajor} or newer, and this is ${process.versions.node}.\n` +
-      'In a clone, npm brings a newer one along: npx waymark <command>\n',
+      'In a clone, npm has installed a newer one: npx waymark <command>\n',
   );
   process.exit(1);
 }
 
-// Unheard, it would have Node open a port to its debugger, to everybody on the machine. Where Node is
-// told --disable-sigusr1 instead, the signal is blocked, and the log of a server could not tell of it.
+// Without a handler, SIGUSR1 makes Node open its debugger on a port, to every user of the machine. The
+// flag --disable-sigusr1 would block the signal, and the server could not reopen its log by it.
 process.on('SIGUSR1', () => undefined);
-// A restart (src/cli/serve/hand-over.ts) that a server is not ready for; unheard, it would end the process.
+// SIGUSR2 restarts a server (src/cli/serve/hand-over.ts). Without a handler, it would end a process that
+// is not ready for a restart.
 process.on('SIGUSR2', () => undefined);
 
 const words = process.argv.slice(2);
@@ -30,21 +31,24 @@ const { run } = await import(
 process.exitCode = await run(words);
 
 /**
- * Becomes the same process with flags that V8 takes only when it starts (measured in bench/README.md),
- * and that a line `#!` could say is not understood everywhere: room for young objects that fits into
- * a core's cache, one thread that looks through it, no object taken for an old one because others of
- * its kind have grown old, and a way to have that done in time (src/outbound/passed-bytes.ts).
- * Whoever sets the size keeps theirs, and Windows, where no process can become another, V8's own.
+ * Executes Node again in this process, with flags that V8 reads only at its start; not all systems
+ * accept arguments in a line `#!`. bench/README.md has the measurements:
+ *
+ * - a semi-space of 8 MiB, unless the user has set a size, which one thread collects;
+ * - no pretenuring: V8 does not allocate objects as old because others of their kind became old;
+ * - `gc()`, for src/outbound/passed-bytes.ts.
+ *
+ * Windows has no `execve`, so the process there keeps V8's defaults.
  */
 function startAgainWithFlags() {
-  const asked = '--expose-gc';
-  const started = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
+  const exposeGc = '--expose-gc';
+  const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
   if (process.execve === undefined || process.platform === 'win32') return;
-  if (started.includes(asked)) return;
-  // The sockets that the service manager or another process hands over would be closed.
+  if (given.includes(exposeGc)) return;
+  // execve would close the sockets that the service manager or another process has passed on.
   if (process.env.LISTEN_PID === String(process.pid) || process.env.WAYMARK_HAND_OVER) return;
-  const size = started.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=8'];
-  const flags = [asked, '--no-parallel-scavenge', '--no-allocation-site-pretenuring', ...size];
+  const size = given.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=8'];
+  const flags = [exposeGc, '--no-parallel-scavenge', '--no-allocation-site-pretenuring', ...size];
   process.execve(process.execPath, [
     process.execPath,
     ...flags,

@@ -6,16 +6,16 @@ import { bundleSources, project } from './sources.ts';
 /** Packages that need their own files, next to the bundle: an addon, and modules for browsers. */
 const unbundled = ['lmdb', 'liquidjs', 'dompurify'];
 
-/** Dependencies of these that run without: native helpers that are chosen at run time. */
+/** Their dependencies that are left out, because they also run without them. */
 const left = new Set(['msgpackr-extract', 'node-addon-api', 'commander', '@types/trusted-types']);
 
-/** What no program reads. */
+/** Files of packages that no program reads. */
 const unread =
   /\.(?:map|md|ts|cts|mts|h|cc?|cpp|gyp|lock|tgz)$|(?:^|\/)(?:src|dependencies|test|bin)\//;
 
 /**
- * Writes what runs on every machine into a folder: the bundle, the files for browsers, the sample
- * and the packages that are not bundled. `commit` is the commit that `waymark --version` names.
+ * Writes the files for all machines into a folder: the bundle, the files for browsers, the sample site
+ * and the packages that are not bundled. `waymark --version` prints `commit`.
  */
 export async function bundle(folder: string, commit: string): Promise<void> {
   const { inputs } = await bundleSources(join(folder, 'app'), {

@@ -11,10 +11,10 @@ import type { Target } from './targets.ts';
 const run = promisify(execFile);
 const compress = promisify(gzip);
 
-/** What a Debian package is made of. */
+/** The input and the output folder of a Debian package. */
 interface DebParts {
   readonly executable: string;
-  /** See bundle. */
+  /** The folder that `bundle` has written. */
   readonly bundled: string;
   readonly work: string;
   /** The folder of the finished packages. */
@@ -73,7 +73,7 @@ async function putFiles(put: Put, { bundled }: DebParts): Promise<void> {
   );
 }
 
-/** What a command prints: the same on every machine. */
+/** The output of a command that prints the same on every machine, such as `completion`. */
 async function waymark(...words: readonly string[]): Promise<string> {
   const program = join(project, 'bin/waymark.js');
   return (await run(process.execPath, [program, ...words], { maxBuffer: 16 << 20 })).stdout;

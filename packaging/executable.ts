@@ -9,7 +9,7 @@ import type { Target } from './targets.ts';
 
 const run = promisify(execFile);
 
-/** The flags of V8 that bin/waymark.js starts Node.js with, see there. */
+/** The flags with which bin/waymark.js starts Node.js; it gives the reasons. */
 const nodeFlags = [
   '--expose-gc',
   '--no-parallel-scavenge',
@@ -19,9 +19,9 @@ const nodeFlags = [
 
 /** The folders of a build. */
 interface Folders {
-  /** What runs on every machine, see bundle. */
+  /** The folder that `bundle` has written. */
   readonly bundled: string;
-  /** Drafts. */
+  /** Unfinished files of the build. */
   readonly work: string;
   /** Archives of npm packages, for further builds. */
   readonly cache: string;

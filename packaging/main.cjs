@@ -9,7 +9,7 @@ const { dirname, join } = require('node:path');
 const sea = require('node:sea');
 const { isMainThread } = require('node:worker_threads');
 
-// Of an ordinary start, see bin/waymark.js.
+// As in bin/waymark.js: without handlers, these signals open the debugger or end the process.
 process.on('SIGUSR1', () => undefined);
 process.on('SIGUSR2', () => undefined);
 
@@ -26,14 +26,14 @@ run(process.argv.slice(2)).then(
     process.exitCode = code;
   },
   (error) => {
-    // An error that nobody expects ends the process, as in any program of Node.js.
+    // Thrown outside of the promise, an unexpected error ends the process with its stack.
     setImmediate(() => {
       throw error;
     });
   },
 );
 
-/** The folder with the files, complete and unchanged. Ends the process if there is no place. */
+/** The folder with the files, complete and unchanged. Ends the process if no folder can be used. */
 function findFolder() {
   const reasons = [];
   for (const parent of parents()) {
@@ -48,7 +48,7 @@ function findFolder() {
   process.exit(1);
 }
 
-/** The places for the files, in this order: CacheDirectory= of systemd, the user's cache, /tmp. */
+/** The possible folders, in this order: CacheDirectory= of systemd, the user's cache, /tmp. */
 function parents() {
   const { CACHE_DIRECTORY, XDG_CACHE_HOME, HOME } = process.env;
   const cache = XDG_CACHE_HOME || ((HOME || isUser()) && join(HOME || homedir(), '.cache'));
@@ -87,7 +87,7 @@ function requirePrivate(path) {
   if ((found.mode & 0o022) !== 0) throw new Error('other users can write to it');
 }
 
-/** Writes all files into a draft, and renames it: no process finds half of them. */
+/** Writes all files into a temporary folder, and renames it, so that no process finds a part of them. */
 function unpack(parent, target) {
   const draft = fs.mkdtempSync(join(parent, '.new-'));
   try {

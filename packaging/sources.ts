@@ -11,8 +11,9 @@ const programs = ['src/cli/cli.ts', 'src/main.ts'];
 
 /**
  * Bundles `src/` into a folder of few files, because Node.js takes longer to load 600 files than to
- * run them: `cli.js`, `main.js` and what they share. Each file that starts a thread of itself is
- * one of its own, so that the thread loads nothing else. Resolves to what the bundle contains.
+ * run them: `cli.js`, `main.js` and the chunks that they share. Each file that starts a thread of
+ * itself stays a separate file, so that the thread loads no other code. Resolves to the names of the
+ * bundled packages and files.
  */
 export async function bundleSources(
   outdir: string,

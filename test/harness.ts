@@ -13,7 +13,7 @@ import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 export interface Answer {
   readonly status?: number;
   readonly r?: string;
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+  // oxlint-disable-next-line typescript/no-explicit-any -- each test knows the fields that it reads
   readonly data?: any;
   readonly error?: {
     code: string;
@@ -78,7 +78,7 @@ export async function startSite(
     readonly ini?: string;
     readonly files?: Readonly<Record<string, string | Buffer>>;
     readonly rules?: readonly object[];
-    /** False has Node's HTTP server read all requests. */
+    /** If false, Node's HTTP server reads all requests. */
     readonly hasFastPath?: boolean;
     /** The folder of the built documentation. */
     readonly docsFolder?: string;

@@ -17,7 +17,7 @@ export interface Finished {
   readonly err: string;
 }
 
-/** Runs `waymark` with arguments and standard input in a process of its own, to its end. */
+/** Runs `waymark` with arguments and standard input in a new process, to its end. */
 export async function runWaymark(
   words: readonly string[],
   {
@@ -37,7 +37,7 @@ export async function runWaymark(
   return { code, signal, out: out(), err: err() };
 }
 
-/** A `waymark serve` in a process of its own. */
+/** A process of `waymark serve`. */
 export interface Served {
   readonly child: ChildProcess;
   readonly pid: number;
@@ -132,7 +132,7 @@ function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
-/** The limit of open files of a process, and how many descriptors are taken from the start. */
+/** The limit of open files of a process, and how many descriptors it has open from the start. */
 export interface OpenFiles {
   readonly max: number;
   readonly taken: number;

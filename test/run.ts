@@ -7,12 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /**
- * `npm test`: tap runs every test file, those of one folder in one process. Most of the time of a
- * file is loading what it tests, which its neighbours need as well. Each process reports in TAP.
- * The report of a folder is printed when the folder is done. At the end come all failures again,
- * the skipped tests with their reasons (a test without one fails), and the line `N passed, N failed`.
+ * `npm test`: tap runs every test file, those of one folder in one process: a file spends most of its
+ * time on loading the code that it tests, and the files of a folder load the same code. Each process
+ * reports in TAP. The report of a folder is printed when the folder is done. At the end come all
+ * failures again, the skipped tests with their reasons (a skip without a reason fails), and the line
+ * `N passed, N failed`.
  *
- * Commands run in processes of their own from the npm package, which starts faster than the sources.
+ * Tests start commands from the npm package, which starts faster than the sources.
  *
  * `--also DIR` runs tests again with the `node` in DIR: all, or those below `test/NAME` for each
  * `--folder NAME`.
@@ -21,7 +22,7 @@ const { values: given } = parseArgs({
   options: {
     also: { type: 'string' },
     folder: { type: 'string', multiple: true },
-    // Longer than the time-out of any test: what a test has left running can keep a process alive.
+    // Longer than the time-out of any test: a handle that a test has left open can keep a process alive.
     'silence-ms': { type: 'string', default: '150000' },
   },
 });
@@ -98,7 +99,7 @@ async function installedProgram(): Promise<string | undefined> {
 
 /** Runs the tests of a folder, prints their report and adds up their results. */
 async function report({ name, files, node }: FolderRun): Promise<void> {
-  // tap would load its own hooks, by NODE_OPTIONS, into this process and every one that it starts.
+  // Otherwise, tap loads its hooks by NODE_OPTIONS into this process and all its child processes.
   const env = [
     '-u',
     'NODE_CHANNEL_FD',
@@ -169,7 +170,7 @@ function title({ ok, skip, todo, time }: TapResult, name: string): string {
   return `${mark} ${name}${time === null ? '' : ` (${Math.round(time)} ms)`}${reason}`;
 }
 
-/** A failed test with what Node.js writes of it in TAP, or else with another reason. */
+/** A failed test with the diagnostics that Node.js writes in TAP, or else with another reason. */
 function failureText(result: TapResult, reason: string): string {
   const diag = result.diag as Readonly<Record<string, string>> | null;
   const { location, name, error = result.tapError ?? reason, stack = '' } = diag ?? {};

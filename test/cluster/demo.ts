@@ -1,7 +1,7 @@
-// `npm run cluster`: three servers of NATS, three nodes with the demo site, and two counters, in
-// processes of their own, on one machine. It shows their state in a table and sells something at each
-// counter. The keys 1 to 3 stop a server of NATS, or let it go on; a to c do so with a node.
-// Everything is in a temporary folder, which is removed at the end.
+// `npm run cluster`: three NATS servers, three nodes with the demo site, and two counters, each a
+// process, on one machine. It shows their state in a table and sells something at each counter. The
+// keys 1 to 3 stop a NATS server, or let it continue; a to c do so with a node. Everything is in a
+// temporary folder, which is removed at the end.
 import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,10 +15,10 @@ import { startLog } from './rig.ts';
 
 /** How often the table is printed, and each counter sells something. */
 const shownMs = 2_000;
-/** How long a process may take to answer before the table says that it does not. */
+/** After this time without an answer, the table shows a process as silent. */
 const answerMs = 1_000;
 
-/** What a key stops, and lets go on. */
+/** A process that a key stops, and lets continue. */
 interface Target {
   freeze(): void;
   thaw(): void;

@@ -57,7 +57,7 @@ suite('a log in a stream of three servers', needsNats, () => {
     const appended = shared.append(data, before).finally(() => {
       isKnown = true;
     });
-    // Until 3 s after the last sign of the others, the leader may still speak for them.
+    // The leader may act as such until 3 s after the last message of the other servers.
     await until(() => assert.rejects(reader.end(), { code: 'unavailable' }));
     assert.equal(isKnown, false);
     for (const server of others) server.thaw();

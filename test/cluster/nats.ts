@@ -18,7 +18,7 @@ interface NatsOptions {
   readonly prepare?: (folder: string, name: string) => Promise<void>;
 }
 
-/** A nats-server in a process of its own, which keeps its port and data when it starts again. */
+/** A process of nats-server, which keeps its port and data when it starts again. */
 export class NatsServer {
   readonly name: string;
   readonly port: number;
@@ -49,7 +49,7 @@ export class NatsServer {
     let log = '';
     await new Promise<void>((resolve, reject) => {
       child.stderr.on('data', (chunk: Buffer) => {
-        // The log may be long: only its last lines are of interest.
+        // The log may be long: report its last lines only.
         log = (log + chunk.toString()).slice(-10_000);
         if (log.includes('Server is ready')) resolve();
       });
@@ -73,13 +73,13 @@ export class NatsServer {
     this.#child?.kill('SIGSTOP');
   }
 
-  /** Lets a stopped process go on (SIGCONT). */
+  /** Lets a stopped process continue (SIGCONT). */
   thaw(): void {
     this.#child?.kill('SIGCONT');
   }
 }
 
-/** Starts one server of NATS, or three that are a cluster, on free ports of the loopback. */
+/** Starts one NATS server, or three that are a cluster, on free ports of the loopback. */
 export async function startNats(
   t: Cleaning,
   { servers: count = 1, config = '', jetStream = true, prepare }: NatsOptions = {},
@@ -116,7 +116,7 @@ export async function startNats(
   return servers;
 }
 
-/** Repeats a call until it succeeds, for what a cluster needs some seconds for. */
+/** Repeats a call until it succeeds: some states of a cluster take seconds, such as an election. */
 export async function until<T>(act: () => Promise<T>, timeoutMs = 20_000): Promise<T> {
   const started = performance.now();
   for (;;) {

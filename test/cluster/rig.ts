@@ -85,8 +85,8 @@ export async function entriesUpTo(
 }
 
 /**
- * A node that appends texts: it follows the log, and appends behind the newest entry that it has,
- * again until each text is stored.
+ * A node that appends texts: it follows the log, and appends directly after the newest entry that it
+ * has; it repeats this until the text is stored.
  */
 export class Appender {
   readonly #shared: SharedLog;
@@ -97,7 +97,7 @@ export class Appender {
   readonly seen: SharedEntry[] = [];
   /** The positions of the texts that the log has acknowledged. */
   readonly acknowledged = new Map<string, number>();
-  /** How often another node was first, and how often it was not known whether a text is stored. */
+  /** Appends that another node forestalled, and appends whose outcome was unknown. */
   lost = 0;
   unknown = 0;
 
@@ -110,7 +110,7 @@ export class Appender {
     return this.seen.at(-1)?.position ?? 0;
   }
 
-  /** Appends a text; a failure leaves it open whether it is stored. */
+  /** Appends a text; after a failure, it is unknown whether the text is stored. */
   async append(text: string): Promise<void> {
     for (;;) {
       const after = this.position;
@@ -125,7 +125,7 @@ export class Appender {
     }
   }
 
-  /** As append, but repeats a text of which it is not known whether it is stored. */
+  /** As append, but repeats a text whose outcome is unknown. */
   async appendOnce(text: string): Promise<void> {
     for (;;) {
       try {
@@ -139,7 +139,7 @@ export class Appender {
     }
   }
 
-  /** Resolves when the node has seen an entry at or behind a position. */
+  /** Resolves when the node has seen an entry at a position or after it. */
   async reach(position: number): Promise<void> {
     while (this.position < position) await this.#moved.promise;
   }

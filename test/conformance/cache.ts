@@ -3,9 +3,9 @@ import { serverFolder, startServed } from '../process.ts';
 import { prepareSuite, type Case, type Results } from './suite.ts';
 
 /**
- * Runs the public suite for HTTP caches against the shared cache: `npm run conformance:cache`, with
- * the suite in the folder CACHE_TESTS, else the release on npm, and so many worker processes as
- * WORKERS says, else one.
+ * Runs the public suite for HTTP caches against the shared cache: `npm run conformance:cache`. The
+ * environment variable CACHE_TESTS names the folder of the suite (by default, its release on npm), and
+ * WORKERS the number of worker processes (by default 1).
  */
 async function main(): Promise<void> {
   const cleanups: (() => unknown)[] = [];
@@ -42,10 +42,10 @@ function everything(port: number): object {
   };
 }
 
-/** Says how many cases of each kind pass, and which do not. */
+/** Prints how many cases of each kind pass, and which fail. */
 function report(cases: readonly Case[], results: Results): void {
   const byId = new Map(cases.map((one) => [one.id, one]));
-  // As the suite's own pages count: a case says nothing where one that it depends on fails.
+  // As on the suite's own pages: a case counts as failed if one that it depends on fails.
   const passes = (id: string): boolean =>
     results[id] === true && (byId.get(id)?.depends_on ?? []).every(passes);
   for (const kind of ['required', 'optimal', 'check'] as const) {

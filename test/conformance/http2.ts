@@ -5,15 +5,15 @@ import { stripVTControlCharacters } from 'node:util';
 import { startTlsSite } from '../server/tls/tls-rig.ts';
 
 /**
- * Runs h2spec, a program that asks what RFC 7540 and 7541 say, against a server of its own:
- * `npm run conformance:http2`, with the program that H2SPEC names, else the one on PATH.
+ * Runs h2spec, which tests a server against RFC 7540 and 7541: `npm run conformance:http2`. The
+ * environment variable H2SPEC names the program (by default, the one on PATH).
  */
 async function main(): Promise<void> {
   const cleanups: (() => unknown)[] = [];
   try {
     const site = await startTlsSite(
       { after: (cleanup: () => unknown) => void cleanups.unshift(cleanup) },
-      // Long enough for what is asked while an answer is under way.
+      // Long enough for cases that send frames while the server sends a response.
       { rules: [{ path: '/', kind: 'content', content: 'x'.repeat(200_000) }] },
     );
     report(await runSpec(process.env.H2SPEC ?? 'h2spec', site.tlsPort));
@@ -22,24 +22,24 @@ async function main(): Promise<void> {
   }
 }
 
-/** All that h2spec says, in plain text; rejects when there is no such program. */
+/** The output of h2spec as plain text; rejects if there is no such program. */
 async function runSpec(program: string, port: number): Promise<string> {
   const given = ['--strict', '--tls', '--insecure', '--host', '127.0.0.1', '--port', String(port)];
   const child = spawn(program, given, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const said = text(child.stdout);
+  const output = text(child.stdout);
   await once(child, 'spawn').catch((error: unknown) => {
-    throw new Error('There is no h2spec: put it on PATH, or name it by H2SPEC.', { cause: error });
+    throw new Error('No h2spec: put it on PATH, or set H2SPEC to its path.', { cause: error });
   });
-  return stripVTControlCharacters(await said);
+  return stripVTControlCharacters(await output);
 }
 
-/** Says how many cases pass, and which do not, by their sections. */
-function report(said: string): void {
-  const [, all, passed] = /^(\d+) tests, (\d+) passed/m.exec(said) ?? [];
-  if (all === undefined || passed === undefined) throw new Error(`h2spec said: ${said}`);
+/** Prints how many cases pass, and which fail, by section. */
+function report(output: string): void {
+  const [, all, passed] = /^(\d+) tests, (\d+) passed/m.exec(output) ?? [];
+  if (all === undefined || passed === undefined) throw new Error(`h2spec printed: ${output}`);
   say(`${passed} of ${all}`);
-  const [, failures = ''] = said.split(/^Failures:.*$/m);
-  // A heading, a case, what it requires; what was seen and what should have been stays apart.
+  const [, failures = ''] = output.split(/^Failures:.*$/m);
+  // Headings and cases; not the lines with the expected and the actual frames.
   const lines = failures.split('\n').filter((line) => /^ *(?:[\d.]+ |× )/.test(line));
   for (const line of lines) say(line.trimEnd());
 }

@@ -9,20 +9,20 @@ import { promisify } from 'node:util';
 import { freePort } from '../free-port.ts';
 import { project } from '../tidy/sources.ts';
 
-/** The release of the suite on npm that is run where nobody says which one. */
+/** The release of the suite on npm, for a run without CACHE_TESTS. */
 const release = 'http-cache-tests@0.4.5';
 
 /** One case of the suite. */
 export interface Case {
   readonly id: string;
   readonly name: string;
-  /** `required` where it says nothing. */
+  /** `required` if absent. */
   readonly kind?: 'required' | 'optimal' | 'check';
   readonly depends_on?: readonly string[];
   readonly browser_only?: boolean;
 }
 
-/** What the suite says of each case: true, or an error's name and message. */
+/** The result of each case: true, or an error's name and message. */
 export type Results = Readonly<Record<string, true | readonly [string, string] | undefined>>;
 
 /** The suite of http-tests/cache-tests (RFC 9111), of the release on npm or of a folder. */
@@ -35,7 +35,7 @@ export interface Suite {
 }
 
 /**
- * Makes a suite ready: a copy under node_modules, so that it finds the packages that it needs here.
+ * Copies a suite below node_modules, so that it finds the packages that it imports.
  */
 export async function prepareSuite(given: string | undefined): Promise<Suite> {
   const folder = join(project, 'node_modules', '.cache', 'http-cache-tests');
@@ -63,14 +63,14 @@ export async function prepareSuite(given: string | undefined): Promise<Suite> {
 }
 
 /**
- * Node's fetch asks caches for what is new, where a request has a precondition and says nothing of
- * caches itself: the newer suite has it say something, the older one knew another fetch.
+ * Node's fetch adds `Cache-Control: no-cache` to a request with a precondition, unless it has a
+ * Cache-Control. The newer suite sets meaningless values itself; the older one did not need them.
  */
 function ask(url: string, { cache: _cache, headers = [], ...init }: RequestInit = {}) {
-  const said = new Headers(headers);
-  if (!said.has('cache-control')) said.set('Cache-Control', 'nothing-to-see-here');
-  if (!said.has('pragma')) said.set('Pragma', 'foo');
-  return fetch(url, { ...init, headers: said });
+  const fields = new Headers(headers);
+  if (!fields.has('cache-control')) fields.set('Cache-Control', 'nothing-to-see-here');
+  if (!fields.has('pragma')) fields.set('Pragma', 'foo');
+  return fetch(url, { ...init, headers: fields });
 }
 
 async function unpackRelease(folder: string): Promise<void> {

@@ -1,6 +1,6 @@
-// Breaks the code on purpose, to prove that the checker of `npm run faults:shop` notices:
-// `NODE_OPTIONS=--import …/broken.ts BROKEN=<name>` replaces one text of a source file when it is
-// loaded. No file of src/ knows of this.
+// Breaks the code on purpose, to prove that the checks of the fault runs notice it:
+// `NODE_OPTIONS=--import …/broken.ts BROKEN=<name>` replaces a text of a source file when Node loads
+// it. No file of src/ depends on this.
 import { registerHooks } from 'node:module';
 
 interface Break {
@@ -16,7 +16,7 @@ const breaks: Readonly<Record<string, Break>> = {
     from: "if (earlier !== undefined) return { drafts: [], answer: () => earlier.seq };\n    if (reads.rows('event', id).length > 0) {",
     to: 'if (false) {',
   },
-  // The counter takes an entry for stored before the centre has answered.
+  // The counter treats an entry as stored before the centre has answered.
   early: {
     file: 'src/nodes/outbox-sender.ts',
     from: 'const { client, apikey } = central;',

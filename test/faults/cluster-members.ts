@@ -7,10 +7,10 @@ import { postOperation } from '../harness.ts';
 import { natsMember, portOf, startMember, startProxies, type Member } from './member.ts';
 import { SmallDisk } from './small-disk.ts';
 
-/** How long a server of NATS may take to get the whole stream. */
+/** How long a NATS server may take to get the whole stream. */
 const currentMsMax = 30_000;
 
-/** Three servers of NATS, three nodes, one of them with workers, and two counters. */
+/** Three NATS servers, three nodes, one of them with workers, and two counters. */
 export interface ClusterRun {
   readonly members: readonly Member[];
   readonly nodes: readonly Member[];

@@ -1,4 +1,4 @@
-// The long fault run of a cluster: three servers of NATS, three nodes and two counters. Processes are
+// The long fault run of a cluster: three NATS servers, three nodes and two counters. Processes are
 // killed and stopped, connections cut and stalled at random moments, while clients write at random
 // nodes. At the end: all writes were linearizable (history.ts), every acknowledged event is stored
 // once and delivered in order without gaps, no reader saw a part of an import, and the logs of all
@@ -220,8 +220,8 @@ function ask(
 }
 
 /**
- * Repeats a request with its vk until it is known what came of it, or the run ends; at another node
- * if there are several. Some answers are lost on purpose.
+ * Repeats a request with its vk until its result is known, or the run ends; at another node if there
+ * are several. Some answers are dropped on purpose.
  */
 async function settle(
   urls: readonly string[],

@@ -1,7 +1,7 @@
 /** A write of one record, as a client has seen it. */
 interface ClientWrite {
   readonly record: string;
-  /** What it writes, which no other write does. */
+  /** The written value, which no other write has. */
   readonly value: string;
   /** The seq that the record must have before it, if the client demands one. */
   readonly ifSeq: number | undefined;
@@ -22,12 +22,12 @@ interface LoggedWrite {
 /**
  * Checks that writes are linearizable (Herlihy and Wing, 1990): there is one order of all writes
  * that explains every answer, and in which a write that was answered before another one was sent
- * comes first. In general that order has to be searched for. Here the log is that order, so it only
- * has to be checked, in n log n steps: (1) each write with an answer is in the log once, with the
- * seq of the answer; one without an answer at most once; nothing else is; (2) no write has a lower
+ * comes first. In general, a checker must search for that order. Here the log is that order, so a
+ * check takes n log n steps: (1) each write with an answer is in the log once, with the seq of the
+ * answer; one without an answer at most once; nothing else is in the log; (2) no write has a lower
  * seq than one that was answered before it was sent; (3) a write that demanded a seq follows the
- * change with that seq directly; (4) one that was refused was so rightly: the record had another
- * seq at some moment between its sending and its answer. Returns a sentence for each violation.
+ * change with that seq directly; (4) a refusal was right: the record had another seq at some moment
+ * between the request and its answer. Returns a sentence for each violation.
  */
 export function linearizabilityViolations(
   writes: readonly ClientWrite[],

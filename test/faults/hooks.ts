@@ -13,11 +13,11 @@ import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
 const runs = runsAsked(process.argv[2]);
 const inFlight = 8;
-/** The server is killed after at most so many requests and acknowledgements … */
+/** The run kills the server after at most this number of requests and acknowledgements … */
 const lifeStepsMax = 250;
 /** … or after this time. */
 const lifeMsMax = 10_000;
-/** After so many runs, the test waits for all deliveries and checks them. */
+/** After this number of runs, the test waits for all deliveries and checks them. */
 const runsTogether = 10;
 const drainMsMax = 120_000;
 const type = 'fault.happened';

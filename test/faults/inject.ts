@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Member } from './member.ts';
 import type { FaultRun } from './runs.ts';
 
-/** The time between faults, and how long a stopped process or a broken connection stays so. */
+/** The time between faults, and how long a process stays stopped or a connection broken. */
 const betweenMsMax = 400;
 const faultMsMax = 2_500;
-/** How long a process is stopped so that others take over from it. */
+/** How long a process stays stopped so that another one takes over its tasks. */
 const longStopMs = 20_000;
-/** How long a counter is offline while the other faults go on. */
+/** How long a counter is offline while other faults happen. */
 const offlineMsMin = 60_000;
 const offlineMsMax = 150_000;
 const clockShiftMsMax = 60 * 60 * 1_000;
@@ -91,7 +91,7 @@ const kinds: Readonly<Record<string, Fault>> = {
   fullDisk: {
     fits: ({ disk }) => disk !== undefined,
     async inject(member, run) {
-      // A server that loses its data while another one lacks some is more than three servers bear.
+      // Three servers cannot repair the stream if one loses its data while another one lacks some.
       await member.store?.untilCurrent();
       await member.disk?.fill();
       await delay(briefMs(run) / 2);
@@ -108,7 +108,7 @@ const kinds: Readonly<Record<string, Fault>> = {
           () => false,
         );
         if (isCurrent) return;
-        // It was seen to wait for ever for what the others have, until it is started again.
+        // Sometimes it waits for the stream of the others for ever, until it is started again.
         await restart(member);
       }
     },
@@ -143,7 +143,7 @@ async function startEnded(members: readonly Member[]): Promise<void> {
   for (const member of members) if (member.pids().length === 0) await member.start();
 }
 
-/** Says so if the members have no disks that can be made full. */
+/** Prints a line if the members have no disks that can be made full. */
 export function tellOfDisks(members: readonly Member[]): void {
   if (members.every(({ disk }) => disk !== undefined)) return;
   process.stderr.write('No full disks: only root can mount small ones, and only on Linux.\n');
@@ -160,7 +160,7 @@ function chooseKind(member: Member, chance: number): string {
   return 'kill';
 }
 
-/** Stops one of its processes (SIGSTOP), and lets it go on. */
+/** Stops one of its processes (SIGSTOP) for a time. */
 async function stop(member: Member, { random }: FaultRun, ms: number): Promise<void> {
   const pid = pick(member.pids(), random.next());
   process.kill(pid, 'SIGSTOP');

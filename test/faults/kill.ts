@@ -12,7 +12,7 @@ import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
 const runs = runsAsked(process.argv[2]);
 const inFlight = 32;
-/** The server is killed after at most this time. */
+/** The run kills the server after at most this time. */
 const lifeMsMax = 300;
 
 /** A table whose rows are written besides page rules. */

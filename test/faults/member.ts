@@ -7,29 +7,29 @@ import { isDead, startServed, workersOf, type Served } from '../process.ts';
 import { FaultyProxy } from './proxy.ts';
 import { SmallDisk } from './small-disk.ts';
 
-/** A server of a fault run, which is started again when it was killed. */
+/** A server of a fault run, which the run starts again after a kill. */
 export interface Member {
   readonly name: string;
   /** `centre` for a single machine, `node` for one of a cluster. */
   readonly kind: 'centre' | 'node' | 'replica' | 'counter' | 'nats';
-  /** '' for a server of NATS. */
+  /** '' for a NATS server. */
   readonly url: string;
   readonly folder: string;
-  /** Between it and the servers that it connects to. */
+  /** The proxies between it and the servers that it connects to. */
   readonly proxies: readonly FaultyProxy[];
-  /** A disk of its own that can be full; undefined if none can be mounted. */
+  /** Its disk, which can be made full; undefined if the user may not mount one. */
   readonly disk: SmallDisk | undefined;
   /** The process that was started, and its workers; none once it has ended. */
   pids(): readonly number[];
   kill(): Promise<void>;
   start(): Promise<void>;
-  /** For a server of NATS: see StoreOfNats. */
+  /** Only for a NATS server: see StoreOfNats. */
   readonly store?: StoreOfNats;
-  /** Shifts its clock, also that of later processes; undefined for a server of NATS. */
+  /** Shifts its clock, also that of later processes; undefined for a NATS server. */
   readonly shiftClock: ((ms: number) => Promise<void>) | undefined;
 }
 
-/** How a server of NATS is replaced (docs/how-to/cluster.md). */
+/** Replaces a NATS server (docs/how-to/cluster.md). */
 export interface StoreOfNats {
   /** Resolves once all servers have the whole stream. */
   untilCurrent(): Promise<unknown>;
@@ -43,14 +43,14 @@ export interface WaymarkMember extends Member {
   readonly apikey: string;
 }
 
-/** What a member is started with. */
+/** The settings of a member. */
 interface MemberPlan {
   readonly name: string;
   readonly kind: Member['kind'];
   readonly workers?: number;
   /** Sections of its ini file besides `[server]`, `[log]` and `[webhook]`. */
   readonly ini: string;
-  /** The key by which it follows another one, in the file `k`. */
+  /** The key with which it follows another node; it is written to the file `k`. */
   readonly key?: string | undefined;
   readonly proxies?: readonly FaultyProxy[];
   /** Whether it makes the first admin key. */
@@ -67,7 +67,7 @@ const faultyEnv = {
   ].join(' '),
 };
 
-/** Starts a Waymark in a folder of its own below `parent`, on a disk that can be made full. */
+/** Starts a Waymark in a new folder below `parent`, on a disk that can be made full. */
 export async function startMember(
   context: Cleaning,
   parent: string,
@@ -101,7 +101,7 @@ export async function startMember(
   };
 }
 
-/** A server of NATS as a member; `untilCurrent` as in StoreOfNats. */
+/** A NATS server as a member; `untilCurrent` as in StoreOfNats. */
 export function natsMember(
   server: NatsServer,
   {

@@ -14,7 +14,7 @@ export class FaultyProxy {
     this.#target = target;
   }
 
-  /** Listens on a port of the loopback and passes connections on to the port `target`. */
+  /** Listens on a port of the loopback and forwards connections to the port `target`. */
   static async start(target: number): Promise<FaultyProxy> {
     const server = createServer();
     const proxy = new FaultyProxy(server, target);
@@ -60,7 +60,7 @@ export class FaultyProxy {
     }
   }
 
-  /** Passes no bytes on until `heal`; connections stay open. */
+  /** Forwards no bytes until `heal`; connections stay open. */
   stall(): void {
     this.#isStalled = true;
     for (const pair of this.#pairs) {

@@ -5,7 +5,7 @@ import type { Cleaning } from '../folder.ts';
 export interface FaultRun {
   /** How many faults to inject. */
   readonly faults: number;
-  /** Chooses the faults. The load is not part of it, so the same seed is the same plan only. */
+  /** Chooses the faults. It does not choose the load, so a seed repeats the plan of faults only. */
   readonly random: Random;
   readonly context: Cleaning;
   /** A sentence for each broken promise; the first one ends the run. */

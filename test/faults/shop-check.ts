@@ -9,7 +9,7 @@ import type { Shop } from './shop-members.ts';
 /** How long the members may take to be equal, and the deliveries to be complete. */
 const healedMsMax = 60_000;
 
-/** What the members have acknowledged. */
+/** The writes that the members have acknowledged. */
 export interface Acknowledged {
   /** The numbers of the sales of each counter, in order, and the ids of their events. */
   readonly sold: ReadonlyMap<string, { readonly numbers: number[]; readonly ids: string[] }>;
@@ -37,7 +37,7 @@ export async function untilSettled({ members, apikey }: Shop): Promise<readonly 
   return [`the nodes were not equal after ${healedMsMax / 1_000} s: ${found.join(' ')}`];
 }
 
-/** The violations of what the centre has stored, and of the logs and states of all members. */
+/** The violations in the rows of the centre, and in the logs and states of all members. */
 export async function checkStored(
   { centre, members, apikey }: Shop,
   { sold, ordered, edited }: Acknowledged,
@@ -79,7 +79,7 @@ export async function checkStored(
   return violations;
 }
 
-/** What is lost of acknowledged values, and whether any is stored twice. */
+/** A sentence for each acknowledged value that is lost or stored twice. */
 function violationsOf<T>(what: string, acknowledged: readonly T[], stored: readonly T[]): string[] {
   const has = new Set(stored);
   const lost = acknowledged.filter((one) => !has.has(one));
@@ -106,7 +106,7 @@ async function allRows(
   }
 }
 
-/** Waits until the sales of a counter are delivered; returns what is missing or has gaps. */
+/** Waits until the sales of a counter are delivered; returns a sentence for each missing one and gap. */
 export async function checkDelivered(
   shop: string,
   ids: readonly string[],

@@ -1,9 +1,9 @@
 // The long fault run of nodes: a centre, a replica and two counters, one with workers and one that
-// follows the replica, in processes of their own. They are killed, stopped, cut off and stalled, their
-// disks are filled and their clocks shifted at random moments, while sales, orders, edits and imports
-// go on. At the end: every acknowledged sale and order is stored at the centre once, sales in the
-// order of their counter, and delivered; every acknowledged edit is there; no reader saw a part of an
-// import; the logs have no gap, equal digests and correct projections.
+// follows the replica, each a process. The run kills, stops, cuts off and stalls them, fills their disks
+// and shifts their clocks at random moments, while clients write sales, orders, edits and imports. At
+// the end: the centre has every acknowledged sale and order once, sales in the order of their counter,
+// and has delivered them; it has every acknowledged edit; no reader saw a part of an import; the logs
+// have no gap, equal digests and correct projections.
 // `npm run faults:shop [-- FAULTS [SEED]]`; exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import { checkDelivered, checkStored, untilSettled, type Acknowledged } from './
 import { startShop, type Shop } from './shop-members.ts';
 
 const rulesTogether = 20;
-/** One order of a table comes after so many sales. */
+/** A counter inserts one order after this number of sales. */
 const salesPerOrder = 4;
 
 /** Failures after which a caller repeats its request. */
@@ -91,7 +91,7 @@ async function repeat(request: (attempt: number) => Promise<Answer>): Promise<An
   }
 }
 
-/** Calls an operation, of several members at one after the other until one answers. */
+/** Calls an operation at one member after the other until one answers. */
 type Call = (
   at: Member | readonly Member[],
   name: string,
@@ -153,7 +153,7 @@ async function writeRules(
   }
 }
 
-/** Reads the newest imports at a node: each is there as a whole or not at all. */
+/** Reads the newest imports at a node: it must have each as a whole or not at all. */
 async function watchImports({ name, url }: Member, apikey: string): Promise<void> {
   while (isLoading) {
     for (const k of [latestImport, latestImport + 1]) {

@@ -14,7 +14,7 @@ export class SmallDisk {
     this.#folder = folder;
   }
 
-  /** Mounts one at a folder; resolves to undefined where that is not allowed. */
+  /** Mounts one at a folder; resolves to undefined if the user may not mount. */
   static async mount(context: Cleaning, folder: string): Promise<SmallDisk | undefined> {
     try {
       await run('mount', ['-t', 'tmpfs', '-o', 'size=1g', 'tmpfs', folder]);
@@ -25,7 +25,7 @@ export class SmallDisk {
     return new SmallDisk(folder);
   }
 
-  /** Takes the free space; a few more pages stay free now and then, so that some writes begin. */
+  /** Uses up the free space; it sometimes leaves a few pages, so that some writes begin. */
   async fill(): Promise<void> {
     for (;;) {
       const { blocks, bfree, bsize } = await statfs(this.#folder);

@@ -1,7 +1,7 @@
-// The fuzz run: at least 100,000 requests and messages that a stranger could send, to one server with
-// a hostile source behind it. `npm run fuzz [-- COUNT [SEED]]`; the same seed makes the same choices.
-// It fails when the server ends, when one turn of its event loop uses more than 100 ms of CPU time, or
-// when a visitor gets what a source wrote for another one.
+// The fuzz run: at least 100,000 requests and messages that an attacker could send, to one server with
+// a hostile source. `npm run fuzz [-- COUNT [SEED]]`; the same seed makes the same choices. It fails if
+// the server ends, if one turn of its event loop uses more than 100 ms of CPU time, or if a visitor
+// gets content that a source wrote for another one.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -25,9 +25,9 @@ const stallMs = 100;
 const exchangeMs = 300;
 const inFlight = 8;
 
-/** What was found, one line each. */
+/** The violations found, one line each. */
 const findings: string[] = [];
-/** What was sent last, to look at when something is found. */
+/** The last requests and messages; printed after a violation. */
 const latest: string[] = [];
 let sent = 0;
 
@@ -51,11 +51,11 @@ async function fuzz(): Promise<void> {
   const served = await startSite(origin);
   const isOver = new AbortController();
   const watching = watchTurns(served, isOver.signal);
-  const lanes = Array.from({ length: inFlight }, (_, lane) => sendAll(served, lane));
+  const senders = Array.from({ length: inFlight }, (_, sender) => sendAll(served, sender));
   const progress = setInterval(() => {
     process.stdout.write(`${sent} sent, ${findings.length} findings\n`);
   }, 10_000);
-  await Promise.race([Promise.all(lanes), served.closed]);
+  await Promise.race([Promise.all(senders), served.closed]);
   clearInterval(progress);
   isOver.abort();
   const longestMs = await watching;
@@ -123,10 +123,10 @@ access = no
   return served;
 }
 
-/** Sends a lane's share, each time something else. */
-async function sendAll(served: Served, lane: number): Promise<void> {
-  const random = new Random(seed + 100 * (lane + 1));
-  for (let at = lane; at < count && served.child.exitCode === null; at += inFlight) {
+/** Sends one sender's share of requests and messages, one after the other. */
+async function sendAll(served: Served, sender: number): Promise<void> {
+  const random = new Random(seed + 100 * (sender + 1));
+  for (let at = sender; at < count && served.child.exitCode === null; at += inFlight) {
     const kind = random.below(10);
     if (kind < 7) await exchangeRaw(served, random, at);
     else if (kind < 9) await callHttp(served, random);
@@ -134,7 +134,7 @@ async function sendAll(served: Served, lane: number): Promise<void> {
   }
 }
 
-/** Sends a request of a visitor over a connection of its own, in pieces, and reads what comes. */
+/** Sends a request of a visitor over a new connection, in pieces, and reads the response. */
 async function exchangeRaw({ port }: Served, random: Random, number: number): Promise<void> {
   const visitor = identity(random, number);
   const bytes = requestBytes(random, visitor);
@@ -152,7 +152,7 @@ async function exchangeRaw({ port }: Served, random: Random, number: number): Pr
     socket.on('error', end).on('close', end);
     socket.on('data', (chunk: Buffer) => {
       if (text.length < 100_000) text += chunk.toString('latin1');
-      // Most answers are whole by then; those that are not are as good as any to be broken off.
+      // Most responses are complete by then; the others test a client that disconnects early.
       if (text.includes('\r\n\r\n')) setTimeout(end, 1);
     });
     socket.write(bytes.subarray(0, cut));
@@ -164,7 +164,7 @@ async function exchangeRaw({ port }: Served, random: Random, number: number): Pr
   }
 }
 
-/** Calls operations over HTTP, as the admin or as a stranger. */
+/** Calls operations over HTTP, with the admin key or without a key. */
 async function callHttp({ url, adminKey }: Served, random: Random): Promise<void> {
   const name = operation(random);
   const apikey = random.chance(0.5) ? adminKey : undefined;
@@ -181,7 +181,7 @@ async function callHttp({ url, adminKey }: Served, random: Random): Promise<void
     if (reply.status === 500) found(`${name} answered 500`, body);
     await reply.body?.cancel();
   } catch {
-    // A connection that was closed early is as good an answer as any other here.
+    // The server may close the connection early: that is no violation.
   }
 }
 
@@ -226,8 +226,8 @@ function found(what: string, detail: string): void {
 }
 
 /**
- * Asks for the health of the server again and again: how much CPU time its main thread uses from one
- * answer to the next is the longest that others may have waited, whatever else this machine does.
+ * Requests the health of the server repeatedly. The CPU time of its main thread between two responses
+ * is the longest time that other clients waited, independent of the load of the machine.
  */
 async function watchTurns({ pid, url }: Served, isOver: AbortSignal): Promise<number> {
   let longestMs = 0;

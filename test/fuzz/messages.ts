@@ -41,7 +41,7 @@ export function input(random: Random): unknown {
   return { ...usual, ...Object.fromEntries(entries) };
 }
 
-/** A websocket message: an envelope, or something that is none. */
+/** A websocket message: an envelope, or another text. */
 export function message(random: Random): string | Buffer {
   if (random.chance(0.1)) return jsonText(random);
   if (random.chance(0.05)) return Buffer.from(fieldText(random, 20_000), 'latin1');

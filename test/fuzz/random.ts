@@ -1,4 +1,4 @@
-/** A random number generator that makes the same choices again for the same seed. */
+/** A random number generator: the same seed makes the same choices. */
 export class Random {
   #state: number;
 
@@ -15,12 +15,12 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number from 0 up to below a bound. */
+  /** An integer from 0 to below a bound. */
   below(bound: number): number {
     return Math.floor(this.next() * bound);
   }
 
-  /** Whether something happens that happens with a probability. */
+  /** True with a probability. */
   chance(probability: number): boolean {
     return this.next() < probability;
   }

@@ -79,13 +79,13 @@ const fields = [
   'X-Odd',
 ] as const;
 
-/** Who sends a request: the credentials that a source may make a page of. */
+/** The sender of a request: the credentials that a source may copy into a page. */
 export interface Identity {
   readonly name: string;
   readonly fields: readonly string[];
 }
 
-/** A visitor whose name no other one has, with one credential. */
+/** A visitor with a unique name and one credential. */
 export function identity(random: Random, number: number): Identity {
   const name = visitorName(number);
   const field = random.pick([
@@ -96,19 +96,19 @@ export function identity(random: Random, number: number): Identity {
   return { name, fields: [field] };
 }
 
-/** The names of visitors in a text, without those that a mutation has changed. */
+/** The names of visitors in a text, without names that a mutation has changed. */
 export function visitorNames(text: string): readonly string[] {
   return [...text.matchAll(/visitor-(\d+)-[0-9a-f]{8}-/g)]
     .filter(([name, number]) => name === visitorName(Number(number)))
     .map(([name]) => name);
 }
 
-/** The name of a visitor. Its digest shows whether a name is still as it was made. */
+/** The name of a visitor, with a digest that shows whether it is unchanged. */
 function visitorName(number: number): string {
   return `visitor-${number}-${hash('sha256', String(number)).slice(0, 8)}-`;
 }
 
-/** A request as bytes: most can be read, and carry something long or odd somewhere. */
+/** A request as bytes: most are valid, with something long or unusual in them. */
 export function requestBytes(random: Random, visitor: Identity): Buffer {
   const method = random.pick(methods);
   const target = random.pick(paths) + (random.chance(0.15) ? fieldText(random, 6_000) : '');
@@ -150,7 +150,7 @@ function framing(random: Random, bytes: number): readonly string[] {
   ]);
 }
 
-/** The same text; now and then with a character changed, added or left out. */
+/** The same text, sometimes with a character changed, added or left out. */
 function mutated(random: Random, text: string): string {
   if (!random.chance(0.1)) return text;
   const at = random.below(text.length);

@@ -60,8 +60,8 @@ const varies = [
 const shareable = /public|s-maxage|must-revalidate/;
 
 /**
- * A source that answers as badly as it can. Into an answer that a shared cache must not give to
- * others it writes the credentials that came with the request.
+ * A source with hostile responses. It writes the credentials of the request into a response that a
+ * shared cache must not give to other clients.
  */
 export async function startHostileSource(random: Random): Promise<{
   readonly origin: string;
@@ -95,7 +95,7 @@ function answer(random: Random, socket: Socket, asked: string): void {
     lines.push(`${random.pick(fields)}: ${fieldText(random, 6_000)}`);
   }
   const said = lines.join('\r\n');
-  // One line more may have been drawn that allows it.
+  // Another random line may allow a shared cache to store it.
   const isPersonal = !shareable.test(said);
   const names = visitorNames(asked);
   const content = `<p>${isPersonal ? names.join(' ') : ''}</p>${'x'.repeat(random.below(3_000))}`;

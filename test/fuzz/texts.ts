@@ -51,7 +51,7 @@ const pieces = [
   '\u00ff',
 ] as const;
 
-/** Text for a field: ordinary, odd, or one piece repeated for long, by latin1 characters. */
+/** A field value in latin1 characters: ordinary, unusual, or one piece repeated many times. */
 export function fieldText(random: Random, lengthMax: number): string {
   const one = (): string => random.pick(pieces);
   switch (random.below(5)) {
@@ -72,7 +72,7 @@ export function fieldText(random: Random, lengthMax: number): string {
   }
 }
 
-/** A JSON text: small, deep, wide, or not quite one. */
+/** A JSON text: small, deep, wide, or with a mistake. */
 export function jsonText(random: Random): string {
   switch (random.below(6)) {
     case 0:

@@ -171,7 +171,7 @@ test('two slow readers of 256 MiB of fetched content keep the process under 200 
   );
   const served = await startServed(t, iniFile);
   const readers = await Promise.all([openReader(served.url), openReader(served.url)]);
-  // They read in turns, so each is slower than the source.
+  // The readers read in turns, so each is slower than the source.
   for (let read = 0; read < fetchedBytes; read += 16 * mib) {
     for (const reader of readers) await reader.take(16 * mib);
   }

@@ -48,7 +48,7 @@ const places = [
 for (const [name, server, base, expected] of places) {
   test(`the documents name the URL of the server: ${name}`, async (t) => {
     const { url } = await startSite(t, { server });
-    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+    // oxlint-disable-next-line typescript/no-explicit-any -- each test knows the fields that it reads
     const read = async (file: string): Promise<any> =>
       (await fetch(`${url}${base}/svc1/${file}`)).json();
     const where = new URL(expected(url));

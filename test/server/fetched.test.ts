@@ -47,7 +47,7 @@ suite('headers between a source and a client', () => {
     NEL: '{}',
   };
 
-  /** A site with a rule for each path, and the names of the fields that its source has got. */
+  /** A site with a rule for each path, and the names of the fields that its source received. */
   async function start(t: TestContext, path: string, pass: readonly string[]) {
     let got: readonly string[] = [];
     const { origin } = await httpSource(t, ({ headers }, response) => {
@@ -143,7 +143,7 @@ errors = /errors
 `;
   const html = { Accept: 'text/html' };
 
-  /** A site whose `/far/*` is fetched from a port without a server. */
+  /** A site that fetches `/far/*` from a port without a server. */
   async function startBroken(t: TestContext) {
     const enginedata = { source: 'http://127.0.0.1:1/*' };
     const rules = [{ path: '/far/*', kind: 'content.fetch', enginedata }];
@@ -459,7 +459,7 @@ suite('the trailers of a source', () => {
 });
 
 suite('rules that fetch from each other', () => {
-  /** A site whose rules have pages of the same site as sources. */
+  /** A site with rules that fetch from the site itself. */
   async function startLoops(t: TestContext, sources: Readonly<Record<string, unknown>>) {
     const site = await startSite(t, { ini: ini.replace('cache = 0', 'cache = 1MiB') });
     const absolute = (source: unknown): unknown =>
@@ -502,7 +502,7 @@ suite('a response that a source cuts short', () => {
   const fresh = 'Cache-Control: max-age=60\r\n';
   const cached = ini.replace('cache = 0', 'cache = 1MiB');
 
-  /** A 502 in place of the response, or the head of the response and no end. */
+  /** Requires a 502, or an incomplete response. */
   async function assertCut(url: string): Promise<void> {
     const answer = await fetch(url);
     if (answer.status === 502) return;

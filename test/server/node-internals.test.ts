@@ -88,7 +88,7 @@ suite('private APIs of Node.js', () => {
   });
 });
 
-/** A worker as the primary process sees it, and what was done with its connections. */
+/** A worker as the primary process sees it, and its calls about connections. */
 function startWorker(hasOthers: boolean) {
   const sent: unknown[] = [];
   const child = Object.assign(new EventEmitter(), {

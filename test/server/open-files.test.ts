@@ -7,7 +7,7 @@ import { AnswerReader } from './answers.ts';
 
 const files = { 'site/a.txt': 'a', 'site/b.txt': 'b' };
 
-/** A server with few file descriptors, some of which are taken. */
+/** A server with few file descriptors, some of them in use. */
 async function start(t: TestContext, openFiles: OpenFiles): Promise<Served> {
   const text = '[log]\nformat = json\n[disk.site]\nroot = site\n';
   const { iniFile } = await serverFolder(t, text, files);

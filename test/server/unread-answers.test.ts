@@ -8,7 +8,7 @@ import { startSite, type Answer, type TestSite } from '../harness.ts';
 import { openSocket } from './raw-client.ts';
 
 const mib = 1 << 20;
-/** As large as an insert can make a page. */
+/** The largest page that an insert can make. */
 const pageBytes = 16 * mib - 1_000;
 const caller = { keyId: undefined, address: '192.0.2.1' };
 
@@ -155,7 +155,7 @@ test('an address that has many large unread pages gets 429 for another one', asy
   const socket = await site.socket();
   const { error } = await socket.call('svc1.userinterface.get', { origin: site.url, path: '/6' });
   assert.equal(error?.code, 'rate_limited');
-  // A page that is in memory already costs nothing, and a key has a share of its own.
+  // A page that is already in memory takes nothing, and a key has its own share.
   answers.push(await askUnread(t, site, '/5'));
   const keyed = await fetch(`${site.url}/6`, { headers: { apikey: site.adminKey } });
   assert.equal((await keyed.arrayBuffer()).byteLength, pageBytes);

@@ -10,7 +10,7 @@ export interface Peers {
   close(): void;
 }
 
-/** Starts them on the loopback: `/kept/` may be cached for five seconds, `/passed/` never. */
+/** Starts both on the loopback: `/kept/` may be cached for five seconds, `/passed/` never. */
 export async function startPeers(): Promise<Peers> {
   let delivered = 0;
   const server = createServer((request, response) => {

@@ -1,7 +1,7 @@
-// The soak run: an hour of mixed traffic on one server, to see that its memory reaches a plateau.
-// `npm run soak [-- SECONDS]`. Prints a line a minute: anonymous memory (what the process itself has
-// allocated, without the pages of the data file that the system maps), V8's heap, and what each
-// cache holds according to `server.status`. Exits 1 where memory still grows at the end.
+// The soak run: an hour of mixed traffic on one server, to see that its memory stops growing.
+// `npm run soak [-- SECONDS]`. Prints a line a minute: anonymous memory (without the mapped pages of the
+// data file), V8's heap, and the size of each cache according to `server.status`. Exits with 1 if
+// memory still grows at the end.
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,13 +14,13 @@ import { Visitors, type Counts } from './visitors.ts';
 
 const seconds = Number(process.argv[2] ?? 3_600);
 if (!(seconds > 0)) {
-  process.stderr.write(`How long? A number of seconds above 0, not ${process.argv[2]}.\n`);
+  process.stderr.write(`Say a number of seconds above 0, not ${process.argv[2]}.\n`);
   process.exit(2);
 }
 const mebibyte = 1024 * 1024;
 const insertsPerSecond = 50;
 const sampleMs = Math.min(60_000, (seconds * 1_000) / 24);
-/** Growth that is allowed between the second quarter of the run and its last. */
+/** The allowed growth from the second quarter of the run to the last one. */
 const growthMax = 0.1;
 
 /** Memory of the server at one moment, in bytes. */
@@ -143,7 +143,7 @@ async function watch(
   return samples;
 }
 
-/** What the process has allocated itself, in bytes (Linux, proc(5), smaps_rollup). */
+/** The anonymous memory of a process, in bytes (Linux, proc(5), smaps_rollup). */
 function anonymousBytes(pid: number): number {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   return Number(/^Anonymous:\s+(\d+) kB/m.exec(rollup)?.[1]) * 1024;
@@ -175,7 +175,7 @@ function text(bytes: number): string {
   return (bytes / mebibyte).toFixed(0);
 }
 
-/** V8's heap, buffers, and what each cache holds, in MiB. */
+/** V8's heap, buffers, and the size of each cache, in MiB. */
 function memoryText({ heap_bytes, external_bytes, caches }: MemoryUse): string {
   const each = caches.map(({ name, bytes }) => `${name} ${text(bytes)}`);
   return `heap ${text(heap_bytes)}, external ${text(external_bytes)}, ${each.join(', ')}`;

@@ -2,7 +2,7 @@ import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 
-/** What the visitors of a soak run have seen. */
+/** The responses that the visitors of a soak run got. */
 export interface Counts {
   readonly answers: number;
   readonly failures: number;
@@ -10,10 +10,10 @@ export interface Counts {
 
 const connections = 40;
 const websockets = 10;
-/** A visitor waits so long between two requests, on average: some 1,000 requests a second in all. */
+/** The average time between two requests of a visitor: all send about 1,000 requests a second. */
 const pauseMs = 40;
 
-/** Visitors with ever other browsers, cookies and languages, who ask for all that a site has. */
+/** Visitors with different browsers, cookies and languages, which request all paths of a site. */
 export class Visitors {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: connections });
@@ -28,7 +28,7 @@ export class Visitors {
     return this.#counts;
   }
 
-  /** Asks until a signal says that it is over. */
+  /** Sends requests until the signal aborts. */
   async run(isOver: AbortSignal): Promise<void> {
     await Promise.all([
       ...Array.from({ length: connections }, async () => {
@@ -97,7 +97,7 @@ export class Visitors {
   }
 }
 
-/** A path of the site, and the status that it is answered with. */
+/** A path of the site, and the status of its response. */
 function pathOf(visit: number): readonly [path: string, status: number] {
   const at = Math.floor(Math.random() * 1_000_000);
   switch (visit % 8) {

@@ -2,7 +2,7 @@ import { chunked, head, refused, smuggled, type Case } from './case.ts';
 
 const end = '0\r\n\r\n';
 
-/** Lines before a chunk of `abc` that are no size, or have extensions that are none. */
+/** Invalid chunk lines before the chunk `abc`: invalid sizes and extensions. */
 const badLines: readonly string[] = [
   '\r\n',
   '3\n',
@@ -52,7 +52,7 @@ const badLines: readonly string[] = [
   `3${';a=b'.repeat(10_000)}\r\n`,
 ];
 
-/** Fields that mean nothing behind the content, or something else than before it. */
+/** Fields that are not allowed as trailers (RFC 9110 §6.5.1). */
 const badTrailers: readonly string[] = [
   'Content-Length: 5',
   'Transfer-Encoding: chunked',

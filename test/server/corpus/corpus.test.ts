@@ -23,11 +23,11 @@ const corpus: Readonly<Record<string, readonly Case[]>> = {
   sequences,
 };
 
-/** Behind each case: answered where the connection goes on. */
+/** A request after each case: it gets a response if the server keeps the connection open. */
 const probe = head('GET /probe', 'Connection: close');
 const probeStatus = '299';
 
-/** Ways in which the bytes of a case come: each a list of pieces. */
+/** Ways to split the bytes of a case into pieces. */
 const deliveries: Readonly<Record<string, (bytes: Buffer) => readonly Buffer[]>> = {
   whole: (bytes) => [bytes],
   'in two': (bytes) => {
@@ -35,7 +35,7 @@ const deliveries: Readonly<Record<string, (bytes: Buffer) => readonly Buffer[]>>
     return [bytes.subarray(0, cut), bytes.subarray(cut)];
   },
   'byte by byte': (bytes) => {
-    // What is longer has nothing in it but more of the same.
+    // Longer cases only repeat a text.
     const single = Array.from(bytes.subarray(0, 1_500), (_, at) => bytes.subarray(at, at + 1));
     return [...single, bytes.subarray(1_500)];
   },
@@ -73,7 +73,7 @@ suite('HTTP/1.1 requests, valid and hostile', () => {
   });
 });
 
-/** A site whose `/far/*` is another server, which remembers what reaches it whole. */
+/** A site with another server as the source of `/far/*`, which records complete requests. */
 async function startRig(t: TestContext): Promise<{ site: TestSite; reached: string[] }> {
   const reached: string[] = [];
   const source = createServer((request, response) => {
@@ -106,7 +106,7 @@ async function startRig(t: TestContext): Promise<{ site: TestSite; reached: stri
   return { site: await startSite(t, { ini, rules: [far, page, probed] }), reached };
 }
 
-/** Sends pieces one after the other, each read before the next; resolves to all that came back. */
+/** Sends pieces, each after the server has read the one before; resolves to all bytes received. */
 function exchange(port: number, pieces: readonly Buffer[]): Promise<string> {
   return new Promise((resolve) => {
     const answer: Buffer[] = [];
@@ -119,7 +119,7 @@ function exchange(port: number, pieces: readonly Buffer[]): Promise<string> {
       }
     };
     socket.on('data', (chunk: Buffer) => answer.push(chunk));
-    // What is sent behind a refusal may come back as a reset.
+    // The server may reset the connection if bytes arrive after its refusal.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       resolve(Buffer.concat(answer).toString('latin1'));
@@ -127,7 +127,7 @@ function exchange(port: number, pieces: readonly Buffer[]): Promise<string> {
   });
 }
 
-/** The statuses of an answer, and whether the probe was among them. */
+/** The statuses of the responses, and whether the server closed the connection before the probe. */
 function outcomeOf(answer: string): string {
   const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status ?? '');
   const kept = statuses.at(-1) === probeStatus && answer.endsWith('probe');
@@ -135,7 +135,7 @@ function outcomeOf(answer: string): string {
   return [...statuses.slice(0, -1), 'kept'].join(' ');
 }
 
-/** The Date fields of each answer (RFC 9110 §6.6.1) but those ahead of the one that counts. */
+/** The Date fields of each final response (RFC 9110 §6.6.1). */
 function datesOf(answer: string): readonly (readonly string[])[] {
   const heads = answer.match(/HTTP\/1\.1 (?:101|[2-5]\d\d) [^]*?\r\n\r\n/g) ?? [];
   return heads.map((one) => one.match(/\r\nDate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/g) ?? []);

@@ -48,7 +48,7 @@ const badHosts: readonly string[] = [
   'a'.repeat(600),
 ];
 
-/** Whose request it is (RFC 9112 §3.2). */
+/** The host of a request (RFC 9112 §3.2). */
 export const hosts: readonly Case[] = [
   ['a name', host('localhost'), '200 kept', reached],
   ['a name in capitals', host('LOCALHOST'), '200 kept', reached],

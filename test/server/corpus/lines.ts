@@ -51,7 +51,7 @@ const badVersions: readonly string[] = [
   '1.1',
 ];
 
-/** The request line (RFC 9112 §3), and what ends a line (§2.2). */
+/** The request line (RFC 9112 §3), and the ends of lines (§2.2). */
 export const lines: readonly Case[] = [
   ['an empty line before', `\r\n${ok}`, '200 kept', reached],
   ['four empty lines before', `${'\r\n'.repeat(4)}${ok}`, '200 kept', reached],

@@ -10,7 +10,7 @@ const websocket = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
 ] as const;
 
-/** Requests one behind the other, and what may change what comes behind a request. */
+/** Several requests on a connection, and requests that change what may follow them. */
 export const sequences: readonly Case[] = [
   ['two requests', ok + ok, '200 200 kept', reached, reached],
   ['a stored page, then the source', head('GET /page') + ok, '203 200 kept', reached],

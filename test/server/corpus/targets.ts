@@ -79,7 +79,7 @@ const badTargets: readonly string[] = [
   'data:text/plain,a',
 ];
 
-/** What is asked for (RFC 9112 §3.2, RFC 3986). */
+/** The request target (RFC 9112 §3.2, RFC 3986). */
 export const targets: readonly Case[] = [
   ['a path', head('GET /far/b'), '200 kept', 'GET /far/b '],
   ['an escape', head('GET /far/%61'), '200 kept', 'GET /far/a '],

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { readTestConfig, startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
-import { openUsed } from '../ways.ts';
+import { openUsed } from '../raw-connection.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nformat = json\n';
 /** A request with a header for which the server caches no response. */

@@ -10,14 +10,14 @@ import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
-import { asked, firstRequest, openUsed, serverSockets } from '../ways.ts';
+import { firstRequest, openUsed, rawConnection, serverSockets } from '../raw-connection.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = json\n';
-/** More than the system keeps of what a client does not read. */
+/** More than the system's buffers hold for a client that does not read. */
 const hugeCharacters = 12_000_000;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
-/** A site that fetches `/far/*` from a source that answers when the test does. */
+/** A site that fetches `/far/*`; the test sends the responses of the source. */
 async function startFar(t: TestContext, first = firstRequest) {
   const { origin, server } = await httpSource(t, (_message, response) => {
     server.emit('asked', response);
@@ -34,7 +34,7 @@ async function startFar(t: TestContext, first = firstRequest) {
     { port: site.port, host: '127.0.0.1', allowHalfOpen: true },
     first,
   );
-  /** Asks for what is fetched; resolves to the answer that its source has to give. */
+  /** Requests a fetched page; resolves to the response that the test must send as its source. */
   const hold = async (request = get('/far/a')): Promise<ServerResponse> => {
     client.socket.write(request);
     const [response] = (await once(server, 'asked')) as [ServerResponse];
@@ -43,8 +43,11 @@ async function startFar(t: TestContext, first = firstRequest) {
   return { site, client, server, hold };
 }
 
-/** The first request of a connection: Node's HTTP server reads the one, and not the other. */
-const firsts = { "that Node's server has": firstRequest, 'that is new to it': get('/none') };
+/** The first request of a connection: Node's HTTP server reads the first of these only. */
+const firsts = {
+  "that Node's HTTP server reads": firstRequest,
+  'that only the fast path has read': get('/none'),
+};
 
 for (const [name, first] of Object.entries(firsts)) {
   suite(`a fetched page on a connection ${name}`, () => {
@@ -114,7 +117,7 @@ for (const [name, first] of Object.entries(firsts)) {
       const socket = sockets.at(-1) ?? assert.fail();
       let stopped: Promise<unknown> | undefined;
       socket.once('data', () => {
-        // Behind the answer, and before the end of the turn.
+        // After the response is written, and before the turn ends.
         setImmediate(() => {
           assert.equal(socket.writableCorked, 1);
           stopped = site.waymark.stop(10_000);
@@ -126,14 +129,14 @@ for (const [name, first] of Object.entries(firsts)) {
       await stopped;
     });
 
-    // A connection that Node's server has not got is given a time-out only after some seconds.
+    // A connection that Node's HTTP server does not read has a timeout only after some seconds.
     if (first === firstRequest) {
       test('is sent even if its connection times out in the same turn of the event loop', async (t) => {
         const sockets = serverSockets(t);
         const { site, client } = await startFar(t, first);
         const socket = sockets.at(-1) ?? assert.fail();
         socket.once('data', () => {
-          // As behind an answer that somebody else's timer has brought about, at the same moment.
+          // As if another timer had caused the response at the moment of the timeout.
           setImmediate(() => {
             assert.equal(socket.writableCorked, 1);
             socket.emit('timeout');
@@ -185,7 +188,7 @@ for (const [name, first] of Object.entries(firsts)) {
       const sockets = serverSockets(t);
       const { site, client, hold } = await startFar(t, first);
       const socket = sockets.at(-1) ?? assert.fail();
-      // The one for a time-out comes after a second.
+      // The server adds the listener for timeouts after a second.
       const names = () => socket.eventNames().filter((name) => name !== 'timeout');
       const listeners = () => names().map((name) => socket.listenerCount(name));
       (await hold()).end('far');
@@ -204,7 +207,7 @@ for (const [name, first] of Object.entries(firsts)) {
   });
 }
 
-/** Requests of every way through the server, by what their content has to be. */
+/** Requests for all kinds of response, with their expected content. */
 const kinds: readonly (readonly [request: string, content: RegExp])[] = [
   [get('/page'), /^page$/],
   [get('/none'), /^404 Not Found/],
@@ -226,7 +229,7 @@ suite('requests in a row', () => {
       const asks = rows.map((row) => kinds[row] ?? assert.fail());
       const requests = asks.map(([request]) => request);
       const text = requests.join('');
-      // Between two of them, and anywhere.
+      // Splits between two requests, and at any position.
       const ends = requests.map((_, end) => requests.slice(0, end).join('').length);
       const at = [...places.map((place) => Math.floor(place * text.length)), ...ends.slice(0, 2)];
       let from = 0;
@@ -249,7 +252,7 @@ suite('requests in a row', () => {
 suite('requests on one connection', () => {
   test('are answered over TLS', async (t) => {
     const site = await startTlsSite(t);
-    const client = asked(t, await site.shake());
+    const client = rawConnection(t, await site.shake());
     for (const request of [get('/none'), get('/none'), firstRequest, get('/none')]) {
       const { statusLine } = await client.ask(request);
       const expected = request === firstRequest ? 'HTTP/1.1 200 OK' : 'HTTP/1.1 404 Not Found';

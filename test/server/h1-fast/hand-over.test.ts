@@ -7,16 +7,16 @@ import { Connections } from '../../../src/server/h1/connections.ts';
 import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
 import type { SendingResponse } from '../../../src/server/http-message.ts';
 import { createHttpServer } from '../../../src/server/listener.ts';
-import { firstRequest, openUsed, type AskedConnection } from '../ways.ts';
+import { firstRequest, openUsed, type RawConnection } from '../raw-connection.ts';
 
-/** An answer that has been begun without Node, and is made when the test says so. */
+/** A response that the fast path has begun, and that the test sends. */
 interface Held {
   readonly response: SendingResponse;
   /** The connection as the server sees it. */
   readonly socket: Socket;
 }
 
-/** A server that leaves plain requests to the test, and answers others with their target. */
+/** A server that lets the test answer plain requests, and answers others with their target. */
 async function startHolding(t: TestContext, first: string) {
   const connections = new Connections({
     max: 10,
@@ -65,12 +65,8 @@ function replyWith(content: string, fields: readonly string[] = []): Reply {
   };
 }
 
-/** Resolves when a server sees what is done to its side of a connection. */
-type Meanwhile = (
-  held: Held,
-  client: AskedConnection,
-  connections: Connections,
-) => Promise<unknown>;
+/** Does something to a connection while a response is missing; resolves when the server has seen it. */
+type Meanwhile = (held: Held, client: RawConnection, connections: Connections) => Promise<unknown>;
 
 const meanwhile: Readonly<Record<string, Meanwhile>> = {
   'its client sends another request': async ({ socket }, client) => {
@@ -103,8 +99,11 @@ const meanwhile: Readonly<Record<string, Meanwhile>> = {
   },
 };
 
-/** What a connection has been used for: with its first request Node's HTTP server gets it, or not. */
-const firsts = { "that Node's server has": firstRequest, 'that is new to it': get('/first') };
+/** The first request of a connection: Node's HTTP server reads the first of these only. */
+const firsts = {
+  "that Node's HTTP server reads": firstRequest,
+  'that only the fast path has read': get('/first'),
+};
 
 for (const [name, first] of Object.entries(firsts)) {
   suite(`a response of the fast path, on a connection ${name}`, () => {

@@ -133,15 +133,16 @@ const anyHead = fc
     target,
     odds(' HTTP/1.1\r\n', ' HTTP/1.0\r\n', ' HTTP/1.1\n', ' HTTP/1.1 \r\n', '\r\n'),
     fc.array(field, { maxLength: 4 }).map((fields) => fields.join('')),
-    // Around as many as there may be, once in a while.
+    // Sometimes about the highest allowed number of fields.
     odds('', ...[97, 98, 99, 100].map((count) => 'X: a\r\n'.repeat(count))),
     odds('\r\n', '', '\n', '\r\n\r\n', '\r\nx'),
   )
   .map((parts) => parts.join(''));
 
 /**
- * A server of Node's, as strict as ours; gives what it makes of a head that another request follows
- * on the same connection, and fails where it reads neither that one nor a wish to close.
+ * A server of Node's with the same strictness. The function returns how it reads a head that another
+ * request follows on the same connection; it rejects if the server reads neither that request nor
+ * `Connection: close`.
  */
 async function startParser(t: TestContext) {
   const server = createServer({ requireHostHeader: false }).listen(0, '127.0.0.1');

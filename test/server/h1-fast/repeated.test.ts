@@ -7,28 +7,28 @@ import { suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
 import { rawSource } from '../../outbound/sources.ts';
 import type { RawAnswer } from '../answers.ts';
-import { openUsed } from '../ways.ts';
+import { openUsed } from '../raw-connection.ts';
 
-/** What a source says to each request for a page. */
-type Says = (socket: Socket, request: number) => void;
+/** Sends the response of a source to each request for a page. */
+type SendAnswer = (socket: Socket, request: number) => void;
 
 interface Fetched extends TestSite {
-  /** Asks for the page in the same words as before, over the same connection. */
+  /** Sends the same request again, over the same connection. */
   readonly again: () => Promise<RawAnswer>;
   readonly client: Awaited<ReturnType<typeof openUsed>>;
   readonly request: string;
 }
 
-/** As often as it takes for a way to be known, and to be gone along a few times. */
+/** Enough repetitions that the server prepares a response, and sends it a few times. */
 const times = 6;
 
 /** A site with a page of a source, and a client of it. */
 async function startFetched(
   t: TestContext,
-  says: Says,
+  sendAnswer: SendAnswer,
   { cache = '1MiB', asks = '', rule = {} }: { cache?: string; asks?: string; rule?: object } = {},
 ): Promise<Fetched> {
-  const { origin } = await rawSource(t, says);
+  const { origin } = await rawSource(t, sendAnswer);
   const site = await startSite(t, {
     ini: `[disk.site]\nroot = site\n[fetch]\nallow_private = 127.0.0.0/8\ncache = ${cache}\n`,
     files: { 'site/index.html': '' },
@@ -41,7 +41,7 @@ async function startFetched(
   return { ...site, client, request, again: () => client.ask(request) };
 }
 
-/** An answer without what differs from one second to the next. */
+/** A response without Date, which changes each second. */
 function lasting({ fields, ...answer }: RawAnswer) {
   return { ...answer, fields: fields.filter((line) => !/^date:/i.test(line)) };
 }
@@ -129,7 +129,7 @@ suite('a repeated request for a fetched page gets the same response', () => {
 suite('a page that is fetched repeatedly', () => {
   test('is the current response of its source each time', async (t) => {
     const said = (request: number) => {
-      // Two are alike, then comes another one.
+      // Two equal responses, then another one.
       const kind = Math.floor(request / 2) % 3;
       const content = `${kind}${kind === 2 ? 'long' : ''}`;
       const status = ['200 OK', '404 Not Found', '200 OK'][kind];
@@ -172,7 +172,7 @@ suite('a page that is fetched repeatedly', () => {
     const before = asked.length;
     const other = await openUsed(t, { port: site.port, host: '127.0.0.1' });
     const both = [site.again(), other.ask(site.request)];
-    // Behind them on another connection, so that both have come.
+    // Requests on another connection: when the server answers these, it has read both above.
     while (asked.length === before) await site.call('server.status', {});
     await site.call('server.status', {});
     assert.equal(asked.length, before + 1);

@@ -5,9 +5,15 @@ import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { rawSource } from '../../outbound/sources.ts';
 import type { RawAnswer } from '../answers.ts';
-import { asked, firstRequest, openUsed, parsedRequests, type AskedConnection } from '../ways.ts';
+import {
+  firstRequest,
+  openUsed,
+  parsedRequests,
+  rawConnection,
+  type RawConnection,
+} from '../raw-connection.ts';
 
-/** What a source answers to a path. */
+/** The responses of a source, by path. */
 const fetched: Readonly<Record<string, string>> = {
   '/small': 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nsmall',
   '/dated': 'HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nContent-Length: 2\r\n\r\nok',
@@ -78,7 +84,7 @@ function startSources(t: TestContext): Promise<readonly object[]> {
   return Promise.all(far);
 }
 
-/** A site with everything that is answered in a way of its own. */
+/** A site with all kinds of responses. */
 function startAll(
   t: TestContext,
   { folder, sources }: { readonly folder: string; readonly sources: readonly object[] },
@@ -92,7 +98,7 @@ const person = 'Accept: text/html,*/*;q=0.8\r\n';
 const place = (path: string) => `_v.origin=http://localhost&_v.path=${path}`;
 const ops = '/svc1/userinterface';
 
-/** What is asked for, by path or as a whole first line, with further fields. */
+/** A request: a path or a whole first line, and further fields. */
 type Case = readonly [what: string, fields?: string];
 
 /** Requests that the fast path answers. */
@@ -107,7 +113,7 @@ const direct: readonly Case[] = [
   ...[`${ops}/get_content?${place('/page')}`, `${ops}/insert`, `${ops}/list`],
 ].map((path): Case => [path]);
 
-/** Those that are prepared by the second time. */
+/** Requests whose response the server has prepared when they come again. */
 const again: readonly Case[] = ['/page', '/blank', '/as/204', '/as/205', '/as/304', '/file.txt']
   .concat(['/empty.txt', '/dir', `${ops}/get_render?${place('/generic')}`])
   .map((path): Case => [path]);
@@ -144,7 +150,7 @@ const heads: readonly Case[] = ['/page', '/none', '/file.txt', '/big.bin', '/far
   ])
   .map((path): Case => [`HEAD ${path} HTTP/1.1`]);
 
-/** Requests that Node answers after all: their answers are long, or cannot be sent. */
+/** Requests that the fast path reads, but Node answers: the responses are long or invalid. */
 const handedOver: readonly Case[] = [
   ...['/big.bin', '/long', '/far/stream', '/far/large', '/far/reset', '/far/hinted'].map(
     (path): Case => [path],
@@ -160,7 +166,7 @@ const handedOver: readonly Case[] = [
   ['/%zz', 'Accept: text/plain\r\nAccept: text/html\r\n'],
 ];
 
-/** Requests that are Node's from the first byte. */
+/** Requests that Node's HTTP server reads. */
 const others: readonly Case[] = [
   ['GET /page HTTP/1.0', 'Connection: keep-alive\r\n'],
   ['OPTIONS /page HTTP/1.1'],
@@ -173,11 +179,11 @@ const others: readonly Case[] = [
   ['/page', 'Cookie: a\r\n'.repeat(99)],
 ];
 
-/** A field that no answer is prepared for, and that changes nothing. */
+/** A field without effect, for which the server prepares no response. */
 const odd = 'X-Odd: 1\r\n';
 const closes = [...direct, ...handedOver].map(([what]): Case => [what, 'Connection: close\r\n']);
 const plain = [...direct, ...withFields, ...heads, ...again, ...closes];
-/** Each request, with fields for which an answer is prepared or not. */
+/** Each request, with and without the field that prevents a prepared response. */
 const cases = [
   ...plain.map((what) => [what, ''] as const),
   ...[...plain, ...handedOver, ...others].map((what) => [what, odd] as const),
@@ -191,9 +197,9 @@ function requestOf([what, fields = '']: Case, more = ''): string {
 
 const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-/** An answer without what is another each time. */
+/** A response without the parts that differ each time. */
 function comparable({ fields, content, ...answer }: RawAnswer): RawAnswer {
-  // Operations answer with ids of rules, which each site makes up.
+  // Operations answer with ids of rules, which differ on each site.
   const hasId = fields.includes('Access-Control-Expose-Headers: ETag');
   const isNow = (line: string) => line.startsWith('Date: ') && !line.includes(' 2024 ');
   return {
@@ -206,10 +212,10 @@ function comparable({ fields, content, ...answer }: RawAnswer): RawAnswer {
   };
 }
 
-/** Asks each on a connection of its own, and then for something else on the same. */
+/** Sends each request on a new connection, and then another one on the same connection. */
 async function askAll(
   cases: readonly (readonly [Case, string])[],
-  open: () => Promise<AskedConnection>,
+  open: () => Promise<RawConnection>,
 ): Promise<readonly RawAnswer[]> {
   const answers: RawAnswer[] = [];
   for (const [what, more] of cases) {
@@ -219,8 +225,8 @@ async function askAll(
     if (answer.fields.includes('Connection: close')) {
       assert.equal(await connection.answers.rest(), '', what[0]);
     } else {
-      const behind = await connection.ask(firstRequest);
-      assert.deepEqual([behind.content, behind.ahead], ['{"status":"ok"}', []], what[0]);
+      const next = await connection.ask(firstRequest);
+      assert.deepEqual([next.content, next.ahead], ['{"status":"ok"}', []], what[0]);
     }
     connection.socket.destroy();
   }
@@ -228,32 +234,32 @@ async function askAll(
 }
 
 /**
- * The access log without what is another each time, and without the requests around others. An
- * answer that waits for its client is told of behind others.
+ * The access log without the parts that differ each time, and without the requests that the test adds.
+ * The order of its lines can differ: the server logs a response when the client has read it.
  */
 function accessed(site: TestSite): readonly string[] {
   const lines = site.logged().split('\n');
   const entries = lines.filter((line) => /"target":(?!"\/svc1\/(?:health|metrics)")/.test(line));
   return entries.map((line) => {
     const { time: _time, ms: _ms, id: _id, ...entry } = JSON.parse(line) as Record<string, unknown>;
-    // Each site makes up the ids of its rules.
+    // The ids of rules differ on each site.
     return JSON.stringify(entry).replace(uuid, 'id');
   });
 }
 
-/** How many requests the metrics count, by class and source, other than those for themselves. */
+/** The requests in the metrics, by class and source. */
 async function counted({ url }: TestSite): Promise<ReadonlyMap<string, number>> {
   const text = await (await fetch(`${url}/svc1/metrics`)).text();
   const lines = text.matchAll(/^waymark_requests_total\{(.*)\} (\d+)$/gm);
   return new Map(Array.from(lines, ([, name = '', count]) => [name, Number(count)]));
 }
 
-/** What has come to a count between two moments. */
+/** The differences of counts. */
 function added(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): object {
   return Object.fromEntries([...after].map(([name, n]) => [name, n - (before.get(name) ?? 0)]));
 }
 
-/** Waits for what is made in the background of a page, so that it is there for all. */
+/** Waits until the background compression of a page has ended. */
 async function untilCoded({ url }: TestSite): Promise<void> {
   const headers = { 'Accept-Encoding': 'gzip' };
   for (let coding: string | null = null; coding !== 'gzip';) {
@@ -271,7 +277,7 @@ suite('with the fast path or without it', () => {
       const [lines, counts] = [accessed(site).length, await counted(site)];
       const where = { port: site.port, host: '127.0.0.1' };
       const opens = {
-        first: () => Promise.resolve(asked(t, connect(where))),
+        first: () => Promise.resolve(rawConnection(t, connect(where))),
         behind: () => openUsed(t, where),
         behindPlain: () => openUsed(t, where, plainRequest),
       };
@@ -300,7 +306,7 @@ suite('with the fast path or without it', () => {
     const differing = fast.lines.filter((line, at) => line !== slow.lines[at]);
     assert.deepEqual([differing.slice(0, 3), fast.lines.length], [[], slow.lines.length]);
     assert.deepEqual(fast.counts, slow.counts);
-    // Otherwise nothing has been compared.
+    // If the fast path answered nothing, the test would compare equal runs.
     assert.ok(targets.length - parsed > parsed + cases.length);
   });
 });

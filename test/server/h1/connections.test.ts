@@ -8,7 +8,7 @@ import { AnswerReader } from '../answers.ts';
 const file = { files: { 'site/big.bin': Buffer.alloc(4 << 20, 'x'), 'site/dir/index.html': 'x' } };
 const ini = '[disk.site]\nroot = site\n';
 
-/** A client that keeps its side open whatever the server does. */
+/** A client that does not close its side when the server does. */
 async function openSocket(t: TestContext, site: TestSite): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port: site.port, allowHalfOpen: true });
   t.after(() => socket.destroy());
@@ -17,12 +17,12 @@ async function openSocket(t: TestContext, site: TestSite): Promise<Socket> {
   return socket;
 }
 
-/** Resolves when a connection is gone, with an error or without. */
+/** Resolves when a connection has closed, with an error or without. */
 function gone(socket: Socket): Promise<unknown> {
   return new Promise((resolve) => socket.once('close', resolve));
 }
 
-/** All that comes before the server has ended its side. */
+/** All bytes received until the server ends its side. */
 async function readToEnd(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => {
@@ -32,7 +32,7 @@ async function readToEnd(socket: Socket): Promise<string> {
   return text;
 }
 
-/** Waits until the server has let go of a connection: what is sent then comes back as a reset. */
+/** Waits until the server has closed a connection: it then answers bytes with a reset. */
 async function untilReset(socket: Socket): Promise<void> {
   const closed = gone(socket);
   const knock = setInterval(() => socket.write('x'), 50);
@@ -77,7 +77,7 @@ suite('a connection', () => {
       const upgrade = 'Connection: upgrade\r\nUpgrade: h2c\r\n';
       socket.write(`OPTIONS /a HTTP/1.1\r\n${head}${upgrade}\r\n`);
       assert.match((await answers.next()).statusLine, / 204 /);
-      // Each request is in a chunk of its own, or the fast path would not see it.
+      // One request in each chunk, or the fast path would not read it.
       socket.write(`GET /b HTTP/1.1\r\n${head}X: \0\r\n\r\n`);
       assert.match((await answers.next()).statusLine, / 400 /);
       socket.write(`GET /svc1/health HTTP/1.1\r\n${head}\r\n`);

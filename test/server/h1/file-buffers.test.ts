@@ -28,7 +28,7 @@ test('many files that are sent at once go through small buffers, and arrive whol
   const scarce = takeBuffers(content.length);
   assert.deepEqual(sizes(scarce), [fileScarceChunkBytes, fileScarceChunkBytes]);
   assert.ok((await get()).equals(content));
-  // No more is taken than there is to send.
+  // The buffers are not larger than the content.
   const little = takeBuffers(100);
   assert.deepEqual(sizes(little), [100, 100]);
   for (const buffers of [...held, scarce, little]) buffers.release(true);
@@ -50,7 +50,7 @@ test('few large files go through large buffers, which the next ones reuse', () =
   further.release(true);
   const [busy, idle, ...others] = held;
   assert.ok(busy !== undefined && idle !== undefined);
-  // A socket that was given up may still write from one of these.
+  // A destroyed socket may still write from one of these.
   busy.release(false);
   idle.release(true);
   const next = takeBuffers(bytes);

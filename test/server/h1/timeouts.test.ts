@@ -28,7 +28,7 @@ interface Given {
   readonly readsContent?: boolean;
 }
 
-/** A server with less patience than usual, that answers with so many bytes. */
+/** A server with short timeouts, and responses of a length. */
 async function startServer(
   t: TestContext,
   { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Timeouts> & Given,
@@ -51,7 +51,7 @@ async function startServer(
   return { port: await listenOn(t, server, connections), passed, refused };
 }
 
-/** A server that answers 404, without Node's HTTP server where that is possible. */
+/** A server that answers 404, by the fast path if it can. */
 async function startFast(t: TestContext, { headersMs }: Pick<Timeouts, 'headersMs'>) {
   const checkMs = 50;
   const { connections, passed, refused } = watchedConnections(100);
@@ -83,7 +83,7 @@ function watchedConnections(max: number) {
   return { connections, passed, refused };
 }
 
-/** Has a server listen for the time of a test; resolves to its port. */
+/** Lets a server listen during a test; resolves to its port. */
 async function listenOn(
   t: TestContext,
   server: Listener,
@@ -99,7 +99,7 @@ async function listenOn(
 }
 
 const brief = { headersMs: 100, requestMs: 200, checkMs: 50 };
-/** What content may take, where its head has to be read before: more of it is enough for that. */
+/** Timeouts of content, in rising order: on a busy machine, even the head can take longer than the first. */
 const contentMs = [200, 2_000, 10_000];
 const waitsFor = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, checkMs: 50 });
 const host = 'Host: localhost\r\n';
@@ -112,7 +112,7 @@ suite('the server closes a connection after a time-out', () => {
     const waits = { ...timeouts, handshakeMs: 100 };
     const server = createHttpsServer(connections, () => false, tls, { waits });
     const socket = await openSocket(t, await listenOn(t, server, connections));
-    // The head of a record of a handshake that is to come.
+    // The header of a TLS record, without the handshake message in it.
     socket.write(Buffer.from([22, 3, 1, 2, 0]));
     assert.equal(await readToClose(socket), '');
     assert.deepEqual(passed, ['handshake_time']);

@@ -18,7 +18,7 @@ import { upgradeRequest } from '../websocket/socket-rig.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
 
-/** A source of websockets that does what it is told with each; resolves to its origin. */
+/** A source that calls a function for each websocket; resolves to its origin. */
 async function socketSource(
   t: TestContext,
   opened: (socket: WebSocket, request: IncomingMessage) => void,
@@ -38,7 +38,7 @@ async function socketSource(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A site whose rule `/live/*` passes requests on to sources. */
+/** A site that forwards `/live/*` to sources. */
 async function siteTo(
   t: TestContext,
   source: string | readonly string[],
@@ -62,7 +62,7 @@ async function open(
   return socket;
 }
 
-/** What a raw client is answered, up to the end of the connection. */
+/** The response to a raw client, up to the end of the connection. */
 async function refusal(t: TestContext, port: number, request = upgradeRequest()) {
   const socket = connect(port, '127.0.0.1');
   t.after(() => socket.destroy());

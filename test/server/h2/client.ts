@@ -55,7 +55,7 @@ export async function connectHttp2(t: TestContext, site: TlsSite): Promise<Http2
   };
 }
 
-/** Reads the answer of a stream to its end; rejects if the stream is reset first. */
+/** Reads the response of a stream to its end; rejects if the stream is reset first. */
 export async function readReply(stream: ClientHttp2Stream): Promise<StreamReply> {
   const informational: Answered[] = [];
   stream.on('headers', (headers: Answered) => informational.push(headers));

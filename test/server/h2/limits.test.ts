@@ -139,7 +139,7 @@ test('the requests of a connection are limited; further ones may be repeated', a
     refused().map((one) => [one.stream, describeFrame(one)]),
     [201, 203, 205, 207, 209].map((stream) => [stream, 'RST_STREAM REFUSED_STREAM']),
   );
-  // The end of one request makes room for another.
+  // When one request ends, the server accepts another.
   client.send(frame('DATA', END_STREAM, 1, '{}'));
   await client.until(() =>
     client.frames.some(({ type, stream }) => type === 'DATA' && stream === 1),

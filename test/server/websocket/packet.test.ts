@@ -20,7 +20,7 @@ function bytesOf(bytes: Buffer | string): Body {
   return { kind: 'bytes', bytes: Buffer.from(bytes) };
 }
 
-/** A file source that reads a few bytes at a time, and records `close`. */
+/** A file that is read a few bytes at a time, and records `close`. */
 function fileOf(bytes: Buffer, atOnce = 7) {
   const state = { closed: 0 };
   const file: FileSource = {

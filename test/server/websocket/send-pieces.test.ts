@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { corkedBytesMax } from '../../../src/server/websocket/limits.ts';
 import { corkForTurn } from '../../../src/server/websocket/send-pieces.ts';
 
-/** A connection that records the chunks of each call of the system. */
+/** A connection that records the chunks of each system call. */
 function recordedConnection() {
   const calls: string[][] = [];
   const connection = new Duplex({

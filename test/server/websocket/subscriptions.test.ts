@@ -65,7 +65,7 @@ suite('subscribing', () => {
     const more = await site.socket(site.adminKey);
     await assert.rejects(subscribe(more), { code: 'unavailable' });
     assert.match(site.logged(), /"?subscriptions"?/);
-    // The end of one subscription makes room for another; the others continue.
+    // When one subscription ends, the server accepts another; the others continue.
     full.websocket.close();
     await once(full.websocket, 'close');
     const subscriber = await subscribe(more);

@@ -12,8 +12,8 @@ export type Sent = readonly (Buffer | typeof begun | typeof answered)[];
 
 /**
  * A case: its section of RFC 9113 or RFC 7541, the outcome, and the frames. The outcome lists the
- * GOAWAY, RST_STREAM and answers before the answer to a final PING, or is `went on`. `why` explains
- * an outcome that h2spec does not expect.
+ * GOAWAY, RST_STREAM and responses before the answer to a final PING; `went on` stands for none of
+ * these. `why` explains an outcome that h2spec does not expect.
  */
 export type Case = readonly [name: string, outcome: string, sent: Sent, why?: string];
 

@@ -6,19 +6,19 @@ import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { AnswerReader } from './answers.ts';
 
-/** A connection on which requests are sent as they are, and answers read one by one. */
-export interface AskedConnection {
+/** A connection that sends requests unchanged, and reads responses one by one. */
+export interface RawConnection {
   readonly socket: Duplex;
   readonly answers: AnswerReader;
-  /** Sends what there is; a request whose answer is then read. */
+  /** Sends a request and reads its response. */
   ask(request: string): ReturnType<AnswerReader['next']>;
 }
 
-/** A request that Node's HTTP server has to read. */
+/** A request that the fast path leaves to Node's HTTP server. */
 export const firstRequest = 'GET /svc1/health HTTP/1.1\r\nHost: localhost\r\nTE: a\r\n\r\n';
 
-/** Follows a connection that is open; it is gone after the test. */
-export function asked(t: Pick<TestContext, 'after'>, socket: Duplex): AskedConnection {
+/** Makes an RawConnection of an open socket; destroyed after the test. */
+export function rawConnection(t: Pick<TestContext, 'after'>, socket: Duplex): RawConnection {
   t.after(() => socket.destroy());
   socket.on('error', () => undefined);
   const answers = new AnswerReader(socket);
@@ -32,20 +32,20 @@ export function asked(t: Pick<TestContext, 'after'>, socket: Duplex): AskedConne
   };
 }
 
-/** Opens a connection on which a first request has been answered. */
+/** Opens a connection, and sends a first request on it. */
 export async function openUsed(
   t: Pick<TestContext, 'after'>,
   where: NetConnectOpts,
   first = firstRequest,
-): Promise<AskedConnection> {
+): Promise<RawConnection> {
   const socket = connect(where);
-  const connection = asked(t, socket);
+  const connection = rawConnection(t, socket);
   await once(socket, 'connect');
   await connection.ask(first);
   return connection;
 }
 
-/** Targets of the requests that Node's HTTP servers of this process have parsed, from now on. */
+/** Collects the targets of the requests that Node's HTTP servers of this process parse. */
 export function parsedRequests(t: Pick<TestContext, 'after'>): {
   readonly targets: readonly string[];
 } {
@@ -59,7 +59,7 @@ export function parsedRequests(t: Pick<TestContext, 'after'>): {
   return { targets };
 }
 
-/** The connections that the servers of this process accept from now on. */
+/** Collects the connections that the servers of this process accept. */
 export function serverSockets(t: Pick<TestContext, 'after'>): readonly Socket[] {
   const sockets: Socket[] = [];
   const note = (told: unknown): void => {
