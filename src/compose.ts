@@ -110,7 +110,7 @@ export interface AppInstance {
   memory(): readonly CacheUse[];
   /** Waits until running requests have ended, then closes everything. */
   close(): Promise<void>;
-  /** Aborts requests to other servers, for whose responses nobody waits any more. */
+  /** Aborts requests to other servers when no client waits for their responses any more. */
   cut(): void;
 }
 
@@ -139,7 +139,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   });
   const siteParts = composeSite(config, context, { disk, dialler, pageRows });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
-  // What an operation reads is no visit.
+  // A page that an operation reads does not count as a visit.
   const operationParts = { site: createSite(siteParts), authenticate, sessions, visitors, hosts };
   const operations = composeOperations(config, context, operationParts);
   const execute = createExecute(operations, executeParts(config, context));
@@ -337,7 +337,7 @@ function composeOperations(
   return withDataHosts(bound, hosted);
 }
 
-/** What server.status reports. */
+/** The state that server.status reports. */
 function statusParts(config: Config, context: AppContext): OperationParts['status'] {
   const { store } = context;
   return {

@@ -13,7 +13,7 @@ interface ClusterData {
   /** Without servers, there is no cluster. */
   readonly settings: Config['cluster'];
   readonly log: Log;
-  /** Gets the notices of the cluster; by default, nobody does. */
+  /** Gets the notices of the cluster; by default, they are ignored. */
   readonly notices?: Notices;
   /** Makes the history of the folder that of the cluster, and reports its rows. */
   readonly brings?: Sharing['brings'];

@@ -17,13 +17,13 @@ export interface HostState {
 }
 
 /**
- * What ACME stores: an account key, certificates with their keys and states, and the responses to
- * challenges. One process writes, all read.
+ * The storage of ACME: an account key, certificates with their keys and states, and the responses
+ * to challenges. One process writes, all read.
  */
 export interface AcmeStore {
   /** The hosts of the ini file with `acme = yes`. */
   readonly hosts: readonly string[];
-  /** Where the certificate of a host is, as the subject of a sentence. */
+  /** Names the certificate of a host and its place, as the subject of a sentence. */
   placeOf(host: string): string;
   /** The certificate of a host and its key; undefined if there is none yet. */
   keyPair(host: string): Promise<KeyPair | RefusedPair | undefined>;

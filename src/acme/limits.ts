@@ -25,7 +25,7 @@ export const acmeSaveRetryMs = 1_000;
 export const challengeCatchUpMs = 200;
 /** How often a node tries to order while another one orders. */
 export const acmeTurnPollMs = 5_000;
-/** How much later than others a node orders again whose own order failed. */
+/** A node whose order failed waits this much longer than others before it orders again. */
 export const acmeYieldMs = 15_000;
 /** How often a node that cannot order tries it again. */
 export const acmeProblemMs = 60_000;

@@ -68,7 +68,7 @@ export interface AcmeCluster {
    */
   readonly take: (lost: () => void) => Promise<void>;
   readonly release: () => Promise<void>;
-  /** Encrypts what is stored with the newest key. */
+  /** Encrypts all stored values again, with the newest key. */
   readonly encryptAgain: () => Promise<void>;
 }
 
@@ -158,7 +158,7 @@ export class Renewals {
     const nowMs = this.#parts.now();
     if (Math.abs(nowMs - this.#encryptedMs) < acmeCheckMs) return;
     this.#encryptedMs = nowMs;
-    // A turn reports what is wrong with the keys.
+    // The turn reports problems with the keys.
     await cluster.encryptAgain().catch(() => undefined);
   }
 
@@ -174,7 +174,7 @@ export class Renewals {
     }
   }
 
-  /** Plans anew after the states in the cluster have changed. */
+  /** Plans again after the states in the cluster have changed. */
   async #planAgain(): Promise<void> {
     this.#isChanged = false;
     this.#changed = Promise.withResolvers<undefined>();

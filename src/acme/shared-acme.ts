@@ -36,13 +36,13 @@ import {
 interface SharedAcmeParts {
   readonly acme: Pick<AcmeConfig, 'hosts' | 'directory'>;
   readonly values: Values;
-  /** Of the nodes of a cluster, the one whose turn it is orders. */
+  /** Only one node of a cluster orders at a time: the one that has the turn. */
   readonly task: ClusterTask;
   /** Applies what the shared log has. */
   readonly catchUp: () => Promise<void>;
   /** `secrets_key_file`. */
   readonly keyFile: string;
-  /** What this machine had before it became a part of the cluster. */
+  /** The storage of this machine from before it joined the cluster. */
   readonly folder: AcmeFolder;
 }
 
@@ -82,7 +82,7 @@ export class SharedAcme implements AcmeStore {
     });
     const aborted = once(signal, 'abort').catch(() => undefined);
     try {
-      // What has changed before the first call is seen, too.
+      // The first call also reports changes from before it.
       while (!signal.aborted) {
         yield;
         await Promise.race([changed.promise, aborted]);
@@ -227,7 +227,7 @@ export class SharedAcme implements AcmeStore {
     return `The certificates of the cluster are encrypted with ${key}.`;
   }
 
-  /** Encrypts everything with the first key of the file; what is encrypted with it stays. */
+  /** Encrypts all values with the first key of the file; values that already have it stay. */
   async encryptAgain(): Promise<void> {
     const { values, keyFile } = this.#parts;
     const keys = await requireKeys(keyFile);
@@ -251,7 +251,10 @@ export class SharedAcme implements AcmeStore {
     return isNewer ? [[key, stored]] : [];
   }
 
-  /** A response to a challenge; what this node does not have may be on its way from another one. */
+  /**
+   * The response to a challenge. If this node does not have it, it first gets the newest entries of
+   * the shared log.
+   */
   async #challenge(name: string): Promise<string | undefined> {
     const { values, keyFile } = this.#parts;
     const key = challengePrefix + name;
@@ -264,9 +267,9 @@ export class SharedAcme implements AcmeStore {
   }
 
   /**
-   * Resolves when this node has what the shared log had at the call, or cannot get it. All that
-   * wait share one request to the shared log, of which there are few in a second: strangers may
-   * request any token.
+   * Resolves when this node has all entries that the shared log had at the call, or cannot get
+   * them. All callers share one request to the shared log, and there are few of these in a second,
+   * because any client may request any token.
    */
   #caughtUp(): Promise<void> {
     this.#nextCatchUp ??= this.#catchUp.then(() => {

@@ -156,7 +156,7 @@ function rowView(reads: Reads, change: Change, { caller }: Call): object {
   };
 }
 
-/** What a person calls the record: the path of a rule, right before or after the change. */
+/** A readable name of the record: the path of a rule, right before or after the change. */
 function titleOf(reads: Reads, { family, id, seq, data }: Change): string | undefined {
   if (typeof data.path === 'string') return data.path;
   if (family === 'userinterface') {

@@ -38,5 +38,5 @@ export const visitedKeysDefault = 100;
 export const visitedKeysMax = 1_000;
 /** Attempts of a webhook that server.subscribe compares. */
 export const watchedAttemptsMax = 100;
-/** Nodes of userinterface.tree whose shadows are looked for in one turn of the event loop. */
+/** Nodes of userinterface.tree for which one turn of the event loop searches hidden rules. */
 export const shadowedNodesPerTurn = 20;

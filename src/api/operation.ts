@@ -28,7 +28,7 @@ export interface Call {
   readonly isText?: boolean;
   /** Whether the server refuses a write with a mistake in it (RFC 7240 §4.4, handling=strict). */
   readonly isStrict?: boolean;
-  /** Creates a signal that aborts when nobody waits for the answer any more. */
+  /** Creates a signal that aborts when no client waits for the answer any more. */
   readonly signal: () => AbortSignal;
 }
 
@@ -66,7 +66,7 @@ export type OperationResult =
       readonly replayed?: boolean;
       /** Strong validator of the data (RFC 9110 §8.8.3), with its quotes. */
       readonly etag?: string;
-      /** Fields for caches in the HTTP response, in place of the usual ones. */
+      /** Fields for caches in the HTTP response, instead of the usual ones. */
       readonly caching?: FieldList;
       /** Further fields of the HTTP response. */
       readonly fields?: FieldList;
@@ -102,13 +102,16 @@ type MakePacket = (change: AnyChange, call: Call) => Packet;
  */
 export type Effect = 'reads' | 'writes' | 'streams';
 
-/** What HTTP, websocket, command line, OpenAPI and AsyncAPI know about an operation. */
+/** The description of an operation, for HTTP, websocket, command line, OpenAPI and AsyncAPI. */
 export interface OperationDescription {
   /** `svc1.<family>.<operation>`. */
   readonly name: string;
   /** The scope that a caller needs; undefined if everyone may call it. */
   readonly scope: Scope | undefined;
-  /** Whether the table that the input names decides who may call it; `scope` is its default. */
+  /**
+   * Whether the access settings of the table in the input decide about the call; `scope` is its
+   * default.
+   */
   readonly tableDecides?: true;
   /** Whether a key of the scope `verify:<hook>` may call it for that hook, its input field `id`. */
   readonly forHookKeys?: true;
@@ -155,8 +158,8 @@ export interface Operation extends OperationDescription {
 }
 
 /**
- * The definition of an operation (docs/design/operations.md#one-definition). `Parts` is what it
- * needs to run: the store, for example.
+ * The definition of an operation (docs/design/operations.md#one-definition). `Parts` are its
+ * dependencies, such as the store.
  */
 export interface OperationDefinition<Parts> extends OperationDescription {
   readonly run: (parts: Parts) => Run<unknown>;

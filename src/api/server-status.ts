@@ -139,7 +139,10 @@ interface StatusParts {
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** The data hosts of tables; of one process, if several share the ports. */
   readonly hosts: () => readonly TableHostState[];
-  /** Tables whose rows are checked after a change of the schema; of one process, too. */
+  /**
+   * Tables with a running check of their rows after a change of the schema; of one process, if
+   * several share the ports.
+   */
   readonly rowChecks: () => readonly RowCheckProgress[];
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;

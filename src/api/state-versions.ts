@@ -4,7 +4,7 @@ import type { StateVersions } from '../observability/state-watcher.ts';
 import type { Store } from '../store/store.ts';
 import type { CertificateState, ConfigurationState } from './server-status.ts';
 
-/** The parts whose state clients can watch. */
+/** The parts with a state that clients can watch. */
 interface WatchedParts {
   readonly store: Store;
   readonly cache: Pick<CacheAdmin, 'counts'>;
@@ -15,7 +15,10 @@ interface WatchedParts {
   readonly seriesChangedMs: () => Promise<number>;
 }
 
-/** What the topics of server.subscribe compare: cheap reads that differ after each change. */
+/**
+ * The versions that server.subscribe compares for each topic: cheap reads that differ after each
+ * change.
+ */
 export function stateVersions(parts: WatchedParts): StateVersions {
   const { store, cache, gatherMetrics, status, certificates, seriesChangedMs } = parts;
   return {

@@ -8,7 +8,7 @@ import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies
 /** The parsed enginedata of a resolve rule, before its targets are combined with its rule. */
 interface WrittenBreadcrumb {
   readonly when: readonly Branch<BranchTarget>[];
-  /** The default branch, for visitors whom no other branch matches; it may have no target. */
+  /** The default branch, for visitors that match no other branch; it may have no target. */
   readonly otherwise: Branch<BranchTarget>;
   readonly forwardQuery: boolean;
 }

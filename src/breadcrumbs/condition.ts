@@ -12,7 +12,7 @@ export interface Condition {
   /** Why it does not hold, in a sentence or two for the reader of explain. */
   explain(context: EvaluationContext): string;
   readonly type: ConditionType;
-  /** The share of the visitors, for a percentage: consecutive ones are added up. */
+  /** The share of the visitors, for a percentage: consecutive percentages are added up. */
   readonly share?: Share;
 }
 

@@ -7,7 +7,7 @@ export const conditionValuesMax = 1_000;
 export const visitFlushMs = 5_000;
 /** Breadcrumbs with counts in memory that are not written yet. */
 export const visitKeysBufferedMax = 10_000;
-/** Breadcrumbs whose counts are written in one transaction. */
+/** The most breadcrumbs with counts in one transaction. */
 export const visitBatchKeysMax = 500;
 /** Characters of a Referer that are read for its host. */
 export const visitRefererCharactersMax = 2_048;

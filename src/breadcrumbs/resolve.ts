@@ -26,7 +26,7 @@ export interface BreadcrumbStart {
   readonly capture: string | undefined;
 }
 
-/** A rule that a breadcrumb leads over, and the branch that was taken there. */
+/** A rule on the way of a breadcrumb, and its chosen branch. */
 export interface BreadcrumbHop {
   /** The key that led there; undefined for the first one. */
   readonly key: string | undefined;

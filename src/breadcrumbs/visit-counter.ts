@@ -35,7 +35,7 @@ export function openVisitCounter(
 
 interface CounterParts {
   readonly database: VisitDatabase;
-  /** How long counts are stored; 0 counts nothing and deletes what is stored. */
+  /** How long counts are stored; 0 counts nothing and deletes all stored counts. */
   readonly retentionMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -108,7 +108,7 @@ export class VisitCounter {
     }
   };
 
-  /** Writes what has been counted. Never rejects: counts that cannot be written stay in memory. */
+  /** Writes the counts in memory. Never rejects: counts that cannot be written stay in memory. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -116,7 +116,7 @@ export class VisitCounter {
     return this.#writing;
   }
 
-  /** Writes what has been counted, and closes the database. */
+  /** Writes the counts in memory, and closes the database. */
   async close(): Promise<void> {
     await this.flush();
     this.#isClosed = true;

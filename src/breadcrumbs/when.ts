@@ -17,11 +17,11 @@ export interface Branch<T> {
   readonly problems: readonly string[];
 }
 
-/** What the choice of a branch depends on. */
+/** The facts that the choice of a branch depends on. */
 export interface Dependencies {
   /** Fields of the request, as Vary names them. */
   readonly vary: readonly string[];
-  /** What has to be prepared of a visitor; undefined for nothing. */
+  /** The facts about a visitor that take time to get; undefined for none. */
   readonly needs: VisitorNeeds | undefined;
   /** Header fields that the answer to a visit carries. */
   readonly answerFields: readonly ((visit: ConditionVisit) => FieldList)[];

@@ -20,7 +20,7 @@ export const unsharedMs = 120_000;
 export const answersPerUrlMax = 32;
 /** Memory for the content of one response that has not been written to its file. */
 export const arrivingHeldBytesMax = MIB;
-/** The same for all responses together; from there on, each has only the next limit. */
+/** The same for all responses together; above it, each response has only the next limit. */
 export const arrivingBytesMax = 64 * MIB;
 export const arrivingScarceBytesMax = 64 * KIB;
 /** Disk space for incoming content, as a multiple of the longest content that may be stored. */

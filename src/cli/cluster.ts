@@ -112,7 +112,7 @@ function settingsOf({ cluster, file }: Config): Config['cluster'] {
   throw new Failure('invalid', `${file} names no cluster: set \`servers\` of [cluster].`);
 }
 
-/** Makes the stream, or goes on with a history that an interrupted call has not finished. */
+/** Makes the stream, or continues the upload of the history after an interrupted call. */
 async function initialise(
   config: Config,
   { json, replicas, retention }: ClusterOptions,
@@ -211,7 +211,7 @@ async function show(config: Config, { json }: ClusterOptions, terminal: Terminal
   if (list !== '') writeLine(terminal.err, `Private keys are encrypted with the key ${list}.`);
 }
 
-/** How far this machine is, and what to do if it cannot go on. */
+/** The progress of this machine, and what to do if it cannot continue. */
 function ownText(position: number, { first, end }: ClusterStatus): string {
   const has = `This machine has applied the messages up to ${position}`;
   if (position >= end) return `${has}: all of them.`;
@@ -233,7 +233,7 @@ async function retain(
   else writeLine(err, `The retention of the stream ${stream} has changed. ${retentionText(ms)}`);
 }
 
-/** What the data folder has of a cluster. */
+/** The state of the cluster in the data folder. */
 interface OwnState {
   /** The position up to which it has the log. */
   readonly position: number;

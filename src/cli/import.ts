@@ -94,7 +94,7 @@ function invalidateOf(line: string): string {
   return `${commandOfFamily[family] ?? 'rule'} invalidate`;
 }
 
-/** What an imported line says about its family. */
+/** The members of an imported line that name its family. */
 interface ImportedLine {
   readonly a?: string;
   readonly v?: { readonly table?: string };

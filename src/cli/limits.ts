@@ -20,6 +20,6 @@ export const apiTimeoutMs = 60_000;
 /** How long `hook test` waits for the attempt at its message, and how often it polls. */
 export const testWaitMs = 20_000;
 export const testPollMs = 100;
-/** How long `waymark cluster` lets the stream have an entry: one hour to ten years. */
+/** The shortest and longest retention that `waymark cluster` sets: one hour to ten years. */
 export const retentionMsMin = 3_600_000;
 export const retentionMsMax = 3_650 * 86_400_000;

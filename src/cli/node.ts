@@ -26,7 +26,7 @@ const list: Subcommand = {
   },
 };
 
-/** What a machine does for its cluster. */
+/** The tasks of a machine for its cluster. */
 function tasksOf({
   cluster,
 }: {

@@ -221,7 +221,7 @@ function shownArg(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Options with JSON objects in place of their texts. */
+/** Options with their texts parsed as JSON objects. */
 function withObjects(input: JsonObject, filters: CommandFamily['list']['filters']): JsonObject {
   return Object.fromEntries(
     Object.entries(input).map(([name, value]) => {

@@ -31,7 +31,7 @@ interface AppendParts {
 
 /** An entry as messages. */
 interface Draft {
-  /** The id of the append, the same each time that it is repeated. */
+  /** The id of the append, the same for each repetition. */
   readonly id: string;
   readonly after: number;
   readonly parts: readonly Uint8Array[];
@@ -42,7 +42,7 @@ interface StoredMessage {
   readonly message: { readonly hdrs?: string };
 }
 
-/** What one attempt came to: `unknown` has the reason why it is not known. */
+/** The outcome of one attempt: `unknown` has the reason. */
 type Outcome =
   | { readonly kind: 'stored' }
   | { readonly kind: 'taken' }
@@ -165,7 +165,7 @@ function headersOf(
     fields.set(field, value);
   }
   if (parts.length === 1) return fields;
-  // What is left of an earlier attempt is another batch, which is never committed.
+  // The messages of an earlier attempt are another batch, which is never committed.
   fields.set('Nats-Batch-Id', `${id}-${attempt}`);
   fields.set('Nats-Batch-Sequence', String(at + 1));
   if (at === parts.length - 1) fields.set('Nats-Batch-Commit', '1');

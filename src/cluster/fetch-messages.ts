@@ -3,7 +3,7 @@ import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-n
 import { fetchBytesMax, fetchHedgeMs, fetchMessagesMax } from './limits.ts';
 import { sequenceOf } from './message.ts';
 
-/** What to fetch. */
+/** The messages to fetch. */
 interface FetchRequest {
   /** The name of the stream. */
   readonly name: string;

@@ -23,7 +23,7 @@ export interface StreamConfig {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What the leader of a stream says about it. */
+/** The state of a stream, as its leader reports it. */
 export interface StreamInfo {
   readonly config: { readonly [K in keyof StreamConfig]?: unknown } & {
     readonly num_replicas: number;

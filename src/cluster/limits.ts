@@ -5,7 +5,7 @@ export const connectMsMax = 2_000;
 /** The pause after all servers have refused a connection, at first and at most. */
 export const reconnectMs = 100;
 export const reconnectMsMax = 1_000;
-/** A server that leaves two pings at this interval without an answer is given up. */
+/** The interval of pings; the client closes the connection after two pings without an answer. */
 export const pingMs = 1_000;
 /** How long one request to a server may take. */
 export const requestMsMax = 2_000;
@@ -18,8 +18,8 @@ export const appendBytesPerMs = 10_000;
 /** After this many requests in a row without an answer, the next server gets a connection. */
 export const unansweredRequestsMax = 6;
 /**
- * How long an append is repeated until its outcome is known: a new leader of the stream is elected
- * 4 to 9 s after the last sign of the former one.
+ * How long a node repeats an append until its outcome is known: the servers elect a new leader of
+ * the stream 4 to 9 s after the last message of the former one.
  */
 export const appendMsMax = 14_000;
 /** The pause before an append is repeated. */
@@ -41,14 +41,14 @@ export const fetchMessagesMax = 1_000;
 export const fetchBytesMax = 8 * MIB;
 /** The pauses after which a request for messages is repeated, if no answer begins. */
 export const fetchHedgeMs = [30, 60, 90, 120, 150, 180, 210] as const;
-/** How often a node looks for new messages, if none of the others tells of one. */
+/** How often a node looks for new messages without a wake-up by another node. */
 export const pollMs = 500;
 /** The pause before messages that others have are fetched again, at first and at most … */
 export const fetchAgainMs = 1;
 export const fetchAgainMsMax = 32;
 /** … and how long a server may lack them. */
 export const heldBackMsMax = 2_000;
-/** How long no message comes before the node asks the leader whether there are any. */
+/** After this time without a message, the node asks the leader whether there are any. */
 export const idleCheckMs = 4_000;
 /** The pause before the node reads the stream again after an error. */
 export const readAgainMs = 200;
@@ -57,7 +57,9 @@ export const readAgainMs = 200;
  * before the node gives up.
  */
 export const shorterMsMax = 20_000;
-/** After so many wrong messages in a row, of one server after the other, the node gives up. */
+/**
+ * After this number of wrong messages in a row, from one server after the other, the node gives up.
+ */
 export const strayMessagesMax = 12;
 /** A leader without a sign of most replicas for this long may no longer be the leader. */
 export const replicaContactMsMax = 3_000;

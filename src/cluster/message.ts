@@ -43,7 +43,7 @@ export function partOf({ headers }: Pick<Msg, 'headers'>): Part | undefined {
   return { id, after: Number(after), at: Number(at) - 1, count: Number(count) };
 }
 
-/** The sequence of a message in the stream, as its server tells with it. */
+/** The sequence of a message in the stream, from its metadata. */
 export function sequenceOf({ headers }: Pick<Msg, 'headers'>): number {
   return Number(headers?.get('Nats-Sequence'));
 }

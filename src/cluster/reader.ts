@@ -29,7 +29,7 @@ interface ReaderParts {
   readonly id: string;
   /** The position of the newest entry, from the leader. */
   readonly end: () => Promise<number>;
-  /** Called with the reason when reading is interrupted, and without when it goes on. */
+  /** Called with the reason when reading is interrupted, and with undefined when it continues. */
   readonly report: (reason: unknown) => void;
 }
 
@@ -71,8 +71,9 @@ export async function* readEntries(
 }
 
 /**
- * A message that is no part of the next entry. A server whose disk is full can have left out one
- * message and stored those behind it, each with the sequence before its own; the others are right.
+ * A message that is not a part of the next entry. A server with a full disk can leave out a message
+ * and store the next ones, each with the sequence of the one before; the other servers have the
+ * right messages.
  */
 class StrayMessage extends Error {}
 
@@ -139,7 +140,8 @@ async function* assembled(
     pieces.push(message.data);
     if (pieces.length < part.count) continue;
     const position = last + pieces.length;
-    // The data is a part of what the socket has received, which an entry need not keep in memory.
+    // Copy the data: it is a view of a larger buffer of the socket, which would otherwise stay in
+    // memory.
     yield { after: last, position, data: Buffer.concat(pieces) };
     [last, pieces] = [position, []];
   }

@@ -59,7 +59,7 @@ export async function createCluster(
   const { name, servers } = settings;
   return withNats(settings, async (nats) => {
     const { info: known } = await nats.connection(connectMsMax);
-    // A cluster of servers tells about members that the ini file does not name.
+    // NATS servers also announce members of their cluster that the ini file does not name.
     const count = Math.max(servers.length, known?.connect_urls?.length ?? 0);
     const copies = replicas ?? (count >= 3 ? 3 : 1);
     const made = await createStream(nats, {

@@ -29,7 +29,7 @@ export interface StreamOfLog {
   readonly info: StreamInfo;
 }
 
-/** What a new stream is made with. */
+/** The settings of a new stream. */
 interface NewStream {
   readonly name: string;
   /** The id of its log. */
@@ -173,7 +173,7 @@ function wrongSetting({ config }: StreamInfo, subject: string): string | undefin
   return `\`${name}\` is ${JSON.stringify(given ?? null)} instead of ${JSON.stringify(value)}`;
 }
 
-/** What an error of JetStream means for who starts a node or a command. */
+/** The failure for an error of JetStream, with what the operator can do. */
 export function streamFailure(error: unknown, name: string): Failure {
   if (error instanceof Failure) return error;
   const { noStream, notEnabled, notEnabledForAccount } = jetStreamErrors;

@@ -26,9 +26,9 @@ function positionOf(text: string): number {
   return /^\d{1,15}$/.test(text) ? Number(text) : 0;
 }
 
-/** What other nodes tell of new entries, over one connection. */
+/** Messages of other nodes about new entries, over one connection. */
 export class WakeUps {
-  /** The newest position that a node has told. */
+  /** The newest position that a node has announced. */
   newest = 0;
   readonly #failed = new AbortController();
   readonly #forget: () => void;

@@ -18,7 +18,7 @@ export const responsesCompressedAtOnceMax = 32;
 export const compressSyncBytesMax = { zstd: 64 * KIB, br: 16 * KIB, gzip: 32 * KIB } as const;
 /** Fetched content that was sent more than once, with its compressed forms. */
 export const compressedResponsesBytesMax = 32 * MIB;
-/** Window of a compressor of fetched content as a power of two, 512 KiB: what it may look back. */
+/** The window of a compressor of fetched content as a power of two: 512 KiB. */
 export const compressWindowLog = 19;
 /** How long a compressor of fetched content may hold back what the source has sent. */
 export const compressFlushMs = 20;

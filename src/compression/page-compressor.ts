@@ -111,7 +111,7 @@ interface CompressionQueue {
   close(): void;
 }
 
-/** What a variant takes besides its bytes: its fields, and its entry in the cache. */
+/** The memory of a variant besides its bytes: its fields, and its entry in the cache. */
 const variantOverheadBytes = 2_048;
 
 function createCompressionQueue({

@@ -5,7 +5,7 @@ import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
 
-/** What a configuration depends on besides the text of its ini file. */
+/** The input of a configuration besides the text of its ini file. */
 interface Inputs {
   /** Absolute path of the ini file. */
   readonly file: string;

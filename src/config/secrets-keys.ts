@@ -3,9 +3,9 @@ import { readText } from './files.ts';
 import { certificateBytesMax } from './limits.ts';
 import type { Refused } from './values.ts';
 
-/** A key that encrypts what the machines of a cluster share and nobody else may read. */
+/** A key that encrypts the secrets that the machines of a cluster share. */
 export interface SecretsKey {
-  /** The first 8 hexadecimal digits of a hash of the key, which tells keys apart. */
+  /** The first 8 hexadecimal digits of a hash of the key, which identify it. */
   readonly id: string;
   /** 32 bytes, for AES-256. */
   readonly bytes: Buffer;

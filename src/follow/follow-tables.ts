@@ -19,7 +19,10 @@ export interface FollowedTable {
   readonly schema: JsonObject;
 }
 
-/** Where changes of rows go. All methods may reject with `unavailable`: it is then opened again. */
+/**
+ * The target of changes of rows. All methods may reject with `unavailable`: the caller then opens
+ * it again.
+ */
 export interface FollowTarget {
   /** Connects, also again after a failure. */
   open(): Promise<void>;
@@ -34,7 +37,7 @@ export interface FollowTarget {
   close(): Promise<void>;
 }
 
-/** What a follower reports. */
+/** The reports of a follower. */
 export interface FollowReport {
   /** After changes were applied: how many so far, and the seq of the last one. */
   applied(changes: number, seq: number): void;

@@ -11,7 +11,7 @@ import { parseDefinition } from '../tables/definition.ts';
 import type { DataHost, HostClient } from './host-client.ts';
 import { hostRetryMs, hostRetryMsMax, hostSchemaMs } from './limits.ts';
 
-/** The state of a table whose rows another server has. */
+/** The state of a table that has its rows on another server. */
 export interface TableHostState {
   readonly table: string;
   /** The URL of the data host. */

@@ -17,7 +17,7 @@ export const rangesMax = 16;
  * Elements of an Accept, Accept-Language or Accept-Encoding field; the server ignores later ones.
  */
 export const acceptElementsMax = 64;
-/** Values of Accept and Accept-Encoding whose meaning is cached, and the longest of them. */
+/** Values of Accept and Accept-Encoding that are cached in parsed form, and the longest of them. */
 export const acceptValuesCachedMax = 64;
 export const acceptValueCharactersMax = 256;
 /** Hops that the server reads of a Forwarded or X-Forwarded-For field: the last ones. */

@@ -98,7 +98,7 @@ export interface Winner {
   readonly status: number | null;
 }
 
-/** What answers a request, and why (docs/design/operations.md#explain). */
+/** Explains which source answers a request, and why (docs/design/operations.md#explain). */
 export interface Explanation {
   readonly winner: Winner | null;
   /** HTTP status of the answer; null if another server decides it. */

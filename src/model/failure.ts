@@ -147,7 +147,7 @@ export interface Problem {
   /** The path of the field: `enginedata.headers.X Y`. */
   readonly field: string;
   readonly reason: ProblemReason;
-  /** A sentence: what is wrong, and what a valid value is. */
+  /** A sentence that names the mistake and a valid value. */
   readonly message: string;
   /** The nearest known name or value, if there is one. */
   readonly suggestion?: string;

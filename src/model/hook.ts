@@ -47,8 +47,8 @@ export interface Hook {
   /** Members that the data of an event must have with equal values. */
   readonly filter: JsonObject;
   /**
-   * The tables whose events it gets, of the events about records; absent for all tables. It gets
-   * events that are about no table anyway.
+   * Selects events about records by their tables; absent for all tables. The hook also gets events
+   * that are not about a table.
    */
   readonly table?: readonly string[];
   /** Whether a message waits until the previous one is delivered or given up. */

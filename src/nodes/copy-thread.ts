@@ -6,7 +6,7 @@ import { openStore } from '../store/open.ts';
 import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';
 import { createCentralClient } from './central-client.ts';
 
-/** What a thread copies: from a centre into the data of a folder. */
+/** The work of a thread: it copies from a centre into the data of a folder. */
 interface CopyJob {
   readonly folder: string;
   readonly central: { readonly url: string; readonly apikey: string };

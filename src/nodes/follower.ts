@@ -102,7 +102,8 @@ export class Follower {
   }
 
   /**
-   * Follows the feed until it ends; `behind` if so many rows wait that they are copied instead.
+   * Follows the feed until it ends; resolves to `behind` if too many rows wait, which the caller
+   * then copies.
    */
   async #follow(signal: AbortSignal, connected: () => void): Promise<'behind' | 'ended'> {
     const { store, central, node, changed, linked, log } = this.#parts;

@@ -16,13 +16,13 @@ export const reportMs = 10_000;
 export const centralTimeoutMs = 30_000;
 /** How long a write that was passed on waits until this node has its change. */
 export const appliedWaitMs = 5_000;
-/** Entries of the outbox in one request, and how often an empty outbox is looked at. */
+/** Entries of the outbox in one request, and how often the node checks an empty outbox. */
 export const outboxSentAtOnce = 200;
 export const outboxPollMs = 50;
 /** How long a node may be silent before an event reports it, and how often the centre looks. */
 export const nodeSilentMs = 60_000;
 export const silenceLookMs = 10_000;
-/** Hooks whose queues a node describes in a report. */
+/** The most hooks with a queue in the report of a node. */
 export const reportedQueuesMax = 200;
 /** Bytes of the nodes in one message of a node of a cluster to the others. */
 export const signBytesMax = 200_000;

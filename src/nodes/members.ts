@@ -17,15 +17,15 @@ interface MembersParts {
   readonly log: Log;
 }
 
-/** What a node of a cluster tells the others: itself, and the nodes that follow it. */
+/** The message of a node to the others: itself, and the nodes that follow it. */
 interface Sign {
   readonly member: NodeState;
   readonly followers: readonly NodeState[];
 }
 
 /**
- * Tells the other nodes of a cluster about this one and the nodes that follow it, and records what
- * they tell (docs/design/cluster.md#members). It adds no entries to the log.
+ * Tells the other nodes of a cluster about this one and the nodes that follow it, and records their
+ * messages (docs/design/cluster.md#members). It adds no entries to the log.
  */
 export class Members {
   readonly #parts: MembersParts;
@@ -106,7 +106,7 @@ export class Members {
     this.#put([heard, ...newer]);
     const { member: id = '' } = member.cluster ?? {};
     if (this.#heard.has(id)) return;
-    // A new machine knows nobody, also not those that are silent at present.
+    // A new machine does not know the nodes that are silent at present.
     this.#heard.add(id);
     this.#told.clear();
     this.#sign();

@@ -24,8 +24,8 @@ interface NodeServiceParts extends CopyParts {
 }
 
 /**
- * What a node that follows a centre does in the background: it follows the log, gets the secrets of
- * its hooks, and reports to the centre (docs/design/nodes.md).
+ * The background work of a node that follows a centre: it follows the log, gets the secrets of its
+ * hooks, and reports to the centre (docs/design/nodes.md).
  */
 export class NodeService {
   readonly #parts: NodeServiceParts;
@@ -56,7 +56,9 @@ export class NodeService {
     });
   }
 
-  /** Resolves when a new copy of the log waits for a restart, because the old one cannot go on. */
+  /**
+   * Resolves when a new copy of the log waits for a restart, because the old one cannot continue.
+   */
   get copied(): Promise<void> {
     return this.#copied.promise;
   }

@@ -1,4 +1,4 @@
-/** A row of the log as text, with what says where its transaction begins. */
+/** A row of the log as text, with the members that show where its transaction begins. */
 interface CopiedRow {
   readonly text: string;
   readonly txn: string;
@@ -35,7 +35,7 @@ export class Transactions {
     if (areLast) this.#complete = this.#rows.length;
   }
 
-  /** Whether complete transactions have so many rows or characters that they should be written. */
+  /** Whether complete transactions have enough rows or characters to write them. */
   exceeds({ rows, characters }: { readonly rows: number; readonly characters: number }): boolean {
     return this.#complete > rows || (this.#complete > 0 && this.#characters > characters);
   }

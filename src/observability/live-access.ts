@@ -30,7 +30,7 @@ export interface AccessRows {
   readonly dropped: number;
 }
 
-/** The other processes that share the port: they exchange the lines that somebody reads. */
+/** The other processes that share the port: they exchange lines for readers. */
 export interface AccessPeers {
   /** Tells them whether this process has readers. */
   watch(isWatching: boolean): void;
@@ -39,8 +39,8 @@ export interface AccessPeers {
 }
 
 /**
- * The access log for those who watch it live. Without a reader, a request costs one comparison. A
- * reader that is too slow loses the oldest lines, and gets their number.
+ * The access log for live readers. Without a reader, a request costs one comparison. A reader that
+ * is too slow loses the oldest lines, and gets their number.
  */
 export class LiveAccess {
   readonly #now: () => number;
@@ -55,7 +55,7 @@ export class LiveAccess {
     this.#peers = peers;
   }
 
-  /** Whether anybody reads, so that `add` has an effect. */
+  /** Whether there is a reader, so that `add` has an effect. */
   get isWatched(): boolean {
     return this.#readers.size > 0 || this.#isWatchedElsewhere;
   }

@@ -1,7 +1,7 @@
 import type { ProcessMetrics, Sample } from './metrics.ts';
 import { seriesTiers } from './limits.ts';
 
-/** What a server did in a span of time: numbers that can be added. */
+/** The work of a server in a span of time: numbers that can be added. */
 interface SeriesCounts {
   /** Responses of the site by status class, 1xx to 5xx; without those of the service. */
   readonly classes: readonly number[];
@@ -56,7 +56,7 @@ export function withCounts(
     bounds,
     tiers: seriesTiers.map(({ stepMs, pointsMax }, at) => {
       const time = Math.floor((nowMs - 1) / stepMs) * stepMs;
-      // A clock that was set back leaves later points behind, which would never become too old.
+      // After the clock was set back, points from the future would never become too old.
       const points = (tiers[at]?.points ?? []).filter(
         (one) => one.time > time - stepMs * pointsMax && one.time <= time,
       );

@@ -26,8 +26,8 @@ export type StateVersions = Readonly<Record<StateTopic, () => unknown>>;
 type VersionOf = (topic: StateTopic) => Promise<string>;
 
 /**
- * Tells readers which topics have changed. It compares the versions once a second while somebody
- * reads, and only those of topics with a reader; without one, it does nothing.
+ * Tells readers which topics have changed. Once a second, it compares the versions of topics that
+ * have a reader; without readers, it does nothing.
  */
 export class StateWatcher {
   readonly #versions: StateVersions;

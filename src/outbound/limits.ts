@@ -8,11 +8,11 @@ export const informationalMax = 16;
 /** How long a response is awaited on a connection that can no longer be written to. */
 export const answerBehindFailureMs = 100;
 /**
- * Connections of one process to one origin at a time: so many of the client for
- * GETs (`fast/`), and as many of undici.
+ * Connections of one process to one origin at a time, for the client for GETs (`fast/`); undici may
+ * have as many.
  */
 export const outboundConnectionsMax = 1_024;
-/** Content that arrived together with its header section, held until somebody reads it. */
+/** Content that arrived together with its header section, held until it is read. */
 export const outboundUnreadBytesMax = 64 * KIB;
 /** Bytes that are passed on before the garbage collector frees the buffers that they came in. */
 export const passedBytesPerCollection = 4 * MIB;

@@ -104,7 +104,10 @@ export function createFetcher(parts: SourceRequestParts): Fetcher {
   };
 }
 
-/** What sources may be answering for one address at the same time: slow ones keep connections. */
+/**
+ * The most requests of one address that wait for sources at the same time, because slow sources
+ * occupy connections.
+ */
 const shares: Shares = {
   what: 'requests that other servers are answering',
   limit: 'fetches',

@@ -3,7 +3,7 @@ export const sourceTriesMax = 3;
 /** How long a source that has failed is set aside at first, and, doubled each time, at most. */
 export const sourcePauseMs = 1_000;
 export const sourcePauseMsMax = 60_000;
-/** Sources whose health is remembered. */
+/** The most sources with a known health. */
 export const sourcesKnownMax = 1_000;
 /**
  * Requests of one address that sources are answering at the same time: a quarter of the connections
@@ -16,5 +16,5 @@ export const sourceBoundsSeconds = [
 ];
 /** The durations that source.list has are those of the last one to two periods. */
 export const sourceRecentMs = 300_000;
-/** Characters of the last error of a source that are kept. */
+/** The longest stored text of the last error of a source. */
 export const sourceErrorCharactersMax = 300;

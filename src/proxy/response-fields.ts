@@ -11,7 +11,7 @@ import {
   type FetchedUrl,
 } from './rewrite-headers.ts';
 
-/** What happens to a field of a source: dropped, sent only if a condition holds, or rewritten. */
+/** The rule for a field of a source: drop it, send it if a condition holds, or rewrite it. */
 type Handling =
   | 'drop'
   /** Sent if the rule's `pass` names it. */

@@ -13,7 +13,7 @@ import type { SourceHealth } from './source-health.ts';
 import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.ts';
 
 /**
- * What requests are sent through: `via` is this server's name in Via fields, `bodyBytesMax` limits
+ * The dependencies of requests: `via` is this server's name in Via fields, `bodyBytesMax` limits
  * the content of a request.
  */
 export interface SourceRequestParts {
@@ -81,7 +81,7 @@ export async function sendToSource(
   return { answer, fields: clientFields(answer.fields, target) };
 }
 
-/** Counts how a request ends; the answer as it comes. */
+/** Counts the outcome of a request; returns the answer unchanged. */
 async function countAnswer(
   coming: Promise<SourceResponse>,
   counted: CountedRequest,

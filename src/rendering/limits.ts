@@ -15,8 +15,11 @@ export const threadHeapMibMax = 512;
 export const rendersWaitingMax = 100;
 /** Memory of rendered pages. */
 export const renderedPagesBytesMax = 32 * MIB;
-/** How long a page that shows the current time is kept, and a failure. */
+/** How long the cache keeps a page that shows the current time, or a failure. */
 export const shortLivedMs = 10_000;
-/** Changes of the log that are read to learn whose rows have changed; more may be all tables'. */
+/**
+ * Changes of the log that are read to find the tables with changed rows; after more changes, all
+ * tables count as changed.
+ */
 export const changesReadMax = 1_000;
 export const changeBytesReadMax = 256 * KIB;

@@ -78,7 +78,7 @@ interface Rendering {
   readonly key: string;
 }
 
-/** What a rendering is made of besides its rule and variables. */
+/** The input of a rendering besides its rule and variables. */
 interface Given {
   readonly page: PageText;
   /** The version of the generic page and of the tables. */
@@ -280,7 +280,7 @@ const mistakes: ReadonlySet<FailureCode> = new Set([
   ...(['invalid', 'unauthenticated', 'forbidden', 'not_found', 'too_large'] as const),
 ]);
 
-/** What an entry takes besides its bytes and its key. */
+/** The memory of an entry besides its bytes and its key. */
 const pageOverheadBytes = 2_048;
 
 const templateFailure = new Failure(
@@ -327,7 +327,7 @@ function digestOf(...parts: readonly (string | Buffer)[]): string {
   return hash.digest('base64url').slice(0, 22);
 }
 
-/** Says who may have a reply: everybody, or only its visitor. */
+/** Sets whether caches may give a reply to other visitors. */
 function withSharing(
   reply: Reply,
   { variesByUser, dependencies }: Rendering,

@@ -27,8 +27,8 @@ export interface TemplateAnswer {
 }
 
 /**
- * The work of the thread: a whole page, the page with `enginedata.html` in place of a template that
- * failed, or the inputs of its lists of rows.
+ * The work of the thread: a whole page, the page with `enginedata.html` instead of a failed
+ * template, or the inputs of its lists of rows.
  */
 interface Job {
   readonly kind: 'page' | 'html' | 'rows';
@@ -165,7 +165,7 @@ export class TemplateThread {
     this.#next();
   }
 
-  /** Ends the thread and refuses what it was working on, or all pages if it has not started. */
+  /** Ends the thread and refuses its current page, or all pages if it has not started. */
   #abandon(reason: string): void {
     const isReady = this.#isReady;
     const lost = [this.#current, ...(isReady ? [] : this.#waiting)];

@@ -4,7 +4,7 @@ import type { LossReason, RuleLoss } from '../model/explanation.ts';
 import { isWildcardPath } from '../model/path.ts';
 import type { Candidate } from '../model/rule.ts';
 
-/** What the matcher reads from the store. */
+/** The reads of the store that the matcher uses. */
 export interface CandidateReads {
   exactRules(origin: string, path: string): readonly Candidate[];
   /** The rules of each wildcard, longest first. */
@@ -73,7 +73,7 @@ const criteria: readonly Criterion[] = [
   },
 ];
 
-/** The origin and path that a rule is looked up by. */
+/** The origin and path for which the matcher looks up rules. */
 interface RuleAddress {
   readonly origin: string;
   readonly path: string;

@@ -11,7 +11,7 @@ export interface RuleReader extends CandidateReads {
   ruleOf(candidate: Candidate): StoredRule | undefined;
 }
 
-/** What the cache reads from the store. */
+/** The reads of the store that the cache uses. */
 export interface RuleStore extends CandidateReads {
   rule(id: string): StoredRule | undefined;
   /** Seq of the newest change. */

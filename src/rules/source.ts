@@ -28,7 +28,7 @@ export interface ContentSource {
   explain(request: PageRequest, depth: number): SourceExplanation;
 }
 
-/** What a source would reply, and why; each candidate but the one that replies has a loss. */
+/** The reply of a source, and why; each candidate has a loss, except the one that replies. */
 export interface SourceExplanation extends Pick<ExplainedSource, 'candidates' | 'omitted'> {
   /** Undefined if the source does not have the page. */
   readonly reply: ExplainedReply | undefined;
@@ -44,7 +44,7 @@ export interface ExplainedReply extends ExpectedReply {
   readonly hops?: readonly ExplainedSource[];
 }
 
-/** A reply as far as it is known without making it. */
+/** The properties of a reply that are known before it is made. */
 export interface ExpectedReply {
   /** HTTP status; null if another server decides it. */
   readonly status: number | null;

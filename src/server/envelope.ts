@@ -26,7 +26,7 @@ export interface Envelope {
   readonly isText: boolean;
 }
 
-/** What the names in a query or form depend on. */
+/** The parts of an operation that decide which names a query or form may have. */
 type NamedInput = Pick<Operation, 'name' | 'input' | 'fields' | 'query'>;
 
 /**

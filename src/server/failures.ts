@@ -98,7 +98,7 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
   return answer({ failure, id }, 'text/html; charset=utf-8', page);
 }
 
-/** What a visitor can do about a failure, in HTML. */
+/** The advice to a visitor after a failure, in HTML. */
 const advices: Readonly<Partial<Record<FailureCode, string>>> = {
   invalid: 'Check the address for typing mistakes.',
   not_found: 'Check the address for typing mistakes, or look for the page from the front page.',

@@ -9,8 +9,8 @@ export type ListeningSocket =
   | { readonly fd: number; readonly path: string };
 
 /**
- * What a unix socket is bound to before it is renamed to its path. The name of a socket that
- * another process still uses stays in place, and Node.js removes only the first name at the end.
+ * The temporary name of a unix socket before it gets its path. The path of a socket that another
+ * process still uses stays in place, and Node.js removes only the temporary name at the end.
  */
 export function bindPath(path: string): string {
   return `${path}~`;

@@ -89,7 +89,7 @@ function limited<L extends Listener>(
   // One more than the limit, so that validation sees too many fields instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
   allowHalfOpen(server);
-  // Node closes connections as idle whose answer is written but not yet read.
+  // Node would close a connection as idle although the client has not read the written answer yet.
   server.closeIdleConnections = (): void => undefined;
   connections.watch(server, watch);
   server.on('error', (error) => {
@@ -118,7 +118,7 @@ export interface ListenOptions {
   readonly isWorker?: boolean;
 }
 
-/** Where a server listens. */
+/** The address of a listener. */
 interface Listening {
   /** The address as a person would write it. */
   readonly address: string;
@@ -177,8 +177,8 @@ function open(server: Listener, at: ListenOptionsOfNode | { readonly fd: number 
 }
 
 /**
- * Listens on a unix socket, which gets its path when it can take connections. A socket that nobody
- * serves is replaced.
+ * Listens on a unix socket, which gets its path when it can take connections. Replaces a socket
+ * that no process serves.
  */
 async function openUnix(
   server: Listener,
@@ -266,7 +266,10 @@ async function isMissing(path: string): Promise<boolean> {
   }
 }
 
-/** Whether a process takes the connections of a unix socket; true if this process may not ask. */
+/**
+ * Whether a process accepts connections of a unix socket; true if this process may not connect to
+ * it.
+ */
 async function isServed(path: string): Promise<boolean> {
   const code = await new Promise<string | undefined>((resolve) => {
     const probe = connect(path, () => {

@@ -23,14 +23,14 @@ export function tcpBelow(socket: Duplex & { readonly _parent?: Socket }): Socket
 /** The handle of a socket. */
 interface Handle {
   readonly writeQueueSize?: number;
-  /** What TLS writes to. */
+  /** The stream below TLS. */
   readonly _parent?: Handle;
 }
 
 /**
- * Bytes that are written to a socket and wait for its client: `_handle.writeQueueSize`. TLS frees
- * what it writes only when all of it is written, so the handle below it counts. Without that, the
- * bytes that the socket has not passed on, which shrink later.
+ * Written bytes of a socket that wait for its client: `_handle.writeQueueSize`. TLS frees its bytes
+ * only when it has written all of them, so this counts the handle below TLS. Without that property,
+ * it counts the bytes in the socket's own buffer, which shrinks later.
  */
 export function queuedBytes(socket: Pick<Socket, 'writableLength'>): number {
   const { _handle: handle } = socket as { readonly _handle?: Handle | null };
@@ -91,7 +91,7 @@ export function returnHandedOver(worker: Worker, hasOthers: () => boolean): () =
     const number = numberOf(message, 'ack');
     if (number !== undefined) underWay.delete(number);
   });
-  // Either may be the last event of a worker; from then on Node gives it no connection.
+  // Either may be the last event of a worker; after it, Node gives the worker no connection.
   const giveBack = (): void => {
     if (worker.isConnected()) return;
     for (const [ack, connection] of underWay) {

@@ -143,7 +143,7 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
         return undefined;
     }
   }
-  // A date does not count beside an entity tag (RFC 9110 §13.1.3).
+  // A date has no effect together with an entity tag (RFC 9110 §13.1.3).
   if (host === undefined || (hasDate && ifNoneMatch === undefined)) return undefined;
   return {
     host,

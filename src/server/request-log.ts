@@ -93,7 +93,7 @@ export class RequestLog {
     });
   }
 
-  /** Whether the access log is on, or somebody reads it live. */
+  /** Whether the access log is on or has a live reader. */
   #isRead({ serving }: Moment): boolean {
     return serving.config.log.access || this.#parts.liveAccess.isWatched;
   }

@@ -44,7 +44,7 @@ const contentDisposition = 'content-disposition';
 
 /**
  * Returns fields in an order in which Node sends them unchanged: Node reads a Content-Disposition
- * behind Content-Length as UTF-8, and changes or refuses each byte over 127.
+ * after Content-Length as UTF-8, and changes or refuses each byte over 127.
  */
 function nodeFields(fields: FieldList): string[] {
   const isDisposition = (name: string | undefined): boolean =>
@@ -136,7 +136,7 @@ function sendHead(response: Pick<ServerResponse, 'flushHeaders'>): void {
   else if (!response.writableEnded && !response.destroyed) response.write('', 'latin1');
 }
 
-/** Sends trailer fields behind content of unknown length. */
+/** Sends trailer fields after content of unknown length. */
 function trail(response: unknown, stream: Readable, trailers: () => FieldList): void {
   if (response instanceof StreamAnswer) response.trailWith(trailers);
   if (!(response instanceof NodeResponse)) return;
@@ -180,9 +180,9 @@ async function sendFile(
 }
 
 /**
- * Copies bytes of a file from one position up to another through two buffers: one is read into
- * while the other is written. Resolves to the bytes copied, which are fewer if the file has become
- * shorter or the client is gone.
+ * Copies bytes of a file from one position up to another through two buffers: it reads into one
+ * while it writes the other. Resolves to the number of copied bytes: fewer if the file has become
+ * shorter or the client has disconnected.
  */
 async function copyRange(
   response: ServerResponse,

@@ -59,7 +59,7 @@ interface ServerParts {
   readonly hasFastPath?: boolean;
 }
 
-/** The port: every listener of the configuration, with the websockets behind them. */
+/** The port: every listener of the configuration, with their websockets. */
 export interface Server {
   /** The addresses of the listeners, one text for each. */
   readonly addresses: readonly string[];
@@ -73,10 +73,9 @@ export interface Server {
    */
   stop(graceMs: number): Promise<{ readonly cut: number }>;
   /**
-   * Stops accepting connections, and lets those that are open end by themselves: each is closed
-   * with the response to its next request, or by its timeout. Another process has the listening
-   * sockets. Resolves when all are closed, after `graceMs`, or when the signal aborts; `stop`
-   * follows.
+   * Stops accepting connections, and waits for the open ones to end: the server closes each with
+   * the response to its next request, or by its timeout. Another process has the listening sockets.
+   * Resolves when all are closed, after `graceMs`, or when the signal aborts; `stop` follows.
    */
   drain(graceMs: number, signal: AbortSignal): Promise<void>;
 }
@@ -237,7 +236,7 @@ class Port implements Server {
 
   async drain(graceMs: number, signal: AbortSignal): Promise<void> {
     this.#draining = true;
-    // The sockets go on under their paths, in the other process.
+    // The other process uses the sockets under their paths.
     this.#ownPaths = [];
     const closed = this.#closeListeners();
     this.#sessions.drain();

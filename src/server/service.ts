@@ -22,7 +22,7 @@ import type { SharedLimit } from '../model/shared-limit.ts';
 
 /** A validated request below `{base}/svc1`. */
 interface ServiceRequest {
-  /** The part of the path behind `/svc1`. */
+  /** The part of the path after `/svc1`. */
   readonly path: string;
   readonly message: RequestMessage;
   readonly incoming: IncomingRequest;

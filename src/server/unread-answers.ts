@@ -57,7 +57,7 @@ export class UnreadAnswers {
     }
   }
 
-  /** Resolves as soon as a client has read an answer, or is gone. */
+  /** Resolves as soon as a client has read an answer, or has disconnected. */
   async freed(): Promise<void> {
     await this.#freed.promise;
   }

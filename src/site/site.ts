@@ -18,7 +18,7 @@ import type { Disk, FailedRequest } from '../static/disk.ts';
 import { explainFrom } from './explain.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 
-/** What a site is made of. */
+/** The parts of a site. */
 export interface SiteParts {
   readonly rules: RuleReader;
   readonly disk: Disk;

@@ -19,13 +19,13 @@ export interface CachedFile {
   readonly version: string | undefined;
 }
 
-/** A large precompressed file, which is opened each time that it is sent. */
+/** A large precompressed file, which the server opens for each response. */
 interface UncachedFile {
   readonly coding: Coding;
   readonly file: LocatedFile;
 }
 
-/** What a request gets of a path's content; undefined for a large uncompressed file. */
+/** The representation of a path for a request; undefined for a large uncompressed file. */
 export function chooseRepresentation(
   { plain, precompressed }: CachedFile,
   fields: Fields,
@@ -33,7 +33,7 @@ export function chooseRepresentation(
   return choosePrecompressed(precompressed, fields) ?? plain;
 }
 
-/** What a request gets of a path's content, if that is in memory. */
+/** The representation of a path for a request, if it is in memory. */
 export function cachedContent(
   file: CachedFile | undefined,
   fields: Fields,
@@ -68,7 +68,7 @@ export function versionOfAll(
   return version;
 }
 
-/** A mount with what its files are read and sent by. */
+/** A mount, with the dependencies for reading and sending its files. */
 export interface FileParts {
   readonly mount: DiskMount;
   readonly replies: MountReplies;
@@ -76,9 +76,10 @@ export interface FileParts {
 }
 
 /**
- * Reads a file and its precompressed files into memory, where they are small; undefined if the file
- * itself is gone, or changes faster than it can be read. Leaves out precompressed files that cannot
- * be read, or that have become older than the file. Fails as readFileContent does for the file.
+ * Reads a file and its precompressed files into memory, if they are small; undefined if the file
+ * itself does not exist any more, or changes faster than the server can read it. Leaves out
+ * precompressed files that cannot be read, or that are older than the file. Fails as
+ * readFileContent does for the file.
  */
 export async function loadCachedFile(
   { mount, replies, options }: FileParts,

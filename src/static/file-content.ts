@@ -23,7 +23,7 @@ const clockTickMs = 2_000;
  */
 export type FileVariant = 'only' | 'identity' | Coding;
 
-/** What the representations of all files of a mount are made by. */
+/** The dependencies that make the representations of all files of a mount. */
 export interface RepresentationOptions {
   /** The mount's own fields, for each variant. */
   readonly fields: Readonly<Record<FileVariant, FieldList>>;

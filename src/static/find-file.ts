@@ -110,7 +110,7 @@ function isInside(boundary: string, path: string): boolean {
 }
 
 /**
- * What a mount answers a path with: a file, a redirect to the folder's path with a final slash, the
+ * The answer of a mount to a path: a file, a redirect to the folder's path with a final slash, the
  * folder's listing, or the reason for no answer.
  */
 export type MountLookup = LocatedFile | 'redirect' | 'listing' | NotFoundReason;

@@ -6,9 +6,9 @@ export const cachedFileBytesMax = 256 * KIB;
 /** All files and listings in memory. */
 export const fileCacheBytesMax = 64 * MIB;
 /**
- * How long a cached file, a listing or a "not found" is used before the disk is checked again. A
- * prepared reply made of it may live as long once more: both together stay below the one second
- * that the documentation promises.
+ * How long the server uses a cached file, a listing or a "not found" before it checks the disk
+ * again. A prepared reply made of it may be used for the same time again: both together are shorter
+ * than the second that the documentation promises.
  */
 export const fileCacheValidMs = 400;
 /** All keys of the "not found" cache. */

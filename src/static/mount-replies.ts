@@ -57,7 +57,7 @@ export function createMountReplies({
 }: Pick<DiskMount, 'name' | 'headers'>): MountReplies {
   const source = `disk:${name}`;
   const named = headers.filter((_, at) => at % 2 === 0).map((field) => field.toLowerCase());
-  // `reply` adds these behind the fields that `select` keeps, so a 304 has them, too.
+  // `reply` adds these after `select` has chosen the fields, so a 304 has them too.
   const added = [...withoutFields(pageFields, ...named), ...headers];
   const varies = replyField({ fields: headers }, 'vary') !== undefined;
   const reply = (status: number, fields: FieldList, body: Body): Reply => {

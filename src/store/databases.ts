@@ -81,8 +81,8 @@ export interface Databases {
   /** Table and index → IndexBuild, while the index is not complete. */
   readonly indexbuild: Database<string, Uint8Array>;
   /**
-   * State of the deliverer: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts).
-   * In a cluster, also who has a task (task-turn.ts), and the values of shared-values.ts.
+   * State of the deliverer: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts). In
+   * a cluster, also the node that has a task (task-turn.ts), and the values of shared-values.ts.
    */
   readonly delivery: Database<string, string>;
   /** Hook → n of the newest event in its queue. */
@@ -133,16 +133,16 @@ export function putLast<K extends number | Uint8Array>(
 const append = { append: true } as const;
 
 /**
- * How the environment is opened.
- * - `overlappingSync` off: a change is on the disk before anyone sees it, so that an answer drawn
- *   from it (a replay, say) can never be lost; a failing sync fails the commit.
- * - `eventTurnBatching` off: with it, a commit that fails leaves a rejected promise that nobody can
- *   reach, which ends the process.
+ * The options of the environment.
+ * - `overlappingSync` off: a change is on the disk before a reader sees it, so a crash cannot lose a
+ *   change that an answer was made from; a failing sync fails the commit.
+ * - `eventTurnBatching` off: with it, a failing commit leaves a rejected promise without a handler,
+ *   which ends the process.
  * - `mapSize` is address space only; lmdb doubles it when it is used up.
- * - `maxFreeSpaceToLoad` and `maxFreeSpaceToRetain`: entries of the list of free pages. Each commit
- *   writes and checks again what of it is in memory, which with lmdb's own bounds (50,000 and
- *   75,000) takes 20 ms after a large transaction. What is freed last is used first; the rest
- *   stays on the disk until it is needed.
+ * - `maxFreeSpaceToLoad` and `maxFreeSpaceToRetain`: entries of the list of free pages in memory.
+ *   Each commit writes and checks all of these again, which with lmdb's defaults (50,000 and 75,000)
+ *   takes 20 ms after a large transaction. lmdb uses the pages that were freed last first; the other
+ *   entries stay on the disk until lmdb needs them.
  */
 export const environmentOptions = {
   noSubdir: false,

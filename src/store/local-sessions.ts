@@ -4,7 +4,7 @@ import { storedJson } from './encoding.ts';
 import type { WriteQueue } from './log/write-queue.ts';
 
 /**
- * The sessions of a node that follows a centre. Its log is a copy, so they are beside it
+ * The sessions of a node that follows a centre. Its log is a copy, so they are in another database
  * (docs/design/console.md#sessions-at-a-follower).
  */
 export interface LocalSessions {

@@ -29,7 +29,7 @@ export function entryOfSeq(seq: number): number | undefined {
   return seq > outboxSeq ? seq - outboxSeq : undefined;
 }
 
-/** An entry whose row the log has: see putTidied. */
+/** An entry whose row is in the log: see putTidied. */
 type ShortEntry = Pick<OutboxEntry, 'n' | 'id' | 'seq'>;
 
 /** The event that an entry of the outbox is; undefined if it is none or no longer there. */
@@ -295,7 +295,7 @@ function isWhole(entry: Partial<OutboxEntry>): entry is OutboxEntry {
   return entry.a !== undefined;
 }
 
-/** The entry whose row a change is, as it was before the centre stored it. */
+/** The entry of a change, as it was before the centre stored its row. */
 function entryOf(n: number, change: Change | undefined): OutboxEntry | undefined {
   if (change === undefined) return undefined;
   const { id, family, data: v, dtu_txn, by } = change;

@@ -31,7 +31,7 @@ export interface OutboxEntry {
 /** A new entry; the outbox gives it its place. */
 type NewOutboxEntry = Omit<OutboxEntry, 'n' | 'refused' | 'seq'>;
 
-/** What the centre has decided about an entry. */
+/** The decision of the centre about an entry. */
 export interface Settled {
   readonly n: number;
   readonly seq?: number;
@@ -58,7 +58,7 @@ export interface Outbox {
   retry(n: number): Promise<void>;
   /** Removes a refused entry. Rejects with `not_found`. */
   discard(n: number): Promise<void>;
-  /** Shortens entries whose rows the log has by now. */
+  /** Shortens entries whose rows are in the log now. */
   tidy(): Promise<void>;
   counts(): { readonly waiting: number; readonly refused: number };
   /** The place of the newest entry. */

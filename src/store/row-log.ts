@@ -8,13 +8,13 @@ export interface LogIdentity {
   readonly follows: Followed | undefined;
 }
 
-/** What a copy of a log is a copy of. */
+/** The origin of a copy of a log. */
 export interface Followed {
   /** The URL of the node. */
   readonly central: string;
   /** Whether the copy was begun by a version that may have ignored some of its rows. */
   readonly isOlder: boolean;
-  /** Whether the first copy is not complete, so that nobody may be served from it. */
+  /** Whether the first copy is incomplete, so that the node must not serve it. */
   readonly isPartial: boolean;
 }
 
@@ -33,7 +33,8 @@ export interface RowLog {
   /** Whether a place of another node's log is a place in this log, too. */
   has(place: LogPlace): boolean;
   /**
-   * Texts of rows after a seq, at most so many and about so many characters, as followers get them.
+   * Texts of rows after a seq, up to a number of rows and about a number of characters, as
+   * followers get them.
    */
   rows(after: number, max: { readonly rows: number; readonly characters: number }): string[];
   /** The rows of a hook that followers get without its secret or its header values. */

@@ -79,10 +79,10 @@ export interface IndexRange {
   readonly field: string;
   readonly from?: RangeEnd | undefined;
   readonly to?: RangeEnd | undefined;
-  /** What the value begins with, if it is a string. */
+  /** The beginning of the value, if it is a string. */
   readonly prefix?: string | undefined;
   readonly descending?: boolean | undefined;
-  /** The cursor of the last row that was read: the range goes on after it. */
+  /** The cursor of the last row that was read: the range continues after it. */
   readonly after?: string | undefined;
 }
 
@@ -308,7 +308,7 @@ export interface FeedSlice<F extends RevertibleFamily> {
   readonly upTo: number;
 }
 
-/** A change of one of several families: its `change.family` tells which. */
+/** A change of one of several families; see its `change.family`. */
 export type OfEach<F extends RevertibleFamily> = F extends RevertibleFamily
   ? RecordChange<F>
   : never;
@@ -349,7 +349,7 @@ export interface Verification {
   readonly differences: readonly Difference[];
 }
 
-/** What a node does with the log that it shares with others (docs/design/cluster.md). */
+/** The reactions of a node to the log that it shares with others (docs/design/cluster.md). */
 export interface SharedPart {
   /** Whether the node follows the shared log, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
@@ -369,7 +369,7 @@ export interface SharedPart {
   onBroadcast(listener: (data: Uint8Array) => void): () => void;
   /** A task that one node does at a time, such as to follow a data host, by its name. */
   task(name: string): ClusterTask;
-  /** What the nodes share besides the log. */
+  /** The values that the nodes share besides the log. */
   readonly values: Values;
 }
 

@@ -15,7 +15,9 @@ interface ValueMistake {
   /** The path of the mistake: `address.city`. */
   readonly field: string;
   readonly reason: ProblemReason;
-  /** A sentence, without the value itself: the field may be one that nobody may read. */
+  /**
+   * A sentence, without the value itself, because the caller may not be allowed to read the field.
+   */
   readonly message: string;
 }
 
@@ -42,9 +44,9 @@ export interface CompiledTable {
   readonly fields: ReadonlyMap<string, TableField>;
   /** Fields that every row has: those of `required`, and the key. */
   readonly required: readonly string[];
-  /** The field that stands for a row where another table refers to it. */
+  /** The field that other tables show for a row that they refer to. */
   readonly title: string | undefined;
-  /** The first mistake of a row whose fields are valid one by one. */
+  /** The first mistake of a row with single fields that are all valid. */
   rowMistake(row: JsonObject): ValueMistake | undefined;
 }
 
@@ -116,7 +118,7 @@ export function metaSchemaMistakes(
 ): readonly { readonly at: string; readonly message: string }[] {
   const ajv = createAjv();
   if (ajv.validateSchema(schema) === true) return [];
-  // Of the errors at one place, the first says what is wrong.
+  // The first error at a place names the mistake.
   const [first] = ajv.errors ?? [];
   const allowed: unknown = first?.keyword === 'enum' ? first.params.allowedValues : undefined;
   const which = Array.isArray(allowed) ? `: ${allowed.join(', ')}` : '';

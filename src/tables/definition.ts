@@ -19,7 +19,7 @@ import { parseTableEvents } from './table-events.ts';
 export interface DefinitionMistake {
   /** The field of the definition: `schema`, `key`. */
   readonly field: string;
-  /** A sentence that says what is wrong, and what a valid value is. */
+  /** A sentence that names the mistake and a valid value. */
   readonly message: string;
 }
 
@@ -231,7 +231,7 @@ const commonScopes: readonly Scope[] = ['record.read', 'record.write', 'admin', 
 function hostMistakes(definition: TableDefinition): readonly DefinitionMistake[] {
   const { host } = definition;
   if (host === undefined) return [];
-  // The host gets the key of this server, so it cannot tell the users of this server apart.
+  // The host gets the key of this server, so it does not know the users of this server.
   const own = (['read', 'insert', 'edit'] as const).find((one) =>
     definition[one]?.includes('user'),
   );

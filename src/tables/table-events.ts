@@ -10,7 +10,7 @@ import { writeOnlyFields } from './schema-check.ts';
 /** A change of a row that raises an event (docs/design/webhooks.md#events-of-tables). */
 export interface TableEvent {
   readonly type: string;
-  /** The property whose value decides. */
+  /** The property whose value raises the event. */
   readonly field: string;
   /** When the value crosses a level, falls below it, rises above it … */
   readonly crosses?: number;
@@ -106,7 +106,7 @@ interface RowChanged {
   readonly after: RowFields & { readonly id: string; readonly table: string };
   /** The property that identifies a row. */
   readonly key: string | undefined;
-  /** Whether those who read events may read the rows: eventsShowValues. */
+  /** Whether readers of events may read the rows: eventsShowValues. */
   readonly showsValues: boolean;
 }
 

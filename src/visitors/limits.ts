@@ -11,7 +11,7 @@ export const jwtRememberedMax = 4_096;
 export const jwtTrustMs = 300_000;
 /** How far the clock of a token's issuer may differ. */
 export const jwtClockToleranceSeconds = 30;
-/** Keys that are tried for a token that names none of several. */
+/** The most keys that the server tries for a token that does not name its key. */
 export const jwtKeysTriedMax = 8;
 /** How long fetching a key set (RFC 7517 §5) may take. */
 export const jwksTimeoutMs = 5_000;
@@ -21,7 +21,7 @@ export const jwksFreshMs = 600_000;
 export const jwksRetryMs = 30_000;
 /** … and are not used beyond this age if they cannot be fetched. */
 export const jwksStaleMs = 86_400_000;
-/** A geo database, and the addresses whose location is in memory. */
+/** The largest geo database, and the most addresses with a location in memory. */
 export const geoDatabaseBytesMax = 512 * MIB;
 export const locationsRememberedMax = 4_096;
 /** How long a loaded file is used before the disk is checked for a change. */

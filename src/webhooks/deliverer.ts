@@ -243,7 +243,7 @@ export class Deliverer {
     } else if (changed.size > 0) {
       this.#settle(upTo, changed, parts);
     } else if (hasChanged && upTo >= newest) {
-      // A node has got the secret or the header values of a hook whose events wait for them.
+      // The node has received the secret or the header values of a hook whose events wait for them.
       await this.#wakeAll(store.deliveries.nonEmptyQueues(), parts, signal);
     }
     await this.#wakeAll(grown, parts, signal);

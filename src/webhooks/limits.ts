@@ -43,7 +43,7 @@ export const eventTextsCharactersMax = 16 * MIB;
 export const retentionCheckMs = 60_000;
 /** Attempts in flight to all receivers together. */
 export const deliveriesInFlightMax = 4_096;
-/** Hooks whose queues are examined in one turn of the event loop. */
+/** Hooks with queues that one turn of the event loop examines. */
 export const retentionQueuesAtOnce = 200;
 /** Events of a hook that are read ahead. */
 export const queuedReadMax = 64;
@@ -58,9 +58,9 @@ export const deliveryIdlePollMs = backgroundPollMs;
 export const deliveryClaimMs = 1_000;
 /** How often the deliverer drops its state of hooks that have nothing to send. */
 export const deliveryTidyMs = 5_000;
-/** How long attempts in flight may go on after another process has replaced this one. */
+/** How long attempts in flight may last after another process has replaced this one. */
 export const deliveryHandOverMs = 10_000;
-/** How long attempts in flight may go on after their hook has been changed or deleted. */
+/** How long attempts in flight may last after their hook was changed or deleted. */
 export const deliverySettleMs = 1_000;
 /** The secret of a hook, as the server makes it. */
 export const secretBytes = 32;
@@ -78,7 +78,7 @@ export const refusalsInARow = 8;
 /** The pause after the first failed probe. Each further failure doubles it, up to the maximum. */
 export const probePauseMs = 1_000;
 export const probePauseMsMax = 60_000;
-/** Hooks whose queues have a label of their own in the metrics. */
+/** The most hooks with their own label in the metrics of queues. */
 export const hooksMeasuredMax = 200;
 /** Bytes of an answer that the record of an attempt holds, as text … */
 export const reportedAnswerBytesMax = 4 * KIB;

@@ -24,7 +24,7 @@ interface MessageInFlight {
 /** The messages of one hook that are in flight, by the number of their first event. */
 export class MessagesInFlight {
   readonly #messages = new Map<number, MessageInFlight>();
-  /** Those whose attempt has completed; only its record is missing. */
+  /** Messages with a completed attempt that is not recorded yet. */
   readonly #completed = new Set<number>();
 
   get size(): number {

@@ -112,7 +112,7 @@ export class UpcomingMessages {
     const waiting =
       first === undefined ? deliveries.waiting(this.#queue, inFlight.size + 1) : [first];
     this.#mayWait = waiting.length > 0;
-    // The messages behind it are not known before its record is stored.
+    // The next messages are unknown until its record is stored.
     if (first !== undefined && inFlight.has(first.n)) return { kind: 'later', atMs: Infinity };
     for (const { n, dueMs } of waiting) {
       if (inFlight.has(n)) continue;

@@ -147,7 +147,7 @@ function responses(
   };
 }
 
-/** The replies of an operation whose content is that of a page, of any type. */
+/** The replies of an operation that returns a page as content of any type. */
 function ownReplies(
   operation: OperationDescription,
   replies: Readonly<Record<string, string>>,

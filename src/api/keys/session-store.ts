@@ -4,7 +4,7 @@ import type { ApiKey } from '../../model/key.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { localSessionsMax } from './limits.ts';
 
-/** Where the keys and sessions of a node are, and how sessions change. */
+/** Reads keys and sessions of a node, and changes sessions. */
 export interface SessionStore extends Pick<Store, 'key' | 'keys' | 'keyByHash' | 'commit'> {
   /** Whether a session needs the text of its key, to pass writes on to the centre. */
   readonly passesOn: boolean;
@@ -16,8 +16,8 @@ export function loggedSessions(store: Store): SessionStore {
 }
 
 /**
- * The sessions of a node that follows a centre: its own are beside the log, and those of the centre
- * are in it (docs/design/console.md#sessions-at-a-follower).
+ * The sessions of a node that follows a centre: those of the centre are in the log, its own in
+ * another database (docs/design/console.md#sessions-at-a-follower).
  */
 export function followerSessions(store: Store): SessionStore {
   const { localSessions } = store;
@@ -75,7 +75,9 @@ export function openKey(sealed: string, secrets: string): string {
   return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
 }
 
-/** A key of 256 bits from the secrets of a session, whose SHA-256 alone is in the data folder. */
+/**
+ * A key of 256 bits from the secrets of a session; the data folder has only the SHA-256 of these.
+ */
 function sealingKey(secrets: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secrets, '', 'waymark session key', 32));
 }

@@ -178,7 +178,7 @@ export const listSessions = defineOperation<Pick<SessionParts, 'sessions' | 'now
 
 /**
  * session.end: signs out: ends the session of the caller, or with the scope admin another one.
- * Refuses with `not_found`, or `forbidden` for the session of somebody else.
+ * Refuses with `not_found`, or `forbidden` for the session of another caller.
  */
 export const endSession = defineOperation<Pick<SessionParts, 'sessions' | 'view'>, { id?: string }>(
   {

@@ -2,11 +2,11 @@ import { Failure } from '../../model/failure.ts';
 import type { Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 
-/** The version of what nodes send each other; a node understands those from `protocolMin`. */
+/** The version of the protocol between nodes; a node understands versions from `protocolMin`. */
 export const nodeProtocol = 1;
 const protocolMin = 1;
 
-/** What every request of a node says about itself. */
+/** Every request of a node has these members, which describe the node. */
 export interface NodeInput {
   node: string;
   protocol?: number;

@@ -37,8 +37,8 @@ const entrySchema = {
 } as const;
 
 /**
- * node.insert: stores what a node took while it could not ask, in order, each entry once. An entry
- * that is refused does not stop the next ones (docs/design/nodes.md#outbox).
+ * node.insert: stores the writes that a node accepted without the centre, in order, each entry
+ * once. A refused entry does not stop the next ones (docs/design/nodes.md#outbox).
  */
 export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
   name: 'svc1.node.insert',
@@ -92,7 +92,7 @@ export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
         return { id: entry.id, seq: await storeEntry(parts, v.node, entry, call) };
       } catch (thrown) {
         const { code, message } = failureFrom(thrown);
-        // What may pass is no reason to refuse an entry for good.
+        // A temporary failure must not refuse the entry: the node sends it again.
         if (passing.has(code)) throw thrown;
         return { id: entry.id, error: { code, message } };
       }

@@ -75,8 +75,8 @@ export const listOutbox = defineOperation<
 });
 
 /**
- * An entry without its claim. Of a row it shows the table only: who may see the outbox may not see
- * every table, and nobody sees a field that is writeOnly.
+ * An entry without its claim. It shows only the table of a row: a caller that may see the outbox
+ * may not see every table, and no caller sees a `writeOnly` field.
  */
 function entryView({ vk: _vk, ...entry }: OutboxEntry): object {
   const { a, v } = entry;

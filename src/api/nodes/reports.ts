@@ -35,7 +35,7 @@ interface ReportInput extends NodeInput {
 const text = { type: 'string' } as const;
 const count = { type: 'integer', minimum: 0 } as const;
 
-/** node.report: what a node says about itself; stored for node.list. */
+/** node.report: stores the report of a node about itself, for node.list. */
 export const reportNode = defineOperation<ReportParts, ReportInput>({
   name: 'svc1.node.report',
   scope: 'follow',

@@ -69,7 +69,7 @@ function rowDraft(drafts: Decision<never>['drafts']): LoggedDraft | undefined {
   return first === undefined || 'prepared' in first ? undefined : first;
 }
 
-/** The change as the centre will log it, but for its seq. */
+/** The change as the centre will log it, without its seq. */
 function provisional(
   { family, id, action, data }: LoggedDraft,
   { by, dtu_txn }: { readonly by: string; readonly dtu_txn: string },

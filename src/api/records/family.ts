@@ -78,7 +78,7 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** The command of the command line for its records. */
   readonly command: string;
   readonly scopes: { readonly read: Scope; readonly write: Scope };
-  /** Whether the part that the input names decides who may call the operations. */
+  /** Whether the access settings of the part in the input decide about a call. */
   readonly tableDecides?: true;
   readonly schema: RecordSchema;
   /** Set if every call is about one part of the records. */
@@ -100,18 +100,20 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
     parts: Parts,
     earlier?: RecordFamily<Parts, R>,
   ): RecordFamily<Parts, R>;
-  /** What forCall has read: while the store returns the same object, its result is the same. */
+  /**
+   * The object that forCall has read: while the store returns the same one, its result is the same.
+   */
   readonly definition?: object;
   /**
    * The id of the record that an input without `id` names; undefined if there is no such record.
    * Throws `invalid` for an input that names none.
    */
   idOf?(v: JsonObject, reads: Reads): string | undefined;
-  /** Whether a record with this id, which may be gone, is or was one that the caller may see. */
+  /** Whether a record with this id, which may be deleted, is or was one that the caller may see. */
   hadRecord?(reads: Reads, id: string): boolean;
   /** The name of the caller in the log, if it is not that of its key. */
   readonly author?: string;
-  /** What distinguishes the requests of this caller from equal ones of others without a key. */
+  /** Distinguishes the requests of this caller from equal requests of others without a key. */
   readonly identity?: JsonObject;
   /**
    * Runs once before a write, outside of its transaction. Throws `rate_limited`, or `forbidden` for
@@ -137,7 +139,7 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   place(write: FieldWrite<R>, parts: Parts): JsonObject;
   /** Members of answers that an edit ignores if a caller sends them back. */
   readonly ignored?: readonly string[];
-  /** What is wrong with the fields of these names in a record. */
+  /** The problems of the named fields of a record. */
   problems(record: R, names: readonly string[], parts: Parts): readonly Problem[];
   /** Names for `unknowns` besides those of whole fields that wait. */
   unknownMembers?(record: R, names: readonly string[]): readonly string[];
@@ -174,7 +176,7 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
   /** Further drafts of a revert. */
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
-  /** Throws `forbidden` for a revert that the caller may not ask for. */
+  /** Throws `forbidden` for a revert that the caller may not make. */
   requireRevertAccess?(reads: Reads, v: JsonObject): void;
   /** Selects the records of the part that a call is about, in data that a thread can get. */
   readonly within?: JsonObject;
@@ -208,16 +210,16 @@ export interface ReviewedEdit<R> {
   readonly call: Call;
 }
 
-/** What distinguishes the list operation of a family. */
+/** The differences of a family's list operation from that of others. */
 interface RecordList<R> {
   /** JSON Schemas of the filters, besides `text`. */
   readonly filters: Readonly<Record<string, JsonObject>>;
   /** JSON Schemas of further members of its answer. */
   readonly members?: Readonly<Record<string, JsonObject>>;
-  /** What the filter `text` means, if it is not that of all families. */
+  /** The meaning of the filter `text`, if it differs from that of other families. */
   readonly textMeans?: string;
   /**
-   * The records that match all filters, in the order of the list, after a position; in place of
+   * The records that match all filters, in the order of the list, after a position; used instead of
    * `matches`. The caller iterates within one turn of the event loop.
    */
   select?(given: ListSelection, reads: Reads): ListSteps<R>;
@@ -230,7 +232,7 @@ interface RecordList<R> {
   readonly columns: Readonly<Record<string, string | ((row: JsonObject) => string)>>;
 }
 
-/** What a list selects. */
+/** The selection of a list. */
 export interface ListSelection {
   /** The filters, with `text`. */
   readonly filters: JsonObject;

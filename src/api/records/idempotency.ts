@@ -116,10 +116,10 @@ export interface RequestIdentity {
   readonly earlier: (reads: Pick<Reads, 'vkClaim'>, vk: string) => StoredVkClaim | undefined;
 }
 
-/** Who sends a request, if its key does not say that. */
+/** The sender of a request, if its key does not identify it. */
 interface Identity {
   readonly by?: string;
-  /** What distinguishes the requests of this caller from equal ones of others. */
+  /** Distinguishes the requests of this caller from equal requests of others. */
   readonly identity?: JsonObject | undefined;
 }
 

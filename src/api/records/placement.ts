@@ -26,7 +26,7 @@ export interface FieldValues {
   readonly waiting: Json | undefined;
 }
 
-/** What a field becomes: a value in the record, a value in `_unknowns_`, or parts in both. */
+/** Where the value of a field goes: into the record, into `_unknowns_`, or parts into both. */
 export interface PlacedField {
   readonly field?: Json | undefined;
   readonly unknown?: Json | undefined;
@@ -112,9 +112,9 @@ function withoutRepeated(
 }
 
 /**
- * The values that go on waiting in `_unknowns_`. A sent `_unknowns_: null` removes all of them. A
- * field that is sent with the value in the record removes its waiting value, unless the caller
- * sends that back as well.
+ * The values that stay in `_unknowns_`. A sent `_unknowns_: null` removes all of them. If the
+ * caller sends a field with the value in the record, its value in `_unknowns_` is removed, unless
+ * the caller sends that too.
  */
 function stillWaiting(
   { fields, unknowns }: Fields,
@@ -128,7 +128,7 @@ function stillWaiting(
   return new Map([...unknowns].filter(([name]) => !isSettled(name)));
 }
 
-/** Fields with the members of their `_unknowns_` beside them, at any depth. */
+/** Fields, merged with the members of their `_unknowns_`, at any depth. */
 function flattened({ _unknowns_: nested, ...named }: JsonObject): Named {
   if (nested === undefined) return new Map(Object.entries(named));
   const inner = isJsonObject(nested) ? flattened(nested) : [['_unknowns_', nested] as const];

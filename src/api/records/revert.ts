@@ -85,7 +85,7 @@ export function planRevert(reads: Reads, selection: RevertSelection, folding: Fo
     const history = reads.rows(selection.family, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
     const revert = revertOf(reads, { id, rows, history }, folding);
-    // A row of a table may have a field of this name, which not everybody sees.
+    // A row of a table may have a field of this name that some callers may not see.
     return selection.family === 'userinterface' ? revert : { ...revert, path: undefined };
   });
   return { records, digest: hash.digest('hex') };

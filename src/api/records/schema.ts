@@ -5,7 +5,7 @@ import { problemsMember } from '../problems.ts';
 
 type Properties = Readonly<Record<string, JsonObject>>;
 
-/** What the schemas of a record family are made of. */
+/** The parts of the schemas of a record family. */
 export interface RecordSchema {
   /** The title of its records in the documents, such as `PageRule`. */
   readonly title: string;

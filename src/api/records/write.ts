@@ -86,7 +86,7 @@ function insertDecision<Parts extends RecordParts, R extends RecordFields>(
   // No request can have had a vk that was made for this one.
   const isRepeatable = call.vk !== undefined || family.insertsAnew !== true;
   const claim = isRepeatable ? request.earlier(reads, vk) : undefined;
-  // A derived vk stands for the record, not for the request: it ends with the record.
+  // A derived vk identifies the record, not the request: it ends with the record.
   if (claim !== undefined && (call.vk !== undefined || family.find(reads, claim.id))) {
     return repeated(recordThen(family, reads, claim));
   }

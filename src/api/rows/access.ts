@@ -4,12 +4,12 @@ import type { Row } from '../../model/row.ts';
 import type { TableDefinition } from '../../model/table.ts';
 import type { RecordOperation } from '../records/family.ts';
 
-/** What a caller may do with the rows of a table. */
+/** An action on the rows of a table. */
 type TableAction = 'read' | 'insert' | 'edit';
 
 /**
- * The rows with which a caller may do something, and by what: all rows by a scope of its key or
- * because anybody may, or its own rows as the user that is signed in.
+ * The rows that a caller may act on: all rows, by a scope of its key or because anonymous callers
+ * may; its own rows, as a signed-in user; or none.
  */
 type Extent = 'scope' | 'anonymous' | 'own' | 'none';
 
@@ -18,7 +18,7 @@ export interface TableAccess {
   readonly read: Extent;
   readonly insert: Extent;
   readonly edit: Extent;
-  /** The name of the user who is signed in; undefined for nobody. */
+  /** The name of the signed-in user; undefined if there is none. */
   readonly user: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export function accessTo(
     const entries = table[action] ?? [];
     if (scopesFor(table, action).some((scope) => hasScope(caller, scope))) return 'scope';
     const isOwn = entries.includes('user') && user !== undefined;
-    // A user who inserts a row becomes its owner, also where anybody may insert one.
+    // A user that inserts a row becomes its owner, also if anonymous callers may insert rows.
     if (isOwn && action === 'insert') return 'own';
     if (entries.includes('anonymous')) return 'anonymous';
     return isOwn ? 'own' : 'none';
@@ -75,7 +75,7 @@ export function actionOf(operation: RecordOperation): TableAction {
 
 /**
  * The failure for a caller without access. It is the same for a table that does not exist, so that
- * nobody learns the names of tables by it.
+ * it reveals no names of tables.
  */
 export function noAccess(
   operation: RecordOperation,

@@ -4,7 +4,7 @@ import { createLruCache } from '../../model/lru-cache.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { anonymousAddressesMax, anonymousWritesPerMinuteMax } from './limits.ts';
 
-/** Limits the writes of callers without a key or user, and counts what is discarded. */
+/** Limits the writes of callers without a key or user, and counts the discarded ones. */
 export interface AnonymousWrites {
   /** Counts a write. Throws `rate_limited` if its address has sent too many in the last minute. */
   count(address: string): void;

@@ -17,8 +17,8 @@ interface CheckInput {
 }
 
 /**
- * record.check: what an insert, or with an id an edit, would say about the fields of a row; writes
- * nothing. Refuses with `not_found`.
+ * record.check: returns the problems that an insert, or with an id an edit, would find in the
+ * fields of a row; writes nothing. Refuses with `not_found`.
  */
 export const checkRow = defineOperation<RowParts, CheckInput>({
   name: 'svc1.record.check',
@@ -71,7 +71,7 @@ export const checkRow = defineOperation<RowParts, CheckInput>({
   },
 });
 
-/** The problem for which the fields make no row. Throws what is no refusal of the fields. */
+/** The problem of a refusal of the fields. Rethrows any other error. */
 function refusalOf(thrown: unknown): Problem {
   const failure = failureFrom(thrown);
   const { code, message, field = '' } = failure;
@@ -79,7 +79,7 @@ function refusalOf(thrown: unknown): Problem {
   return { field, reason: 'bad_format', message };
 }
 
-/** The fields whose values are not valid, and those that are missing. */
+/** The fields with invalid values, and the missing fields. */
 function mistakesIn(
   given: JsonObject,
   current: Row | undefined,

@@ -26,9 +26,9 @@ const passed: ReadonlySet<string> = new Set(
 );
 
 /**
- * The operations, of which those on rows call the data host of the table that they name, if it has
- * one (docs/design/records.md#rows-on-another-server). The table decides here who may do it; the
- * host gets the key of this server, never that of the caller.
+ * Makes operations on rows call the data host of their table, if it has one
+ * (docs/design/records.md#rows-on-another-server). The table of this server decides about access;
+ * the host gets the key of this server, never that of the caller.
  */
 export function withDataHosts(
   operations: readonly Operation[],
@@ -73,7 +73,7 @@ async function callHost(
     const message = 'A table on another server cannot have rows of single users.';
     throw new Failure('forbidden', message, { field: 'table' });
   }
-  // A key of this server that may only read what anybody may read must not read the past.
+  // A key that may read no more than anonymous callers must not read the past.
   const isPast = (input.as_of ?? null) !== null || call.qk === 'history';
   if (isPast && extent !== 'scope') {
     const message = 'The history of rows needs an API key with the scope record.read.';
@@ -96,14 +96,14 @@ async function callHost(
   const { data, vk: answeredVk, replayed } = answer;
   return {
     kind: 'data',
-    // What the schema here hides stays hidden, whatever the host shows.
+    // Fields that the schema of this server hides stay hidden, even if the host shows them.
     data: readable(open, v, shown(data ?? null, open.table.hidden)),
     ...(typeof answeredVk === 'string' && { vk: answeredVk }),
     ...(replayed === true && { replayed }),
   };
 }
 
-/** A conflict without the id of another row, for a caller who may not read the rows. */
+/** A conflict without the id of another row, for a caller that may not read the rows. */
 function withoutRow({ access, table }: TableCall, error: unknown): unknown {
   const isConflict = error instanceof Failure && error.code === 'conflict';
   if (!isConflict || access.read !== 'none') return error;
@@ -114,7 +114,7 @@ function withoutRow({ access, table }: TableCall, error: unknown): unknown {
   return new Failure('conflict', message, error.field === undefined ? {} : { field: error.field });
 }
 
-/** The answer to a write, as a caller may see it who may not read the rows: see rowView. */
+/** The answer to a write for a caller that may not read the rows: see rowView. */
 function readable(
   { access, operation, table }: TableCall,
   sent: JsonObject,

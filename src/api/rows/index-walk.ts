@@ -7,13 +7,15 @@ import { comparedRowsMax, sortedRowsMax } from './limits.ts';
 import type { RowCondition } from './row-conditions.ts';
 import { storedRow } from './row-steps.ts';
 
-/** The field by whose index a list is sorted. */
+/** The field that sorts the list, by its index. */
 export interface SortOrder {
   readonly field: string;
   readonly descending: boolean;
 }
 
-/** What a list asks of indexes, and the cursor of the step after which it goes on. */
+/**
+ * The conditions of a list that an index can answer, and the cursor after which the list continues.
+ */
 interface Selection {
   readonly conditions: readonly RowCondition[];
   readonly order: SortOrder | undefined;

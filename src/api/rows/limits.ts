@@ -4,7 +4,7 @@ const MIB = 1024 * 1024;
 export const rowBytesMax = 4 * MIB;
 /** Writes without a key or user that one address may send in a minute. */
 export const anonymousWritesPerMinuteMax = 30;
-/** Addresses whose anonymous writes are counted at the same time. */
+/** The most addresses for which anonymous writes are counted. */
 export const anonymousAddressesMax = 10_000;
 /** Values of one `in`. */
 export const inValuesMax = 100;

@@ -11,8 +11,8 @@ import { rowTable } from './compiled-tables.ts';
 let readers = 0;
 
 /**
- * The rows that rendered pages show: as record.get answers a caller without a key, who may be
- * signed in. `execute` runs that operation.
+ * The rows for rendered pages: those that record.get returns to a caller without a key, with or
+ * without a signed-in user. `execute` runs that operation.
  */
 export function createPageRows({
   store,

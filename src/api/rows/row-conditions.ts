@@ -38,7 +38,7 @@ export function parseWhere(where: JsonObject, table: CompiledTable): readonly Ro
 export function indexedField(name: string, table: CompiledTable, by: 'where' | 'sort'): TableField {
   const { definition, fields } = table;
   const found = fields.get(name);
-  // A field that nobody may read is unknown: its index line would not help either.
+  // Report a field that no caller may read as unknown.
   if (found === undefined || found.isWriteOnly) {
     const known = [...fields.values()].filter(({ isWriteOnly }) => !isWriteOnly);
     const names = known.map((one) => one.name).join(', ');

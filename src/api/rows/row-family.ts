@@ -52,7 +52,7 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
     if (earlier !== undefined && now !== undefined && now === earlier.definition) return earlier;
     return rowsFor(given, reads, parts);
   },
-  // Two visitors who send the same letter send two letters.
+  // Equal requests of two visitors are two requests.
   insertsAnew: true,
   hadRecord: () => true,
 
@@ -120,7 +120,8 @@ export function openTable(
   }
   requireKnownMembers(given, stored.table);
   const table = rowTable(reads, stored);
-  // What anybody may do, a page of another site does as nobody, not as the user of the cookie.
+  // If anonymous callers may write, a page of another site writes without a user, not as the user
+  // of the cookie.
   if (!isWrite || user === undefined || isSameOrigin(call, isOwnOrigin)) {
     return { table, access, call, operation };
   }
@@ -205,7 +206,7 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
   };
 }
 
-/** Throws `conflict` for a table whose rows another server has: see hosted-rows.ts. */
+/** Throws `conflict` for a table that has its rows on another server: see hosted-rows.ts. */
 export function requireOwnRows({ name, host }: TableDefinition): void {
   if (host === undefined) return;
   throw new Failure('conflict', `The rows of ${name} are on its data host: call that server.`, {
@@ -275,8 +276,8 @@ function without(fields: JsonObject, name: string): JsonObject {
 }
 
 /**
- * The sent fields with the owner of the row: a caller without a scope can only write rows of its
- * own, or rows of nobody. Throws `forbidden` for another owner.
+ * The sent fields with the owner of the row: a caller without a scope can write only its own rows,
+ * or rows without an owner. Throws `forbidden` for another owner.
  */
 function withOwner(
   { table, access, operation }: TableCall,
@@ -299,7 +300,7 @@ function withOwner(
     : { ...others, [owner]: rightful };
 }
 
-/** Throws `conflict` for a key that another row has; its id is only for those who may see it. */
+/** Throws `conflict` for a key that another row has; with its id if the caller may see that row. */
 function requireFreeKey(
   open: TableCall,
   reads: Reads,
@@ -334,7 +335,7 @@ function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
     if (holder === undefined || holder === id) continue;
     const isFreed = reverted.has(holder) && scalarOf(reverted.get(holder)?.[key]) !== value;
     if (isFreed) continue;
-    // Neither the value nor the other row: the caller may not read the rows.
+    // Without the value and the id of the other row: the caller may not read the rows.
     throw new Failure(
       'conflict',
       `The row ${id} of ${name} would have its former ${key} again, which another row has now. ` +
@@ -363,7 +364,10 @@ function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | un
   return typeof first?.data.table === 'string' ? first.data.table : undefined;
 }
 
-/** A row that is gone is one of the table if it was inserted into this table, not a former one. */
+/**
+ * A deleted row belongs to the table if it was inserted into this table, not into a former one of
+ * the same name.
+ */
 function hadRow(reads: Reads, id: string, open: TableCall): boolean {
   const { table, access, operation } = open;
   const stored = reads.row(id);
@@ -378,7 +382,9 @@ function hadRow(reads: Reads, id: string, open: TableCall): boolean {
   return first.data.table === table.definition.name;
 }
 
-/** Only a scope permits to revert changes by others; anybody else can delete one row. */
+/**
+ * Only a caller with a scope may revert changes of others; without it, a caller may delete one row.
+ */
 function requireRevertAccess(open: TableCall, reads: Reads, v: JsonObject): void {
   requireOneRow(open, v);
   if (open.access.edit === 'scope') return;
@@ -413,7 +419,9 @@ export function visibleReference(
   return mayAccess(there, 'read', target, found.row) ? found : undefined;
 }
 
-/** A row without hidden fields; a caller who may not read it sees only the values it sends. */
+/**
+ * A row without hidden fields; a caller that may not read it sees only the values that it sends.
+ */
 function rowView(open: TableCall, row: Row, written: JsonObject | undefined): JsonObject {
   const { table, access } = open;
   const fields = withoutHidden(table.hidden, row as unknown as JsonObject);
@@ -426,7 +434,7 @@ function rowView(open: TableCall, row: Row, written: JsonObject | undefined): Js
   return onlyWritten(fields, written ?? {}, table);
 }
 
-/** The fields whose values are the sent ones: an edit that is not valid leaves the former value. */
+/** The fields that have the sent values: an invalid edit leaves the former value. */
 export function onlyWritten(
   { id = '', table: name = '', _unknowns_: unknowns, ...fields }: JsonObject,
   written: JsonObject,

@@ -142,8 +142,8 @@ function sourceNow(selection: {
 }
 
 /**
- * The rows that a search finds. The search goes on where an earlier iteration ended: it ranks all
- * rows before it returns the first one, and lets other requests run meanwhile.
+ * The rows that a search finds. The search continues after the end of an earlier iteration: it
+ * ranks all rows before it returns the first one, and lets other requests run meanwhile.
  */
 function foundSteps(
   reads: Reads,
@@ -153,7 +153,8 @@ function foundSteps(
   let running: { readonly steps: Iterator<SearchStep>; at: string } | undefined;
   return function* steps(cursor) {
     if (running?.at !== cursor) {
-      // The relevance is in the cursor, where it would tell how many rows of others have a word.
+      // The cursor contains the relevance, which would reveal how many rows of other users have a
+      // word.
       const found = reads.searchRows(table, text, {
         after: cursor === '' ? undefined : cursor,
         isByRowAlone: !seesAll,
@@ -174,7 +175,7 @@ function foundSteps(
   };
 }
 
-/** The size of a step after which a list lets other requests run. */
+/** The work after which a list lets other requests run. */
 const pauseSize = listSliceRecords * ruleCharacters;
 
 /** Throws `unavailable` for an index that is being built; '' is that of the search. */

@@ -7,8 +7,8 @@ import { fieldsOf } from '../records/placement.ts';
 import { unknownField } from '../problems.ts';
 
 /**
- * What is wrong with the fields of these names in a row: values that wait in its `_unknowns_`, and
- * references to rows that do not exist.
+ * The problems of the named fields of a row: values in its `_unknowns_`, and references to rows
+ * that do not exist.
  */
 export function rowProblems(
   row: Row,
@@ -36,7 +36,7 @@ export function rowProblems(
   });
 }
 
-/** The problems of fields whose values the schema does not permit and that still have them. */
+/** The problems of fields that still have a value that the schema does not permit. */
 export function invalidFields(row: Row, table: CompiledTable): readonly Problem[] {
   const { fields } = fieldsOf(row);
   return [...fields].flatMap(([name, value]): readonly Problem[] => {

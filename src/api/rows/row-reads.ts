@@ -67,8 +67,8 @@ const getInput = {
 } as const;
 
 /**
- * record.get: what a running page may see of one row, or of a list of rows: no `writeOnly` field
- * and no `_unknowns_`, and the titles of the rows that they refer to. Refuses with `not_found`.
+ * record.get: one row or a list of rows for a page: without `writeOnly` fields and `_unknowns_`,
+ * and with the titles of the rows that they refer to. Refuses with `not_found`.
  */
 export const getRow = defineOperation<RowParts, object>({
   name: 'svc1.record.get',
@@ -158,8 +158,8 @@ function titleOf(
 }
 
 /**
- * record.schema: what a form needs to know about a table: its schema, its key, what the caller may
- * do with its rows, and the rows that its references can name.
+ * record.schema: describes a table for a form: its schema, its key, the actions that the caller may
+ * do, and the rows that its references can name.
  */
 export const getTableSchema = defineOperation<RowParts, { table: string }>({
   name: 'svc1.record.schema',

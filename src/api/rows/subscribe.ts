@@ -85,7 +85,7 @@ export const subscribeToRows = defineOperation<RowParts, SubscribeInput>({
   packet: (parts) => (given, call) => {
     const { change, before, after } = given as RecordChange<'record'>;
     const table = (after ?? before)?.row.table ?? '';
-    // The definition, and what the caller may read, can be others by now.
+    // The definition and the access of the caller may have changed.
     const open = openNow({ table }, call, parts);
     const { hidden } = open.table;
     const { seq, txn, action, id, data } = change;

@@ -28,7 +28,7 @@ export function previewOf(v: object): Preview {
   );
 }
 
-/** What a preview needs besides its input. */
+/** The dependencies of a preview. */
 interface PreviewContext {
   readonly nowMs: number;
   /** The `[node] place` of this server. */
@@ -79,8 +79,8 @@ export async function previewVisitor(
 }
 
 /**
- * The visitor that an input describes, in place of the caller; undefined if it describes none. Only
- * callers with the scope read may see what other visitors see: otherwise everyone could open a page
+ * The visitor that an input describes, instead of the caller; undefined if it describes none. Only
+ * callers with the scope read may see pages of other visitors: otherwise a caller could see a page
  * for some users by naming one of them.
  */
 export async function previewFor(

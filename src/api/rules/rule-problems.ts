@@ -22,9 +22,8 @@ export interface RuleChecks {
 }
 
 /**
- * What is wrong with the fields of these names in a page rule: values that wait in its
- * `_unknowns_`, missing values, and values without an effect
- * (docs/design/page-rules.md#invalid-values).
+ * The problems of the named fields of a page rule: values in its `_unknowns_`, missing values, and
+ * values without an effect (docs/design/page-rules.md#invalid-values).
  */
 export function ruleProblems(
   rule: Rule,

@@ -2,7 +2,7 @@ import type { FoundRule } from '../../model/rule.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Rule } from '../../model/rule.ts';
 
-/** What the configuration adds to a page rule in answers. */
+/** The members that the configuration adds to a page rule in answers. */
 export interface ViewConfig {
   /** Prefix before `/svc1`. */
   readonly base: string;
@@ -56,8 +56,8 @@ export function renderView({ stored, capture }: FoundRule): JsonObject {
 }
 
 /**
- * enginedata without the members that may hold a secret, which may be left over from another kind,
- * and without conditions and what other visitors see.
+ * enginedata without members that may contain a secret (they may be from a former kind of the
+ * rule), and without conditions and branches for other visitors.
  */
 export function publicData(enginedata: JsonObject): JsonObject {
   const { source: _source, headers: _headers, when: _when, ...open } = enginedata;

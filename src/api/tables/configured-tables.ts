@@ -62,7 +62,7 @@ export async function writeConfiguredTables(
   }
 }
 
-/** What the tables of the ini file would do to rows in the log: sentences, none for no effect. */
+/** The effects of the tables of the ini file on rows in the log, as sentences. */
 export async function tableWarnings(
   tables: readonly ConfiguredTable[],
   store: Reads,

@@ -16,7 +16,7 @@ export interface RowCheckProgress {
   readonly moved: number;
 }
 
-/** Checks the rows of tables whose schema has changed, in the background. */
+/** Checks the rows of tables with a changed schema, in the background. */
 export interface RowChecks {
   start(): void;
   /** Resolves when the transaction that runs has ended. */
@@ -28,8 +28,8 @@ export interface RowChecks {
 export const rowChecksAuthor = 'server';
 
 /**
- * Makes the checks of a process. A table says itself that its rows are to be checked
- * (`rows_pending`), so a check goes on after a crash; to check a row twice changes nothing.
+ * Makes the checks of a process. A table records that its rows need a check (`rows_pending`), so a
+ * check continues after a crash; checking a row twice has no effect.
  */
 export function createRowChecks({
   store,

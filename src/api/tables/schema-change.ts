@@ -12,7 +12,7 @@ import { examinedRecords } from '../records/list.ts';
 import { fieldsOf, placeRecord } from '../records/placement.ts';
 import { reportedRowsMax, rowsCheckedAtOnce } from './limits.ts';
 
-/** What a change of a schema does to the rows of a table. */
+/** The effect of a change of a schema on the rows of a table. */
 export interface SchemaEffect {
   readonly rows: number;
   readonly invalid: number;
@@ -75,7 +75,7 @@ export async function schemaEffect(
   return { rows, invalid, fields: Object.fromEntries(counts), first };
 }
 
-/** The fields of a row whose values are valid by one schema and not by the next. */
+/** The fields of a row with a value that is valid by one schema and not by the next. */
 function newlyInvalid(row: Row, former: CompiledTable, next: CompiledTable): readonly string[] {
   const { fields } = fieldsOf(row);
   const renamed = new Map(

@@ -118,9 +118,9 @@ function nameIn({ name }: JsonObject): string | undefined {
 }
 
 /**
- * Places the fields of a definition. All of its fields have to be valid, because a table whose
- * access waits could be open to anybody; only unknown fields wait in `_unknowns_`. Returns the data
- * of the change. Throws `invalid` with the first mistake, `conflict` for another name.
+ * Places the fields of a definition. All of its fields have to be valid, because a table with its
+ * access in `_unknowns_` could be open to all; only unknown fields go there. Returns the data of
+ * the change. Throws `invalid` with the first mistake, `conflict` for another name.
  */
 export function placeTableFields(
   { isText = false, ...write }: FieldWrite<TableDefinition>,

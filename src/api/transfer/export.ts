@@ -111,7 +111,7 @@ function historyLine(change: Change, invalidatedThen: (row: Change) => string | 
 
 type HistoryReads = Pick<Reads, 'seq' | 'change' | 'inForce' | 'history' | 'rows'>;
 
-/** Makes the function that tells when a row was invalidated, as of a seq of the log. */
+/** Makes the function that returns when a row was invalidated, as of a seq of the log. */
 function invalidatedAt(reads: HistoryReads, upTo: number): (row: Change) => string | undefined {
   let examined = upTo;
   /** Records with an invalidate after the seq. */

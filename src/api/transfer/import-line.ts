@@ -54,7 +54,9 @@ const inserts: ReadonlyMap<string, RevertibleFamily> = new Map([
 ]);
 const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
-/** A packed line has up to so many times the bytes of the line, because of its key and hashes. */
+/**
+ * A packed line has at most this multiple of the bytes of the line, because of its key and hashes.
+ */
 const packedFactor = 3;
 /** Levels of a line: an exported `_unknowns_` and the envelope add one to its fields each. */
 const lineDepthMax = jsonDepthMax + 2;
@@ -76,7 +78,7 @@ interface ReadingParts extends LineChecks {
 
 /**
  * Reads whole lines of NDJSON (docs/design/configuration.md#commands): a line is a rule with its vk
- * beside its fields, or an envelope `{a, v, vk}`. Empty lines are counted.
+ * among its fields, or an envelope `{a, v, vk}`. Empty lines count.
  */
 export function readImportLines(
   bytes: Uint8Array,

@@ -108,8 +108,8 @@ export class RowImport {
   }
 
   /**
-   * The references of a placed row that name no row, neither of the log nor of the lines that have
-   * been placed. As in an insert, a row that the caller may not read is none.
+   * The references of a placed row that name no row in the log or in the lines placed before. As in
+   * an insert, a row that the caller may not read counts as none.
    */
   referenceProblems({ family, data }: PlacedLine['draft']): readonly Problem[] {
     const table = family === 'record' ? this.#tableOf(data.table as string) : undefined;

@@ -98,8 +98,8 @@ function readText(text: string): Json | undefined {
 }
 
 /**
- * What is wrong with the fields of these names in a hook: values that wait in its `_unknowns_`, and
- * valid ones without an effect. `node` is undefined if the executing node is not known.
+ * The problems of the named fields of a hook: values in its `_unknowns_`, and valid values without
+ * an effect. `node` is undefined if the executing node is unknown.
  */
 export function hookProblems(
   hook: Hook,

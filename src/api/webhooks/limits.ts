@@ -24,7 +24,7 @@ export const hookRetriesMax = 1_000;
 export const hookBatchEventsMax = 10_000;
 export const hookBatchEveryMsMin = 1_000;
 export const hookBatchEveryMsMax = 86_400_000;
-/** How long a replaced secret goes on to sign. */
+/** How long messages are also signed with a replaced secret. */
 export const hookSecretOverlapMs = 86_400_000;
 /** Attempts that are examined for one page of a list. */
 export const deliveriesExaminedMax = 10_000;

@@ -25,7 +25,7 @@ const text = { type: 'string', nullable: true } as const;
 
 /**
  * webhook.replay: sends messages of a hook again, with the same ids and bodies: one message, those
- * of a time, or those that were given up. Answers when the request is durable. Refuses with
+ * of a period, or those that were given up. Answers when the request is durable. Refuses with
  * `not_found` (no such hook or message), `invalid` or `conflict`.
  */
 export const replayDeliveries = defineOperation<ReplayParts, ReplayInput>({

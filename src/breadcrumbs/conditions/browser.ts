@@ -26,7 +26,7 @@ const lang = defineCondition<readonly string[]>({
   },
 });
 
-/** `device`: what the visitor's device is, by client hints before the User-Agent. */
+/** `device`: the visitor's device, by client hints, or else by the User-Agent. */
 const device = defineCondition<readonly DeviceClass[]>({
   name: 'device',
   parse: (value) => listOf(value, (text) => (isDeviceClass(text) ? text : undefined)),

@@ -17,7 +17,7 @@ export function sizeOf(entry: CacheEntry): number {
   return rowBytes + entry.bytesLength + JSON.stringify(entry).length;
 }
 
-/** What a write transaction adds and removes. */
+/** The entries that a write transaction adds and removes. */
 export interface TransactionTotals {
   /** Ids of the responses whose files have to be deleted. */
   readonly files: string[];

@@ -13,7 +13,7 @@ import {
 import { takeOverMsMax } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
 
-/** The variable by which a process gets what the one before it hands over. */
+/** The environment variable that tells a process about its predecessor. */
 export const handOverVariable = 'WAYMARK_HAND_OVER';
 
 /** The value of that variable, as JSON. */

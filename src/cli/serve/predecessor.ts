@@ -12,7 +12,7 @@ import type { Log } from '../../observability/log.ts';
 import { handOverVariable, type HandOverText, type SuccessorMessage } from './hand-over.ts';
 import { passedDescriptors } from './service-manager.ts';
 
-/** What this process inherits at its start. */
+/** The sockets and data that this process inherits at its start. */
 export interface Inheritance {
   /** The process that this one replaces; undefined at an ordinary start. */
   readonly predecessor: Predecessor | undefined;
@@ -62,7 +62,7 @@ export async function closeUnused(
   return sockets.filter((socket) => used.has(socket));
 }
 
-/** Tells the predecessor that this process serves; from then on both are independent. */
+/** Tells the predecessor that this process serves; after that, the two are independent. */
 export function announceToPredecessor(): Promise<void> {
   return sendToPredecessor({ kind: 'serving' });
 }

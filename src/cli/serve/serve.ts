@@ -324,7 +324,7 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
     // Without the leading process, nothing would ever stop the worker.
     process.once('disconnect', resolve);
   });
-  // They may reach all processes; the leading one tells the workers what to do.
+  // These signals may reach all processes; the leading one tells the workers what to do.
   for (const name of ['SIGINT', 'SIGHUP', 'SIGUSR2']) process.on(name, () => undefined);
   try {
     const { server, cluster: settings } = context.config;

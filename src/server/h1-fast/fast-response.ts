@@ -66,7 +66,7 @@ export class FastResponse implements SendingResponse {
     else if (!this.#isSent) this.#connection.socket.destroy();
   }
 
-  /** Continues as a response of Node's and returns it; undefined if the client is gone. */
+  /** Continues as a response of Node's and returns it; undefined if the connection has closed. */
   handOver(): ServerResponse | undefined {
     if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
     const { socket } = this.#connection;
@@ -165,7 +165,7 @@ export class FastResponse implements SendingResponse {
   }
 }
 
-/** Discards a reply to a client that is gone. */
+/** Discards a reply whose connection has closed. */
 async function cutOff(reply: Reply): Promise<Sent> {
   await discard(reply);
   return { bytes: 0, cut: true };

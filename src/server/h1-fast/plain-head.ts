@@ -1,7 +1,7 @@
 import { headerFieldsMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
-/** The head of a GET or HEAD whose only field about framing or the connection is Connection. */
+/** The head of a GET or HEAD without fields about framing or the connection, except Connection. */
 export interface PlainHead {
   readonly method: 'GET' | 'HEAD';
   /** Path and query as they were sent. */

@@ -4,7 +4,7 @@ import { isReadable, type RequestMessage } from '../http-message.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 
-/** Requests whose content broke off, with the failure. */
+/** Requests with incomplete content, with the failure. */
 const broken = new WeakMap<object, Failure>();
 
 /**
@@ -77,7 +77,10 @@ export function hasBody(message: RequestMessage): message is IncomingMessage {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** Fails the content of a request, for its reader now or later; returns whether it has one now. */
+/**
+ * Fails the content of a request, for its present or future reader; returns whether there is one
+ * now.
+ */
 export function breakBody(request: IncomingMessage, failure: Failure): boolean {
   broken.set(request, failure);
   return request.listenerCount('error') > 0 && request.emit('error', failure);

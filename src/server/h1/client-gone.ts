@@ -4,8 +4,8 @@ import type { ResponseMessage } from '../http-message.ts';
 
 /**
  * A cancellation of an answer: its connection has closed before the end, or its client has closed
- * its side. Such a client may still wait, but most are gone, and a slow source would work in vain.
- * It adds listeners to the connection only when it has one itself.
+ * its side. Such a client may still wait, but most have disconnected, and a slow source would work
+ * in vain. It adds listeners to the connection only when it has one itself.
  */
 export class ClientGone implements Cancellation {
   readonly #response: ResponseMessage;

@@ -35,7 +35,7 @@ interface Answering {
 
 /**
  * One open connection of HTTP/1.1. Node's HTTP server gets it with the first bytes that its parser
- * has to read, and after that gets only the bytes that `http/request-scanner.ts` lets pass.
+ * has to read, and after that gets only the bytes that `http/request-scanner.ts` permits.
  */
 export class Connection {
   readonly socket: Socket;
@@ -188,7 +188,7 @@ export class Connection {
     return true;
   }
 
-  /** Resolves when the client has read all responses, or is gone. */
+  /** Resolves when the client has read all responses, or has disconnected. */
   read(): Promise<void> {
     if (!this.isUnread) return Promise.resolve();
     const { socket } = this;
@@ -197,7 +197,8 @@ export class Connection {
         resolve();
       };
       socket.once('close', done);
-      // Called after all earlier bytes. A connection whose end is written closes by itself.
+      // Called after all earlier bytes. If the server has already ended its side, the connection
+      // closes by itself.
       if (!socket.writableEnded) socket.write('', done);
     });
   }
@@ -247,9 +248,9 @@ export class Connection {
   }
 
   /**
-   * Refuses a whole head of which Node's parser has made no request. The parser does not report an
-   * error in the message after one whose Upgrade it ignores; the request would get no response, and
-   * the client would take that of the next one for it.
+   * Refuses a complete head for which Node's parser has reported no request. The parser does not
+   * report an error in the message after one whose Upgrade it ignores: the request would get no
+   * response, and the client would match the next response with it.
    */
   #refuseUnparsed(): void {
     // Behind the last request, all bytes are ignored (RFC 9112 §9.6).

@@ -230,7 +230,7 @@ export class Connections {
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
-  /** Records a limit whose failure is not sent to the client. */
+  /** Records a limit if the client does not get the failure. */
   #passedBy({ limit }: Failure, socket: Duplex): void {
     if (limit !== undefined) this.passed(limit, socket);
   }

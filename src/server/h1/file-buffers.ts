@@ -23,9 +23,9 @@ let held = 0;
 const spare: Buffer[] = [];
 
 /**
- * Returns buffers to send so many bytes of a file. Large ones cost less CPU time, for each read is
- * work for a thread and wakes the client. A client that does not read occupies its buffers, so all
- * files get small ones when many are in use.
+ * Returns buffers to send a number of bytes of a file. Large ones take less CPU time, because each
+ * read is work for a thread and wakes the client. A client that does not read occupies its buffers,
+ * so all files get small ones when many are in use.
  */
 export function takeBuffers(bytes: number): FileBuffers {
   const size = Math.min(chunkBytes(bytes), bytes);

@@ -13,7 +13,7 @@ export const tlsWriteBytes = 256 * KIB;
 export const fileLargeChunkBytes = MIB;
 /** All large buffers in use; further files have buffers of the usual size. */
 export const fileLargeBuffersBytesMax = 64 * MIB;
-/** Large buffers that are kept for the next file. */
+/** Free large buffers that stay in memory for the next file. */
 export const fileSpareBuffersMax = 8;
 /** All buffers in use; further files have buffers of the scarce size. */
 export const fileBuffersBytesMax = 128 * MIB;

@@ -1,6 +1,6 @@
 /**
- * Detects request heads that never arrive as requests. Node does not report a head that it refuses
- * or whose end it waits for; it only reports the highest stream that has begun.
+ * Detects request heads that never arrive as requests. Node does not report a head that it refuses,
+ * or a head without its end; it only reports the highest stream that has begun.
  */
 export class PendingHeads {
   /** The newest stream whose head arrived. */

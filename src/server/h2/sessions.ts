@@ -109,9 +109,10 @@ export class Http2Sessions {
   }
 
   /**
-   * Has every client open another connection: tells it so (GOAWAY) right behind a response, when no
-   * other request is open, or after `http2LeaveMs`. A request that crosses the GOAWAY is refused,
-   * and the client sends it again (RFC 9113 §8.7): nghttp2 takes none after the warning of §6.8.
+   * Makes every client open another connection: sends GOAWAY directly after a response, when no
+   * other request is open, or after `http2LeaveMs`. The server refuses a request that crosses the
+   * GOAWAY, and the client sends it again (RFC 9113 §8.7), because nghttp2 accepts none after the
+   * warning of §6.8.
    */
   drain(): void {
     for (const [session, tracked] of this.#sessions) {
@@ -158,7 +159,7 @@ export class Http2Sessions {
     for (const session of this.#sessions.keys()) session.destroy();
   }
 
-  /** Closes what has exceeded a time limit; called at intervals. */
+  /** Closes sessions and streams that have exceeded a time limit; called at intervals. */
   check(): void {
     const nowMs = this.#dependencies.monotonicMs();
     for (const [session, tracked] of this.#sessions) {

@@ -60,7 +60,7 @@ export class StreamAnswer extends Writable {
     return Buffer.byteLength(this.#unsent);
   }
 
-  /** Stores the head until it is known whether content follows. */
+  /** Holds the head back until the server knows whether content follows. */
   writeHead(status: number, fields: FieldList): this {
     const head = fieldsOf(fields);
     head[':status'] = status;

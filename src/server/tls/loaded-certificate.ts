@@ -20,7 +20,7 @@ export interface LoadedCertificate {
   readonly section: string;
   /** Reads the pair as it is stored; undefined if ACME has not got one. */
   readonly read: () => Promise<ActivePair | RefusedPair | undefined>;
-  /** What a refusal is about, as the subject of a sentence. */
+  /** Names the certificate in a refusal, as the subject of a sentence. */
   readonly placeOf: (refused: RefusedPair) => string;
   /** The pair in use; undefined while ACME has not got one. */
   current: ActivePair | undefined;

@@ -26,7 +26,7 @@ interface TlsParts {
 /** The certificates of the server, and the ACME client that gets some of them. */
 export interface Tls {
   readonly certificates: Certificates;
-  /** What has the answers to ACME challenges; undefined without ACME. */
+  /** Returns the responses to ACME challenges; undefined without ACME. */
   readonly acme: AcmeStore | undefined;
   /** Starts ACME; called when the server listens. */
   start(): void;
@@ -48,7 +48,7 @@ export async function openTls(parts: TlsParts): Promise<Tls> {
   return new OpenTls({ ...parts, log, certificates, acme });
 }
 
-/** What ACME stores. */
+/** The storage of ACME. */
 interface OpenAcme {
   /** Undefined if there are no certificates to get. */
   readonly store: AcmeStore | undefined;
@@ -124,7 +124,8 @@ class OpenTls implements Tls {
 
   async #apply(settings: AcmeConfig): Promise<void> {
     if (isDeepStrictEqual(settings, this.#settings)) return;
-    // What can fail comes first, so that a failure leaves the former settings and their renewals.
+    // The steps that can fail come first, so that a failure leaves the former settings and their
+    // renewals.
     const acme = await openAcme(this.#parts, settings);
     await this.certificates.setAcme(acme.store);
     await this.#renewals?.stop();

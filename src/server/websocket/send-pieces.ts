@@ -3,8 +3,8 @@ import type { WebSocket } from 'ws';
 import { corkedBytesMax } from './limits.ts';
 
 /**
- * Sends what is written in this turn of the event loop together: a system call for each answer
- * takes longer than its serialization. Large amounts are sent at once.
+ * Sends all writes of a turn of the event loop in one system call, because a call for each answer
+ * takes longer than its serialization. Large amounts go out at once.
  */
 export function corkForTurn(connection: Duplex): void {
   if (connection.writableLength >= corkedBytesMax) {

@@ -120,7 +120,7 @@ export interface DispatchResult {
 export interface Deliveries {
   /** Makes this process the writer. */
   begin(): Promise<void>;
-  /** Ends being the writer, so that another process can take over. */
+  /** Ends the role of the writer, so that another process can take over. */
   end(): Promise<void>;
   /** Seq of the newest change whose events are in the queues; readable by every process. */
   cursor(): number;

@@ -47,7 +47,7 @@ export function attemptKey(queue: QueueKey, n: number, attempt: number): Buffer 
   return key;
 }
 
-/** Where the keys of a hook begin and end, in each of these databases. */
+/** The first and last key of a hook, in each of these databases. */
 export function queueRange(queue: QueueKey): { readonly start: Buffer; readonly end: Buffer } {
   const start = Buffer.alloc(queueBytes);
   start.writeUInt32BE(queue);

@@ -17,7 +17,7 @@ import { removeExpired } from './retention.ts';
 interface DeliveryLogParts {
   readonly newId: () => string;
   readonly writer: DeliveryWriter;
-  /** Who delivers for several nodes; undefined for a single machine. */
+  /** The turn of the task to deliver, in a cluster; undefined for a single machine. */
   readonly turn?: TaskTurn | undefined;
 }
 
@@ -92,7 +92,7 @@ export function createDeliveryLog(
   };
 }
 
-/** Dispatches the log behind the cursor, or behind a later seq that was read already. */
+/** Dispatches the rows of the log after the cursor, or after a later seq that was read already. */
 function dispatchAfter(
   databases: Databases,
   reads: Reads,

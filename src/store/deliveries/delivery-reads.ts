@@ -104,7 +104,7 @@ function eventAt(databases: Databases, logSeq: number): WaymarkEvent {
   return event;
 }
 
-/** The queue has no gaps but for attempts in flight. */
+/** The queue has no gaps except for attempts in flight. */
 function depthOf(databases: Databases, queue: QueueKey): ReturnType<Deliveries['depth']> {
   const { pending, due } = databases;
   const [first] = pending.getKeys({ ...queueRange(queue), limit: 1 });

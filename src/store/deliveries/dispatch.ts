@@ -93,7 +93,7 @@ function subscribersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readon
 }
 
 const rowFamily = /"family":"([a-z]+)"/;
-/** Families whose rows concern hooks by themselves. */
+/** Families whose rows always concern hooks: events, changes of hooks, and replays. */
 const dispatched: ReadonlySet<string> = new Set<Family>(['event', 'webhook', 'replay']);
 /** The length of a row up to `family` and its value: log/write-plan.ts puts them first. */
 const rowHeadCharacters = 1_000;

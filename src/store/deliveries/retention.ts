@@ -21,7 +21,7 @@ export function hasExpired(databases: Databases, queue: QueueKey, before: string
 /**
  * Removes the oldest messages of a hook: those whose newest attempt is older than a time, and
  * events without an attempt that were stored before it. The caller runs it in a write transaction.
- * It removes some at a time, so it may have to be called again.
+ * It removes some messages in each call, so the caller may have to call it again.
  */
 export function removeExpired(databases: Databases, queue: QueueKey, before: string): Expired {
   const { pending, attempt, due, exhausted } = databases;

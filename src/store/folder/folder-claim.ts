@@ -57,9 +57,9 @@ export async function claimFolder(
 }
 
 /**
- * Takes over the claim of a process that goes on serving requests until its connections end. Until
+ * Takes over the claim of a process that still serves requests until its connections end. Until
  * then, both processes use the folder, as workers do. Rejects with `conflict` if that process does
- * not hold the folder.
+ * not have the folder.
  */
 export async function takeOverFolder(
   folder: string,

@@ -9,7 +9,7 @@ import { putWrites } from './write-puts.ts';
 import { copyFailure, followsOf } from './create-row-log.ts';
 import type { WriteQueue } from './write-queue.ts';
 
-/** A decision, and what it writes. */
+/** A decision, and the rows that it writes. */
 export interface DecidedWrite<T> {
   readonly plan: WritePlan;
   readonly result: T;

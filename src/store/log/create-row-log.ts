@@ -64,7 +64,7 @@ export function createRowLog(
     complete: () =>
       put(() => {
         meta.removeSync(partialField);
-        // What happened before the node existed is no concern of its hooks.
+        // The hooks of a new node do not get earlier events.
         if (delivery.get('cursor') === undefined)
           delivery.putSync('cursor', meta.get('seq') ?? '0');
       }),

@@ -12,7 +12,7 @@ import type { PlannedEntries, Transition } from './planned-entries.ts';
 import type { PlannedPlaces } from './planned-places.ts';
 import type { PlannedRows } from './planned-rows.ts';
 
-/** What the changes of one decision share while they are planned. */
+/** The state that the changes of one decision share while the store plans them. */
 export interface Planning {
   readonly entries: PlannedEntries;
   readonly places: PlannedPlaces;

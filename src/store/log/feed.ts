@@ -207,7 +207,9 @@ export class LogFeed {
   }
 }
 
-/** What deliveries wait for besides rows: entries of the outbox, and secrets of hooks. */
+/**
+ * The changes besides rows that can start deliveries: entries of the outbox, and secrets of hooks.
+ */
 function stateBesideRows(databases: Databases): string {
   return `${newestEntry(databases)} ${databases.meta.get('hooks')}`;
 }
@@ -230,7 +232,7 @@ function characterCount(stored: object | undefined): number {
   return stored === undefined ? 0 : charactersOf(stored);
 }
 
-/** The length of the texts of a value, whose members have names of a few characters. */
+/** The number of characters of the texts in a value, with the names of its members. */
 function charactersOf(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return scalarCharacters;

@@ -11,13 +11,13 @@ type PlannedDatabase = Exclude<
 /** An entry that a plan puts or removes. */
 export interface PlannedEntry {
   readonly key: Uint8Array;
-  /** A text, a function that makes a long one when it is put, or undefined to remove the entry. */
+  /** A text, a function that makes a long text for the put, or undefined to remove the entry. */
   readonly value: string | (() => string) | undefined;
   /** The value to remove, in a database with several values under a key. */
   readonly removed?: string;
 }
 
-/** Makes entries when they are put, so that a large decision does not hold them until then. */
+/** Makes each entry just before its put, so that a large decision does not keep all in memory. */
 type EntryGroup = (put: PutEntry) => void;
 
 type PutEntry = (entry: PlannedEntry) => void;
@@ -102,7 +102,7 @@ export function putHooksStamp(
   meta.putSync('hooks', `${seq} ${txn}`);
 }
 
-/** The databases whose keys usually grow: the ids of records do. */
+/** The databases with keys that usually grow, because the ids of records do. */
 const growing: ReadonlySet<string> = new Set(['row', 'tablerow']);
 
 function entryPut(

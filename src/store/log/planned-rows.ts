@@ -140,7 +140,7 @@ export class PlannedRows {
     }
   }
 
-  /** Plans the entries of a row that did not exist; those of a run are made when they are put. */
+  /** Plans the entries of a new row; for a run of rows, each entry is made just before its put. */
   #insert(planned: PlannedTable, after: StoredRow): void {
     const { row } = after;
     const { key, fields: all } = planned.indexes;

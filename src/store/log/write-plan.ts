@@ -143,7 +143,7 @@ class Planner {
     return entries;
   }
 
-  /** The state of a record, and what this decision has added to it. */
+  /** The state of a record, and the changes of this decision to it. */
   #record(family: Family, id: string): WrittenRecord {
     const written = this.#isOnceEach ? undefined : this.#records.get(`${family} ${id}`);
     if (written !== undefined) return written;

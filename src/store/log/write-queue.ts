@@ -128,7 +128,7 @@ interface Batch {
   /** The number of waiting writes that were processed. */
   taken: number;
   readonly results: { readonly resolve: (result: unknown) => void; readonly result: unknown }[];
-  /** What a put threw that is neither of lmdb nor a Failure. */
+  /** An error of a put that is neither from lmdb nor a Failure. */
   bug: unknown;
 }
 

@@ -32,7 +32,7 @@ export function createIndexBuilder(
   };
 }
 
-/** A step of a build: what it writes, and the state after it. */
+/** A step of a build: its writes, and the state after it. */
 interface Piece {
   readonly build: IndexBuild;
   readonly isComplete: boolean;
@@ -130,8 +130,8 @@ function hasIndex({ fields, search }: TableIndexes, index: string): boolean {
 }
 
 /**
- * Begins to build the words of all tables anew if the rules by which ICU finds words have changed
- * since they were written. The caller runs it in a write transaction.
+ * Starts a new build of the words of all tables if the rules by which ICU finds words have changed
+ * since the last build. The caller runs it in a write transaction.
  */
 export function refreshWords({ meta, table, tablecount, indexbuild }: Databases): void {
   const rules = `${process.versions.icu ?? ''} ${process.versions.unicode ?? ''}`;

@@ -7,7 +7,7 @@ import { indexedStringBytesMax } from '../limits.ts';
  * by. Each part is delimited, so that the keys of one part never mix with those of another.
  */
 
-/** Marks a hash, which stands for a name. */
+/** Marks a hash that replaces a name. */
 const hashMark = '\x01';
 /** Bytes of UTF-8 for one unit of UTF-16, at most. */
 const bytesPerUnitMax = 3;
@@ -29,7 +29,7 @@ export function rowInTable(table: string, id: string): Buffer {
   return Buffer.from(prefixText(table) + id);
 }
 
-/** The key of a value in `rowkey`: unique, but for rows without a key. */
+/** The key of a value in `rowkey`: unique, except for rows without a key. */
 export function rowKey(table: string, value: Scalar, id: string): Buffer {
   return valueKey(prefixText(table), value, value === null ? id : '');
 }
@@ -104,7 +104,7 @@ export function orderedPrefix(prefix: string): Buffer {
   return Buffer.concat([Buffer.from([tags.string]), bytes]);
 }
 
-/** Where an ordered value at the start of bytes ends. */
+/** The end of an ordered value at the start of bytes. */
 export function orderedValueEnd(bytes: Uint8Array): number {
   if (bytes[0] === tags.number) return 1 + numberBytes;
   if (bytes[0] !== tags.string) return 1;

@@ -6,7 +6,7 @@ import type { Databases } from '../databases.ts';
 interface PathNode {
   /** What follows the prefix: a name, or a name with a `/` for all paths that continue so. */
   readonly name: string;
-  /** Whether it stands for paths with more segments. */
+  /** Whether it represents all paths with further segments. */
   readonly isFolder: boolean;
   /** The rules of exactly this path; of a folder none. */
   readonly rules: readonly { readonly id: string; readonly kind: string }[];
@@ -73,7 +73,7 @@ function firstSegment(rest: string): { readonly name: string; readonly isFolder:
     : { name: rest.slice(0, slash + 1), isFolder: true };
 }
 
-/** The first key behind a node: behind everything below it, if it is a folder. */
+/** The first key after a node: after all its descendants, if it is a folder. */
 function beyond(start: string, name: string): Buffer {
   const key = Buffer.from(start + name);
   if (!name.endsWith('/')) return Buffer.concat([key, Buffer.from([0])]);

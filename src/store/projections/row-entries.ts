@@ -24,7 +24,7 @@ export function packWord(count: number, length: number): string {
   return `${count} ${length}`;
 }
 
-/** What packWord was given. */
+/** The arguments of packWord, from its result. */
 export function unpackWord(value: string): { readonly count: number; readonly length: number } {
   const [count = 0, length = 0] = value.split(' ').map(Number);
   return { count, length };

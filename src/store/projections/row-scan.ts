@@ -30,7 +30,8 @@ interface KeyRange {
   /** … and the key after its last one. */
   readonly upper: Buffer;
   /**
-   * Decides about a row whose key does not: of a long string, the key has the first bytes.
+   * Compares the value of a row if its key is not enough: the key has only the first bytes of a
+   * long string.
    */
   readonly check: ((value: Scalar) => boolean) | undefined;
 }

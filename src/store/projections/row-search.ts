@@ -22,7 +22,7 @@ const [occurrences, lengths] = [1.2, 0.75];
 
 /** A word of the search. */
 interface Term {
-  /** The words of rows that it stands for: itself, or those that begin with it. */
+  /** The words of rows that it matches: itself, or those that begin with it. */
   readonly words: readonly string[];
   /** The number of rows that have it, counted up to searchRankedRowsMax. */
   readonly rows: number;

@@ -3,7 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import { taskRetryMs } from './limits.ts';
 import type { ClusterTask } from './task-turn.ts';
 
-/** What a node does while it has the turn of a task. */
+/** The work of a node while it has the turn of a task. */
 interface TurnWork {
   /** Does the task until the signal aborts, because the node stops or has lost the turn. */
   readonly work: (signal: AbortSignal) => Promise<void>;

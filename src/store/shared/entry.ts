@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 
-/** Something that all nodes are told besides changes of the log, such as a purge of caches. */
+/** A message to all nodes besides changes of the log, such as a purge of caches. */
 export interface Notice {
   readonly name: string;
   readonly data: JsonObject;
@@ -21,7 +21,7 @@ export interface EntryContent {
   readonly rows: readonly string[];
   /** Idempotency keys: keys of the database `vk` in hexadecimal digits, and their values. */
   readonly claims: readonly (readonly [string, string])[];
-  /** What the deliverer of hooks has written. */
+  /** The puts of the deliverer of hooks. */
   readonly puts: readonly SharedPut[];
   readonly notices: readonly Notice[];
 }

@@ -15,7 +15,7 @@ import {
 } from './shared-place.ts';
 import { uploadHistory } from './upload.ts';
 
-/** The shared log of a store, and what the server does with it. */
+/** The shared log of a store, and the server's reactions to it. */
 export interface Sharing {
   /**
    * Opens the shared log; `id` is that of the log that the folder has a part of. The store closes
@@ -23,8 +23,8 @@ export interface Sharing {
    */
   readonly open: (id: string | undefined) => Promise<SharedLog>;
   /**
-   * Whether an empty shared log gets the history of the folder, instead of being refused, and what
-   * is called with the number of rows that it has.
+   * If set, an empty shared log gets the history of the folder, instead of a refusal; called with
+   * the number of uploaded rows.
    */
   readonly brings?: (rows: number, of: number) => void;
   /**

@@ -12,11 +12,11 @@ export const uploadedCharactersMax = 500_000;
 export const uploadedClaimsMax = 5_000;
 /** After this many appends in a row for which other nodes were faster, a node claims a turn … */
 export const lossesMax = 5;
-/** … for which the others wait at most so long. */
+/** … and the others wait for it at most this long. */
 export const turnMs = 15_000;
 /** How often a node that has a task of the cluster, such as deliveries, shows that it does it … */
 export const taskSignMs = 5_000;
-/** … and how long another one waits for that before it takes over. */
+/** … and after how long without a sign another one takes over. */
 export const taskTakeOverMs = 15_000;
 /** How often a node tries to get the turn of a task. */
 export const taskRetryMs = 2_000;

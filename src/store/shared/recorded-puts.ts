@@ -17,7 +17,7 @@ const recordedNames = [
 
 type RecordedName = (typeof recordedNames)[number] | 'meta';
 
-/** Databases that record what is put into those of the deliverer, besides putting it. */
+/** Databases that also record each put into those of the deliverer. */
 export function recordingDatabases(databases: Databases): {
   readonly databases: Databases;
   readonly puts: readonly SharedPut[];
@@ -41,7 +41,7 @@ export function putRecorded(databases: Databases, puts: readonly SharedPut[]): v
 }
 
 /**
- * What all nodes get besides the log, as puts: the generation of the log, and the databases of the
+ * The puts that all nodes get besides the log: the generation of the log, and the databases of the
  * deliverer without the nodes that have tasks.
  */
 export function* allPuts(databases: Databases): Iterable<SharedPut> {
@@ -86,7 +86,7 @@ function sharedKey(name: string, key: unknown): string | number {
   return key as string | number;
 }
 
-/** Databases whose keys are neither texts nor numbers. */
+/** Databases with binary keys. */
 function isOfBytes(name: string): boolean {
   return name !== 'meta' && name !== 'delivery' && name !== 'lane' && name !== 'job';
 }

@@ -29,7 +29,7 @@ interface SharedFollowerParts {
   readonly valuesChanged: () => void;
   /** Does what a notice says; it may come twice. */
   readonly notice: (notice: Notice) => Promise<void>;
-  /** Called when it cannot go on, and when it tries again. */
+  /** Called when it cannot continue, and when it tries again. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -44,7 +44,7 @@ export class SharedFollower {
   readonly #stopped = new AbortController();
   readonly #waiting = new Set<Waiting>();
   #running: Promise<void> | undefined;
-  /** Why it cannot go on; undefined while it can. */
+  /** Why it cannot continue; undefined while it can. */
   #broken: Failure | undefined;
 
   readonly turns: Turns;

@@ -13,7 +13,7 @@ export interface SharedEntry {
  * the same order, and an entry is never changed or removed.
  */
 export interface SharedLog {
-  /** The id of the log: a node with entries of another one must not go on. */
+  /** The id of the log: a node with entries of another log must stop. */
   readonly id: string;
   /**
    * Appends an entry directly behind the one at `after`, or nothing: resolves to its position once

@@ -78,7 +78,7 @@ export function valuesOf({ delivery }: Pick<Databases, 'delivery'>): ReadValues 
     get: (key) => delivery.get(valuePrefix + key),
     withPrefix(prefix) {
       const start = valuePrefix + prefix;
-      // U+FFFF is behind all characters that keys have.
+      // U+FFFF sorts after all characters of keys.
       return [...delivery.getRange({ start, end: `${start}\uffff` })].map(
         ({ key, value }) => [key.slice(valuePrefix.length), value] as const,
       );

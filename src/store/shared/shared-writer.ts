@@ -32,11 +32,11 @@ interface WaitingWrite {
   readonly decide: Decide<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Where the shared log ended at some time after the write has come; undefined if not known. */
+  /** An end of the shared log that was read after the write arrived; undefined if unknown. */
   end: number | undefined;
 }
 
-/** What a decision came to, at some position of the shared log. */
+/** The result of a decision at a position of the shared log. */
 interface Outcome {
   readonly write: WaitingWrite;
   readonly result: { readonly value: unknown } | { readonly error: unknown };
@@ -180,8 +180,8 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   }
 
   /**
-   * Answers decisions of which none writes, if they have seen all that was in the log when they
-   * came; what others write meanwhile does not matter.
+   * Answers decisions that write nothing, if they have seen all entries that were in the log when
+   * they arrived. They need not see later entries.
    */
   async #confirm(round: Round): Promise<void> {
     const { shared, follower } = this.#parts;
@@ -221,7 +221,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
     this.#take(round, answer);
   }
 
-  /** Ends the waiting of a round, whose decisions are the first ones that wait. */
+  /** Ends a round: its decisions are the first in the queue. */
   #take({ outcomes }: Round, end: (outcome: Outcome) => void): void {
     this.#waiting.splice(0, outcomes.length);
     this.#alone = Math.max(0, this.#alone - outcomes.length);

@@ -5,7 +5,7 @@ import { taskSignMs, taskTakeOverMs } from './limits.ts';
 
 /** A task that one node of a cluster does at a time, and where the database `delivery` has it. */
 interface SharedTask {
-  /** Who does it: `<id>@<member>`, see memberOf. */
+  /** The key for its holder: `<id>@<member>`, see memberOf. */
   readonly holderKey: string;
   /** A number that grows with each sign of the holder. */
   readonly signKey: string;
@@ -31,7 +31,10 @@ function sharedTask(name: string): SharedTask {
   };
 }
 
-/** Whether a key of the database `delivery` says who does a task: a new cluster begins without. */
+/**
+ * Whether a key of the database `delivery` names the holder of a task. A new cluster begins without
+ * these.
+ */
 export function isTaskKey(key: string): boolean {
   const { holderKey, signKey } = deliveryTask;
   const isNamed = key.startsWith(holderPrefix) || key.startsWith(signPrefix);
@@ -43,13 +46,16 @@ interface TurnParts {
   readonly monotonicMs: () => number;
   /** Applies what the shared log has. */
   readonly catchUp: () => Promise<void>;
-  /** The name of the data folder, whose processes take over from each other at once: memberOf. */
+  /**
+   * The name of the data folder (memberOf). Processes of one folder take over from each other at
+   * once.
+   */
   readonly member: string;
 }
 
 /**
- * Decides which of several nodes does a task (docs/design/cluster.md#tasks): one whose name is in
- * the shared log, until it ends or no sign of it has come for taskTakeOverMs.
+ * Decides which node does a task (docs/design/cluster.md#tasks): the one with its name in the
+ * shared log, until it ends or has sent no sign for taskTakeOverMs.
  */
 export class TaskTurn {
   readonly task: SharedTask;
@@ -125,7 +131,7 @@ export interface ClusterTask {
   write(put: PutDelivery<void>): Promise<void>;
   /** Lets another node take its turn at once. */
   release(): Promise<void>;
-  /** The member whose turn it is; undefined for none. See memberOf. */
+  /** The member that has the turn; undefined for none. See memberOf. */
   holder(): string | undefined;
 }
 

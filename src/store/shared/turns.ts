@@ -11,7 +11,7 @@ const turnNotice = 'turn';
  */
 export class Turns {
   readonly #member: string;
-  /** Who has the turn, the same for all nodes, until `ended` aborts. */
+  /** The holder of the turn, the same for all nodes, until `ended` aborts. */
   #turn:
     | { readonly member: string; readonly endMs: number; readonly ended: AbortController }
     | undefined;
@@ -36,7 +36,10 @@ export class Turns {
     }
   }
 
-  /** Learns from an entry of the log who has the turn; a claim during another one has no effect. */
+  /**
+   * Reads the holder of the turn from an entry of the log; a claim during another one has no
+   * effect.
+   */
   see({ member, notices, rows, puts }: EntryContent): void {
     if (rows.length + puts.length > 0 && member === this.#turn?.member) this.#end();
     const now = performance.now();

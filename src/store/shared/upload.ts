@@ -17,9 +17,9 @@ interface Uploaded {
 }
 
 /**
- * Appends the whole history of a single machine to a shared log that has nothing else, and makes
- * the folder a part of the cluster. Goes on where an earlier call was interrupted; nobody may write
- * meanwhile. Rejects with `conflict` if the shared log has other rows.
+ * Appends the whole history of a single machine to an empty shared log, and makes the folder a part
+ * of the cluster. Continues after an interrupted call; no other process may write meanwhile.
+ * Rejects with `conflict` if the shared log has other rows.
  */
 export async function uploadHistory(
   {
@@ -89,7 +89,7 @@ function contentOf({ data }: SharedEntry): ReturnType<typeof decodeEntry> {
   return content;
 }
 
-/** Whole transactions behind a seq, about as many as fit into one message. */
+/** Whole transactions after a seq, about as many as fit into one message. */
 function transactionsAfter({ log }: Databases, reads: Reads, after: number): readonly string[] {
   const texts: string[] = [];
   let characters = 0;

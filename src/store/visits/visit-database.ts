@@ -28,7 +28,7 @@ export interface DaySpan {
   readonly until: string;
 }
 
-/** The breadcrumb that stands for those above the limit. */
+/** The key of the counts of all breadcrumbs above the limit. */
 export const otherKeys: VisitedKey = { path: '', origin: '' };
 
 /** The folder of the database in the data folder. */
@@ -36,8 +36,8 @@ const visitsFolder = 'visits';
 
 /**
  * Prepares the folder of the visit counts before any process opens it. Moves a damaged database to
- * `visits-damaged`, and returns why; the counts begin anew then. Rejects with `unavailable` if the
- * folder cannot be written.
+ * `visits-damaged`, and returns the reason; the counts then start at zero. Rejects with
+ * `unavailable` if the folder cannot be written.
  */
 export async function prepareVisitDatabase(data: string): Promise<unknown> {
   const folder = join(data, visitsFolder);
@@ -89,7 +89,7 @@ export class VisitDatabase {
     }
   }
 
-  /** The counts of all breadcrumbs by day; lets other work run now and then. */
+  /** The counts of all breadcrumbs by day; lets other work run at intervals. */
   async *ofAll(span: DaySpan): AsyncIterable<DayVisits> {
     let start = span.from;
     for (;;) {
