@@ -102,7 +102,9 @@ function scenario(
   };
 }
 
-/** Measures one round of each scenario in turns, so that a slow moment of the machine affects all. */
+/**
+ * Measures one round of each scenario in turns, so that a slow moment of the machine affects all.
+ */
 async function measureAll(): Promise<ReadonlyMap<Scenario, readonly Sample[]>> {
   const parts = { core: cores.load, folder: workspace.folder };
   const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);

@@ -1,5 +1,5 @@
-// Compares a cluster with one machine: writes, reads, visibility, replay, the failure of a NATS server,
-// and webhooks; see bench/README.md. All processes share this machine.
+// Compares a cluster with one machine: writes, reads, visibility, replay, the failure of a NATS
+// server, and webhooks; see bench/README.md. All processes share this machine.
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';

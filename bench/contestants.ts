@@ -101,7 +101,9 @@ export function supportsTransport(
   return transport === 'http' || transport === 'connection' || server.tlsUrl !== undefined;
 }
 
-/** Prepares servers of Waymark with empty data folders, not pinned to a core: as a user starts them. */
+/**
+ * Prepares servers of Waymark with empty data folders, not pinned to a core: as a user starts them.
+ */
 export async function freshWaymarks(
   count: number,
   { folderFor, diskRoot }: Workspace,

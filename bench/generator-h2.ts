@@ -1,6 +1,6 @@
-// A load generator for HTTP/2 over TLS (RFC 9113), one request in flight on each connection. It writes
-// frames itself, since Node's client would need more CPU time than the server under test. Its argument is
-// a LoadOrder as JSON; it prints a LoadResult without the CPU time.
+// A load generator for HTTP/2 over TLS (RFC 9113), one request in flight on each connection. It
+// writes frames itself, since Node's client would need more CPU time than the server under test.
+// Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type TLSSocket } from 'node:tls';
 import type { LoadOrder, LoadResult } from './load.ts';
 import { firstVisitor, visitorFields } from './visitors.ts';
@@ -120,7 +120,9 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from(size), bytesOfIt]);
 }
 
-/** Whether a response has one of the statuses from 400 in the static table (RFC 7541 Appendix A). */
+/**
+ * Whether a response has one of the statuses from 400 in the static table (RFC 7541 Appendix A).
+ */
 function isRefusal(block: Buffer): boolean {
   const status = block.find((byte) => byte >= 0x88 && byte <= 0x8e);
   return status !== undefined && status >= 0x8c;

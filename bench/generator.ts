@@ -38,7 +38,9 @@ function open(): void {
    * being read.
    */
   let missing: number | undefined;
-  /** Whether the server closes after this response (Connection: close), as nginx does after 1,000. */
+  /**
+   * Whether the server closes after this response (Connection: close), as nginx does after 1,000.
+   */
   let closing = false;
   const next = (): void => {
     missing = undefined;

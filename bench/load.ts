@@ -107,7 +107,9 @@ async function runGenerator(
   return { ...result, cpuUs: (await endedMicroseconds()) - before };
 }
 
-/** Runs a program to its end and parses its last line as JSON; rejects with its output otherwise. */
+/**
+ * Runs a program to its end and parses its last line as JSON; rejects with its output otherwise.
+ */
 export async function reportOf<Report>(
   { core, folder }: GeneratorParts,
   program: string,

@@ -13,7 +13,9 @@ export interface Programs {
   readonly wrk: string | undefined;
 }
 
-/** The core of the servers and the core of the load; undefined if the machine cannot separate them. */
+/**
+ * The core of the servers and the core of the load; undefined if the machine cannot separate them.
+ */
 export interface Cores {
   readonly server: number | undefined;
   readonly load: number | undefined;

@@ -39,11 +39,13 @@ export interface Sample {
   readonly busy: number;
   /** The same for the load generator. */
   readonly generatorBusy: number;
-  /** CPU time of the load generator, divided by the requests: the cost of a response for a client. */
+  /**
+   * CPU time of the load generator, divided by the requests: the cost of a response for a client.
+   */
   readonly clientUsPerRequest: number;
   /**
-   * Share of the server's core that other processes or the host took; undefined if the server is not
-   * pinned to a core.
+   * Share of the server's core that other processes or the host took; undefined if the server is
+   * not pinned to a core.
    */
   readonly others: number | undefined;
   /** Connections that failed. */
@@ -199,7 +201,9 @@ function checkedRequests(
   return Math.max(requests, received);
 }
 
-/** Starts to measure memory of processes; returns a function that ends this and returns the figures. */
+/**
+ * Starts to measure memory of processes; returns a function that ends this and returns the figures.
+ */
 async function watchMemory(pids: readonly number[]): Promise<() => Promise<Memory>> {
   await resetPeaks(pids);
   const before = await residentBytes(pids);

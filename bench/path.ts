@@ -1,5 +1,5 @@
-// Counts the files and functions of src/ that run for one request, by V8's precise coverage.
-// `npm run path` counts for a file, a stored page, a fetched page and a missing one of a small site;
+// Counts the files and functions of src/ that run for one request, by V8's precise coverage. `npm
+// run path` counts for a file, a stored page, a fetched page and a missing one of a small site;
 // `npm run path -- PATH` names the functions for one of them, file by file. Each request comes from
 // another browser, and after a warm-up, so that code that runs only once does not count.
 import { once } from 'node:events';

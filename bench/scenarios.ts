@@ -19,8 +19,8 @@ export interface Scenario {
   readonly path: string;
   readonly status: number;
   /**
-   * Bytes of content that every server must send; undefined if the servers have different pages, such
-   * as error pages.
+   * Bytes of content that every server must send; undefined if the servers have different pages,
+   * such as error pages.
    */
   readonly contentBytes: number | undefined;
   /**
@@ -144,7 +144,10 @@ export const scenarios: readonly Scenario[] = [
   }),
 ];
 
-/** A stored page that Waymark matches and makes for each request, because it does not know the field. */
+/**
+ * A stored page that Waymark matches and makes for each request, because it does not know the
+ * field.
+ */
 export const pageMadeAnew: Scenario = scenarioOf({
   id: 'page-anew',
   title: '1 KB stored page, made anew',

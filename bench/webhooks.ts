@@ -1,5 +1,5 @@
-// Measures webhook deliveries: rate and latency, with failing receivers, and with a million messages
-// that wait; see bench/README.md.
+// Measures webhook deliveries: rate and latency, with failing receivers, and with a million
+// messages that wait; see bench/README.md.
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -95,7 +95,9 @@ async function latency({ fastUrl, begin, until }: Receivers): Promise<void> {
   await bench.stop();
 }
 
-/** Compares healthy receivers alone with the same together with failing ones: 10 dead, 10 very slow. */
+/**
+ * Compares healthy receivers alone with the same together with failing ones: 10 dead, 10 very slow.
+ */
 async function sick({ fastUrl, silentUrl, dripUrl, begin, until }: Receivers): Promise<void> {
   const [closed = 0] = await freePorts(1);
   const healthy = repeated(fastUrl, 80);
@@ -113,7 +115,8 @@ async function sick({ fastUrl, silentUrl, dripUrl, begin, until }: Receivers): P
     return latenciesMs;
   };
   const all: { alone: number[]; beside: number[] } = { alone: [], beside: [] };
-  // Each event goes to all hooks at once, so one slow moment of the machine decides a p99: many rounds.
+  // Each event goes to all hooks at once, so one slow moment of the machine decides a p99: many
+  // rounds.
   for (let round = 1; round <= 7; round += 1) {
     begin();
     const alone = await measure(`alone-${round}`, healthy);

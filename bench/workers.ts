@@ -28,8 +28,8 @@ const chosen = [...scenarios.filter(({ id }) => id === 'file-1k'), pageMadeAnew]
 
 /**
  * The compared figures: requests, with the load generator on the same cores; the CPU time of a
- * request; and the requests that a core for each process would allow, by the CPU time of the busiest
- * one. The last holds if the workers share connections evenly.
+ * request; and the requests that a core for each process would allow, by the CPU time of the
+ * busiest one. The last holds if the workers share connections evenly.
  */
 const figures: Readonly<Record<string, (row: Row) => readonly number[]>> = {
   'requests/s': ({ samples }) => samples.map(({ requestsPerSecond }) => requestsPerSecond),

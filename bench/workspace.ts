@@ -7,7 +7,9 @@ import { killAll } from './processes.ts';
 import { hugeBytes, largeBytes, smallBytes, textBytes } from './scenarios.ts';
 import type { RuleFields } from './servers/waymark.ts';
 
-/** A temporary folder; when this process ends, it removes the folder and kills all its processes. */
+/**
+ * A temporary folder; when this process ends, it removes the folder and kills all its processes.
+ */
 export interface Workspace {
   readonly folder: string;
   /** Waymark's files: those of `/file/`. */
@@ -77,8 +79,8 @@ export async function addHugeFile({ diskRoot, peerRoot }: Workspace): Promise<vo
 }
 
 /**
- * The page rules of the benchmark: `/page/` is stored, `/fetched/` and `/packed/` come from the source,
- * and `/kept/` from the cache.
+ * The page rules of the benchmark: `/page/` is stored, `/fetched/` and `/packed/` come from the
+ * source, and `/kept/` from the cache.
  */
 export function rulesFor(source: string): readonly RuleFields[] {
   return [

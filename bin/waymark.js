@@ -13,11 +13,11 @@ if (Number(process.versions.node.split('.')[0]) < engineMajor) {
   process.exit(1);
 }
 
-// Without a handler, SIGUSR1 makes Node open its debugger on a port, to every user of the machine. The
-// flag --disable-sigusr1 would block the signal, and the server could not reopen its log by it.
+// Without a handler, SIGUSR1 makes Node open its debugger on a port, to every user of the machine.
+// The flag --disable-sigusr1 would block the signal, and the server could not reopen its log by it.
 process.on('SIGUSR1', () => undefined);
-// SIGUSR2 restarts a server (src/cli/serve/hand-over.ts). Without a handler, it would end a process that
-// is not ready for a restart.
+// SIGUSR2 restarts a server (src/cli/serve/hand-over.ts). Without a handler, it would end a process
+// that is not ready for a restart.
 process.on('SIGUSR2', () => undefined);
 
 const words = process.argv.slice(2);

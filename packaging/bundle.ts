@@ -14,8 +14,8 @@ const unread =
   /\.(?:map|md|ts|cts|mts|h|cc?|cpp|gyp|lock|tgz)$|(?:^|\/)(?:src|dependencies|test|bin)\//;
 
 /**
- * Writes the files for all machines into a folder: the bundle, the files for browsers, the sample site
- * and the packages that are not bundled. `waymark --version` prints `commit`.
+ * Writes the files for all machines into a folder: the bundle, the files for browsers, the sample
+ * site and the packages that are not bundled. `waymark --version` prints `commit`.
  */
 export async function bundle(folder: string, commit: string): Promise<void> {
   const { inputs } = await bundleSources(join(folder, 'app'), {
@@ -30,7 +30,8 @@ export async function bundle(folder: string, commit: string): Promise<void> {
     },
   });
   await writeFile(join(folder, 'app/package.json'), '{"type":"module"}\n');
-  // jsdom looks for this file when it is loaded; the thread that renders pages has no XMLHttpRequest.
+  // jsdom looks for this file when it is loaded; the thread that renders pages has no
+  // XMLHttpRequest.
   await writeFile(join(folder, 'app/xhr-sync-worker.js'), '');
   for (const name of ['public', 'conf']) {
     await cp(join(project, name), join(folder, name), { recursive: true });

@@ -4,8 +4,8 @@ import { build } from 'esbuild';
 import { bundleSources, project } from './sources.ts';
 
 /**
- * Writes the programs of the npm package, and the client, into a folder. npm installs the packages that
- * they import.
+ * Writes the programs of the npm package, and the client, into a folder. npm installs the packages
+ * that they import.
  */
 async function buildDist(folder: string): Promise<void> {
   await bundleSources(folder, { packages: 'external', target: 'node24' });

@@ -87,7 +87,10 @@ function requirePrivate(path) {
   if ((found.mode & 0o022) !== 0) throw new Error('other users can write to it');
 }
 
-/** Writes all files into a temporary folder, and renames it, so that no process finds a part of them. */
+/**
+ * Writes all files into a temporary folder, and renames it, so that no process finds a part of
+ * them.
+ */
 function unpack(parent, target) {
   const draft = fs.mkdtempSync(join(parent, '.new-'));
   try {

@@ -12,8 +12,8 @@ const programs = ['src/cli/cli.ts', 'src/main.ts'];
 /**
  * Bundles `src/` into a folder of few files, because Node.js takes longer to load 600 files than to
  * run them: `cli.js`, `main.js` and the chunks that they share. Each file that starts a thread of
- * itself stays a separate file, so that the thread loads no other code. Resolves to the names of the
- * bundled packages and files.
+ * itself stays a separate file, so that the thread loads no other code. Resolves to the names of
+ * the bundled packages and files.
  */
 export async function bundleSources(
   outdir: string,
@@ -40,7 +40,9 @@ export async function bundleSources(
   return metafile;
 }
 
-/** Lets esbuild see the packages that src/model/lazy-packages.ts loads by a `require` of its own. */
+/**
+ * Lets esbuild see the packages that src/model/lazy-packages.ts loads by a `require` of its own.
+ */
 const lazyPackages: Plugin = {
   name: 'lazy-packages',
   setup(bundler) {

@@ -38,7 +38,7 @@ interface PreparedData {
   readonly copied: Promise<void>;
   /** Claims the folder of the predecessor, once this process serves; does nothing without one. */
   takeOver(): Promise<void>;
-  /** Records that another process has claimed the folder, and goes on with its cache. */
+  /** Records that another process has claimed the folder, and uses the cache together with it. */
   handOver(): void;
   /** Closes the store and releases the folder. */
   release(): Promise<void>;
@@ -56,7 +56,7 @@ export async function prepareData(
   const { data } = config.server;
   const { pid } = process;
   const notices = new Notices(logs.log);
-  // A changed ini file may name another folder, which nobody hands over.
+  // A changed ini file may name another folder, which the predecessor does not have.
   const from = predecessor?.data === data ? predecessor.pid : undefined;
   let claim = from === undefined ? await claimFolder(data, { pid }) : undefined;
   let store: Store | undefined;

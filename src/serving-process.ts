@@ -70,7 +70,7 @@ export interface RunningServer {
   reload(result: ConfigResult): void;
   /** The current metrics of this process. */
   metrics(): readonly Metric[];
-  /** The access log for those who read it live. */
+  /** The access log for clients that read it live. */
   readonly liveAccess: LiveAccess;
   /**
    * Leaves new connections, and all work in the background, to another process that has the
@@ -82,7 +82,7 @@ export interface RunningServer {
   stop(graceMs: number): Promise<number>;
 }
 
-/** What startServing needs besides the configuration. */
+/** The dependencies of startServing besides the configuration. */
 export interface ServingOptions {
   readonly store: Store;
   readonly notices?: Notices | undefined;
@@ -390,7 +390,7 @@ class ServingProcess implements RunningServer {
     this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
   }
 
-  /** What this process knows of the servers that it fetches content from. */
+  /** The state of the sources in this process. */
   #sources({ log }: Logs): Pick<AppContext, 'sourceHealth' | 'sourceStatistics'> {
     const sourceHealth = new SourceHealth({ monotonicMs, log });
     const sourceStatistics = new SourceStatistics({ now });

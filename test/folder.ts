@@ -27,8 +27,8 @@ process.once('exit', () => {
 
 /**
  * A temporary folder, removed after the test. node:test runs the callbacks of `after` in order and
- * stops at the first that fails, so a server may still write into the folder when it is removed. The
- * remaining files are removed when this process ends.
+ * stops at the first that fails, so a server may still write into the folder when it is removed.
+ * The remaining files are removed when this process ends.
  */
 export async function temporaryFolder(t: Cleaning): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'waymark-test-')));

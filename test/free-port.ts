@@ -7,8 +7,9 @@ const lowest = 10_000;
 const highest = 32_767;
 
 /**
- * A free port of the loopback, for servers whose port must be known before they start, or that never
- * start. It is outside of the ephemeral range, so tests in other processes do not get it by port 0.
+ * A free port of the loopback, for servers whose port must be known before they start, or that
+ * never start. It is outside of the ephemeral range, so tests in other processes do not get it by
+ * port 0.
  */
 export async function freePort(): Promise<number> {
   const server = createServer();

@@ -67,7 +67,9 @@ export async function serverFolder(
   return { folder, iniFile: join(folder, 'server.ini'), ini };
 }
 
-/** Starts `waymark serve`; resolves once it has printed its address, and at a first start its key. */
+/**
+ * Starts `waymark serve`; resolves once it has printed its address, and at a first start its key.
+ */
 export async function startServed(
   t: Cleaning,
   iniFile: string,

@@ -3,8 +3,8 @@ import { spec } from 'node:test/reporters';
 import type { TestEvent } from 'node:test/reporters';
 
 /**
- * Node's `spec` report, with a last line for scripts: `N passed, N failed`, and the number of skipped
- * tests if any was skipped.
+ * Node's `spec` report, with a last line for scripts: `N passed, N failed`, and the number of
+ * skipped tests if any was skipped.
  */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   let [passed, failed, skipped] = [0, 0, 0];

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /**
- * `npm test`: tap runs every test file, those of one folder in one process: a file spends most of its
- * time on loading the code that it tests, and the files of a folder load the same code. Each process
- * reports in TAP. The report of a folder is printed when the folder is done. At the end come all
- * failures again, the skipped tests with their reasons (a skip without a reason fails), and the line
- * `N passed, N failed`.
+ * `npm test`: tap runs every test file, those of one folder in one process: a file spends most of
+ * its time on loading the code that it tests, and the files of a folder load the same code. Each
+ * process reports in TAP. The report of a folder is printed when the folder is done. At the end
+ * come all failures again, the skipped tests with their reasons (a skip without a reason fails),
+ * and the line `N passed, N failed`.
  *
  * Tests start commands from the npm package, which starts faster than the sources.
  *
@@ -22,7 +22,8 @@ const { values: given } = parseArgs({
   options: {
     also: { type: 'string' },
     folder: { type: 'string', multiple: true },
-    // Longer than the time-out of any test: a handle that a test has left open can keep a process alive.
+    // Longer than the time-out of any test: a handle that a test has left open can keep a process
+    // alive.
     'silence-ms': { type: 'string', default: '150000' },
   },
 });

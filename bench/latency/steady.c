@@ -3,7 +3,8 @@
  * if responses are late. Its arguments are those of SteadyOrder in their order, the URL as address,
  * port, host and target; it prints a SteadyResult as JSON.
  *
- * It is written in C, because with one core it must send 70 % of what a server with one core answers.
+ * It is written in C, because with one core it must send 70 % of the requests that a server with
+ * one core can answer.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -71,7 +72,7 @@ static void send_request(const struct connection *at) {
   }
 }
 
-/* Sends the requests that are due. Lateness counts only if the connection was not waiting for a response. */
+/* Sends the due requests. Lateness counts only if the connection was not waiting for a response. */
 static long send_due(long next, double now) {
   for (; next < total && started + (double)next * interval <= now; next += 1) {
     struct connection *at = &connections[next % connection_count];
@@ -93,7 +94,7 @@ static long begin(const char *head, long bytes) {
   return end + 4 - head + content_bytes - bytes;
 }
 
-/* Reads the bytes of a response that are there, and sends the request that waited for its end. */
+/* Reads the available bytes of a response; after its end, sends the request that waited for it. */
 static void take(struct connection *at) {
   char head[HEAD_BYTES_MAX + 1];
   for (;;) {

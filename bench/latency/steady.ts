@@ -35,9 +35,9 @@ const source = fileURLToPath(new URL('./steady.c', import.meta.url));
 const flags = ['-O2', '-Wall', '-Wextra', '-Wconversion', '-Werror'];
 
 /**
- * Builds the generator in a temporary folder, which is removed when this process ends. It is not the
- * folder of the servers' files: /dev/shm is often mounted with noexec. Resolves to the path of the
- * program; rejects without a C compiler.
+ * Builds the generator in a temporary folder, which is removed when this process ends. It is not
+ * the folder of the servers' files: /dev/shm is often mounted with noexec. Resolves to the path of
+ * the program; rejects without a C compiler.
  */
 export async function buildGenerator(): Promise<string> {
   const compiler = findProgram('cc');
@@ -52,8 +52,8 @@ export async function buildGenerator(): Promise<string> {
 }
 
 /**
- * Sends requests at a constant rate from another process. It does not wait for responses, so there is
- * no coordinated omission. Rejects if a connection breaks or a response is not as expected.
+ * Sends requests at a constant rate from another process. It does not wait for responses, so there
+ * is no coordinated omission. Rejects if a connection breaks or a response is not as expected.
  */
 export function sendAtConstantRate(
   program: string,

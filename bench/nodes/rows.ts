@@ -13,7 +13,9 @@ export function ruleLines(count: number, folder: string): string {
   return lines.join('\n');
 }
 
-/** Writes half events, a quarter inserts of page rules and a quarter edits, each in a transaction. */
+/**
+ * Writes half events, a quarter inserts of page rules and a quarter edits, each in a transaction.
+ */
 export async function writeMixedRows(store: Store, count: number): Promise<void> {
   const rules: string[] = [];
   const drafts = (n: number): Draft => {

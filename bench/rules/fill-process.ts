@@ -1,6 +1,6 @@
-// The process behind rules.ts that fills a folder: it ends before the measurement, so that its memory
-// does not slow it down. Its arguments are the data folder and the number of rules; it prints
-// FillTimes as JSON.
+// The process behind rules.ts that fills a folder: it ends before the measurement, so that its
+// memory does not slow it down. Its arguments are the data folder and the number of rules; it
+// prints FillTimes as JSON.
 import { fillFolder, type FillTimes } from './fill.ts';
 
 const [folder = '', rulesText = ''] = process.argv.slice(2);

@@ -1,5 +1,6 @@
 // The process behind matching.ts: it does a few matches in each turn of the event loop, as requests
-// come. Its arguments are the data folder and the number of its rules; it prints MatchTimes as JSON.
+// come. Its arguments are the data folder and the number of its rules; it prints MatchTimes as
+// JSON.
 import { uuidv7 } from 'uuidv7';
 import { possibleWinners, sortByPrecedence } from '../../src/rules/matcher.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -9,8 +9,8 @@ export interface Percentiles {
 }
 
 /**
- * Times in a process that has just started, where the kernel maps each page at its first use, and in
- * the same process later.
+ * Times in a process that has just started, where the kernel maps each page at its first use, and
+ * in the same process later.
  */
 export interface MatchTimes {
   readonly first: Percentiles;

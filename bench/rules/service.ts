@@ -32,7 +32,9 @@ export async function openService(url: string, apikey: string): Promise<Service>
   };
 }
 
-/** Inserts a second over one websocket; each counts when the server has acknowledged it as durable. */
+/**
+ * Inserts a second over one websocket; each counts when the server has acknowledged it as durable.
+ */
 export async function measureInserts(
   service: Service,
   { inserts, inFlight }: { readonly inserts: number; readonly inFlight: number },
@@ -54,7 +56,10 @@ export async function measureInserts(
 /** Edits that do not count: V8 compiles the code of both sides meanwhile. */
 const warmUpEdits = 100;
 
-/** Milliseconds from the request of an edit until a visitor gets the edited page, one after the other. */
+/**
+ * Milliseconds from the request of an edit until a visitor gets the edited page, one after the
+ * other.
+ */
 export async function measureEdits(
   service: Service,
   url: string,

@@ -4,7 +4,9 @@ import { startProcess, type Child } from '../processes.ts';
 import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
-/** Caddy with the defaults of file_server and reverse_proxy, and its access log (JSON, the default). */
+/**
+ * Caddy with the defaults of file_server and reverse_proxy, and its access log (JSON, the default).
+ */
 export function caddy(
   program: string,
   { folder, port, core, source }: Place,

@@ -6,8 +6,8 @@ import { waitUntilReady } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
 /**
- * Nginx as in Debian's nginx.conf, except for its workers: sendfile and gzip on, open_file_cache off,
- * access log on.
+ * Nginx as in Debian's nginx.conf, except for its workers: sendfile and gzip on, open_file_cache
+ * off, access log on.
  */
 export function nginx(
   program: string,
@@ -133,8 +133,8 @@ function tlsText(tls: Place['tls']): string {
 }
 
 /**
- * The worker processes of nginx, once all have their final title. The cache has other processes, one
- * of which ends by itself.
+ * The worker processes of nginx, once all have their final title. The cache has other processes,
+ * one of which ends by itself.
  */
 async function workersOf(leader: number, workers: number): Promise<readonly number[]> {
   let pids: number[] = [];

@@ -8,8 +8,8 @@ import type { BenchServer, Place } from './server.ts';
 export const nodeProxies = ['http-proxy', 'httpxy', 'reply-from'] as const;
 
 /**
- * A proxy in a Node process, started without options: it forwards requests below `/fetched/`, has no
- * files, and writes an access log like Waymark's.
+ * A proxy in a Node process, started without options: it forwards requests below `/fetched/`, has
+ * no files, and writes an access log like Waymark's.
  */
 export function nodeProxy(
   name: (typeof nodeProxies)[number],

@@ -96,7 +96,9 @@ access = yes
 
 const workersTimeoutMs = 10_000;
 
-/** The worker processes of a leader, once all run; when the first serves, others may still start. */
+/**
+ * The worker processes of a leader, once all run; when the first serves, others may still start.
+ */
 async function workersOf(leader: number, workers: number): Promise<readonly number[]> {
   if (workers === 1) return [];
   const deadline = performance.now() + workersTimeoutMs;

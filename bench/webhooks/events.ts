@@ -27,8 +27,8 @@ export async function insertEvents(
 }
 
 /**
- * Inserts events at a constant rate for some time, without waiting for acknowledgements; resolves to
- * their number when the last one is acknowledged.
+ * Inserts events at a constant rate for some time, without waiting for acknowledgements; resolves
+ * to their number when the last one is acknowledged.
  */
 export async function insertEventsAtRate(
   service: Service,

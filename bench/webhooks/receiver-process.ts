@@ -1,5 +1,5 @@
-// The process behind receiver.ts: a fast receiver of webhooks that measures latencies, one that never
-// answers, and one that sends a byte a second. It exchanges messages with its parent process.
+// The process behind receiver.ts: a fast receiver of webhooks that measures latencies, one that
+// never answers, and one that sends a byte a second. It exchanges messages with its parent process.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';

@@ -134,15 +134,15 @@ const append = { append: true } as const;
 
 /**
  * The options of the environment.
- * - `overlappingSync` off: a change is on the disk before a reader sees it, so a crash cannot lose a
- *   change that an answer was made from; a failing sync fails the commit.
+ * - `overlappingSync` off: a change is on the disk before a reader sees it, so a crash cannot lose
+ *   a change that an answer was made from; a failing sync fails the commit.
  * - `eventTurnBatching` off: with it, a failing commit leaves a rejected promise without a handler,
  *   which ends the process.
  * - `mapSize` is address space only; lmdb doubles it when it is used up.
  * - `maxFreeSpaceToLoad` and `maxFreeSpaceToRetain`: entries of the list of free pages in memory.
- *   Each commit writes and checks all of these again, which with lmdb's defaults (50,000 and 75,000)
- *   takes 20 ms after a large transaction. lmdb uses the pages that were freed last first; the other
- *   entries stay on the disk until lmdb needs them.
+ *   Each commit writes and checks all of these again, which with lmdb's defaults (50,000 and
+ *   75,000) takes 20 ms after a large transaction. lmdb uses the pages that were freed last first;
+ *   the other entries stay on the disk until lmdb needs them.
  */
 export const environmentOptions = {
   noSubdir: false,

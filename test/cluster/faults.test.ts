@@ -5,7 +5,8 @@ import { cleaningAfterAll } from '../folder.ts';
 import { until } from './nats.ts';
 import { Appender, entriesUpTo, needsNats, startLog, type LogRig } from './rig.ts';
 
-// Killing the leader of the stream stalls appends for 4 to 9 s, which `npm run faults:log` does often.
+// Killing the leader of the stream stalls appends for 4 to 9 s, which `npm run faults:log` does
+// often.
 suite('a log in a stream of three servers', needsNats, () => {
   const cleaning = cleaningAfterAll();
   let rig: Promise<LogRig> | undefined;

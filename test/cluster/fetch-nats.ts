@@ -1,5 +1,6 @@
-// `npm run nats`: fetches nats-server from Debian's unstable suite, for the tests of a cluster, without
-// changing the system: apt gets another root folder, with the machine's sources but another suite.
+// `npm run nats`: fetches nats-server from Debian's unstable suite, for the tests of a cluster,
+// without changing the system: apt gets another root folder, with the machine's sources but another
+// suite.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';

@@ -85,8 +85,8 @@ export async function entriesUpTo(
 }
 
 /**
- * A node that appends texts: it follows the log, and appends directly after the newest entry that it
- * has; it repeats this until the text is stored.
+ * A node that appends texts: it follows the log, and appends directly after the newest entry that
+ * it has; it repeats this until the text is stored.
  */
 export class Appender {
   readonly #shared: SharedLog;

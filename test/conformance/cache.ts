@@ -4,8 +4,8 @@ import { prepareSuite, type Case, type Results } from './suite.ts';
 
 /**
  * Runs the public suite for HTTP caches against the shared cache: `npm run conformance:cache`. The
- * environment variable CACHE_TESTS names the folder of the suite (by default, its release on npm), and
- * WORKERS the number of worker processes (by default 1).
+ * environment variable CACHE_TESTS names the folder of the suite (by default, its release on npm),
+ * and WORKERS the number of worker processes (by default 1).
  */
 async function main(): Promise<void> {
   const cleanups: (() => unknown)[] = [];

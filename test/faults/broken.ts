@@ -1,6 +1,6 @@
 // Breaks the code on purpose, to prove that the checks of the fault runs notice it:
-// `NODE_OPTIONS=--import …/broken.ts BROKEN=<name>` replaces a text of a source file when Node loads
-// it. No file of src/ depends on this.
+// `NODE_OPTIONS=--import …/broken.ts BROKEN=<name>` replaces a text of a source file when Node
+// loads it. No file of src/ depends on this.
 import { registerHooks } from 'node:module';
 
 interface Break {

@@ -1,5 +1,5 @@
-// Shifts the clock of a process by the milliseconds in a file, which a test changes while the process
-// runs: `NODE_OPTIONS=--import=…/clock.ts CLOCK_FILE=…`. No file of src/ depends on this.
+// Shifts the clock of a process by the milliseconds in a file, which a test changes while the
+// process runs: `NODE_OPTIONS=--import=…/clock.ts CLOCK_FILE=…`. No file of src/ depends on this.
 import { readFileSync } from 'node:fs';
 
 const file = process.env.CLOCK_FILE;

@@ -220,8 +220,8 @@ function ask(
 }
 
 /**
- * Repeats a request with its vk until its result is known, or the run ends; at another node if there
- * are several. Some answers are dropped on purpose.
+ * Repeats a request with its vk until its result is known, or the run ends; at another node if
+ * there are several. Some answers are dropped on purpose.
  */
 async function settle(
   urls: readonly string[],

@@ -1,7 +1,7 @@
-// The long fault run of webhooks: kills a server at random points while it delivers, again and again
-// on one data folder, and checks that every acknowledged event reaches its receivers, with the same
-// body each time, numbered without gaps, and that nothing is sent to a hook once it is invalidated.
-// `npm run faults:hooks [-- RUNS]`; prints counts, and exits with 1 at a violation.
+// The long fault run of webhooks: kills a server at random points while it delivers, again and
+// again on one data folder, and checks that every acknowledged event reaches its receivers, with
+// the same body each time, numbered without gaps, and that nothing is sent to a hook once it is
+// invalidated. `npm run faults:hooks [-- RUNS]`; prints counts, and exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { postOperation } from '../harness.ts';

@@ -1,7 +1,7 @@
 // The long fault run: kills a server at random points of mixed writes, again and again on one data
-// folder. It checks after each kill that no acknowledged write is lost, no transaction is incomplete,
-// and no vk was executed twice; then the same for processes that change rows and indexes of tables.
-// `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a violation.
+// folder. It checks after each kill that no acknowledged write is lost, no transaction is
+// incomplete, and no vk was executed twice; then the same for processes that change rows and
+// indexes of tables. `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { postOperation, type Answer } from '../harness.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
@@ -94,7 +94,8 @@ async function writeOn(socket: SocketCalls, writes: Write[]): Promise<void> {
     const answer = await socket.call(write);
     if (answer === undefined) return;
     const code = answer.error?.code;
-    // Two writes may concern the same record: the server refuses the later one, which wrote nothing.
+    // Two writes may concern the same record: the server refuses the later one, which wrote
+    // nothing.
     const isLate = code === 'not_found' || code === 'precondition_failed';
     assert.ok(code === undefined || isLate, JSON.stringify(answer));
     if (isLate) writes.splice(writes.indexOf(write), 1);

@@ -41,7 +41,9 @@ async function write(node: Appender, at: number, signal: AbortSignal): Promise<v
   }
 }
 
-/** Kills or stops one or two servers, starts or continues them, and prints what the nodes noticed. */
+/**
+ * Kills or stops one or two servers, starts or continues them, and prints what the nodes noticed.
+ */
 async function inject(rig: LogRig, nodes: readonly Appender[], n: number): Promise<void> {
   await delay(randomInt(200, 1_500));
   const leader = await rig.leader();

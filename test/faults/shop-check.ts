@@ -106,7 +106,10 @@ async function allRows(
   }
 }
 
-/** Waits until the sales of a counter are delivered; returns a sentence for each missing one and gap. */
+/**
+ * Waits until the sales of a counter are delivered; returns a sentence for each missing one and
+ * gap.
+ */
 export async function checkDelivered(
   shop: string,
   ids: readonly string[],

@@ -1,10 +1,10 @@
 // The long fault run of nodes: a centre, a replica and two counters, one with workers and one that
-// follows the replica, each a process. The run kills, stops, cuts off and stalls them, fills their disks
-// and shifts their clocks at random moments, while clients write sales, orders, edits and imports. At
-// the end: the centre has every acknowledged sale and order once, sales in the order of their counter,
-// and has delivered them; it has every acknowledged edit; no reader saw a part of an import; the logs
-// have no gap, equal digests and correct projections.
-// `npm run faults:shop [-- FAULTS [SEED]]`; exits with 1 at a violation.
+// follows the replica, each a process. The run kills, stops, cuts off and stalls them, fills their
+// disks and shifts their clocks at random moments, while clients write sales, orders, edits and
+// imports. At the end: the centre has every acknowledged sale and order once, sales in the order of
+// their counter, and has delivered them; it has every acknowledged edit; no reader saw a part of an
+// import; the logs have no gap, equal digests and correct projections. `npm run faults:shop [--
+// FAULTS [SEED]]`; exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { postOperation, type Answer } from '../harness.ts';

@@ -1,7 +1,7 @@
-// The fuzz run: at least 100,000 requests and messages that an attacker could send, to one server with
-// a hostile source. `npm run fuzz [-- COUNT [SEED]]`; the same seed makes the same choices. It fails if
-// the server ends, if one turn of its event loop uses more than 100 ms of CPU time, or if a visitor
-// gets content that a source wrote for another one.
+// The fuzz run: at least 100,000 requests and messages that an attacker could send, to one server
+// with a hostile source. `npm run fuzz [-- COUNT [SEED]]`; the same seed makes the same choices. It
+// fails if the server ends, if one turn of its event loop uses more than 100 ms of CPU time, or if
+// a visitor gets content that a source wrote for another one.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -226,8 +226,8 @@ function found(what: string, detail: string): void {
 }
 
 /**
- * Requests the health of the server repeatedly. The CPU time of its main thread between two responses
- * is the longest time that other clients waited, independent of the load of the machine.
+ * Requests the health of the server repeatedly. The CPU time of its main thread between two
+ * responses is the longest time that other clients waited, independent of the load of the machine.
  */
 async function watchTurns({ pid, url }: Served, isOver: AbortSignal): Promise<number> {
   let longestMs = 0;

@@ -56,7 +56,9 @@ const varies = [
   'X-User',
 ] as const;
 
-/** Directives that let a shared cache store an answer to a request with credentials (RFC 9111 §3.5). */
+/**
+ * Directives that let a shared cache store an answer to a request with credentials (RFC 9111 §3.5).
+ */
 const shareable = /public|s-maxage|must-revalidate/;
 
 /**

@@ -14,7 +14,9 @@ const memoryBytesMax = 200 * mib;
 /** More than the process may use, so that it cannot hold the content. */
 const fetchedBytes = 256 * mib;
 
-/** The bytes at a position of every test file: cheap to make, and different from their neighbours. */
+/**
+ * The bytes at a position of every test file: cheap to make, and different from their neighbours.
+ */
 function patternAt(position: number, length: number): Buffer {
   const piece = Buffer.alloc(length);
   for (let at = 0; at < length; at += 1)

@@ -1,6 +1,6 @@
 // `npm run shop`: a centre with the demo site and two counters, each a process, on one machine. It
-// shows their state in a table, sells something at each counter, and takes a counter offline and back
-// with the keys 1 and 2. Everything is in a temporary folder, which is removed at the end.
+// shows their state in a table, sells something at each counter, and takes a counter offline and
+// back with the keys 1 and 2. Everything is in a temporary folder, which is removed at the end.
 import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

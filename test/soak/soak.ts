@@ -1,5 +1,5 @@
-// The soak run: an hour of mixed traffic on one server, to see that its memory stops growing.
-// `npm run soak [-- SECONDS]`. Prints a line a minute: anonymous memory (without the mapped pages of the
+// The soak run: an hour of mixed traffic on one server, to see that its memory stops growing. `npm
+// run soak [-- SECONDS]`. Prints a line a minute: anonymous memory (without the mapped pages of the
 // data file), V8's heap, and the size of each cache according to `server.status`. Exits with 1 if
 // memory still grows at the end.
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The process behind ../node-proxy.ts: fastify with @fastify/reply-from and their defaults, that is,
-// undici and kept connections. Arguments: port, origin of the source.
+// The process behind ../node-proxy.ts: fastify with @fastify/reply-from and their defaults, that
+// is, undici and kept connections. Arguments: port, origin of the source.
 import replyFrom from '@fastify/reply-from';
 import fastify from 'fastify';
 import { logWhenAnswered } from './access-line.ts';

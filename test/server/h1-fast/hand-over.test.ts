@@ -65,7 +65,9 @@ function replyWith(content: string, fields: readonly string[] = []): Reply {
   };
 }
 
-/** Does something to a connection while a response is missing; resolves when the server has seen it. */
+/**
+ * Does something to a connection while a response is missing; resolves when the server has seen it.
+ */
 type Meanwhile = (held: Held, client: RawConnection, connections: Connections) => Promise<unknown>;
 
 const meanwhile: Readonly<Record<string, Meanwhile>> = {

@@ -140,9 +140,9 @@ const anyHead = fc
   .map((parts) => parts.join(''));
 
 /**
- * A server of Node's with the same strictness. The function returns how it reads a head that another
- * request follows on the same connection; it rejects if the server reads neither that request nor
- * `Connection: close`.
+ * A server of Node's with the same strictness. The function returns how it reads a head that
+ * another request follows on the same connection; it rejects if the server reads neither that
+ * request nor `Connection: close`.
  */
 async function startParser(t: TestContext) {
   const server = createServer({ requireHostHeader: false }).listen(0, '127.0.0.1');

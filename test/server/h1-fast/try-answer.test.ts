@@ -234,8 +234,8 @@ async function askAll(
 }
 
 /**
- * The access log without the parts that differ each time, and without the requests that the test adds.
- * The order of its lines can differ: the server logs a response when the client has read it.
+ * The access log without the parts that differ each time, and without the requests that the test
+ * adds. The order of its lines can differ: the server logs a response when the client has read it.
  */
 function accessed(site: TestSite): readonly string[] {
   const lines = site.logged().split('\n');

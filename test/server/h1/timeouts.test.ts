@@ -99,7 +99,10 @@ async function listenOn(
 }
 
 const brief = { headersMs: 100, requestMs: 200, checkMs: 50 };
-/** Timeouts of content, in rising order: on a busy machine, even the head can take longer than the first. */
+/**
+ * Timeouts of content, in rising order: on a busy machine, even the head can take longer than the
+ * first.
+ */
 const contentMs = [200, 2_000, 10_000];
 const waitsFor = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, checkMs: 50 });
 const host = 'Host: localhost\r\n';
