@@ -157,7 +157,7 @@ suite('certificates from an ACME server', () => {
     assert.ok(await renewals());
     const directory = 'https://127.0.0.1:1/other';
     const digest = createHash('sha256').update(directory).digest('hex').slice(0, 8);
-    // A file stands where the folder of the other ACME server would be.
+    // A file has the path of the folder of the other ACME server.
     await writeFile(join(site.folder, 'data/acme', `127.0.0.1-${digest}`), '');
     const ini = await readFile(site.iniFile, 'utf8');
     await writeFile(

@@ -22,14 +22,14 @@ const hourMs = 3_600_000;
 /** How long after its begin an order of a killed node is repeated. */
 const repeatMs = 1.2 * (acmeRetryMs[0] ?? 0);
 
-/** A clock that runs only while everybody waits. */
+/** A clock that runs only while all nodes wait. */
 class Clock {
   nowMs = startMs;
   readonly #waiting = new Set<{ readonly atMs: number; readonly resolve: () => void }>();
   #running = 0;
   #arrived = Promise.withResolvers<undefined>();
 
-  /** Counts somebody who waits or works. */
+  /** Counts a node that waits or works. */
   enter(): void {
     this.#running += 1;
   }

@@ -26,7 +26,7 @@ export async function freePorts(): Promise<Ports> {
   return { http: await freePort(), https: await freePort() };
 }
 
-/** The [tls] sections for hosts and an ACME server whose authority is in `ca.pem`. */
+/** The [tls] sections for hosts and an ACME server with its certificate authority in `ca.pem`. */
 export function acmeIni(directory: string, hosts: readonly string[], more = ''): string {
   return (
     `[tls]\nacme_directory = ${directory}\nacme_ca = ca.pem\n` +

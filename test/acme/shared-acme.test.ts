@@ -185,7 +185,7 @@ suite('what ACME stores in a cluster', () => {
     await node.acme.release();
   });
 
-  test('is refused if somebody has changed or exchanged it', async (t) => {
+  test('is refused if its text was changed or exchanged', async (t) => {
     const node = await startNode(t, new MemoryLog());
     const { values } = node.store.shared ?? assert.fail();
     await node.acme.saveCertificate(host, await issue(), signal);

@@ -22,7 +22,7 @@ function hopOf(path: string) {
   return { stored: { rule: { path, origin: '*' } }, branch: { name: 'default' } };
 }
 
-/** A counter whose database is a list, and can be full. */
+/** A counter with a list as its database, which can be full. */
 function counterOf() {
   const state = { isFull: false, nowMs: 100 * dayMs, warnings: 0, before: '' };
   const written: DayVisits[] = [];

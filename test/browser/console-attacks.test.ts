@@ -29,7 +29,7 @@ fetch('/svc1/session/read').then(() => found.push('fetch'), () => {}).then(() =>
 
 interface Attacked {
   readonly site: TestSite;
-  /** Another site, whose pages send requests to the console's. */
+  /** Another site with pages that send requests to the console's site. */
   readonly elsewhere: string;
   readonly ruleId: string;
   readonly hookId: string;

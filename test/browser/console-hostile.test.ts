@@ -5,7 +5,7 @@ import { oneBrowser, visit } from './browser.ts';
 
 const openTab = oneBrowser();
 
-/** A page that anyone with the scope design can store, and what its script may try. */
+/** A page that a caller with the scope design can store, with a hostile script. */
 const page = (path: string, content: string, contenttype = 'text/html') => ({
   ...{ path, kind: 'content', content, contenttype },
 });

@@ -25,7 +25,7 @@ async function start(): Promise<{ readonly site: TestSite; readonly hook: string
   const site = await startSite(cleaning, {
     ini: '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n',
     rules: [{ path: '/shop', kind: 'content', content: 'shop' }],
-    // The server goes on with the series that it finds at its start.
+    // At its start, the server reads the series and adds to it.
     files: { 'data/series.json': JSON.stringify(series) },
   });
   const url = 'http://127.0.0.1:1/';

@@ -199,7 +199,7 @@ suite('the tables of the console', () => {
     await page.locator('.fields .problem', { hasText: 'price' }).waitFor();
   });
 
-  test('an edit of the same field by somebody else is resolved field by field', async (t) => {
+  test('an edit of the same field by another user is resolved field by field', async (t) => {
     const { page, site } = await signedIn(t);
     const { id } = await insertLamp(site, 'both');
     await goTo(page, `#/tables/lamps/row/${id}`, 'Lamp both');

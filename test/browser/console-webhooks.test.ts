@@ -201,7 +201,7 @@ suite('the webhooks of the console', () => {
     assert.equal(key, undefined, 'the list of keys shows no key');
   });
 
-  test('a link with the key of somebody else signs nobody in', async (t) => {
+  test('a link with the key of another user does not sign in', async (t) => {
     const { site, hook } = await shared;
     const before = (await site.call('svc1.session.list', {})).data.rows.length;
     const tab = await openTab(t, { locale: 'en-GB' });

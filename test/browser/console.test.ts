@@ -47,7 +47,7 @@ async function signedIn(t: TestContext, options: object = {}): Promise<ConsoleTa
 
 let hook: Promise<string> | undefined;
 
-/** The id of a webhook whose name and receiver's answer are hostile. */
+/** The id of a webhook with a hostile name and a hostile answer of its receiver. */
 function theHook(site: TestSite): Promise<string> {
   hook ??= site
     .call('svc1.webhook.insert', {
@@ -134,7 +134,7 @@ suite('the console', () => {
     assert.equal(docs.url(), `${site.url}/svc1/docs/`);
   });
 
-  test('an edit by somebody else meanwhile is not overwritten', async (t) => {
+  test('an edit by another user meanwhile is not overwritten', async (t) => {
     const { page, site } = await signedIn(t);
     const rule = { path: '/both', kind: 'content', content: 'one' };
     const { data } = await site.call('svc1.userinterface.insert', rule);
@@ -177,7 +177,7 @@ suite('the console', () => {
     }
     await page.frameLocator('.preview').locator('img').waitFor({ state: 'attached' });
     assert.equal(await page.evaluate('window.hit'), undefined);
-    // The preview requests the image of the page, and explain is told of no such page.
+    // The preview requests the missing image of the page, and explain answers 404.
     const isOfPreview = (one: string): boolean => /ERR_BLOCKED|\/x\b|status 404/.test(one);
     assert.deepEqual(
       realTroubles({ troubles }).filter((one) => !isOfPreview(one)),

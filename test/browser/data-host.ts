@@ -69,7 +69,7 @@ interface Parts {
   readonly validators: ReadonlyMap<string, ValidateFunction>;
 }
 
-/** Does what an envelope asks for, once for each vk, and says what came of it. */
+/** Executes an envelope, once for each vk, and returns the result. */
 function answer(envelope: Envelope, parts: Parts): object {
   const { a = '', v = {}, vk, id } = envelope;
   const echo = id === undefined ? { r: a } : { r: a, id };
@@ -147,7 +147,7 @@ function refusalOf(error: ErrorObject | undefined): Refusal {
 
 const bodyBytesMax = 1_048_576;
 
-/** Pages of any origin may ask: what is here is made up. */
+/** Pages of any origin may send requests: the data is made up. */
 const cors = {
   'access-control-allow-origin': '*',
   'access-control-allow-headers': 'content-type',

@@ -71,7 +71,7 @@ suite('a page that edits a record', () => {
     });
   }
 
-  test('shows field by field what somebody else has changed, and saves what the person chooses', async (t) => {
+  test('shows the changes of another user field by field, and saves the choice', async (t) => {
     const id = await insertLetter();
     const tab = await openTab(t);
     const { page } = tab;

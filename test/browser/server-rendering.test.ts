@@ -35,7 +35,7 @@ const site = startSite(
   },
 );
 
-/** What a visitor sees of a page. */
+/** The parts of a page that a visitor sees. */
 function seen({ page }: Tab): Promise<unknown> {
   return page.evaluate(`({
     html: document.querySelector('#waymark').innerHTML,

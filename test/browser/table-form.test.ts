@@ -190,7 +190,7 @@ suite('a form of a table of Waymark', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('shows field by field what somebody else has changed, and saves the choice', async (t) => {
+  test('shows the changes of another user field by field, and saves the choice', async (t) => {
     await store({ table: 'lamps', sku: 'CON-1', name: 'Heron', price: 1, shop: 'mill' });
     const tab = await openTab(t);
     const { page } = tab;
@@ -233,7 +233,7 @@ suite('a form of a table of Waymark', () => {
     await page.getByText('This record does not exist').waitFor();
   });
 
-  test('says that nobody may edit rows who is not signed in', async (t) => {
+  test('says that only signed-in users may edit rows', async (t) => {
     const own = await startSite(t, {
       rules: [{ path: '/edit/*', kind: 'edit-record', table: 'lamps' }],
     });

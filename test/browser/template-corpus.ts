@@ -1,4 +1,4 @@
-/** A template that shows a value `v`, which anybody may choose. */
+/** A template that shows a value `v` that any visitor may choose. */
 interface HostileValue {
   readonly what: string;
   readonly template: string;
@@ -79,7 +79,7 @@ export const hostileValues: readonly HostileValue[] = [
   },
 ];
 
-/** Templates whose rendering has to be the same in a browser and on the server. */
+/** Templates that must have the same result in a browser and on the server. */
 export const templates: readonly object[] = [
   { template: '<h1>{{ capture | capitalize }}</h1><p>{{ path }} {{ query.by | join: "+" }}</p>' },
   {

@@ -13,7 +13,7 @@ function naming(fields: Readonly<Record<string, string>>): Handler {
   };
 }
 
-/** Each way in which a source learns who the client is. */
+/** All fields by which a source can identify the client. */
 const credentials: readonly Readonly<Record<string, string>>[] = [
   { authorization: 'Basic YW5u' },
   { cookie: 'session=ann' },

@@ -124,7 +124,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('down' as const), isDown: fc.boolean() }) },
 );
 
-/** Sources of pages that remember everything, and what may be believed of their answers. */
+/** Sources that record all requests, and the responses that a cache may reuse. */
 class World {
   nowMs = Date.UTC(2026, 0, 2);
   isDown = false;

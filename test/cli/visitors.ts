@@ -15,11 +15,11 @@ interface Visited {
   readonly apikey: string;
 }
 
-/** What the visitors of a site saw. */
+/** The responses that the visitors of a site got. */
 export interface Visits {
   /** Stops the visitors; resolves to the number of responses of each kind of visitor. */
   end(): Promise<Readonly<Record<string, number>>>;
-  /** What went wrong, by kind. */
+  /** A text for each failure, with the kind of the visitor. */
   readonly failures: readonly string[];
   /** The `vk`s of the events that an operation has acknowledged. */
   readonly inserted: ReadonlySet<string>;
@@ -30,7 +30,7 @@ export interface Visits {
 /** Leaves the processes that start some of the machine. */
 const betweenRequestsMs = 5;
 
-/** After so many, the visitors give up. */
+/** After this number of failures, the visitors stop. */
 const failuresMax = 20;
 
 /** Requests pages of a site by all kinds of connections, and inserts events over a websocket. */

@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { Coding } from '../../src/http/coding.ts';
 import { ask, eventually, type Seen } from '../static/disk-rig.ts';
 
-/** What a client makes of content in a coding, by the value of Content-Encoding. */
+/** Decodes content, by the value of Content-Encoding. */
 export function decoded(bytes: Buffer, contentEncoding: string | undefined): Buffer {
   switch (contentEncoding) {
     case undefined:

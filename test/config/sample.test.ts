@@ -23,7 +23,7 @@ function linesByKind(text: string): ReadonlyMap<string, readonly string[]> {
 
 const sample = linesByKind(readFileSync(join(project, 'conf/server.ini'), 'utf8'));
 
-/** Keys whose comment shows another value, because nobody writes the default. */
+/** Keys with a sample value in the comment, because writing the default would be useless. */
 const isOtherShown: ReadonlySet<string> = new Set(['[tls] acme_directory', '[tls.<host>] acme']);
 
 test('conf/server.ini shows every key of the ini file, and keys in comments with their default', () => {

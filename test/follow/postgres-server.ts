@@ -15,7 +15,7 @@ interface PostgresServer {
   crash(): Promise<void>;
 }
 
-/** The user `nobody`: PostgreSQL refuses to run as root. */
+/** The user id of `nobody`: PostgreSQL refuses to run as root. */
 const nobody = { uid: 65_534, gid: 65_534 };
 
 /**

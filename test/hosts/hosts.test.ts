@@ -17,7 +17,7 @@ const schema = {
 
 const loopback = '[fetch]\nallow_private = 127.0.0.0/8, ::1/128\n';
 
-/** A data host that anybody may read and write, and a site that has its rows there. */
+/** A data host with anonymous access, and a site that has its rows there. */
 async function startPair(t: Cleaning, ini = loopback) {
   const host = await startSite(t);
   const open = { read: ['anonymous'], insert: ['anonymous'], edit: ['anonymous'] };
@@ -174,7 +174,7 @@ test('the table decides here who may call its host, and hides what its schema hi
   assert.match(user.error?.message ?? '', /user, which a table with a host cannot have/);
 });
 
-test('who may write rows of a host and not read them learns none of their values', async (t) => {
+test('a caller that may write rows of a host but not read them learns none of their values', async (t) => {
   const { site } = await startPair(t);
   await untilState(site, 'connected');
   const { data } = await site.call('svc1.table.list', {});

@@ -56,7 +56,7 @@ const believed: readonly (readonly [
   [{ Forwarded: 'for="_hidden:_port"' }, peer, inner],
   [{ Forwarded: 'for=192.0.2.7, for=unknown, for=10.2.2.2' }, '10.2.2.2', inner],
   [{ Forwarded: 'for=192.0.2.7, proto=http' }, peer, inner],
-  // The client cannot hide behind hops that it invents.
+  // The client cannot hide its address by hops that it invents.
   [{ Forwarded: 'for=garbage, for=192.0.2.7' }, '192.0.2.7', inner],
   [{ 'X-Forwarded-For': 'garbage, 192.0.2.7' }, '192.0.2.7', inner],
   [{ 'X-Forwarded-For': '127.0.0.1, 192.0.2.7' }, '192.0.2.7', inner],

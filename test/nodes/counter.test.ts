@@ -74,7 +74,7 @@ test('an offline counter takes events; a repeated vk is one event, also later', 
   assert.equal(data.waiting, 5);
 });
 
-test('an entry that the centre refuses is set aside and reported; the others go on', async (t) => {
+test('an entry that the centre refuses is set aside and reported; the others are sent', async (t) => {
   const centre = await startSite(t);
   const counter = await startFollower(t, centre, { name: 'shop-7', role: 'counter' });
   const apikey = centre.adminKey;

@@ -62,7 +62,7 @@ test('each machine of a cluster lists all of them, and the followers of all', as
   await one.deliveries.end();
 });
 
-test('two machines with the same name are told, and other messages are ignored', async (t) => {
+test('two machines with the same name are reported, and other messages are ignored', async (t) => {
   const log = new MemoryLog();
   const [one, other] = [await openNode(t, log), await openNode(t, log)];
   const warned: string[] = [];

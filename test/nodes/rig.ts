@@ -92,7 +92,7 @@ export async function stateOf(site: TestSite, seq: number): Promise<string> {
   }
 }
 
-/** Starts a server with an ini file that exists; `logged` gives what it has logged. */
+/** Starts a server with an existing ini file; `logged` returns its log so far. */
 export async function startFromIni(
   t: Cleaning,
   iniFile: string,

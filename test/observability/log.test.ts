@@ -153,7 +153,7 @@ for (const format of ['json', 'pretty'] as const) {
         {
           path: '/far/*',
           kind: 'content.fetch',
-          // Nobody listens on this port, so the failure is logged.
+          // No server listens on this port, so the failure is logged.
           enginedata: {
             source: 'http://127.0.0.1:1/*',
             headers: { 'x-key': secrets.sourceKey },

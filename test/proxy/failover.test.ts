@@ -42,7 +42,7 @@ async function closed(): Promise<string> {
   return `http://127.0.0.1:${port}/*`;
 }
 
-/** What explain says about the sources. */
+/** The sentences of explain about the sources. */
 function explainedSources(fetch: Fetcher, rule: FetchRule): readonly string[] {
   return fetch.explain(rule, visit()).notes?.slice(1) ?? [];
 }

@@ -28,7 +28,7 @@ suite('the URL that is requested from the source', () => {
     ['https://S.Example:443/B/*', '/x/*', '/x/1', '', 'https://s.example/B/1'],
     ['http://s:8080/*', '/x/*', '/x/1', '', 'http://s:8080/1'],
     ['http://[::1]:8080/*', '/x/*', '/x/1', '', 'http://[::1]:8080/1'],
-    // What the visitor's path says is encoded again, and stays part of the path.
+    // The server encodes the visitor's part again, so that it stays a part of the path.
     ['http://s/*', '/x/*', '/x/a b', '', 'http://s/a%20b'],
     ['http://s/*', '/x/*', '/x/ä', '', 'http://s/%C3%A4'],
     ['http://s/*', '/x/*', '/x/a?b=c', '', 'http://s/a%3Fb=c'],
@@ -57,7 +57,7 @@ suite('the URL that is requested from the source', () => {
     // A star on one side only.
     ['http://s/one', '/x/*', '/x/a/b', 'q', 'http://s/one?q'],
     ['http://s/base/*', '/x', '/x', 'q', 'http://s/base/?q'],
-    // A query as it was sent, but for what cannot stand in a request line.
+    // A query as it was sent, except for characters that a request line cannot have.
     ['http://s/', '/x', '/x', `a="b"&c='d'&e={f}|\\^`, `http://s/?a="b"&c='d'&e={f}|\\^`],
     ['http://s/', '/x', '/x', 'a b\r\nc#d', 'http://s/?a%20b%0D%0Ac%23d'],
     ['http://s/', '/x', '/x', 'ä\ud800', 'http://s/?%C3%A4%EF%BF%BD'],

@@ -92,7 +92,7 @@ async function fileText({ file, parts }: Body & { readonly kind: 'file' }): Prom
   }
 }
 
-/** A small front server that answers with rules, so that what a client sees of them can be seen. */
+/** A small server that answers by rules, to test what a client gets. */
 export async function front(
   t: TestContext,
   { fetch, rules }: { readonly fetch: Fetcher; readonly rules: () => readonly FetchRule[] },

@@ -349,7 +349,7 @@ suite('a rule that fetches from its own site', () => {
 suite('streams', () => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
 
-  /** Sends a number of mebibytes, no faster than they are taken. */
+  /** Sends a number of mebibytes, no faster than the server reads them. */
   async function pour(response: ServerResponse, mebibytes: number): Promise<void> {
     response.writeHead(200, { 'Content-Length': mebibytes * megabyte.length });
     const content = Readable.from(Iterator.from(Array(mebibytes).keys()).map(() => megabyte));
@@ -409,7 +409,7 @@ suite('streams', () => {
     const fetch = testFetch(t, { bodyBytesMax: 2 ** 27 });
     const reply = await fetch.respond(rule, visit({ method: 'PUT', body }));
     assert.equal(await replyText(reply), String(2 ** 27));
-    // What the kernel keeps for two ends of a connection, and no more.
+    // At most the kernel's buffers of both ends of a connection.
     assert.ok(ahead < 2 ** 25, `${ahead} bytes ahead`);
   });
 

@@ -149,7 +149,7 @@ suite('Link and Refresh of the source', () => {
     ],
     ['no link', 'no link'],
     ['<', '<'],
-    // What nothing ends is a title to the end of the value.
+    // A title without an end extends to the end of the value.
     ['</a>; title="<//src.example:8080/b>', '</a>; title="<//src.example:8080/b>'],
     ['</a>; title="\\"<//src.example:8080/b>\\', '</a>; title="\\"<//src.example:8080/b>\\'],
   ];

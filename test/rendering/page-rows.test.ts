@@ -135,7 +135,7 @@ suite('a page that the server renders with rows', () => {
       assert.equal(headers.get('cache-control'), 'private, no-cache');
     }
     assert.equal((await get(site, '/cheap', 'ada')).headers.get('cache-control'), 'no-cache');
-    // Without a user, and of a table that nobody may read, there are no rows to show.
+    // There are no rows without a user, or of a table that no caller may read.
     for (const path of ['/mine', '/secret']) {
       const { status, items } = await get(site, path);
       assert.deepEqual([status, items], [200, []], path);

@@ -27,7 +27,7 @@ suite('listening on a unix socket', () => {
     return (await listen(server, { kind: 'unix', path })).address;
   }
 
-  test('replaces a socket that nobody serves, and no other file', async (t) => {
+  test('replaces a socket that no process serves, and no other file', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'notes'), 'precious');
     await mkdir(join(folder, 'pages'));

@@ -312,7 +312,7 @@ function toKey(key: string): string {
   return `key:${key}`;
 }
 
-/** Visitors for whom different conditions above hold. */
+/** Visitors that meet different conditions above. */
 const visitors: fc.Arbitrary<VisitorTraits> = fc
   .record({
     address: fc.constantFrom('192.0.2.7', '198.51.100.1', '2001:db8::1', ''),

@@ -61,7 +61,7 @@ suite('symlinks', () => {
         'site/a.txt': 'inside',
         'site/sub/b.txt': 'below',
         'outside/secret.txt': secret,
-        // A folder whose name begins with that of the root.
+        // A folder with a name that begins with that of the root.
         'site-neighbour/secret.txt': secret,
       },
     });
@@ -261,7 +261,7 @@ test('a FIFO, a socket or a device is a 404 at once', async (t) => {
   }
 });
 
-/** Runs a test as a user other than root, who may read everything. */
+/** Runs a test as a user other than root, because root may read everything. */
 async function withoutRights(act: () => Promise<void>): Promise<void> {
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) process.seteuid?.(65_534);

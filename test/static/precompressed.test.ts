@@ -20,7 +20,7 @@ interface Started extends TestSite {
   readonly file: (name: string) => string;
 }
 
-/** A site whose files all have the same time. */
+/** A site with the same time for all files. */
 async function start(
   t: TestContext,
   files: Readonly<Record<string, string | Buffer>>,

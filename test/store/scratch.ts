@@ -19,7 +19,7 @@ const isShared = process.env.TEST_LOG === 'shared';
 /** For tests of several processes: a shared log in memory is that of one process. */
 export const ofOneMachine = { skip: isShared && 'a shared log in memory has one process' };
 
-/** The shared logs of folders: a store that is opened again goes on with that of its folder. */
+/** The shared logs of folders: a store that is opened again uses that of its folder. */
 const logs = new Map<string, MemoryLog>();
 
 /** The shared log of a folder, by default a new one. */

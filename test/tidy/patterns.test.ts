@@ -18,7 +18,7 @@ const unchecked: Readonly<Record<string, string>> = {
     "the pattern of the site's own schema, for what a visitor types, in that visitor's browser",
 };
 
-// What is built, of packages as well, is not here: public/console, public/docs.
+// The regular expressions of built files are not checked: public/console, public/docs.
 const patterns = [
   'src/**/*.ts',
   'console/src/**/*.{ts,tsx}',

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { globSync } from 'node:fs';
 import { parseSync, type Declaration, type EcmaScriptModule } from 'oxc-parser';
 
-/** A source file with what the rules check. */
+/** A source file with the properties that the rules check. */
 export interface Source {
   /** Path below the project, with `/`. */
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Source {
   readonly lines: number;
   /** Project paths of the files it imports. */
   readonly imports: readonly string[];
-  /** Names of the packages and built-in modules it imports, or whose files it reads. */
+  /** Names of the packages and built-in modules that it imports, or whose files it reads. */
   readonly packages: readonly string[];
   /** Exported declarations that have no doc comment. */
   readonly undocumented: readonly string[];

@@ -73,7 +73,7 @@ test('no file imports itself by way of others', () => {
   for (const path of byPath.keys()) visit(path, []);
 });
 
-/** What begins with none of the others: the command, and the client that other programs import. */
+/** The entries to the code: the command, and the client that other programs import. */
 const entries = ['src/cli/cli.ts', 'src/client/client.ts'];
 
 test('every file is imported from the command line or the client, and every export is used', () => {

@@ -35,7 +35,7 @@ export function attempts(
     );
 }
 
-/** A port that neither accepts nor refuses connections: clients wait. */
+/** A port that does not answer connections: clients wait. */
 export async function fullPort(t: TestContext): Promise<number> {
   const worker = new Worker(listenAndSleep, { eval: true });
   const [port] = (await once(worker, 'message')) as [number];

@@ -115,8 +115,8 @@ function placeEnginedata({
 }
 
 /**
- * The values that go on waiting: none if null removes them, and none of a field that is sent with
- * its value in the record.
+ * The values that stay in `_unknowns_`: none if null removes them, and none of a field that is sent
+ * with its value in the record.
  */
 function waiting(
   before: State | undefined,

@@ -75,7 +75,7 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
   };
 }
 
-/** A clock that advances by a few milliseconds, sometimes stands still, and sometimes goes back. */
+/** A clock that advances by a few milliseconds, sometimes stops, and sometimes goes back. */
 function jumpingClock(): () => number {
   let [ms, looks] = [Date.UTC(2026, 0, 1), 0];
   return () => {

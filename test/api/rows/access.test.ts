@@ -4,7 +4,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { cleaningAfterAll } from '../../folder.ts';
 import { openSocket, postOperation, startSite, type Answer, type TestSite } from '../../harness.ts';
 
-/** Texts in rows: of the row of nobody, of the row of ada, and of a writeOnly field. */
+/** Texts in rows: of the row without an owner, of the row of ada, and of a writeOnly field. */
 const marks = { nobody: 'MARKNOBODY', ada: 'MARKADA', pin: 'MARKPIN' } as const;
 
 const properties = {
@@ -15,7 +15,7 @@ const properties = {
   like: { type: 'string', 'x-table': 'closed' },
 };
 
-/** Tables by their access; each has a row of nobody and a row of ada. */
+/** Tables by their access; each has a row without an owner and a row of ada. */
 const tables: Readonly<Record<string, object>> = {
   closed: {},
   admins: { read: ['admin'], insert: ['admin'], edit: ['admin'] },
@@ -24,7 +24,7 @@ const tables: Readonly<Record<string, object>> = {
   letters: { insert: ['anonymous'], honeypot: 'website' },
 };
 
-/** The marks that a caller may see, by table; nobody may see that of the writeOnly field. */
+/** The texts that a caller may see, by table; no caller may see that of the writeOnly field. */
 type Seen = Readonly<Record<string, readonly string[]>>;
 
 const all = [marks.nobody, marks.ada];
@@ -157,7 +157,7 @@ function* requests(
     yield ['svc1.record.edit', { table, id, if_seq: 1, note: 'x' }];
     yield ['svc1.record.edit', { table, code, if_seq: 1, note: 'x' }];
     yield ['svc1.record.insert', { table, code }];
-    // A row of another table is none of this one.
+    // A row of another table counts as missing in this one.
     yield ['svc1.record.read', { table: 'open', id }];
     yield ['svc1.record.get', { table: 'own', id }];
   }
@@ -214,7 +214,7 @@ for (const [way, connect] of Object.entries(ways)) {
             }
           }
         }
-        // The other half: who may see a row does see it.
+        // The reverse: a caller that may see a row gets it.
         for (const [table, allowed] of Object.entries(sees)) {
           assert.deepEqual(
             [...(shown.get(table) ?? [])].toSorted(),
@@ -325,7 +325,7 @@ test('a user writes rows of its own, and those only', async (t) => {
     const { error } = await bob(`record.${verb}`, v);
     assert.equal(error?.code, 'not_found', verb);
   }
-  // By its key, the row of somebody else and a row that never was get the same answer.
+  // By key, the row of another user and a row that never existed get the same answer.
   for (const verb of ['read', 'get', 'edit']) {
     const [hidden, missing] = [
       await bob(`record.${verb}`, { code: 'a1' }),
@@ -336,7 +336,7 @@ test('a user writes rows of its own, and those only', async (t) => {
   }
   const given = await ada('record.edit', { id: mine.id, who: 'bob' });
   assert.deepEqual([given.error?.code, given.error?.field], ['forbidden', 'who']);
-  // A unique key is taken for all; whose it is, nobody learns.
+  // A key is unique in the whole table; the conflict does not name the owner of the row.
   const taken = await bob('record.insert', { code: 'a1' });
   assert.equal(taken.error?.code, 'conflict');
   assert.ok(!taken.error.message.includes(mine.id));
@@ -392,7 +392,7 @@ test('an anonymous form is stored once, discarded with a filled honeypot, and li
   await site.untilLogged(/anonymous_writes/);
 });
 
-test('a caller who may edit a row and not read it gets back only what it has sent', async (t) => {
+test('a caller that may edit a row but not read it gets back only the values that it has sent', async (t) => {
   const site = await startSite(t);
   await site.call('table.insert', {
     name: 'stock',
@@ -412,7 +412,7 @@ test('a caller who may edit a row and not read it gets back only what it has sen
   assert.deepEqual(await shown({ price: 31 }), [31, undefined]);
 });
 
-test('a page of another site writes as nobody where anybody may write', async (t) => {
+test('a page of another site writes without a user if anonymous callers may write', async (t) => {
   const site = await startSite(t, {
     server: 'trust_proxy = 127.0.0.1/32',
     ini: '[auth]\nuser_header = X-User\n',
@@ -517,7 +517,7 @@ async function followAll(t: TestContext, site: TestSite, { scopes, user }: Calle
   return { last, texts };
 }
 
-test('the place of a row in a search tells its user nothing about the rows of others', async (t) => {
+test('the place of a row in a search reveals nothing about the rows of other users', async (t) => {
   const site = await startSite(t, {
     server: 'trust_proxy = 127.0.0.1/32',
     ini: '[auth]\nuser_header = X-User\n',

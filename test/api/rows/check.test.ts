@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startSite } from '../../harness.ts';
 
-test('record.check says what a write would say, and writes nothing', async (t) => {
+test('record.check returns the problems that a write would have, and writes nothing', async (t) => {
   const site = await startSite(t);
   const properties = {
     sku: { type: 'string', minLength: 2 },

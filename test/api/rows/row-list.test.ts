@@ -67,7 +67,7 @@ test('a step of an index has the size of its row', () => {
   );
 });
 
-test('a page of a caller who sees its own rows never ends at the row of another', async () => {
+test('a page of a caller that sees its own rows never ends at the row of another user', async () => {
   const shown = 299;
   function* stepsAfter(cursor: string): Iterable<RecordStep<Row>> {
     for (let at = cursor === '' ? 0 : Number(cursor) + 1; at < 600; at += 1) {

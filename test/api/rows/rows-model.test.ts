@@ -18,7 +18,7 @@ interface ModelRow {
   readonly versions: Version[];
 }
 
-/** A table as it has to be, beside the one of the server. */
+/** A model of a table, to compare with the table of the server. */
 interface World {
   readonly site: TestSite;
   readonly table: string;

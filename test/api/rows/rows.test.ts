@@ -158,7 +158,7 @@ test('a row keeps its key when an undo would give the same to another one', asyn
   const { data: second } = await call('svc1.record.insert', { ...v, name: 'Heron' });
   const undo = await call('svc1.record.invalidate', { table: 'products', txn: done.txn });
   assert.deepEqual([undo.error?.code, undo.error?.field], ['conflict', 'sku']);
-  // A caller who may write rows and not read them learns neither the value nor the other row.
+  // A caller that may write rows but not read them learns neither the value nor the other row.
   const message = undo.error?.message ?? '';
   assert.match(message, new RegExp(`row ${first.id} of products .*former sku`));
   assert.ok(!message.includes('A-1') && !message.includes(second.id), message);

@@ -17,7 +17,7 @@ export interface CacheRig {
   readonly cache: ResponseStorage<Kept>;
   /** Opens the same cache as another process does. */
   readonly another: () => ResponseStorage<Kept>;
-  /** Stores a response in place of all others of its URL. */
+  /** Stores a response instead of all others of its URL. */
   readonly put: (url: string, more?: PutOptions) => Promise<boolean>;
   /** The ids of the stored responses of a URL. */
   readonly ids: (url: string) => readonly string[];

@@ -23,7 +23,7 @@ async function put(id: string, bytesLength: number): Promise<string> {
   }
 }
 
-/** Keeps answers of a size until one is refused; says why, and how many were kept. */
+/** Stores responses of a size until one is refused; prints the reason, and how many it stored. */
 async function fill(name: string, bytesLength: number): Promise<void> {
   let said = 'kept';
   let at = 0;

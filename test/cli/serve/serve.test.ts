@@ -40,7 +40,7 @@ suite('waymark serve refuses with one line', () => {
     const { folder, iniFile } = await serverFolder(t, '');
     await writeFile(iniFile, `[server]\nlisten = 127.0.0.1:${port}\ndata = data\n`);
     assert.match(await refusal(iniFile, runHere), new RegExp(`127\\.0\\.0\\.1:${port}.* in use`));
-    // The failed start leaves nothing behind: the next one works, and shows its key.
+    // The failed start has left no files: the next one works, and shows its key.
     await writeFile(join(folder, 'server.ini'), '[server]\nlisten = 127.0.0.1:0\ndata = data\n');
     const { adminKey } = await startServed(t, iniFile);
     assert.match(adminKey, /^wmk_/);

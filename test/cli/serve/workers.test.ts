@@ -226,7 +226,8 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     await Promise.all([...ask('/svc1/health', 0), ...ask('/svc1/health', 8)]);
     process.kill(served.pid, 'SIGSTOP');
     const told = Promise.allSettled(ask('/svc1/metrics', 0));
-    // Both workers have asked the leader by now, which is about to ask dead workers.
+    // Both workers have sent a request to the leader, which is about to send requests to dead
+    // workers.
     await Promise.all(ask('/svc1/health', 8));
     await killAll(workersOf(served));
     process.kill(served.pid, 'SIGCONT');

@@ -480,7 +480,7 @@ suite('content that does not arrive in time', () => {
     assert.deepEqual([statusFor(failure), failure.limit], [408, 'request_time']);
   });
 
-  test('affects no other request if nobody reads it', async (t) => {
+  test('affects no other request if it has no reader', async (t) => {
     let answer: StreamAnswer | undefined;
     const rig = await startSessions(t, (_message, given) => {
       answer = given;

@@ -140,7 +140,7 @@ suite('a subscriber that may no longer read', () => {
     assert.ok(subscribers.every(({ errors }) => errors.length === 1));
   });
 
-  test('because it authenticated anew gets an error at the next change', async (t) => {
+  test('because it authenticated again gets an error at the next change', async (t) => {
     const site = await startSite(t);
     const { key } = await makeKey(site, 'render');
     const socket = await site.socket(site.adminKey);

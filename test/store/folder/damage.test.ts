@@ -210,7 +210,7 @@ suite('a sound data file', () => {
 });
 
 suite('a data folder that cannot be written', () => {
-  /** Runs a command as a user who may read a folder but not write it. */
+  /** Runs a command as a user that may read a folder but not write it. */
   async function asReader<T>(folder: string, act: () => Promise<T>): Promise<T> {
     const data = join(folder, 'data');
     await chmod(folder, 0o755);

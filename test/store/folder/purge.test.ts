@@ -25,7 +25,10 @@ async function bytesOf(folder: string): Promise<string> {
   return texts.join('\n');
 }
 
-/** A stopped site with a rule whose header was changed and a hook whose secret was rotated twice. */
+/**
+ * A stopped site with a rule with a changed header, and a hook with a secret that was rotated
+ * twice.
+ */
 async function siteWithSecrets(t: TestContext) {
   const { folder, iniFile } = await serverFolder(t, '[webhook]\nallow_private = 127.0.0.0/8\n');
   const first = await startServed(t, iniFile);

@@ -69,7 +69,7 @@ test('a copy of the rows has the same records, seqs, times and digest', async (t
   assert.ok(copy.rowLog.has(centre.rowLog.end()));
 });
 
-test('a copy gets the secrets of a hook only when it is given them', async (t) => {
+test('a copy has the secrets of a hook only after it has received them', async (t) => {
   const centre = await centreOf(await scratchStore(t));
   const copy = await copyOf(centre, await scratchStore(t));
   assert.equal(copy.hookSecret('h1'), undefined);
@@ -83,7 +83,7 @@ test('a copy gets the secrets of a hook only when it is given them', async (t) =
   assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
 });
 
-test('a copy gets header values of a hook only when it is given them', async (t) => {
+test('a copy has header values of a hook only after it has received them', async (t) => {
   const centre = await centreOf(await scratchStore(t));
   const fields = (value: string) => ({
     headers: { authorization: `Bearer ${value}`, 'x-shop': '7' },

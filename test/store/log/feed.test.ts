@@ -229,7 +229,7 @@ function contentLength(stored: RuleChange['after']): number {
 }
 
 suite('a wait for changes', () => {
-  test('shares one timer, which runs only while somebody waits', async (t) => {
+  test('shares one timer, which runs only while a task waits', async (t) => {
     const started = t.mock.method(globalThis, 'setInterval');
     const cleared = t.mock.method(globalThis, 'clearInterval');
     const store = await scratchStore(t);

@@ -76,7 +76,7 @@ suite('building indexes', { timeout: 120_000 }, () => {
     const [words] = first.indexBuilds();
     assert.equal(words?.done, indexBuildRowsMax);
     assert.deepEqual(await findings(first), []);
-    // Rows in front of the build and behind it.
+    // Rows before the position of the build and after it.
     const last = 2 * rowsMade - 1;
     await commit(first, row('edit', 1, { title: 'Chair', price: 77 }));
     await commit(first, row('edit', last, { title: 'Chair', price: 77 }));
@@ -131,7 +131,7 @@ suite('building indexes', { timeout: 120_000 }, () => {
     assert.equal(foundBy(one, 'lamp 12').length, 111, '12, 120 to 129, 1200 to 1299');
   });
 
-  test('words are found anew after an update of ICU', async (t) => {
+  test('words are indexed again after an update of ICU', async (t) => {
     const folder = await temporaryFolder(t);
     const before = await scratchStore(t, { folder });
     await commit(before, table('insert', { name: 'lamps', schema: {}, search: ['title'] }));

@@ -4,7 +4,7 @@ import { Failure } from '../../../src/model/failure.ts';
 import { decodeEntry } from '../../../src/store/shared/entry.ts';
 import type { SharedEntry, SharedLog } from '../../../src/store/shared/shared-log.ts';
 
-/** What happens to the next append: see MemoryLog.next. */
+/** The outcome of the next append: see MemoryLog.next. */
 type Fate = 'stored' | 'lost' | 'unanswered';
 
 /** The entries of a shared log in memory, which several nodes have open. */
@@ -15,7 +15,7 @@ export class MemoryLog {
   readonly #listeners = new Set<(data: Uint8Array) => void>();
   readonly #fates: Fate[] = [];
   isReachable = true;
-  /** Appends that found another entry behind the position that they named. */
+  /** Appends that found another entry after the position that they named. */
   superseded = 0;
   /** The size of the largest entry that it takes. */
   entryBytesMax = Infinity;
@@ -34,8 +34,8 @@ export class MemoryLog {
   }
 
   /**
-   * What one node sees of it; for a slow one, another node always appends before its rows, if one
-   * does within a second.
+   * The log as one node sees it. For a slow node, another one always appends before its rows, if it
+   * does so within a second.
    */
   open(isSlow = false): SharedLog {
     return {

@@ -24,7 +24,7 @@ import { commit, edited, inserted } from '../scratch.ts';
 import { MemoryLog } from './memory-log.ts';
 import { openNode } from './open-node.ts';
 
-/** Counts up the `lang` of a rule, as an edit that depends on what it reads. */
+/** Increments the `lang` of a rule: an edit that depends on the value that it reads. */
 async function countUp(store: Store, id: string): Promise<number> {
   return store.commit('test', (reads) => {
     const next = Number(reads.rule(id)?.rule.lang ?? 0) + 1;

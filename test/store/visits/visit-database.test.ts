@@ -110,7 +110,7 @@ suite('the database of visits', () => {
     assert.equal([...database.ofKey('k', undefined, span)].length, 1);
   });
 
-  test('begins anew when its file is damaged, and keeps the file', async (t) => {
+  test('starts with no counts when its file is damaged, and keeps the file', async (t) => {
     const data = await temporaryFolder(t);
     assert.equal(await prepareVisitDatabase(data), undefined);
     const before = new VisitDatabase(data);
