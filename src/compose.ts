@@ -46,9 +46,9 @@ import {
   type createWrongKeys,
 } from './api/keys/authenticate.ts';
 import { withDataHosts } from './api/rows/hosted-rows.ts';
-import { createPageRows } from './api/rows/page-rows.ts';
+import { createPageRows, createPastRows } from './api/rows/page-rows.ts';
 import { takeRows } from './api/nodes/taken-rows.ts';
-import { createExecute, type ExecuteParts } from './api/execute.ts';
+import { createExecute, type Execute, type ExecuteParts } from './api/execute.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import { followerSessions, loggedSessions, type SessionStore } from './api/keys/session-store.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
@@ -132,15 +132,12 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const hasCentre = config.node.central !== undefined;
   const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
   const authenticate = composeAuthenticate(config, context, sessions);
-  const pageRows = createPageRows({
-    store,
-    execute: () => execute,
-    anonymous: (address) => authenticate({ apikey: undefined, address }),
-  });
+  const { pageRows, pastRows } = composeRows(store, authenticate, () => execute);
   const siteParts = composeSite(config, context, { disk, dialler, pageRows });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
-  const operationParts = { site: createSite(siteParts), authenticate, sessions, visitors, hosts };
+  const readers = { site: createSite(siteParts), pastRows };
+  const operationParts = { ...readers, authenticate, sessions, visitors, hosts };
   const operations = composeOperations(config, context, operationParts);
   const execute = createExecute(operations, executeParts(config, context));
   const hookDialler = createDialler(config.webhook);
@@ -261,6 +258,20 @@ function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteP
   };
 }
 
+/** The rows that pages show, now and at a moment. */
+function composeRows(
+  store: Store,
+  authenticate: Authenticate,
+  execute: () => Execute,
+): { readonly pageRows: RowReader; readonly pastRows: OperationParts['pastRows'] } {
+  const anonymous = (address: string) => authenticate({ apikey: undefined, address });
+  const parts = { store, execute, anonymous };
+  return {
+    pageRows: createPageRows(parts),
+    pastRows: (moment) => createPastRows(parts, moment),
+  };
+}
+
 /** Whether this node is a counter with a centre. */
 function takesEvents({ node: { role, central } }: Config): boolean {
   return role === 'counter' && central !== undefined;
@@ -277,12 +288,14 @@ function composeOperations(
   context: AppContext,
   {
     site,
+    pastRows,
     authenticate,
     sessions,
     visitors,
     hosts,
   }: {
     readonly site: Site;
+    readonly pastRows: OperationParts['pastRows'];
     readonly authenticate: Authenticate;
     readonly sessions: SessionStore;
     readonly visitors: Visitors;
@@ -311,6 +324,7 @@ function composeOperations(
       schemaOf: (name) => schemaOf(config, context, name),
     },
     site,
+    pastRows,
     locationOf: (address) => visitors.locationOf(address),
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: context.anonymousWrites,

@@ -4,6 +4,7 @@ import type { ContentRequest, Fields } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { FoundRule, Resolution } from '../model/rule.ts';
 import type { StoredRule } from '../model/rule.ts';
+import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
 import type { PageRequest } from '../rules/source.ts';
 
@@ -42,6 +43,12 @@ export interface SiteAccess {
   explain(request: PageRequest): Explanation;
   /** Explains resolve. */
   explainKey(visit: KeyVisit): Explanation;
-  /** The same site with the page rules of another moment; files and sources are those of now. */
-  at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): SiteAccess;
+  /**
+   * The same site with the page rules of another moment, and the rows that its pages show then;
+   * files and sources are those of now.
+   */
+  at(
+    rules: CandidateReads & { rule(id: string): StoredRule | undefined },
+    rows: RowReader,
+  ): SiteAccess;
 }

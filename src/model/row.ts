@@ -21,7 +21,17 @@ export interface StoredRow {
 /** A value by which rows are found: everything else is indexed as null, and so is no value. */
 export type Scalar = null | boolean | number | string;
 
-/** The value of a field as an index has it. */
+/**
+ * The value of a field as an index has it. A row without a field `constructor` has none, whatever
+ * all objects inherit.
+ */
 export function scalarOf(value: Json | undefined): Scalar {
-  return value === undefined || typeof value === 'object' ? null : value;
+  const isScalar =
+    typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  return isScalar ? value : null;
+}
+
+/** A field of a row or an input by a name that a table has chosen: `constructor` is one, too. */
+export function fieldOf(fields: JsonObject | Row, name: string): Json | undefined {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }

@@ -86,12 +86,12 @@ export function createSite(parts: SiteParts): Site {
     }),
     explain: (request) => explainFrom(sources, request, 0),
     explainKey: (request) => explainKey(rules, request),
-    at: (past) =>
+    at: (past, pageRows) =>
       createSite({
         ...parts,
         countVisit: undefined,
         fetch: { ...parts.fetch, respond: refuseFetch },
-        pageRows: pastRows,
+        pageRows,
         rules: {
           exactRules: (origin, path) => past.exactRules(origin, path),
           wildcardRules: (origin, path) => past.wildcardRules(origin, path),
@@ -129,13 +129,3 @@ const refuseFetch: Fetcher['respond'] = () =>
       'This page comes from another server, whose past answers are not stored.',
     ),
   );
-
-/** The rows of a page are those of now: pages of the past are not shown with them. */
-const pastRows: RowReader = {
-  variesByUser: () => false,
-  version: () => 'past',
-  get: () =>
-    Promise.reject(
-      new Failure('unprocessable', 'This page shows rows, which are not read as of the past.'),
-    ),
-};

@@ -145,6 +145,67 @@ suite('a page that the server renders with rows', () => {
   });
 });
 
+test('a page as of a moment shows its rows as they were, to who may read the past', async (t) => {
+  const site = await shop(t);
+  const { data: now } = await site.call('svc1.server.status', {});
+  const { data: listed } = await site.call('svc1.table.list', { name: 'products' });
+  const [table] = listed.rows as [{ id: string }];
+  await site.call('svc1.record.edit', { table: 'products', sku: 'heron', price: 1 });
+  await site.call('svc1.record.edit', { table: 'products', sku: 'dunlin', sku_2: 1, price: null });
+  await site.call('svc1.record.edit', { table: 'shops', code: 'harbour', name: 'The quay' });
+  const dry = await site.call('svc1.record.invalidate', { table: 'products', sku: 'tern' });
+  const confirm = (dry.data as { digest: string }).digest;
+  await site.call('svc1.record.invalidate', { table: 'products', sku: 'tern', confirm });
+  const then = (path: string, more: object = {}) =>
+    site.socket(site.adminKey).then((socket) =>
+      socket.call('svc1.userinterface.get_content', {
+        ...{ origin: site.url, path, as_of: String(now.seq), ...more },
+      }),
+    );
+  const items = async (path: string): Promise<readonly string[]> => {
+    const { data, error } = await then(path);
+    assert.equal(error, undefined, JSON.stringify(error));
+    return [...(data.content as string).matchAll(/<([ib])>(.*?)<\/\1>/g)].map(
+      ([, , one]) => one ?? '',
+    );
+  };
+  assert.deepEqual(await items('/cheap'), ['dunlin', 'tern']);
+  assert.deepEqual((await get(site, '/cheap')).items, ['heron']);
+  assert.deepEqual(await items('/in/harbour'), ['tern', 'heron']);
+  assert.deepEqual(await items('/one/tern'), ['tern', 'The harbour']);
+  // The fields and indexes are those of then, too; what is hidden now stays hidden.
+  const { price: _price, ...others } = products.schema.properties;
+  const sum = { type: 'number', 'x-renamed-from': 'price', writeOnly: true };
+  const schema = { ...products.schema, properties: { ...others, sum } };
+  const changed = { id: table.id, index: [], schema };
+  const report = await site.call('svc1.table.edit', changed);
+  const done = await site.call('svc1.table.edit', { ...changed, confirm: report.data.digest });
+  assert.equal(done.error, undefined, JSON.stringify([report, done]));
+  assert.deepEqual(await items('/cheap'), ['dunlin', 'tern']);
+
+  for (const [path, scopes, code] of [
+    ['/cheap', ['read'], 'forbidden'],
+    ['/cheap', ['read', 'record.read:shops'], 'forbidden'],
+    ['/cheap', ['read', 'record.read:products'], undefined],
+    ['/mine', ['read', 'record.read'], 'unprocessable'],
+    ['/secret', ['read', 'record.read'], 'unprocessable'],
+  ] as const) {
+    const { data } = await site.call('svc1.key.insert', { name: path, scopes });
+    const socket = await site.socket((data as { key: string }).key);
+    const v = { origin: site.url, path, as_of: String(now.seq) };
+    const answer = await socket.call('svc1.userinterface.get_content', v);
+    assert.equal(answer.error?.code, code, `${path} ${scopes.join()} ${JSON.stringify(answer)}`);
+  }
+  // Titles are rows of another table.
+  const { data: key } = await site.call('svc1.key.insert', {
+    ...{ name: 'products', scopes: ['read', 'record.read:products'] },
+  });
+  const socket = await site.socket((key as { key: string }).key);
+  const v = { origin: site.url, path: '/one/tern', as_of: String(now.seq) };
+  const { data: one } = await socket.call('svc1.userinterface.get_content', v);
+  assert.match(one.content, /<i>tern<\/i><b><\/b>/);
+});
+
 test('a page shows no rows any more once a reload takes the access to them', async (t) => {
   const site = await shop(t);
   const grant = async (anonymous: string) => {

@@ -1,6 +1,6 @@
 import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
-import type { PastRules, Reads } from '../../store/store.ts';
+import type { Reads } from '../../store/store.ts';
 
 /** The input field of a moment of the past (docs/design/history.md#the-change-log). */
 export const asOfProperty = {
@@ -59,14 +59,4 @@ function parseMoment(
   if (iso !== undefined) return { timeMs: Date.parse(iso) };
   const forms = 'a seq such as 17, or a date-time such as 2026-01-31T12:00:00Z';
   throw new Failure('invalid', `${field} must be ${forms}.`, { field });
-}
-
-/** The page rules at a moment; undefined without a moment. */
-export function rulesThen(
-  reads: MomentReads & Pick<Reads, 'at'>,
-  asOf: string | undefined | null,
-): PastRules | undefined {
-  return asOf === undefined || asOf === null
-    ? undefined
-    : reads.at(seqOfMoment(reads, 'as_of', asOf));
 }

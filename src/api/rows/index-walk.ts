@@ -141,7 +141,8 @@ function inOrder(ranges: readonly IndexRange[], descending: boolean): readonly I
 
 const typeOrder = ['object', 'boolean', 'number', 'string'];
 
-function compareScalars(one: unknown, other: unknown): number {
+/** Compares values in the order of an index: null, false, true, numbers, texts. */
+export function compareScalars(one: unknown, other: unknown): number {
   const types = typeOrder.indexOf(typeof one) - typeOrder.indexOf(typeof other);
   if (types !== 0) return types;
   if (typeof one === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
@@ -180,6 +181,8 @@ function markOf(field: string): string {
   return Buffer.from(field).toString('base64url');
 }
 
-function unusableCursor(): Failure {
-  return new Failure('invalid', 'after has to be the next of the page before.', { field: 'after' });
+/** The failure for a cursor that is not the `next` of a list with the same conditions and order. */
+export function unusableCursor(): Failure {
+  const message = 'after has to be the `next` of an earlier answer, with the same where and sort.';
+  return new Failure('invalid', message, { field: 'after' });
 }

@@ -14,6 +14,9 @@ export const whereFieldsMax = 16;
 export const comparedRowsMax = 2_000;
 /** Rows that a list reads and sorts at once, where a condition has no more in the whole table. */
 export const sortedRowsMax = 1_000;
+/** Rows of the past that a list with an order sorts at once, and reads for that. */
+export const sortedRowsThenMax = 10_000;
+export const examinedRowsThenMax = 100_000;
 /** Rows that `count` counts one by one; a larger number is reported as a minimum. */
 export const countedRowsMax = 100_000;
 /** Rows that a reference lists as choices for a form. */

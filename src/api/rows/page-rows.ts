@@ -1,68 +1,117 @@
 import type { ContentRequest, Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Caller } from '../../model/key.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import { TableVersions } from '../../rendering/table-versions.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Execute } from '../execute.ts';
+import { accessTo } from './access.ts';
 import { rowTable } from './compiled-tables.ts';
 
 let readers = 0;
 
-/**
- * The rows for rendered pages: those that record.get returns to a caller without a key, with or
- * without a signed-in user. `execute` runs that operation.
- */
-export function createPageRows({
-  store,
-  execute,
-  anonymous,
-}: {
+interface PageRowsParts {
   readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row' | 'rows' | 'table'>;
+  /** Runs record.get. */
   readonly execute: () => Execute;
   /** The caller without a key at an address. */
   readonly anonymous: (address: string) => Caller;
-}): RowReader {
+}
+
+/**
+ * The rows for rendered pages: those that record.get returns to a caller without a key, with or
+ * without a signed-in user.
+ */
+export function createPageRows(parts: PageRowsParts): RowReader {
+  const { store, anonymous } = parts;
   const versions = new TableVersions(store);
   readers += 1;
   // Another configuration may give other callers access.
   const own = readers;
-
-  /** The tables, and those that their rows refer to. */
-  function withReferences(tables: readonly string[]): readonly string[] {
-    const referred = tables.flatMap((name) => {
-      const stored = store.table(name);
-      return stored === undefined
-        ? []
-        : [...rowTable(store, stored).fields.values()].flatMap(({ refersTo }) => refersTo ?? []);
-    });
-    return [...new Set([...tables, ...referred])];
-  }
-
   return {
     variesByUser: (tables) =>
-      withReferences(tables).some(
+      withReferences(store, tables).some(
         (name) => store.table(name)?.table.read?.includes('user') === true,
       ),
     version: (tables) =>
-      tables.length === 0 ? '' : `${own}: ${versions.version(withReferences(tables))}`,
-    async get(input, { address, origin, fields, visitor }: ContentRequest) {
-      const result = await execute().run('svc1.record.get', input, {
-        caller: anonymous(address),
-        vk: undefined,
-        qk: undefined,
-        ...{ origin, visitor, transport: 'http' },
-        // The answer goes into a page: a link of another site may lead to it.
-        fields: withoutOrigin(fields),
-        signal: () => AbortSignal.timeout(readMs),
-      });
-      if (result.kind !== 'data' || !isJsonObject(result.data)) {
-        throw new Failure('internal', 'record.get has not answered with data.');
-      }
-      return result.data;
-    },
+      tables.length === 0 ? '' : `${own}: ${versions.version(withReferences(store, tables))}`,
+    get: (input, request) => getRows(parts, input, request, anonymous(request.address)),
   };
+}
+
+/**
+ * The rows that rendered pages showed at a moment, for a caller who may read the past of their
+ * tables. Its `version` throws `forbidden` for another caller, and `unprocessable` for a table that
+ * not every visitor may read.
+ */
+export function createPastRows(
+  parts: PageRowsParts,
+  { seq, caller }: { readonly seq: number; readonly caller: Caller },
+): RowReader {
+  const { store, anonymous } = parts;
+  const readsPast = (name: string): boolean => {
+    const stored = store.table(name);
+    return stored === undefined || accessTo(stored.table, caller, undefined).read === 'scope';
+  };
+  const requirePast = (name: string): void => {
+    if (!readsPast(name)) {
+      const scope = `record.read:${name}`;
+      const message = `This page shows rows of ${name}: as_of also needs the scope ${scope}.`;
+      throw new Failure('forbidden', message, { field: 'as_of' });
+    }
+    const stored = store.table(name);
+    const visitor = stored && accessTo(stored.table, anonymous(caller.address), undefined).read;
+    if (visitor !== 'none' && visitor !== 'own') return;
+    const message = `This page shows rows of ${name} that only some visitors may read.`;
+    throw new Failure('unprocessable', `${message} They are not shown as of the past.`);
+  };
+  return {
+    variesByUser: () => false,
+    version(tables) {
+      if (tables.length === 0) return '';
+      tables.forEach(requirePast);
+      // What is hidden, and which titles the caller may see, is decided now.
+      const read = withReferences(store, tables).filter(readsPast);
+      return `as of ${seq}: ${read.map((name) => `${name} ${store.table(name)?.seq}`).join()}`;
+    },
+    get: (input, request) => getRows(parts, { ...input, as_of: String(seq) }, request, caller),
+  };
+}
+
+/** The tables, and those that their rows refer to. */
+function withReferences(
+  store: Pick<Reads, 'rows' | 'table'>,
+  tables: readonly string[],
+): readonly string[] {
+  const referred = tables.flatMap((name) => {
+    const stored = store.table(name);
+    return stored === undefined
+      ? []
+      : [...rowTable(store, stored).fields.values()].flatMap(({ refersTo }) => refersTo ?? []);
+  });
+  return [...new Set([...tables, ...referred])];
+}
+
+async function getRows(
+  { execute }: PageRowsParts,
+  input: JsonObject,
+  { origin, fields, visitor }: ContentRequest,
+  caller: Caller,
+): Promise<JsonObject> {
+  const result = await execute().run('svc1.record.get', input, {
+    caller,
+    vk: undefined,
+    qk: undefined,
+    ...{ origin, visitor, transport: 'http' },
+    // The answer goes into a page: a link of another site may lead to it.
+    fields: withoutOrigin(fields),
+    signal: () => AbortSignal.timeout(readMs),
+  });
+  if (result.kind !== 'data' || !isJsonObject(result.data)) {
+    throw new Failure('internal', 'record.get has not answered with data.');
+  }
+  return result.data;
 }
 
 const readMs = 10_000;

@@ -3,8 +3,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { scalarOf, type Row, type Scalar } from '../../model/row.ts';
 import { tableIndexes } from '../../model/table.ts';
 import type { IndexRange } from '../../store/store.ts';
-import type { CompiledTable, TableField } from '../../tables/compiled-table.ts';
-import { inValuesMax, whereFieldsMax } from './limits.ts';
+import type { TableField } from '../../tables/compiled-table.ts';
+import type { RowTable } from './compiled-tables.ts';
+import { inValuesMax, shownValueCharactersMax, whereFieldsMax } from './limits.ts';
 import { valueFromText } from './row-placement.ts';
 
 /** A condition on one field: ranges of its index, of which a value has to be in one. */
@@ -21,7 +22,7 @@ const operators = ['=', '<', '<=', '>', '>=', 'in', 'prefix'] as const;
  * Parses `where` of a list: a value by field, or operators with values. Throws `invalid` for a
  * field without index, with the line that declares it.
  */
-export function parseWhere(where: JsonObject, table: CompiledTable): readonly RowCondition[] {
+export function parseWhere(where: JsonObject, table: RowTable): readonly RowCondition[] {
   const entries = Object.entries(where);
   if (entries.length > whereFieldsMax) {
     throw new Failure('invalid', `where names more than ${whereFieldsMax} fields.`, {
@@ -35,18 +36,18 @@ export function parseWhere(where: JsonObject, table: CompiledTable): readonly Ro
 }
 
 /** A field that lists may filter and sort by. Throws `invalid` for another one. */
-export function indexedField(name: string, table: CompiledTable, by: 'where' | 'sort'): TableField {
-  const { definition, fields } = table;
+export function indexedField(name: string, table: RowTable, by: 'where' | 'sort'): TableField {
+  const { definition, fields, hidden } = table;
   const found = fields.get(name);
   // Report a field that no caller may read as unknown.
-  if (found === undefined || found.isWriteOnly) {
-    const known = [...fields.values()].filter(({ isWriteOnly }) => !isWriteOnly);
+  if (found === undefined || hidden.has(name)) {
+    const known = [...fields.values()].filter((one) => !hidden.has(one.name));
     const names = known.map((one) => one.name).join(', ');
-    const shown = JSON.stringify(name.slice(0, 80));
+    const shown = JSON.stringify(name.slice(0, shownValueCharactersMax));
     throw new Failure(
       'invalid',
       `${by} names ${shown}, which is no field of ${definition.name}. Its fields are ${names}.`,
-      { field: by === 'where' ? `where.${name}` : 'sort' },
+      { field: by === 'where' ? `where.${name.slice(0, shownValueCharactersMax)}` : 'sort' },
     );
   }
   const indexes = tableIndexes(definition);
@@ -65,9 +66,13 @@ function conditionOn(field: TableField, given: JsonObject): RowCondition {
   const { name } = field;
   const unknown = Object.keys(given).find((one) => !(operators as readonly string[]).includes(one));
   if (unknown !== undefined) {
-    throw new Failure('invalid', `${name} takes ${operators.join(', ')}, not ${unknown}.`, {
-      field: `where.${name}.${unknown}`.slice(0, 200),
-    });
+    throw new Failure(
+      'invalid',
+      `${name} takes ${operators.join(', ')}, not ${unknown.slice(0, shownValueCharactersMax)}.`,
+      {
+        field: `where.${name}.${unknown}`.slice(0, 200),
+      },
+    );
   }
   if (Object.keys(given).length === 0) {
     throw new Failure('invalid', `where.${name} has no condition.`, { field: `where.${name}` });
@@ -145,7 +150,7 @@ function valuesOf(
 function prefixOf({ name }: TableField, prefix: Json | undefined): string | undefined {
   if (prefix === undefined) return undefined;
   if (typeof prefix === 'string' && prefix !== '') return prefix;
-  throw new Failure('invalid', `prefix of ${name} has to be a text.`, {
+  throw new Failure('invalid', `prefix of ${name} has to be a text of 1 character or more.`, {
     field: `where.${name}.prefix`,
   });
 }

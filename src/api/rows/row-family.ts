@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { needsUser } from '../../model/visitor.ts';
-import { scalarOf, type Row } from '../../model/row.ts';
+import { fieldOf, scalarOf, type Row } from '../../model/row.ts';
 import { foldRow } from '../../store/log/fold.ts';
 import type { TableDefinition } from '../../model/table.ts';
 import type { Reads } from '../../store/store.ts';
@@ -10,6 +10,7 @@ import { hasScope } from '../../model/key.ts';
 import { nearestName } from '../../model/nearest.ts';
 import type { Call } from '../operation.ts';
 import { requireKnownFields } from '../problems.ts';
+import { seqOfMoment } from '../records/moment.ts';
 import type { RecordRevert } from '../records/revert.ts';
 import type { FamilyCall, RecordFamily, RecordParts, StoredRecord } from '../records/family.ts';
 import { accessTo, actionOf, mayAccess, noAccess, type TableAccess } from './access.ts';
@@ -264,7 +265,7 @@ export function countAnonymousWrite(
   if (extent === 'scope') return { isDiscarded: false };
   if (access.user === undefined) anonymousWrites.count(call.caller.address);
   const { honeypot } = table.definition;
-  const trap = honeypot === undefined ? undefined : sent[honeypot];
+  const trap = honeypot === undefined ? undefined : fieldOf(sent, honeypot);
   const isDiscarded =
     operation === 'insert' && ![undefined, null, '', false].includes(trap as never);
   if (isDiscarded) anonymousWrites.discard();
@@ -286,10 +287,10 @@ function withOwner(
 ): JsonObject {
   const { owner } = table.definition;
   if (owner === undefined || access[actionOf(operation)] === 'scope') return sent;
-  const rightful = current === undefined ? access.user : current[owner];
+  const rightful = current === undefined ? access.user : fieldOf(current, owner);
   const waiting = sent._unknowns_;
   const nested = typeof waiting === 'object' && waiting !== null && Object.hasOwn(waiting, owner);
-  const given = sent[owner];
+  const given = fieldOf(sent, owner);
   const isOther = given !== undefined && given !== null && given !== rightful;
   if (isOther || nested || (current !== undefined && given === null)) {
     throw new Failure('forbidden', `The server sets ${owner}: leave it out.`, { field: owner });
@@ -348,12 +349,14 @@ function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
 function idByKey(v: JsonObject, reads: Reads, table: RowTable): string | undefined {
   const { name, key } = table.definition;
   const field = key === undefined ? undefined : table.fields.get(key);
-  const value = key === undefined ? undefined : v[key];
+  const value = key === undefined ? undefined : fieldOf(v, key);
   if (field === undefined || value === undefined || value === null) {
     const or = key === undefined ? '' : ` or ${key}`;
     throw new Failure('invalid', `Name the row of ${name}: id${or} is missing.`, { field: 'id' });
   }
-  return reads.rowIdByKey(name, scalarOf(valueFromText(value, field)));
+  const scalar = scalarOf(valueFromText(value, field));
+  if (typeof v.as_of !== 'string') return reads.rowIdByKey(name, scalar);
+  return reads.rowByKeyAt(name, scalar, seqOfMoment(reads, 'as_of', v.as_of))?.row.id;
 }
 
 /** The table that a row is or was in; undefined for an unknown id. */
@@ -405,10 +408,13 @@ export function requireOneRow({ access }: TableCall, v: JsonObject): void {
   }
 }
 
+/** The reads that find the row of a reference, and its table. */
+export type ReferenceReads = Pick<Reads, 'rows' | 'table' | 'row' | 'rowByKey'>;
+
 /** The row that a reference names, if the caller may read it. */
 export function visibleReference(
   { call, access }: Pick<TableCall, 'call' | 'access'>,
-  reads: Reads,
+  reads: ReferenceReads,
   refersTo: string,
   value: Parameters<typeof referredRow>[2],
 ): ReturnType<typeof referredRow> {

@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
+import { scalarOf, type Row } from '../../model/row.ts';
 import type { Reads, SearchStep } from '../../store/store.ts';
 import { ruleCharacters } from '../limits.ts';
 import { examinedRecords } from '../records/list.ts';
-import type { ListSelection, ListSteps, RecordStep } from '../records/family.ts';
+import type { ListSelection, ListSteps, RecordStep, StoredRecord } from '../records/family.ts';
 import { listSliceRecords } from '../records/limits.ts';
-import type { RowTable } from './compiled-tables.ts';
-import { walkIndexes, type SortOrder } from './index-walk.ts';
-import { countedRowsMax } from './limits.ts';
+import { rowTable, type RowTable } from './compiled-tables.ts';
+import { compareScalars, unusableCursor, walkIndexes, type SortOrder } from './index-walk.ts';
+import { countedRowsMax, examinedRowsThenMax, sortedRowsThenMax } from './limits.ts';
 import { rowSteps, storedRow } from './row-steps.ts';
 import { indexedField, parseWhere, type RowCondition } from './row-conditions.ts';
 
@@ -50,22 +50,22 @@ export function selectRows(
   { isVisible, seesAll }: { readonly isVisible: (row: Row) => boolean; readonly seesAll: boolean },
 ): ListSteps<Row> {
   const { where, sort, text, count } = filters;
-  const conditions = parseWhere(isJsonObject(where) ? where : {}, table);
-  const order = typeof sort === 'string' ? sortOrder(sort, table) : undefined;
+  const fields = seq === undefined ? table : tableThen(table, reads, seq);
+  const conditions = parseWhere(isJsonObject(where) ? where : {}, fields);
+  const order = typeof sort === 'string' ? sortOrder(sort, fields) : undefined;
   const search = typeof text === 'string' ? text : undefined;
-  if (seq !== undefined && (order !== undefined || search !== undefined)) {
-    const field = order === undefined ? 'text' : 'sort';
-    throw new Failure('invalid', `A list with as_of takes no ${field}: it is oldest first.`, {
-      field,
+  if (seq !== undefined && search !== undefined) {
+    throw new Failure('invalid', 'A list with as_of finds no text: leave out text.', {
+      field: 'text',
     });
   }
   const { name } = table.definition;
+  const isListed = (row: Row): boolean =>
+    row.table === name && isVisible(row) && conditions.every((one) => one.matches(row));
   const source: Source =
     seq === undefined
       ? sourceNow({ table, reads, conditions, order, search, seesAll })
-      : (cursor) => rowSteps(reads.rowsAt(name, cursor, seq));
-  const isListed = (row: Row): boolean =>
-    row.table === name && isVisible(row) && conditions.every((one) => one.matches(row));
+      : sourceThen(reads, { name, seq, ...(order && { order }) }, isListed);
   const steps: ListSteps<Row> = {
     ...(!seesAll && { endsAtShown: true }),
     *stepsAfter(cursor) {
@@ -133,13 +133,81 @@ function sourceNow(selection: {
     return foundSteps(reads, name, { text: search, seesAll });
   }
   if (order === undefined && conditions.length === 0) {
-    return (cursor) => rowSteps(reads.rowsAfter(name, cursor));
+    return (cursor) => rowSteps(reads.rowsAfter(name, afterRow(cursor)));
   }
   for (const { field } of [...(order ? [order] : []), ...conditions]) {
     requireBuilt(reads, name, field);
   }
   return (cursor) => walkIndexes(reads, name, { conditions, order, cursor });
 }
+
+/** The table with the fields and indexes of a moment; fields that are hidden now stay hidden. */
+function tableThen(table: RowTable, reads: Reads, seq: number): RowTable {
+  const then = reads.tableAt(table.stored.table.id, seq);
+  return then === undefined ? table : { ...rowTable(reads, then), hidden: table.hidden };
+}
+
+/** The rows of a moment, which no index has: a list with an order reads all of them first. */
+function sourceThen(
+  reads: Reads,
+  { name, seq, order }: { readonly name: string; readonly seq: number; readonly order?: SortOrder },
+  isListed: (row: Row) => boolean,
+): Source {
+  if (order === undefined) return (cursor) => rowSteps(reads.rowsAt(name, afterRow(cursor), seq));
+  const found: FoundStep[] = [];
+  let [last, examined]: [string, number] = ['', 0];
+  let sorted: readonly FoundStep[] | undefined;
+  return function* steps(cursor) {
+    // Each iteration ends after a slice: the next one goes on.
+    for (const step of sorted === undefined ? rowSteps(reads.rowsAt(name, last, seq)) : []) {
+      last = step.id;
+      examined += 1;
+      const { stored } = step;
+      if (stored !== undefined && isListed(stored.record)) found.push({ ...step, stored });
+      if (found.length > sortedRowsThenMax || examined > examinedRowsThenMax) throw tooManyThen();
+      yield { ...step, stored: undefined, cursor };
+    }
+    sorted ??= inOrder(found, order);
+    // The past does not change, so the last row of a page is the place where the next one begins.
+    const at = cursor === '' ? -1 : sorted.findIndex(({ id }) => id === cursor);
+    if (cursor !== '' && at < 0) throw unusableCursor();
+    for (const step of sorted.slice(at + 1)) yield step;
+  };
+}
+
+/** A step with its row. */
+type FoundStep = RecordStep<Row> & { readonly stored: StoredRecord<Row> };
+
+/** Rows in the order of an index: by the value, and of equal values by the id. */
+function inOrder(
+  found: readonly FoundStep[],
+  { field, descending }: SortOrder,
+): readonly FoundStep[] {
+  const sorted = found
+    .map((step) => ({ step, value: scalarOf(step.stored.record[field]) }))
+    .toSorted((one, other) => {
+      const order = compareScalars(one.value, other.value);
+      if (order !== 0) return order;
+      return one.step.id < other.step.id ? -1 : 1;
+    })
+    .map(({ step }) => step);
+  return descending ? sorted.toReversed() : sorted;
+}
+
+function tooManyThen(): Failure {
+  const message =
+    `A list with as_of and sort reads at most ${examinedRowsThenMax} rows, and sorts at most ` +
+    `${sortedRowsThenMax}: leave out sort, or select fewer rows by where.`;
+  return new Failure('unprocessable', message, { field: 'sort' });
+}
+
+/** The id after which a list in the order of ids goes on. Throws `invalid` for another cursor. */
+function afterRow(cursor: string): string {
+  if (cursor === '' || rowId.test(cursor)) return cursor;
+  throw unusableCursor();
+}
+
+const rowId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * The rows that a search finds. The search continues after the end of an earlier iteration: it

@@ -1,13 +1,20 @@
 import type { Json, JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
+import { fieldOf, type Row } from '../../model/row.ts';
 import { jsonDigest } from '../../model/prepared-json.ts';
 import { tableIndexes } from '../../model/table.ts';
 import type { Reads } from '../../store/store.ts';
 import type { TableField } from '../../tables/compiled-table.ts';
 import { listRowsMax } from '../limits.ts';
 import { defineOperation, type Call } from '../operation.ts';
-import { familyFor, namedId, type FamilyCall, type RecordFamily } from '../records/family.ts';
+import {
+  familyFor,
+  findRecord,
+  namedId,
+  type FamilyCall,
+  type RecordFamily,
+} from '../records/family.ts';
 import { examinedRecords, listPage } from '../records/list.ts';
+import { asOfProperty, seqOfMoment } from '../records/moment.ts';
 import { etagOfDigest, noSuchRecord, recordView } from '../records/read.ts';
 import { namingMembers } from '../records/schema.ts';
 import { accessTo, mayAccess, type TableAccess } from './access.ts';
@@ -17,6 +24,7 @@ import {
   openTable,
   rowFamily,
   visibleReference,
+  type ReferenceReads,
   type RowParts,
   type TableCall,
 } from './row-family.ts';
@@ -63,6 +71,11 @@ const getInput = {
     text: { ...text, nullable: true, description: 'Words in the fields that are searched.' },
     after: { ...text, nullable: true, description: 'The next of the page before.' },
     limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+    as_of: {
+      ...asOfProperty,
+      description:
+        'A seq or a date-time: the answer as it was then. It needs the scope record.read.',
+    },
   },
 } as const;
 
@@ -87,9 +100,13 @@ export const getRow = defineOperation<RowParts, object>({
     const v = input as JsonObject;
     const given: FamilyCall = { operation: 'get', v, call, input: getInput };
     const open = openTable(given, store, parts);
-    const family = withTitles(familyFor(rowFamily, given, store, parts), open, store);
+    const seq = typeof v.as_of === 'string' ? seqOfMoment(store, 'as_of', v.as_of) : undefined;
+    const family = withTitles(familyFor(rowFamily, given, store, parts), open, {
+      now: store,
+      seq,
+    });
     const data = namesOne(v, open)
-      ? oneRow(family, parts, v, call)
+      ? oneRow(family, parts, { v, seq }, call)
       : await listPage(family, parts, v, call);
     const { caller } = call;
     const isForAll = caller.keyId === undefined && open.access.read !== 'own';
@@ -104,28 +121,30 @@ export const getRow = defineOperation<RowParts, object>({
 
 function namesOne(v: JsonObject, { table }: TableCall): boolean {
   const { key } = table.definition;
-  return [v.id, key === undefined ? undefined : v[key]].some((one) => (one ?? null) !== null);
+  return [v.id, key === undefined ? undefined : fieldOf(v, key)].some(
+    (one) => (one ?? null) !== null,
+  );
 }
 
 function oneRow(
   family: RecordFamily<RowParts, Row>,
   parts: RowParts,
-  v: JsonObject,
+  { v, seq }: { readonly v: JsonObject; readonly seq: number | undefined },
   call: Call,
 ): JsonObject {
   const { store } = parts;
-  const id = namedId(family, v, store);
-  const stored = family.find(store, id);
+  const stored = findRecord(family, store, { id: namedId(family, v, store), seq });
   if (stored === undefined) throw noSuchRecord(family, v.id);
   return recordView(family, parts, stored, call.origin);
 }
 
-/** The family with rows as pages see them. */
+/** The family with rows as pages see them, and titles as of the same moment. */
 function withTitles(
   family: RecordFamily<RowParts, Row>,
   open: TableCall,
-  reads: Reads,
+  { now, seq }: { readonly now: Reads; readonly seq: number | undefined },
 ): RecordFamily<RowParts, Row> {
+  const reads = seq === undefined ? now : rowsOfMoment(now, seq, open.call);
   const references = [...open.table.fields.values()].filter((one) => one.refersTo !== undefined);
   return {
     ...family,
@@ -135,7 +154,7 @@ function withTitles(
         row as unknown as JsonObject,
       );
       const titles = references.flatMap((field) => {
-        const value = fields[field.name];
+        const value = fieldOf(fields, field.name);
         const title = value === undefined ? undefined : titleOf(open, reads, field, value);
         return title === undefined ? [] : [[field.name, title] as const];
       });
@@ -144,17 +163,31 @@ function withTitles(
   };
 }
 
+/** The reads of references as of a moment: of tables whose past the caller may read. */
+function rowsOfMoment(reads: Reads, seq: number, { caller }: Call): ReferenceReads {
+  return {
+    rows: (...given) => reads.rows(...given),
+    table(name) {
+      const stored = reads.table(name);
+      const access = stored && accessTo(stored.table, caller, undefined);
+      return access?.read === 'scope' ? stored : undefined;
+    },
+    row: (id) => reads.rowAt(id, seq),
+    rowByKey: (table, value) => reads.rowByKeyAt(table, value, seq),
+  };
+}
+
 /** The title of the row that a value refers to, if the caller may read it. */
 function titleOf(
   open: TableCall,
-  reads: Reads,
+  reads: ReferenceReads,
   { refersTo = '' }: TableField,
   value: Json,
 ): Json | undefined {
   const found = visibleReference(open, reads, refersTo, value);
   const target = reads.table(refersTo);
   const field = target && rowTable(reads, target).title;
-  return found === undefined || field === undefined ? undefined : found.row[field];
+  return found === undefined || field === undefined ? undefined : fieldOf(found.row, field);
 }
 
 /**
@@ -263,9 +296,9 @@ function referenceView(
     examined += examinedRecords(size);
     if (choices.length >= referenceChoicesMax || examined > 10 * referenceChoicesMax) break;
     if (stored === undefined || !mayAccess(access, 'read', target, stored.row)) continue;
-    const value = key === undefined ? stored.row.id : stored.row[key];
+    const value = key === undefined ? stored.row.id : fieldOf(stored.row, key);
     if (value === undefined) continue;
-    const shown = title === undefined ? undefined : stored.row[title];
+    const shown = title === undefined ? undefined : fieldOf(stored.row, title);
     choices.push({ value, title: shown ?? value });
   }
   const { rows } = reads.tableCounts(refersTo);

@@ -1,10 +1,11 @@
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule } from '../../model/rule.ts';
-import { hasScope } from '../../model/key.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import { servicePath } from '../../model/path.ts';
+import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../store/store.ts';
-import { asOfProperty, rulesThen } from '../records/moment.ts';
+import { asOfProperty, seqOfMoment } from '../records/moment.ts';
 import type { Call } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { parsePlace, type Place } from './place.ts';
@@ -15,6 +16,8 @@ export interface PageParts {
   readonly site: SiteAccess;
   readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
   readonly view: ViewConfig;
+  /** The rows that pages showed at a moment, for a caller. */
+  readonly pastRows: (moment: { readonly seq: number; readonly caller: Caller }) => RowReader;
   /** The location of an address. */
   readonly locationOf: (address: string) => Promise<Location>;
 }
@@ -41,13 +44,13 @@ export const placeInput = {
  * removed from the site stays invisible to visitors (docs/design/operations.md#one-definition).
  */
 export function siteThen(
-  { site, store }: Pick<PageParts, 'site' | 'store'>,
+  { site, store, pastRows }: Pick<PageParts, 'site' | 'store' | 'pastRows'>,
   { as_of: asOf }: { readonly as_of?: string },
   { caller }: Call,
 ): SiteAccess {
-  const rules = rulesThen(store, asOf);
-  if (rules === undefined) return site;
-  if (hasScope(caller, 'read')) return site.at(rules);
+  if (asOf === undefined) return site;
+  const seq = seqOfMoment(store, 'as_of', asOf);
+  if (hasScope(caller, 'read')) return site.at(store.at(seq), pastRows({ seq, caller }));
   throw new Failure(
     caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
     'as_of needs an API key with the scope read. Send one, or leave as_of out.',

@@ -143,6 +143,7 @@ function* requests(
   yield ['svc1.record.list', { table, where: { note: { prefix: 'MARK' } }, sort: '-note' }];
   yield ['svc1.record.get', { table }];
   yield ['svc1.record.get', { table, text: 'mark' }];
+  yield ['svc1.record.get', { table, as_of: String(seq), sort: '-note' }];
   yield ['svc1.record.schema', { table }];
   for (const [at, id] of ids.entries()) {
     const code = ['nobody', 'ada'][at];
@@ -152,6 +153,7 @@ function* requests(
     yield ['svc1.record.read', { table, id }, { qk: 'history' }];
     yield ['svc1.record.get', { table, id }];
     yield ['svc1.record.get', { table, code }];
+    yield ['svc1.record.get', { table, code, as_of: String(seq) }];
     yield ['svc1.record.invalidate', { table, id }];
     yield ['svc1.record.invalidate', { table, id, from: '1' }];
     yield ['svc1.record.edit', { table, id, if_seq: 1, note: 'x' }];
@@ -168,6 +170,9 @@ function* requests(
   yield ['svc1.webhook.deliveries', { id: hook }];
   yield ['svc1.change.list', { limit: 1000 }];
   yield ['svc1.userinterface.explain', { path }];
+  const origin = 'http://localhost';
+  yield ['svc1.userinterface.get_content', { origin, path }];
+  yield ['svc1.userinterface.get_content', { origin, path, as_of: String(seq) }];
   for (const id of events) yield ['svc1.event.read', { id }];
 }
 

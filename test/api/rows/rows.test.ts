@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { startSite, type TestSite } from '../../harness.ts';
+import { startSite, type Answer, type TestSite } from '../../harness.ts';
 import { transports, type Call } from '../transports.ts';
 
 const products = {
@@ -177,6 +177,138 @@ test('a field that is too large is refused by name, and one form is one row', as
   assert.equal(answers.filter(({ replayed }) => replayed === true).length, 99);
   const listed = await call('svc1.record.list', { table: 'products', count: true });
   assert.equal(listed.data.count, 1);
+});
+
+test('a field may have a name that all objects inherit, whatever a table uses it for', async (t) => {
+  const { site, call } = await shop(t);
+  // In a literal, `__proto__` would be no property.
+  const parsed = (text: string): object => JSON.parse(text) as object;
+  const text = { type: 'string' };
+  const properties = {
+    ...parsed('{"__proto__": {"type": "string"}}'),
+    ...{ constructor: text, toString: text, valueOf: { ...text, 'x-table': 'odd' } },
+  };
+  const access = { owner: 'toString', read: ['anonymous'], insert: ['anonymous'] };
+  const made = await call('svc1.table.insert', {
+    ...{ name: 'odd', schema: { properties }, key: '__proto__', title: 'constructor' },
+    ...{ index: ['constructor'], search: ['constructor'], honeypot: 'isPrototypeOf', ...access },
+  });
+  assert.equal(made.error, undefined, JSON.stringify(made));
+  const asNobody = (name: string, v: object): Promise<Answer> =>
+    site.call(name, { table: 'odd', ...v }, { apikey: undefined });
+  const first = await asNobody('record.insert', parsed('{"__proto__": "a"}'));
+  assert.equal(first.error, undefined, JSON.stringify(first));
+  const second = { ...parsed('{"__proto__": "b"}'), constructor: 'c', valueOf: 'a' };
+  assert.equal((await asNobody('record.insert', second)).error, undefined);
+  assert.equal((await asNobody('record.insert', second)).error?.code, 'conflict');
+  const read = await asNobody('record.get', parsed('{"__proto__": "a"}'));
+  assert.equal(read.data.id, first.data.id);
+  const keys = async (v: object): Promise<unknown> => {
+    const { data } = await asNobody('record.get', v);
+    return (data.rows as object[]).map((row) => Object.entries(row)[2]);
+  };
+  const [a, b] = [
+    ['__proto__', 'a'],
+    ['__proto__', 'b'],
+  ];
+  assert.deepEqual(await keys({}), [a, b]);
+  assert.deepEqual(await keys({ sort: '-constructor' }), [b, a]);
+  assert.deepEqual(await keys({ where: { constructor: null } }), [a]);
+  assert.deepEqual(await keys({ text: 'c' }), [b]);
+  const none = await call('svc1.record.read', { table: 'odd' });
+  assert.deepEqual([none.error?.code, none.error?.field], ['invalid', 'id']);
+  const { data: form } = await call('svc1.record.schema', { table: 'odd' });
+  assert.deepEqual(form.references.valueOf.choices, [
+    { value: 'a', title: 'a' },
+    { value: 'b', title: 'c' },
+  ]);
+});
+
+test('a list refuses a cursor that no list of its order has answered', async (t) => {
+  const { call } = await shop(t);
+  for (const sku of ['A', 'B']) {
+    await call('svc1.record.insert', { table: 'products', sku, name: sku, price: 1 });
+  }
+  const list = (v: object): Promise<Answer> =>
+    call('svc1.record.list', { table: 'products', limit: 1, ...v });
+  const { data: sorted } = await list({ sort: 'sku' });
+  const { data: oldest } = await list({});
+  const { data: found } = await list({ text: 'a' });
+  for (const [v, after] of [
+    [{}, sorted.next],
+    [{}, 'x'.repeat(5_000)],
+    [{ as_of: String(sorted.rows[0].seq) }, 'x'.repeat(5_000)],
+    [{ sort: 'sku' }, oldest.next],
+    [{ sort: 'price' }, sorted.next],
+    [{ where: { price: 1 } }, sorted.next],
+    [{ text: 'a' }, sorted.next],
+    [{ sort: 'sku' }, found.next],
+    [{}, found.next],
+  ] as const) {
+    const { error } = await list({ ...v, after });
+    assert.deepEqual([error?.code, error?.field], ['invalid', 'after'], JSON.stringify(v));
+  }
+  assert.equal((await list({ after: oldest.next })).data.rows[0].sku, 'B');
+  assert.equal((await list({ sort: 'sku', after: sorted.next })).data.rows[0].sku, 'B');
+});
+
+test('rows of the past are found by the keys, fields and order of then', async (t) => {
+  const { call } = await shop(t);
+  for (const [sku, price] of [
+    ['A', 3],
+    ['B', 1],
+    ['C', 2],
+  ]) {
+    await call('svc1.record.insert', { table: 'products', sku, name: `lamp ${sku}`, price });
+  }
+  const { data: last } = await call('svc1.record.insert', {
+    ...{ table: 'products', sku: 'D', name: 'no price', supplier_price: 5 },
+  });
+  const as_of = String(last.seq);
+  const { data: listed } = await call('svc1.record.list', { table: 'products' });
+  const [a] = listed.rows as [{ id: string }];
+  await call('svc1.record.edit', { table: 'products', id: a.id, sku: 'Z', price: 0 });
+  const properties = {
+    ...{ sku: { type: 'string' }, name: { type: 'string' } },
+    cost: { type: 'number', 'x-renamed-from': 'price' },
+  };
+  const { data: tables } = await call('svc1.table.list', { name: 'products' });
+  const changed = { id: tables.rows[0].id, index: ['cost'], schema: { properties } };
+  const { data: report } = await call('svc1.table.edit', changed);
+  const confirmed = await call('svc1.table.edit', { ...changed, confirm: report.digest });
+  assert.equal(confirmed.error, undefined, JSON.stringify([report, confirmed]));
+
+  for (const operation of ['read', 'get']) {
+    const read = await call(`svc1.record.${operation}`, { table: 'products', sku: 'A', as_of });
+    assert.deepEqual([read.data?.id, read.data?.price], [a.id, 3], JSON.stringify(read));
+    const missing = await call(`svc1.record.${operation}`, { table: 'products', sku: 'Z', as_of });
+    assert.equal(missing.error?.code, 'not_found');
+  }
+  const list = async (v: object): Promise<Answer> =>
+    call('svc1.record.get', { table: 'products', as_of, ...v });
+  const skus = async (v: object): Promise<unknown> => {
+    const { data, error } = await list(v);
+    assert.equal(error, undefined, JSON.stringify(error));
+    return (data.rows as { sku: string }[]).map(({ sku }) => sku).join('');
+  };
+  assert.equal(await skus({}), 'ABCD');
+  assert.equal(await skus({ sort: 'price' }), 'DBCA');
+  assert.equal(await skus({ sort: '-price' }), 'ACBD');
+  assert.equal(await skus({ sort: '-price', where: { price: { '>': 1 } } }), 'AC');
+  let pages = '';
+  for (let after: string | null = ''; after !== null;) {
+    const { data } = await list({ sort: 'price', limit: 1, after });
+    for (const { sku } of data.rows as { sku: string }[]) pages += sku;
+    after = data.next as string | null;
+  }
+  assert.equal(pages, 'DBCA');
+  const { data: counted } = await list({ sort: 'price', limit: 1, count: true });
+  assert.equal(counted.count, 4);
+  for (const v of [{ sort: 'cost' }, { where: { cost: 1 } }, { where: { supplier_price: 5 } }]) {
+    assert.equal((await list(v)).error?.code, 'invalid', JSON.stringify(v));
+  }
+  const { error } = await list({ sort: 'price', after: 'x' });
+  assert.deepEqual([error?.code, error?.field], ['invalid', 'after']);
 });
 
 test('equal rows without vk are two rows, from the same key and without a key', async (t) => {
