@@ -106,16 +106,19 @@ interface Content {
   readonly query?: string;
   /** The header field Prefer (RFC 7240). */
   readonly prefer?: string;
+  /** How long the answer may take; by default, `apiTimeoutMs`. */
+  readonly timeoutMs?: number;
 }
 
 /** Calls an operation with a body that is not an envelope; otherwise as callApi. */
 export async function postToApi(
   { url, apikey }: ApiTarget,
   name: string,
-  { query = '', ...content }: Content,
+  { query = '', timeoutMs = apiTimeoutMs, ...content }: Content,
 ): Promise<JsonObject> {
-  const signal = AbortSignal.timeout(apiTimeoutMs);
-  const reply = await send(`${operationUrl(url, name)}${query}`, apikey, content, signal);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const timed = { ...content, timeoutMs };
+  const reply = await send(`${operationUrl(url, name)}${query}`, apikey, timed, signal);
   return requireAnswer(url, reply);
 }
 
@@ -193,7 +196,7 @@ function parsedJson(text: string): unknown {
 async function send(
   url: string,
   key: string | undefined,
-  { type, body, prefer }: Content,
+  { type, body, prefer, timeoutMs = 0 }: Content,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
   let reply: Response;
@@ -211,7 +214,7 @@ async function send(
       ...(signal && { signal }),
     });
   } catch (error) {
-    throw new Failure('unavailable', whyNoAnswer(url, error), { cause: error });
+    throw new Failure('unavailable', whyNoAnswer(url, error, timeoutMs), { cause: error });
   }
   const location = reply.headers.get('location');
   if (location !== null && URL.canParse(location, url)) {
@@ -228,9 +231,12 @@ async function send(
 /** The error codes of OpenSSL and Node for certificates and TLS handshakes. */
 const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-function whyNoAnswer(url: string, error: unknown): string {
+function whyNoAnswer(url: string, error: unknown, timeoutMs: number): string {
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return `${url} did not answer within ${apiTimeoutMs / 1000} s.`;
+    return (
+      `${url} did not answer within ${timeoutMs / 1000} s. ` +
+      'It may still carry out the request: look whether it has, before you repeat it.'
+    );
   }
   const { code } = (error instanceof Error ? (error.cause ?? error) : {}) as { code?: unknown };
   if (typeof code !== 'string' || !tlsCode.test(code))

@@ -13,6 +13,7 @@ import { importBlocks, type ImportStep } from '../api/transfer/import.ts';
 import { createSecret } from '../webhooks/sign.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { configOption, findConfigFile, jsonOption, requireConfig } from './options.ts';
+import { importTimeoutMs } from './limits.ts';
 import { createProgress } from './progress.ts';
 import { postToApi, apiTargetOf, type ApiTargetOptions } from './api-client.ts';
 
@@ -51,6 +52,7 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
   const answer = await postToApi(api, 'svc1.userinterface.import', {
     type: 'application/x-ndjson',
     body,
+    timeoutMs: importTimeoutMs,
     query: options.dryRun ? '?_v.dry_run=true' : '',
     ...(options.strict && { prefer: 'handling=strict' }),
   });

@@ -17,6 +17,8 @@ export const restartPollMs = 50;
 export const differencesKeptMax = 1_000;
 /** How long a command waits for an answer of the API. */
 export const apiTimeoutMs = 60_000;
+/** How long `import` does; the server answers when all is written. `fetch` waits for 300 s. */
+export const importTimeoutMs = 290_000;
 /** How long `hook test` waits for the attempt at its message, and how often it polls. */
 export const testWaitMs = 20_000;
 export const testPollMs = 100;

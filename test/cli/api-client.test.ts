@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../folder.ts';
 import { runWaymark } from '../process.ts';
+import { postToApi } from '../../src/cli/api-client.ts';
 import { runHere, startClient } from './here.ts';
 
 test('commands of the API find the server by its ini file', async (t) => {
@@ -77,4 +78,20 @@ test('an import without --url and ini file says what is missing', async (t) => {
   const { code, err } = await runWaymark(['import', 'rules.ndjson'], { env, cwd: folder });
   assert.equal(code, 2);
   assert.match(err, /nothing to import to\. Give --url for a running server/);
+});
+
+test('a server that is too slow may still have done what a command asked', async (t) => {
+  const server = createServer(() => undefined).listen(0, '127.0.0.1');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const content = { type: 'application/x-ndjson', body: '{}', timeoutMs: 1 };
+  const target = { url: `http://127.0.0.1:${port}`, apikey: undefined };
+  await assert.rejects(postToApi(target, 'svc1.userinterface.import', content), {
+    code: 'unavailable',
+    message: /did not answer within 0\.001 s\. It may still carry out the request/,
+  });
 });
