@@ -1,7 +1,8 @@
 // The long fault run: kills a server at random points of mixed writes, again and again on one data
-// folder. It checks after each kill that no acknowledged write is lost, no transaction is
-// incomplete, and no vk was executed twice; then the same for processes that change rows and
-// indexes of tables. `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a violation.
+// folder, while rows are imported and move to a renamed property and other indexes. It checks after
+// each kill that no acknowledged write is lost, no transaction is incomplete, and no vk was executed
+// twice; then the same for processes that change rows and indexes of tables.
+// `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { postOperation, type Answer } from '../harness.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
@@ -26,6 +27,39 @@ const lamps = {
   index: ['rve'],
   search: ['title'],
 };
+
+/** The same table with another name of a property, and another index. */
+const namedLamps = {
+  ...lamps,
+  schema: {
+    type: 'object',
+    properties: {
+      ...{ sku: { type: 'string' }, rve: { type: 'number' } },
+      name: { type: 'string', 'x-renamed-from': 'title' },
+    },
+  },
+  index: ['name'],
+  search: ['name'],
+};
+const titledLamps = {
+  ...lamps,
+  schema: {
+    type: 'object',
+    properties: {
+      ...lamps.schema.properties,
+      title: { type: 'string', 'x-renamed-from': 'name' },
+    },
+  },
+};
+
+/** An import of rows as one transaction. */
+interface Import {
+  /** What the keys of its rows begin with. */
+  readonly prefix: string;
+  isAcknowledged: boolean;
+}
+
+const importedRows = 200;
 
 /** A requested write, and its answer if the server sent one. */
 interface Write {
@@ -55,15 +89,18 @@ async function runAll(): Promise<void> {
   const { iniFile } = await serverFolder(context, '[log]\naccess = no\n');
   let served = await startServed(context, iniFile);
   const { adminKey } = served;
-  await postOperation(served.url, 'svc1.table.insert', lamps, { apikey: adminKey });
+  const made = await postOperation(served.url, 'svc1.table.insert', lamps, { apikey: adminKey });
+  const table = made.data.id as string;
   const writes: Write[] = [];
+  const imports: Import[] = [];
   let [acknowledged, cut] = [0, 0];
   for (let run = 1; run <= runs; run += 1) {
     const before = writes.length;
-    await writeUntilKilled(served, adminKey, writes);
+    await writeUntilKilled(served, adminKey, { writes, imports, table });
     served = await startServed(context, iniFile, { first: false });
     const recent = writes.slice(before);
     await holdRepeats(served, adminKey, recent);
+    await holdImports(served, adminKey, imports.splice(0));
     acknowledged += recent.filter(({ answer }) => answer !== undefined).length;
     cut += recent.filter(({ answer }) => answer === undefined).length;
     if (run % 20 === 0 || run === runs) {
@@ -78,10 +115,22 @@ async function runAll(): Promise<void> {
 }
 
 /** Sends several writes at a time until the server is killed. */
-async function writeUntilKilled(served: Served, apikey: string, writes: Write[]): Promise<void> {
+async function writeUntilKilled(
+  served: Served,
+  apikey: string,
+  {
+    writes,
+    imports,
+    table,
+  }: { readonly writes: Write[]; readonly imports: Import[]; readonly table: string },
+): Promise<void> {
   const socket = await openSocketCalls(served.url, apikey);
   const killer = setTimeout(() => served.child.kill('SIGKILL'), 20 + Math.random() * lifeMsMax);
-  await Promise.all(Array.from({ length: inFlight }, () => writeOn(socket, writes)));
+  await Promise.all([
+    ...Array.from({ length: inFlight }, () => writeOn(socket, writes)),
+    importOn(socket, imports),
+    changeOn(socket, table),
+  ]);
   clearTimeout(killer);
   await served.closed;
 }
@@ -100,6 +149,47 @@ async function writeOn(socket: SocketCalls, writes: Write[]): Promise<void> {
     assert.ok(code === undefined || isLate, JSON.stringify(answer));
     if (isLate) writes.splice(writes.indexOf(write), 1);
     else write.answer = answer;
+  }
+}
+
+/** Imports rows again and again. */
+async function importOn(socket: SocketCalls, imports: Import[]): Promise<void> {
+  for (;;) {
+    const one: Import = { prefix: `import ${Math.random()} `, isAcknowledged: false };
+    const ndjson = Array.from({ length: importedRows }, (_, at) => {
+      const v = { table: lamps.name, sku: `${one.prefix}${at}`, title: `an imported lamp ${at}` };
+      return JSON.stringify({ a: 'svc1.record.insert', v });
+    }).join('\n');
+    imports.push(one);
+    const answer = await socket.call({ a: 'svc1.userinterface.import', v: { ndjson } });
+    if (answer === undefined) return;
+    assert.equal(answer.data?.imported, importedRows, JSON.stringify(answer));
+    one.isAcknowledged = true;
+  }
+}
+
+/** Renames a property of the table, and changes its indexes, again and again. */
+async function changeOn(socket: SocketCalls, id: string): Promise<void> {
+  for (let change = 0; ; change += 1) {
+    const { schema, index, search } = change % 2 === 0 ? namedLamps : titledLamps;
+    const answer = await socket.call({ a: 'svc1.table.edit', v: { id, schema, index, search } });
+    if (answer === undefined) return;
+    assert.equal(answer.error, undefined, JSON.stringify(answer));
+  }
+}
+
+/** The rows of an import are all there or none; those of an acknowledged one are. */
+async function holdImports(
+  { url }: Served,
+  apikey: string,
+  imports: readonly Import[],
+): Promise<void> {
+  for (const { prefix, isAcknowledged } of imports) {
+    const v = { table: lamps.name, where: { sku: { prefix } }, count: true, limit: 1 };
+    const { data, error } = await postOperation(url, 'svc1.record.list', v, { apikey });
+    assert.equal(error, undefined, JSON.stringify(error));
+    const isNone = data.count === 0 && !isAcknowledged;
+    assert.ok(isNone || data.count === importedRows, `${prefix}has ${data.count} rows`);
   }
 }
 
