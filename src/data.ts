@@ -16,7 +16,7 @@ interface ClusterData {
   /** Gets the notices of the cluster; by default, they are ignored. */
   readonly notices?: Notices;
   /** Makes the history of the folder that of the cluster, and reports its rows. */
-  readonly brings?: Sharing['brings'];
+  readonly uploadProgress?: Sharing['uploadProgress'];
 }
 
 /**
@@ -40,7 +40,7 @@ export function openData(
 }
 
 /** How a store shares the log of a cluster; undefined without one. */
-function sharingOf({ settings, log, notices, brings }: ClusterData): Sharing | undefined {
+function sharingOf({ settings, log, notices, uploadProgress }: ClusterData): Sharing | undefined {
   if (settings.servers.length === 0) return undefined;
   let said = '';
   return {
@@ -56,7 +56,7 @@ function sharingOf({ settings, log, notices, brings }: ClusterData): Sharing | u
       said = message;
       log.error({ err: error }, 'Cannot apply the changes of the cluster.');
     },
-    ...(brings !== undefined && { brings }),
+    ...(uploadProgress !== undefined && { uploadProgress }),
   };
 }
 

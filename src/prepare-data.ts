@@ -106,7 +106,10 @@ async function prepareOwnDatabases(data: string, { log }: Logs): Promise<void> {
   await prepareCacheStore(data);
   const damage = await prepareVisitDatabase(data);
   if (damage === undefined) return;
-  log.error({ err: damage }, 'The visit counts are damaged. They begin anew; see visits-damaged.');
+  log.error(
+    { err: damage },
+    'The visit counts are damaged. They start at zero; see visits-damaged.',
+  );
 }
 
 /**

@@ -148,7 +148,7 @@ class ServingProcess implements RunningServer {
   /** The definitions of tables that reloads write. */
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
-  /** What runs from the start of serving until it ends, or until another process does it. */
+  /** The tasks that run while this process serves, or until another process takes them over. */
   readonly #background: readonly BackgroundTask[];
   #instance: AppInstance;
   #server: Server | undefined;
@@ -269,7 +269,7 @@ class ServingProcess implements RunningServer {
     return heedPurge(this.#answers, notice);
   }
 
-  /** What one process of a server does for all of them. */
+  /** The work that one process of a server does for all of them. */
   #primaryTasks({ node, server: { data } }: Config): readonly BackgroundTask[] {
     const { store, emit, logs } = this.#context;
     const { log } = logs;

@@ -22,7 +22,7 @@ const { values: given } = parseArgs({
   options: {
     also: { type: 'string' },
     folder: { type: 'string', multiple: true },
-    // Longer than the time-out of any test: a handle that a test has left open can keep a process
+    // Longer than the timeout of any test: a handle that a test has left open can keep a process
     // alive.
     'silence-ms': { type: 'string', default: '150000' },
   },

@@ -176,7 +176,7 @@ events { worker_connections ${workerConnections}; }
 http {
   sendfile on;
   tcp_nopush on;
-  types { text/html html; }
+  types { text/html htm html; }
 ${temporary}${http}
 }
 `;

@@ -5,7 +5,7 @@ import { fileProblems } from './prose.ts';
 
 /**
  * `npm run lint` checks the spelling (cspell, with docs/prose/words.txt), the words (terms.ts) and
- * the length of sentences in documentation, messages and comments.
+ * the length of sentences in documentation, messages and comments, except those of tests.
  */
 const project = fileURLToPath(new URL('../..', import.meta.url));
 process.chdir(project);
@@ -16,6 +16,9 @@ const files = globSync([
   'src/**/*.{md,ts}',
   'console/src/**/*.{ts,tsx}',
   'docs/reference/*.ts',
+  'bench/*.md',
+  'bench/**/*.ts',
+  'packaging/*.ts',
 ]).sort();
 
 const problems = files.flatMap((path) =>

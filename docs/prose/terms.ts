@@ -35,7 +35,7 @@ export const terms: readonly Term[] = [
   { pattern: /\b([a-z]+) \1\b/, instead: 'the word once' },
   { pattern: /\ba (?:[aei]|o(?!ne))[a-z]+\b/, instead: 'an' },
   {
-    pattern: /\ban (?!h(?:our|onest|ttp)|[xmfnrslh]\b)[bcdfghjklmnpqrstvwxyz][a-z]+\b/,
+    pattern: /\ban (?!h(?:our|onest|ttp)|npm|[xmfnrslh]\b)[bcdfghjklmnpqrstvwxyz][a-z]+\b/,
     instead: 'a',
   },
 ];

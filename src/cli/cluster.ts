@@ -125,10 +125,10 @@ async function initialise(
   try {
     const id = await logOf(folder);
     await createCluster(settings, { id, replicas, retentionMs: retention });
-    const brings = (rows: number, of: number): void => {
+    const uploadProgress = (rows: number, of: number): void => {
       progress.show(`${rows} of ${of} changes`);
     };
-    const store = await openData(folder, { cluster: { settings, log: silentLog, brings } });
+    const store = await openData(folder, { cluster: { settings, log: silentLog, uploadProgress } });
     const { seq } = store.counts();
     try {
       await moveCertificates(config, store);
@@ -279,7 +279,7 @@ async function leaveCluster(
         const text = `The data folder is that of a single machine, with ${seq} changes.`;
         writeLine(err, `${text} Remove [cluster] from the ini file before it starts.`);
         for (const { host, refused } of left) {
-          writeLine(err, `The certificate of ${host} ${refused}. It is ordered anew.`);
+          writeLine(err, `The certificate of ${host} ${refused}. The server orders another one.`);
         }
       }
     } finally {

@@ -15,7 +15,7 @@ export const defineRestart: DefineCommand = (command, terminal) => {
   command
     .description(
       'Replace the running server by a new process, such as one of a newer version, without ' +
-        'refusing a request. If the new process cannot serve, the old one goes on.',
+        'refusing a request. If the new process cannot serve, the old one continues.',
     )
     .addOption(configOption())
     .action(async (options: { config?: string }) => {

@@ -104,8 +104,8 @@ export class ReconnectingNats {
       this.#unanswered = 0;
       return answer;
     } catch (error) {
-      // A server that is cut off from the others still answers pings. An answer that nobody can
-      // take the request does not count: the stream has no leader at the moment.
+      // A server that is cut off from the others still answers pings. The answer that there is no
+      // responder does not count: the stream has no leader at the moment.
       if (error instanceof TimeoutError) this.#unanswered += 1;
       if (this.#unanswered >= unansweredRequestsMax && nats === this.#current) this.giveUp();
       throw error;

@@ -100,7 +100,7 @@ class ShorterStream {
     throw new Failure(
       'conflict',
       `The stream ${name} ends at ${end}, and this node has its entries up to ${last}: the ` +
-        'servers have lost data. Restore them before this node goes on.',
+        'servers have lost data. Restore the servers, so that this node can continue.',
     );
   }
 }

@@ -24,8 +24,8 @@ export interface CompressiblePage {
 
 /**
  * Compresses pages in memory, once for each coding that clients prefer. No request waits for it:
- * requests get the variants that exist by then. One page is compressed at a time, so that the
- * thread pool stays free for files. A page that nobody requests is never compressed.
+ * requests get the variants that exist at that time. It compresses one page at a time, so that the
+ * thread pool stays free for files. It never compresses a page without a request.
  */
 export interface PageCompressor {
   /** Makes a page ready to be sent; `source` names it in the access log. */

@@ -85,7 +85,8 @@ function parseChain(text: string): X509Certificate | Refused {
 
 function parseKey(text: string): KeyObject | Refused {
   if (!text.includes('PRIVATE KEY-----')) return { refused: 'does not contain a PEM private key' };
-  // The mode of the file protects the key: at a restart, nobody can type a passphrase.
+  // The mode of the file protects the key. A passphrase is not supported, because no operator could
+  // type it at a restart.
   if (text.includes('ENCRYPTED')) return { refused: 'is encrypted: save it without a passphrase' };
   try {
     const key = createPrivateKey(text);

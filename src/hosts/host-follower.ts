@@ -130,7 +130,7 @@ export class HostFollower {
       const isOther = error instanceof Failure && error.field === 'from_seq';
       if (!isOther) throw error;
       const message =
-        'The log of the data host is not the one that was followed. Events begin anew.';
+        'The log of the data host is another one than before. Events start with its next change.';
       this.#parts.log.warn({ table, ...from }, message);
       this.#position = undefined;
       return Number((await socket.subscribe(name, { table })).data.seq);

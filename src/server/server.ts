@@ -220,7 +220,7 @@ class Port implements Server {
   metrics(): readonly Metric[] {
     return openMetrics({
       connections: this.#connections.size + this.#sessions.size,
-      requests: this.#connections.owed + this.#sessions.owed,
+      requests: this.#connections.unanswered + this.#sessions.unanswered,
       websockets: this.#sockets.size,
       tunnels: this.#tunnels.size,
       shared: this.#parts.shared,
@@ -274,7 +274,7 @@ class Port implements Server {
       }),
     ]);
     clearTimeout(timer);
-    const cut = this.#connections.owed + this.#sessions.owed;
+    const cut = this.#connections.unanswered + this.#sessions.unanswered;
     const cutSockets = await sockets;
     await tunnels;
     this.#sessions.destroyAll();

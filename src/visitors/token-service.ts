@@ -42,7 +42,7 @@ export function createTokenService(
     },
     now,
     refused: (error) => {
-      // Debug level: anybody can send an invalid token.
+      // Debug level, because any client can send an invalid token.
       log.debug({ err: error }, 'A token is not valid. Its visitor is anonymous.');
     },
   });

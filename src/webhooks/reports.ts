@@ -61,7 +61,7 @@ export function createReports({
       if (isPaused === true) {
         log.warn(
           fields,
-          'The webhook is paused: its receiver answered 410 (Gone). Resume it to go on delivering.',
+          'The webhook is paused: its receiver answered 410 (Gone). Resume it to deliver again.',
         );
       }
     }

@@ -12,7 +12,7 @@ import { parseCidr } from '../../src/model/cidr.ts';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
 import type { OneShotOptions } from '../../src/outbound/one-shot-request.ts';
 import type { SourceResponse } from '../../src/outbound/exchange.ts';
-import { withTimeOut } from '../time-outs.ts';
+import { withTimeout } from '../timeouts.ts';
 import {
   httpSource,
   oneAddress,
@@ -236,7 +236,7 @@ suite('the dialler over TLS', () => {
   });
 });
 
-suite('the time-outs of the dialler limit the wait', { concurrency: true }, () => {
+suite('the timeouts of the dialler limit the wait', { concurrency: true }, () => {
   test('for a name', async (t) => {
     const lookup = () => Promise.withResolvers<never>().promise;
     const dialler = testDialler(t, { lookup, connectTimeoutMs: 50 });
@@ -269,11 +269,11 @@ suite('the time-outs of the dialler limit the wait', { concurrency: true }, () =
   test('but not for its own reader', async (t) => {
     const big = Buffer.alloc(4_000_000, 'x');
     const { origin } = await httpSource(t, (_, response) => response.end(big));
-    await withTimeOut([50, 500, 5_000], async (timeoutMs) => {
+    await withTimeout([50, 500, 5_000], async (timeoutMs) => {
       const answer = await testDialler(t, { timeoutMs }).send(outbound(origin));
       const content = answer.content() as Readable;
       await once(content, 'readable');
-      // Longer than the time-out: the source waits for the reader, not the other way round.
+      // Longer than the timeout: the source waits for the reader, not the other way round.
       await delay(timeoutMs + 1_150);
       assert.equal((await buffer(content)).length, big.length);
     });

@@ -15,7 +15,7 @@ export const loopback = ['127.0.0.0/8'].flatMap((text) => parseCidr(text) ?? [])
 /** One address of that network. Another loopback address counts as a refused network. */
 export const oneAddress = ['127.0.0.1'].flatMap((text) => parseCidr(text) ?? []);
 
-/** A dialler for a test. Tests of time-outs set their own; the defaults end a test that hangs. */
+/** A dialler for a test. Tests of timeouts set their own; the defaults end a test that hangs. */
 export function testDialler(
   t: TestContext,
   options: Partial<Parameters<typeof createDialler>[0]> = {},

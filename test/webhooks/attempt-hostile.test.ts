@@ -7,12 +7,12 @@ import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { httpSource, oneAddress, rawSource, selfSigned } from '../outbound/sources.ts';
-import { withTimeOut } from '../time-outs.ts';
+import { withTimeout } from '../timeouts.ts';
 import { attempts, fullPort } from './attempt-rig.ts';
 
-/** A time-out for cases whose result does not depend on the moment. */
+/** A timeout for cases whose result does not depend on the moment. */
 const soon = { timeoutMs: 1_000 };
-/** Increasing time-outs for cases in which something must happen before the time-out. */
+/** Increasing timeouts for cases in which something must happen before the timeout. */
 const later = [200, 2_000, 10_000];
 
 /** A receiver that repeats a text, a piece at a time, until its client closes the connection. */
@@ -45,7 +45,7 @@ suite('an attempt times out if the receiver hangs', { concurrency: true }, () =>
     assert.deepEqual([status, problem?.code], [undefined, 'connect_timeout']);
   });
 
-  test('while the connection is made, beyond the time-out of the whole attempt', async (t) => {
+  test('while the connection is made, beyond the timeout of the whole attempt', async (t) => {
     const port = await fullPort(t);
     const attempt = attempts(t, { connectTimeoutMs: 500, timeoutMs: 50 });
     const { status, problem } = await attempt(`http://127.0.0.1:${port}`);
@@ -79,7 +79,7 @@ suite('an attempt times out if the receiver hangs', { concurrency: true }, () =>
     const { origin } = await rawSource(t, (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
     );
-    await withTimeOut(later, async (timeoutMs) => {
+    await withTimeout(later, async (timeoutMs) => {
       const { status, answer, problem } = await attempts(t, { timeoutMs })(origin);
       assert.deepEqual([status, answer, problem?.code], [200, 'half', 'timeout']);
     });
@@ -104,7 +104,7 @@ suite('a receiver that sends byte by byte', { concurrency: true }, () => {
   ];
   for (const [what, beginning, text, expected] of cases) {
     test(`${what}: gets no more time than any other`, async (t) => {
-      await withTimeOut(later, async (timeoutMs) => {
+      await withTimeout(later, async (timeoutMs) => {
         const { origin, gone } = await drip(t, beginning, text);
         const { status, problem } = await attempts(t, { timeoutMs })(origin);
         assert.equal(status, expected);

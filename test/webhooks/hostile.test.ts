@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
-import { withTimeOut } from '../time-outs.ts';
+import { withTimeout } from '../timeouts.ts';
 import { fullPort } from './attempt-rig.ts';
 import { startReceiver } from './receiver.ts';
 import { sale, type Row } from './rig.ts';
@@ -71,7 +71,7 @@ const hostile: Readonly<Record<string, readonly [Make, Expected]>> = {
 
 test('hostile receivers fail attempts of their own hooks only, and delay no other hook', async (t) => {
   // The other receivers have to respond within this time.
-  await withTimeOut([600, 5_000, 20_000], (timeoutMs) => meetHostile(t, timeoutMs));
+  await withTimeout([600, 5_000, 20_000], (timeoutMs) => meetHostile(t, timeoutMs));
 });
 
 async function meetHostile(t: TestContext, timeoutMs: number): Promise<void> {

@@ -55,7 +55,7 @@ export async function handOver(
   if (outcome.state === 'done') {
     log.info({}, `Process ${outcome.pid} serves. This one ends when its connections are closed.`);
   } else {
-    log.error({}, `Cannot restart: ${outcome.message}. This process goes on serving.`);
+    log.error({}, `Cannot restart: ${outcome.message}. This process continues to serve.`);
   }
   await writeOutcome(config.server.data, outcome).catch((error: unknown) => {
     log.warn({ err: error }, 'Cannot write the outcome of the restart for the command `restart`.');

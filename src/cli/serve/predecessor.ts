@@ -55,7 +55,7 @@ export async function closeUnused(
     log.warn(
       {},
       `systemd has opened ${socketText(socket)} (${name}), which no \`listen\` of [server] ` +
-        'names: nobody answers there.',
+        'names: no process answers there.',
     );
   }
   closeSockets(unused);

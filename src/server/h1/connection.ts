@@ -8,7 +8,7 @@ import { isNodeResponse } from './node-http.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
 
 /** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
-type Reader = 'http' | 'other' | 'nobody';
+type Reader = 'http' | 'other' | 'none';
 
 /**
  * Answers a request without Node's parser, from the bytes that have arrived. False if the parser
@@ -68,7 +68,7 @@ export class Connection {
     socket.on('error', ignore);
     socket.on('data', this.#read);
     socket.on('end', () => {
-      if (!this.isParsed && this.owed === undefined) socket.end();
+      if (!this.isParsed && this.unfinished === undefined) socket.end();
     });
   }
 
@@ -83,18 +83,18 @@ export class Connection {
   }
 
   /** The newest request and its response, until the response is written; undefined after that. */
-  get owed(): Answering | undefined {
+  get unfinished(): Answering | undefined {
     return this.newest?.response.writableFinished === false ? this.newest : undefined;
   }
 
   /** Whether a response is not written yet, or not read yet. */
-  get owes(): boolean {
-    return this.owed !== undefined || this.isUnread;
+  get isUnfinished(): boolean {
+    return this.unfinished !== undefined || this.isUnread;
   }
 
   /** Whether all requests that have arrived are answered. */
   get isIdle(): boolean {
-    return this.reader === 'http' && this.#isBetweenMessages && !this.owes;
+    return this.reader === 'http' && this.#isBetweenMessages && !this.isUnfinished;
   }
 
   /** Whether a request that arrives now can be answered at once, and others after it. */
@@ -181,7 +181,7 @@ export class Connection {
   #isNext(before: ResponseMessage | undefined, response: ResponseMessage): boolean {
     if (this.socket.destroyed) return false;
     if (before?.shouldKeepAlive === false) {
-      this.reader = 'nobody';
+      this.reader = 'none';
       return false;
     }
     this.current = response;
@@ -244,7 +244,7 @@ export class Connection {
       }
     }
     if (this.reader === 'other') socket.off('data', this.#read);
-    if (at < chunk.length && this.reader !== 'nobody') socket.unshift(chunk.subarray(at));
+    if (at < chunk.length && this.reader !== 'none') socket.unshift(chunk.subarray(at));
   }
 
   /**

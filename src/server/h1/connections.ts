@@ -106,7 +106,7 @@ export class Connections {
     // An answer of this turn of the event loop has not reached the client yet.
     while (socket.writableCorked > 0) socket.uncork();
     // The client is the silent side if bytes wait for it, or if no request is open.
-    const isOurs = this.owedResponse(socket) !== undefined && socket.writableLength === 0;
+    const isOurs = this.unfinishedResponse(socket) !== undefined && socket.writableLength === 0;
     if (isOurs) {
       socket.setTimeout(stalledMs);
       return;
@@ -137,26 +137,26 @@ export class Connections {
   refuse(socket: Duplex, failure: Failure): void {
     const connection = this.#open.get(socket);
     if (connection?.reader !== 'http') return;
-    connection.reader = 'nobody';
-    const { owed } = connection;
-    if (owed === undefined && this.hasHead(socket)) {
+    connection.reader = 'none';
+    const { unfinished } = connection;
+    if (unfinished === undefined && this.hasHead(socket)) {
       // The request is answered already, without its content, which is missing.
       this.#passedBy(failure, socket);
       socket.destroy();
       return;
     }
-    if (owed !== undefined && isArriving(owed.request)) {
+    if (unfinished !== undefined && isArriving(unfinished.request)) {
       // The content of the request is malformed: its reader reports that.
-      owed.response.shouldKeepAlive = false;
-      if (!breakBody(owed.request, failure)) this.#passedBy(failure, socket);
+      unfinished.response.shouldKeepAlive = false;
+      if (!breakBody(unfinished.request, failure)) this.#passedBy(failure, socket);
       setTimeout(() => socket.destroy(), lingerMs).unref();
       return;
     }
     const answer = (): void => {
       if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
     };
-    if (owed === undefined) answer();
-    else owed.response.once('close', answer);
+    if (unfinished === undefined) answer();
+    else unfinished.response.once('close', answer);
   }
 
   /** Refuses plain HTTP on a TLS port, in the clear; Node closes the connection after that. */
@@ -176,8 +176,8 @@ export class Connections {
   }
 
   /** Returns the response to the newest request until it is written; undefined after that. */
-  owedResponse(socket: Duplex): ResponseMessage | undefined {
-    return this.#open.get(socket)?.owed?.response;
+  unfinishedResponse(socket: Duplex): ResponseMessage | undefined {
+    return this.#open.get(socket)?.unfinished?.response;
   }
 
   /** Returns the response that is written now on a connection, or was written last. */
@@ -195,10 +195,10 @@ export class Connections {
   }
 
   /** The number of connections with an unwritten or unread response. */
-  get owed(): number {
-    let owed = 0;
-    for (const { owes } of this.#open.values()) owed += owes ? 1 : 0;
-    return owed;
+  get unanswered(): number {
+    let count = 0;
+    for (const { isUnfinished } of this.#open.values()) count += isUnfinished ? 1 : 0;
+    return count;
   }
 
   /** Closes the connections without an unwritten or unread response. */
@@ -209,12 +209,12 @@ export class Connections {
   /** Resolves when all responses are written and read. */
   async settled(): Promise<void> {
     for (const [socket, connection] of this.#open) {
-      for (let last = connection.owed; last !== undefined; last = connection.owed) {
+      for (let last = connection.unfinished; last !== undefined; last = connection.unfinished) {
         await ended(last.response, socket);
       }
       await connection.read();
     }
-    if (this.owed > 0) await this.settled();
+    if (this.unanswered > 0) await this.settled();
   }
 
   /** Logs that the system refused a connection for want of a file descriptor. */
@@ -224,8 +224,8 @@ export class Connections {
 
   /** Closes every open connection at once. */
   destroyAll(): void {
-    for (const { owed } of this.#open.values()) {
-      if (owed !== undefined) resetIfUnframed(owed.response);
+    for (const { unfinished } of this.#open.values()) {
+      if (unfinished !== undefined) resetIfUnframed(unfinished.response);
     }
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
@@ -272,7 +272,7 @@ export class Connections {
           connection.serve();
           continue;
         }
-        const waitMs = connection.owes ? stalledMs : keepAliveMs;
+        const waitMs = connection.isUnfinished ? stalledMs : keepAliveMs;
         if (socket.timeout === waitMs) continue;
         if (socket.timeout === undefined) {
           socket.setKeepAlive(true, tcpKeepAliveMs);

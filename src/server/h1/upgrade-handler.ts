@@ -53,13 +53,13 @@ export class UpgradeHandler {
   handle(message: IncomingMessage, socket: Duplex, head: Buffer): void {
     const upgrade = { message, socket, head, start: this.#parts.start() };
     socket.on('error', () => socket.destroy());
-    const owed = this.#parts.connections.owedResponse(message.socket);
-    if (owed === undefined) {
+    const unfinished = this.#parts.connections.unfinishedResponse(message.socket);
+    if (unfinished === undefined) {
       void this.#answer(upgrade);
       return;
     }
     const stop = this.#continueAnswers(message.socket);
-    owed.once('close', () => {
+    unfinished.once('close', () => {
       stop();
       void this.#answer(upgrade);
     });

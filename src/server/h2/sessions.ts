@@ -98,7 +98,7 @@ export class Http2Sessions {
   }
 
   /** The number of open requests. */
-  get owed(): number {
+  get unanswered(): number {
     return this.#open;
   }
 

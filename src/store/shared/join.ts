@@ -23,10 +23,10 @@ export interface Sharing {
    */
   readonly open: (id: string | undefined) => Promise<SharedLog>;
   /**
-   * If set, an empty shared log gets the history of the folder, instead of a refusal; called with
-   * the number of uploaded rows.
+   * If set, an empty shared log gets the history of the folder, instead of a refusal. Called with
+   * the number of uploaded rows and of all rows.
    */
-  readonly brings?: (rows: number, of: number) => void;
+  readonly uploadProgress?: (rows: number, of: number) => void;
   /**
    * Does what a notice of any node says; the same one may come twice. The log waits for it, so it
    * must not reject (Notices).
@@ -71,16 +71,17 @@ export async function joinShared(
 async function requirePlace(
   parts: JoinParts,
   shared: SharedLog,
-  { brings }: Sharing,
+  { uploadProgress }: Sharing,
 ): Promise<void> {
   const { databases, reads, queue, newId } = parts;
   const place = sharedPlace(databases);
   const { id, follows } = identityOf(databases);
   if (place !== undefined && place.id !== shared.id) throw otherClusterFailure();
   if (place === undefined) {
-    if (follows !== undefined || (reads.seq() > 0 && brings === undefined)) throw historyFailure();
+    if (follows !== undefined || (reads.seq() > 0 && uploadProgress === undefined))
+      throw historyFailure();
     if (reads.seq() > 0 && id !== shared.id) throw historyFailure();
-    if (brings !== undefined) await uploadHistory(parts, shared, brings);
+    if (uploadProgress !== undefined) await uploadHistory(parts, shared, uploadProgress);
     else
       await queue.write(() => () => {
         databases.meta.putSync('log', shared.id);

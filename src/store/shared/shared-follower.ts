@@ -75,8 +75,8 @@ export class SharedFollower {
   }
 
   /**
-   * Resolves when an entry at or behind a position is applied. Rejects with `unavailable` if none
-   * was applied for some seconds, or at a stop; with `conflict` if the log cannot be followed.
+   * Resolves when an entry at a position or after it is applied. Rejects with `unavailable` if none
+   * was applied for some seconds, or at a stop; with `conflict` if the follower cannot continue.
    */
   async reach(position: number): Promise<void> {
     while (this.position < position) {

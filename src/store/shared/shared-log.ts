@@ -16,17 +16,17 @@ export interface SharedLog {
   /** The id of the log: a node with entries of another log must stop. */
   readonly id: string;
   /**
-   * Appends an entry directly behind the one at `after`, or nothing: resolves to its position once
-   * most servers have it on their disks, or to undefined if another entry is behind `after`. It
-   * repeats the request until it knows which. Rejects with `unavailable` if it does not know it
-   * after some seconds: the entry may then appear until another entry is behind `after`. Rejects
-   * with `too_large` for more than a log can take at once.
+   * Appends an entry directly after the one at `after`, or nothing: resolves to its position once
+   * most servers have it on their disks, or to undefined if another entry follows `after`. It
+   * repeats the request until it knows the outcome. Rejects with `unavailable` if it does not know
+   * it after some seconds: the entry may then still appear, until another entry follows `after`.
+   * Rejects with `too_large` if the entry is too large for the log.
    */
   append(data: Uint8Array, after: number): Promise<number | undefined>;
   /**
-   * The entries behind the one at `after`, existing ones at once and new ones as they come, none
-   * twice and none left out, also when connections are lost meanwhile. Ends when the signal aborts.
-   * Rejects with `conflict` if the log has another id by now, or no longer has these entries.
+   * The entries after the one at `after`, existing ones at once and new ones as they come, each
+   * exactly once, also when connections are lost meanwhile. Ends when the signal aborts. Rejects
+   * with `conflict` if the log has another id now, or no longer has these entries.
    */
   entries(after: number, signal: AbortSignal): AsyncIterable<SharedEntry>;
   /** The position of the newest entry; 0 for none. Rejects with `unavailable` in time. */

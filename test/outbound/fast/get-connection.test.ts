@@ -13,7 +13,7 @@ import { outboundUnreadBytesMax } from '../../../src/outbound/limits.ts';
 import { createAgents } from '../../../src/outbound/dialler.ts';
 import { guardedConnector } from '../../../src/outbound/connector.ts';
 import { OutboundExchange, type SourceResponse } from '../../../src/outbound/exchange.ts';
-import { withTimeOut } from '../../time-outs.ts';
+import { withTimeout } from '../../timeouts.ts';
 import { httpSource, loopback, outbound, rawSource, selfSigned, testDialler } from '../sources.ts';
 
 async function contentOf(answer: SourceResponse): Promise<string> {
@@ -228,7 +228,7 @@ suite('a connection for GETs', () => {
     assert.deepEqual([status, connections.length], [200, 2]);
   });
 
-  test('is closed before the Keep-Alive time-out of the source, and at once if that is short', async (t) => {
+  test('is closed before the Keep-Alive timeout of the source, and at once if that is short', async (t) => {
     const kept = (seconds: number): string =>
       hello.replace('\r\n\r\n', `\r\nKeep-Alive: timeout=${seconds}\r\n\r\n`);
     const { origin, connections } = await inPieces(t, (request) => [kept(request < 3 ? 3 : 2)]);
@@ -295,9 +295,9 @@ suite('a connection for GETs', () => {
     const { origin } = await inPieces(t, () => [
       `HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`,
     ]);
-    await withTimeOut([100, 500, 5_000], async (timeoutMs) => {
+    await withTimeout([100, 500, 5_000], async (timeoutMs) => {
       const answer = await testDialler(t, { timeoutMs }).send(outbound(origin));
-      // Longer than the time-out, which applies to the source alone.
+      // Longer than the timeout, which applies to the source alone.
       await delay(timeoutMs + 300);
       assert.equal((await contentOf(answer)).length, 300_000);
     });

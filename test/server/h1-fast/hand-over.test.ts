@@ -115,12 +115,12 @@ for (const [name, first] of Object.entries(firsts)) {
         const { response } = await hold();
         let closed = 0;
         response.once('close', () => (closed += 1));
-        assert.deepEqual([connections.owed, response.destroyed], [1, false]);
+        assert.deepEqual([connections.unanswered, response.destroyed], [1, false]);
         const sent = await response.sendReply(replyWith(content));
         assert.deepEqual(sent, { bytes: content.length, cut: false });
         assert.deepEqual([closed, response.writableFinished], [1, true]);
         assert.equal((await client.answers.next()).content, content);
-        assert.equal(connections.owed, 0);
+        assert.equal(connections.unanswered, 0);
       }
     });
 
@@ -131,7 +131,7 @@ for (const [name, first] of Object.entries(firsts)) {
         let closed = 0;
         held.response.once('close', () => (closed += 1));
         await happens(held, client, connections);
-        assert.deepEqual([connections.owed, closed, held.response.destroyed], [1, 0, false]);
+        assert.deepEqual([connections.unanswered, closed, held.response.destroyed], [1, 0, false]);
         await held.response.sendReply(replyWith('held'));
         const answer = await client.answers.next();
         assert.equal(answer.content, 'held');
@@ -147,7 +147,7 @@ for (const [name, first] of Object.entries(firsts)) {
         }
         assert.equal(closed, 1);
         await connections.settled();
-        assert.equal(connections.owed, 0);
+        assert.equal(connections.unanswered, 0);
       });
     }
 
@@ -161,7 +161,7 @@ for (const [name, first] of Object.entries(firsts)) {
       await closed;
       assert.deepEqual([response.destroyed, response.writableFinished], [true, false]);
       assert.deepEqual(await response.sendReply(replyWith('late')), { bytes: 0, cut: true });
-      assert.deepEqual([socket.destroyed, connections.owed, connections.size], [true, 0, 0]);
+      assert.deepEqual([socket.destroyed, connections.unanswered, connections.size], [true, 0, 0]);
     });
 
     test('closes its connection when it is aborted', async (t) => {

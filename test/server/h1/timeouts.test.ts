@@ -17,7 +17,7 @@ import {
 import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
 import { timeouts, type Timeouts } from '../../../src/server/h1/timeouts.ts';
 import { writeAndClose } from '../../../src/server/h1/refusal.ts';
-import { withTimeOut } from '../../time-outs.ts';
+import { withTimeout } from '../../timeouts.ts';
 import { AnswerReader } from '../answers.ts';
 import { openSocket, readToClose } from '../raw-client.ts';
 
@@ -107,7 +107,7 @@ const contentMs = [200, 2_000, 10_000];
 const waitsFor = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, checkMs: 50 });
 const host = 'Host: localhost\r\n';
 
-suite('the server closes a connection after a time-out', () => {
+suite('the server closes a connection after a timeout', () => {
   test('of the TLS handshake', async (t) => {
     const { connections, passed } = watchedConnections(100);
     const certificates = { contextFor: () => undefined, serve: () => undefined };
@@ -149,7 +149,7 @@ suite('the server closes a connection after a time-out', () => {
   });
 
   test('of the content of a request, however slowly it drips in', async (t) => {
-    await withTimeOut(contentMs, async (requestMs) => {
+    await withTimeout(contentMs, async (requestMs) => {
       const { port } = await startServer(t, waitsFor(requestMs));
       const socket = await openSocket(t, port);
       const answer = readToClose(socket);
@@ -162,7 +162,7 @@ suite('the server closes a connection after a time-out', () => {
   });
 
   test('of content whose response has been sent already', async (t) => {
-    await withTimeOut(contentMs, async (requestMs) => {
+    await withTimeout(contentMs, async (requestMs) => {
       const given = { ...waitsFor(requestMs), readsContent: false };
       const { port, passed } = await startServer(t, given);
       const socket = await openSocket(t, port);
@@ -205,7 +205,7 @@ suite('the server closes a connection after a time-out', () => {
   });
 
   test('but not while requests arrive, even if the first one came late', async (t) => {
-    await withTimeOut(contentMs, async (headersMs) => {
+    await withTimeout(contentMs, async (headersMs) => {
       const { port, checkMs } = await startFast(t, { headersMs });
       const socket = await openSocket(t, port);
       const answers = new AnswerReader(socket);

@@ -290,7 +290,7 @@ suite('a websocket is refused', () => {
   });
 });
 
-test('an idle websocket is closed after a time-out', async (t) => {
+test('an idle websocket is closed after a timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const tunnels = newTunnels();
   const [[client, ours], [theirs, source]] = await Promise.all([pair(t), pair(t)]);

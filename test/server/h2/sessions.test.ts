@@ -105,7 +105,7 @@ const answerMuch = (_message: StreamMessage, answer: StreamAnswer): void => {
 const pathOf = { ':scheme': 'https', ':path': '/', ':authority': 'localhost' };
 
 suite('an HTTP/2 connection', () => {
-  test('without requests ends after a time-out, one in use stays open', async (t) => {
+  test('without requests ends after a timeout, one in use stays open', async (t) => {
     const rig = await startSessions(t, (_message, answer) => {
       answer.writeHead(204, []).end();
     });

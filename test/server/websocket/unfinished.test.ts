@@ -66,7 +66,7 @@ suite('an incomplete message', () => {
     assert.equal((await closed)[0], 1009);
   });
 
-  test('must be complete within 60 s; an idle websocket has no time-out', async (t) => {
+  test('must be complete within 60 s; an idle websocket has no timeout', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     // The site uses real timers to stop.
     t.after(() => {
