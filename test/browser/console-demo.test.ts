@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { oneBrowser, visit } from './browser.ts';
-import { goTo, heading, realTroubles } from './console-tab.ts';
+import { oneBrowser } from './browser.ts';
+import { goTo, realTroubles, signIn } from './console-tab.ts';
 import { startDemo } from './demo-site.ts';
 
 const openTab = oneBrowser();
@@ -26,11 +26,9 @@ const previewed: readonly string[] = ['html', 'template'];
 suite('the console of the demo', () => {
   test('previews every page without a console error', async (t) => {
     const { url, adminKey } = await started;
-    const { page, troubles } = await openTab(t, { locale: 'en-GB' });
-    await visit({ page, troubles }, `${url}/svc1/console/`);
-    await page.getByLabel('API key').fill(adminKey);
-    await page.keyboard.press('Enter');
-    await heading(page, 'Overview');
+    const tab = await openTab(t, { locale: 'en-GB' });
+    await signIn(tab, url, adminKey);
+    const { page, troubles } = tab;
     const answer = await fetch(`${url}/svc1/userinterface/list?_v.limit=1000`, {
       headers: { apikey: adminKey },
     });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 import { oneBrowser, visit } from './browser.ts';
+import { signIn } from './console-tab.ts';
 
 const openTab = oneBrowser();
 
@@ -25,10 +26,7 @@ suite('a hostile page of the console’s origin', () => {
   test('has no use of the session: not by cookie, frame, window, storage or service worker', async (t) => {
     const { url, adminKey } = await started;
     const tab = await openTab(t, { locale: 'en-GB' });
-    await visit(tab, `${url}/svc1/console/`);
-    await tab.page.getByLabel('API key').fill(adminKey);
-    await tab.page.keyboard.press('Enter');
-    await tab.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await signIn(tab, url, adminKey);
 
     const evil = await tab.page.context().newPage();
     await evil.goto(`${url}/evil`);
@@ -83,10 +81,7 @@ suite('a hostile page of the console’s origin', () => {
     await tab.page.evaluate(
       `for (let at = 0; at < 4; at += 1) document.cookie = 'waymark_session_0000000' + at + '=planted; path=/svc1'`,
     );
-    await visit(tab, `${url}/svc1/console/`);
-    await tab.page.getByLabel('API key').fill(adminKey);
-    await tab.page.keyboard.press('Enter');
-    await tab.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await signIn(tab, url, adminKey);
     const cookies = await tab.page.context().cookies(`${url}/svc1/`);
     const own = cookies.filter(({ httpOnly }) => httpOnly);
     assert.equal(own.length, 1);

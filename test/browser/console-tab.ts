@@ -25,11 +25,16 @@ export async function openConsole(
   { apikey = site.adminKey, ...options }: { readonly apikey?: string } & BrowserContextOptions = {},
 ): Promise<ConsoleTab> {
   const tab = await openTab(t, { locale: 'en-GB', ...options });
-  await visit(tab, `${site.url}/svc1/console/`);
+  await signIn(tab, site.url, apikey);
+  return { ...tab, site };
+}
+
+/** Opens the console of a server in an empty tab, and signs in. */
+export async function signIn(tab: Tab, url: string, apikey: string): Promise<void> {
+  await visit(tab, `${url}/svc1/console/`);
   await tab.page.getByLabel('API key').fill(apikey);
   await tab.page.keyboard.press('Enter');
   await heading(tab.page, 'Overview');
-  return { ...tab, site };
 }
 
 /**
