@@ -77,7 +77,7 @@ suite('the breadcrumbs of the console', () => {
         ['#/breadcrumbs', 'Breadcrumbs', '.row'],
         [`#/breadcrumbs/${ids.summer}`, 'summer', '.branch'],
         [`#/breadcrumbs/${ids.summer}?part=visitors`, 'summer', '.visitor-grid b'],
-        [`#/breadcrumbs/${ids.summer}?part=visits`, 'summer', '.name-bars meter'],
+        [`#/breadcrumbs/${ids.summer}?part=visits`, 'summer', '.bars .bar'],
         [`#/breadcrumbs/${ids.summer}?part=code`, 'summer', '.qr'],
         ['#/breadcrumbs/new', 'New breadcrumb', '.branch'],
       ] as const) {
@@ -194,14 +194,20 @@ suite('the breadcrumbs of the console', () => {
     const { page, ids } = await signedIn(t);
     await goTo(page, `#/breadcrumbs/${ids.summer}?part=visits`, 'summer');
     await page.locator('.tile', { hasText: 'Visits' }).getByText('2', { exact: true }).waitFor();
-    for (const name of ['Switzerland', 'Germany', 'desktop', 'news.example', 'no referring page']) {
-      await page.locator('.name-bars dt', { hasText: name }).waitFor();
+    for (const name of [
+      'Switzerland',
+      'Germany',
+      'Computer',
+      'news.example',
+      'no referring page',
+    ]) {
+      await page.locator('.bars dt', { hasText: name }).waitFor();
     }
     const chart = page.getByRole('img', { name: /^Visits a day: Visits 2/ });
     await chart.locator('canvas').waitFor();
     await page.getByRole('link', { name: 'Week' }).click();
     await page.waitForURL(/days=7/);
-    await page.locator('.name-bars dt', { hasText: 'news.example' }).waitFor();
+    await page.locator('.bars dt', { hasText: 'news.example' }).waitFor();
   });
 
   test('have a QR code of their link, as SVG and PNG', async (t) => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'node:test';
@@ -6,7 +7,9 @@ import type { TestSite } from '../harness.ts';
 import { visit, type oneBrowser, type Tab } from './browser.ts';
 
 // Does nothing if the build is that of `npm ci`.
-spawnSync(process.execPath, [fileURLToPath(new URL('../../console/build.js', import.meta.url))]);
+const build = fileURLToPath(new URL('../../console/build.js', import.meta.url));
+const { status, stderr } = spawnSync(process.execPath, [build], { encoding: 'utf8' });
+assert.equal(status, 0, stderr);
 
 /** Texts that a browser would run if the console made HTML of them. */
 export const code = '<img src=x onerror="window.hit = true">';

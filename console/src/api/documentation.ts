@@ -58,7 +58,7 @@ function shown(node: Node, url: URL): ComponentChild {
   const as = shownAs[name];
   if (as === undefined) return h('span', null, children);
   // What may be wider than the panel scrolls, also by keyboard.
-  return h(as, as === 'pre' ? { tabIndex: 0 } : null, children);
+  return h(as, as === 'pre' || as === 'table' ? { tabIndex: 0 } : null, children);
 }
 
 function link(node: Element, url: URL, children: readonly ComponentChild[]): ComponentChild {

@@ -3,6 +3,7 @@ import { call } from '../api/api.ts';
 import { draftOf } from './draft.ts';
 import { countryName, outcomeText } from './sentences.ts';
 import { useLoad } from '../components/loading.ts';
+import { Bars } from '../components/bars.tsx';
 import { Chart, type ChartData } from '../components/chart.tsx';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -106,9 +107,9 @@ function Sums({ rule, sums }: { rule: BreadcrumbRule; sums: VisitSums }) {
       ) : (
         <>
           <Chart title={t.byDay} data={chart} format={shortCount} onSelect={() => undefined} />
-          <div class="columns">
+          <div class="bar-columns">
             <Names title={t.byBranch} names={sums.branches} nameOf={branchName} />
-            <Names title={t.byDevice} names={sums.devices} />
+            <Names title={t.byDevice} names={sums.devices} nameOf={deviceName} />
             <Names title={t.byCountry} names={sums.countries} nameOf={countryName} />
             <Names title={t.byHost} names={sums.hosts} />
           </div>
@@ -138,6 +139,12 @@ function chartOf({ days, branches }: VisitSums): ChartData {
   };
 }
 
+function deviceName(name: string): string {
+  return Object.hasOwn(t.deviceNames, name)
+    ? t.deviceNames[name as keyof typeof t.deviceNames]
+    : name;
+}
+
 const namesShown = 12;
 
 function Names({
@@ -149,23 +156,11 @@ function Names({
   names: readonly Named[];
   nameOf?: (name: string) => string;
 }) {
-  const most = Math.max(1, ...names.map(({ visits }) => visits));
   const label = (name: string): string =>
     Object.hasOwn(t.names, name) ? t.names[name as keyof typeof t.names] : nameOf(name);
-  return (
-    <section>
-      <h2>{title}</h2>
-      <dl class="name-bars">
-        {names.slice(0, namesShown).map(({ name, visits }) => (
-          <div key={name}>
-            <dt>{label(name)}</dt>
-            <dd>
-              <meter min={0} max={most} value={visits} aria-label={label(name)} />
-              <b>{visits.toLocaleString()}</b>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  );
+  const all = names.reduce((sum, { visits }) => sum + visits, 0);
+  const rows = names
+    .slice(0, namesShown)
+    .map(({ name, visits }) => ({ name: label(name), count: visits }));
+  return <Bars {...{ title, rows, all }} />;
 }

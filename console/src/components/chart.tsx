@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
+import { texts } from '../texts.ts';
 
 /** A line of a chart. */
 export interface Line {
@@ -29,11 +30,35 @@ function colourOf(name: string): string {
   return color;
 }
 
+const daySeconds = 86_400;
+
+/** The labels of the time axis: hours, with the day where it begins, or days. */
+function timeLabels(isUtc: boolean) {
+  const zone = isUtc ? { timeZone: 'UTC' } : {};
+  const day = new Intl.DateTimeFormat('en-GB', { ...zone, day: 'numeric', month: 'short' });
+  const hour = new Intl.DateTimeFormat('en-GB', { ...zone, hour: '2-digit', minute: '2-digit' });
+  const both = (seconds: number): string => {
+    const date = new Date(seconds * 1000);
+    return isUtc ? day.format(date) : `${day.format(date)}, ${hour.format(date)}`;
+  };
+  const ticks = (times: readonly number[], distance: number): string[] =>
+    times.map((time, at) => {
+      const date = new Date(time * 1000);
+      if (distance >= daySeconds) return day.format(date);
+      const before = times[at - 1];
+      const isNewDay =
+        before === undefined || day.format(new Date(before * 1000)) !== day.format(date);
+      return isNewDay ? `${hour.format(date)}\n${day.format(date)}` : hour.format(date);
+    });
+  return { both, ticks };
+}
+
 function options(
   { times, lines, markers, range: [from, until], isUtc = false }: ChartData,
   { width, format, onSelect }: ChartShape & { width: number },
 ): uPlot.Options {
   const axis = { stroke: colourOf('--quiet'), grid: { stroke: colourOf('--line'), width: 1 } };
+  const labels = timeLabels(isUtc);
   const drawMarkers = (plot: uPlot): void => {
     const { ctx, bbox } = plot;
     ctx.save();
@@ -59,9 +84,15 @@ function options(
       x: { time: true, range: [from, until] },
       y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.08 : 1] },
     },
-    axes: [axis, { ...axis, size: 62, values: (_plot, ticks) => ticks.map(format) }],
+    axes: [
+      { ...axis, values: (_plot, times, _at, _space, distance) => labels.ticks(times, distance) },
+      { ...axis, size: 62, values: (_plot, ticks) => ticks.map(format) },
+    ],
     series: [
-      {},
+      {
+        label: texts.overview.span,
+        value: (_plot: uPlot, time: number | null) => (time === null ? '–' : labels.both(time)),
+      },
       ...lines.map(({ label, colour }) => ({
         label,
         stroke: colourOf(colour),

@@ -97,11 +97,16 @@ export function Fault({ error, onRetry }: { error: unknown; onRetry?: () => void
 }
 
 /** A screen that could not load what its URL names. */
-export function FailedScreen(props: { title: string; error: unknown; onRetry: () => void }) {
-  const { title, ...fault } = props;
+export function FailedScreen(props: {
+  title: string;
+  back?: BackLink;
+  error: unknown;
+  onRetry?: () => void;
+}) {
+  const { title, back, ...fault } = props;
   return (
     <>
-      <ScreenHead title={title} />
+      <ScreenHead title={title} back={back} />
       <Fault {...fault} />
     </>
   );
@@ -113,6 +118,29 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
     <div>
       <dt>{name}</dt>
       <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** A figure with its name, and a line about it. */
+export function Tile({
+  name,
+  value,
+  isBad = false,
+  children,
+}: {
+  name: string;
+  value: string;
+  isBad?: boolean;
+  children?: ComponentChildren;
+}) {
+  return (
+    <div class={isBad ? 'tile bad' : 'tile'}>
+      <dt>{name}</dt>
+      <dd>
+        <b>{value}</b>
+        <span>{children}</span>
+      </dd>
     </div>
   );
 }
@@ -189,6 +217,13 @@ const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFracti
 /** A count in few characters: 1.2K. */
 export function shortCount(value: number): string {
   return compact.format(value);
+}
+
+const rate = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
+
+/** A number a second, with two digits. */
+export function rateText(value: number): string {
+  return value < 100 ? rate.format(value) : shortCount(value);
 }
 
 /** A number of bytes with its unit. */

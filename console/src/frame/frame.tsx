@@ -92,8 +92,12 @@ function Screen({ route }: { route: Route }) {
       return <Tables route={route} />;
     case 'operations':
       return <Operations route={route} />;
-    default:
+    case '':
       return <Overview route={route} />;
+    default:
+      return (
+        <FailedScreen title={texts.states.noScreen} error={new Error(texts.states.noScreenHint)} />
+      );
   }
 }
 

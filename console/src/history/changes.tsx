@@ -24,18 +24,20 @@ const pauseMs = 600_000;
 
 /**
  * Changes, newest first, with links to the record, its author's changes and its transaction.
- * `folded` says what is one line: long transactions, such as an import, or also long runs of changes
+ * `linesMax` are the lines that it shows. `folded` says what is one line: long transactions, such as an import, or also long runs of changes
  * by one key.
  */
 export function ChangeList({
   rows,
   folded,
+  linesMax = Infinity,
 }: {
   rows: readonly ChangeRow[];
   folded?: 'transactions' | 'runs';
+  linesMax?: number;
 }) {
-  const groups =
-    folded === undefined ? rows.map((row) => [row]) : groupsOf(rows, folded === 'runs');
+  const all = folded === undefined ? rows.map((row) => [row]) : groupsOf(rows, folded === 'runs');
+  const groups = all.slice(0, linesMax);
   return (
     <ol class="changes">
       {groups.flatMap((group) =>
@@ -111,19 +113,21 @@ function Folded({ rows }: { rows: readonly ChangeRow[] }) {
 function Change({ row }: { row: ChangeRow }) {
   return (
     <li class={row.applies ? row.action : `${row.action} reverted`}>
-      <p>
-        <Title row={row} /> {texts.history.actions[row.action]}
-        {row.action === 'edit' ? (
-          <span class="quiet"> ({texts.history.fields(row.fields.join(', '))})</span>
-        ) : null}
-        {row.applies ? null : <span class="tag">{texts.history.reverted}</span>}
-      </p>
-      <p class="note">
-        <When time={row.dtu_stored} />
-        {' · '}
-        <a href={linkTo('/history', { by: row.by })}>{row.by_name ?? row.by}</a>
-        {' · '}
-        <a href={linkTo('/history', { txn: row.txn })}>{row.seq}</a>
+      <p class="change">
+        <span>
+          <Title row={row} /> {texts.history.actions[row.action]}
+          {row.action === 'edit' ? (
+            <span class="quiet"> ({texts.history.fields(row.fields.join(', '))})</span>
+          ) : null}
+          {row.applies ? null : <span class="tag">{texts.history.reverted}</span>}
+        </span>
+        <span class="note">
+          <When time={row.dtu_stored} />
+          {' · '}
+          <a href={linkTo('/history', { by: row.by })}>{row.by_name ?? row.by}</a>
+          {' · '}
+          <a href={linkTo('/history', { txn: row.txn })}>{row.seq}</a>
+        </span>
       </p>
     </li>
   );

@@ -56,11 +56,18 @@ export function Anomalies({ series, status }: { series: Series; status: Status |
             <a href="#/operations/sources">{t.aside(origin)}</a>
           </li>
         ))}
-        {hooks.map((hook) => (
-          <li key={hook.id} class="failed">
-            {t.hook} <HookLink hook={hook} />
+        {hooks.length === 0 ? null : (
+          <li class="failed">
+            <p>
+              <b>{t.hooks(hooks.length)}</b>
+            </p>
+            <p class="note causes">
+              {hooks.map((hook) => (
+                <HookLink key={hook.id} hook={hook} />
+              ))}
+            </p>
           </li>
-        ))}
+        )}
         {found.map((one) => (
           <AnomalyRow key={`${one.kind} ${one.from}`} anomaly={one} {...{ hooks, sources }} />
         ))}

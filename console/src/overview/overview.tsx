@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { Point, Series } from './find-anomalies.ts';
 import { call } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
+import { Bars } from '../components/bars.tsx';
 import { Chart, type ChartData } from '../components/chart.tsx';
 import { NodeLinks } from '../components/node-links.tsx';
 import { useLive } from '../api/live.ts';
@@ -15,7 +16,9 @@ import {
   Fault,
   msText,
   ScreenHead,
+  rateText,
   shortCount,
+  Tile,
   When,
 } from '../components/ui.tsx';
 import { Anomalies } from './anomalies.tsx';
@@ -24,6 +27,8 @@ import { ChangeList } from '../history/changes.tsx';
 import type { Status } from './status.ts';
 
 const t = texts.overview;
+/** An import may be one line of the list, so it reads more changes than it shows. */
+const [changesRead, changesShown] = [100, 8];
 type Span = keyof typeof t.spans;
 
 /** What the server does, and did, and what has changed. */
@@ -38,7 +43,7 @@ export function Overview({ route }: { route: Route }) {
   );
   const status = useLoad((signal) => call<Status>('server.status', {}, { signal }), [], live);
   const changes = useLoad(
-    (signal) => call<{ rows: ChangeRow[] }>('change.list', { limit: 8 }, { signal }),
+    (signal) => call<{ rows: ChangeRow[] }>('change.list', { limit: changesRead }, { signal }),
     [],
     live,
   );
@@ -68,16 +73,21 @@ export function Overview({ route }: { route: Route }) {
         </>
       )}
       <div class="columns">
-        <section>
+        <section class="recent">
           <h2>{t.changes}</h2>
           <Fault error={changes.error} onRetry={changes.reload} />
           {changes.data?.rows.length === 0 ? <p class="note">{t.noChanges}</p> : null}
-          <ChangeList rows={changes.data?.rows ?? []} />
+          <ChangeList
+            rows={changes.data?.rows ?? []}
+            folded="transactions"
+            linesMax={changesShown}
+          />
           <p>
             <a href="#/history">{t.allChanges}</a>
           </p>
         </section>
         <section>
+          {series.data === undefined ? null : <Sources points={series.data.points} />}
           <h2>{t.server}</h2>
           <Fault error={status.error} onRetry={status.reload} />
           {status.data === undefined ? null : <ServerState status={status.data} />}
@@ -107,7 +117,7 @@ function Figures({ series, changes }: { series: Series; changes: readonly Change
     <>
       <dl class="tiles">
         <Tile name={t.requests} value={shortCount(requests)}>
-          {(requests / Math.max(1, seconds)).toFixed(1)} {t.perSecond}
+          {rateText(requests / Math.max(1, seconds))} {t.perSecond}
         </Tile>
         <Tile name={t.errors} value={shortCount(errors)} isBad={errors > 0}>
           {t.errorsOf(`${requests === 0 ? 0 : ((100 * errors) / requests).toFixed(1)} %`)}
@@ -134,30 +144,7 @@ function Figures({ series, changes }: { series: Series; changes: readonly Change
       ) : (
         <Charts series={series} changes={changes} />
       )}
-      <Sources points={points} />
     </>
-  );
-}
-
-function Tile({
-  name,
-  value,
-  isBad = false,
-  children,
-}: {
-  name: string;
-  value: string;
-  isBad?: boolean;
-  children?: preact.ComponentChildren;
-}) {
-  return (
-    <div class={isBad ? 'tile bad' : 'tile'}>
-      <dt>{name}</dt>
-      <dd>
-        <b>{value}</b>
-        <span>{children}</span>
-      </dd>
-    </div>
   );
 }
 
@@ -175,7 +162,7 @@ function Charts({ series, changes }: { series: Series; changes: readonly ChangeR
       ...shared,
       lines: Object.entries(classColours).map(([label, colour]) => ({
         ...{ label, colour },
-        values: points.map((point) => point.status[label] ?? 0),
+        values: points.map((point) => (1000 * (point.status[label] ?? 0)) / series.step_ms),
       })),
     };
     const duration: ChartData = {
@@ -193,7 +180,7 @@ function Charts({ series, changes }: { series: Series; changes: readonly ChangeR
   return (
     <>
       <div class="charts">
-        <Chart title={t.byStatus} data={byStatus} format={shortCount} onSelect={select} />
+        <Chart title={t.byStatus} data={byStatus} format={rateText} onSelect={select} />
         <Chart title={t.byDuration} data={byDuration} format={msText} onSelect={select} />
       </div>
       <p class="note">{t.markers}</p>
@@ -206,23 +193,11 @@ function isoOf(seconds: number): string {
 }
 
 function Sources({ points }: { points: readonly Point[] }) {
-  const names = ['disk', 'rule', 'none', 'svc1'] as const;
-  const counts = names.map((name) => total(points, ({ sources }) => sources[name]));
-  const all = counts.reduce((sum, one) => sum + one, 0);
-  if (all === 0) return null;
-  return (
-    <dl class="bar-list" aria-label={t.sources}>
-      {names.map((name, at) => (
-        <div key={name}>
-          <dt>{t.source[name]}</dt>
-          <dd>
-            <meter min={0} max={all} value={counts[at] ?? 0} aria-label={t.source[name]} />
-            {shortCount(counts[at] ?? 0)}
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
+  const rows = (['disk', 'rule', 'none', 'svc1'] as const).map((name) => ({
+    name: t.source[name],
+    count: total(points, ({ sources }) => sources[name]),
+  }));
+  return rows.every(({ count }) => count === 0) ? null : <Bars title={t.sources} rows={rows} />;
 }
 
 function ServerState({ status }: { status: Status }) {

@@ -27,7 +27,7 @@ interface Explanation {
   readonly says: string;
   readonly status: number | null;
   readonly request: { readonly origin?: string; readonly path?: string; readonly query?: string };
-  readonly winner: { readonly source: SourceName } | null;
+  readonly winner: { readonly source: SourceName; readonly id?: string } | null;
   readonly tried: readonly {
     readonly source: SourceName;
     readonly key?: string;
@@ -161,12 +161,15 @@ function Answer({
   return (
     <>
       <p class={winner === null ? 'verdict none' : 'verdict'} role="status">
-        {says}
+        {withPath(says, winner?.id, tried)}
       </p>
       <h2>{t.precedence}</h2>
       <ol class="precedence">
         {tried.map(({ source, key, candidates, omitted }) => (
-          <li key={`${source} ${key ?? ''}`} class={winner?.source === source ? 'winner' : ''}>
+          <li
+            key={`${source} ${key ?? ''}`}
+            class={winner?.source === source ? 'winner' : candidates.length === 0 ? 'skipped' : ''}
+          >
             <h3>
               {t.sources[source]}
               {key === undefined ? null : <code>{key}</code>}
@@ -194,6 +197,12 @@ function Answer({
       {request.path === undefined ? null : <Response request={request} input={input} />}
     </>
   );
+}
+
+/** The sentence of the server with the path of a page rule in place of its id. */
+function withPath(says: string, id: string | undefined, tried: Explanation['tried']): string {
+  const rule = tried.flatMap(({ candidates }) => candidates).find((one) => one.id === id);
+  return id === undefined || rule === undefined ? says : says.replace(id, rule.path);
 }
 
 function CandidateView({ candidate }: { candidate: Candidate }) {

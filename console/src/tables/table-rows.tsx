@@ -164,7 +164,7 @@ function ConditionForm({ shape, query }: { shape: TableShape; query: Query }) {
   const [text, setText] = useState('');
   return (
     <form
-      class="condition"
+      class="row-condition"
       onSubmit={(event) => {
         event.preventDefault();
         const value = valueOfText(text, fieldsOf(shape)[field]);

@@ -114,7 +114,7 @@ export function DeliveryPanes({ hook, route: { path, params }, turn, live, onRep
 
 function OutcomeFilter({ place, outcome }: { place: string; outcome: string }) {
   return (
-    <label class="inline-field outcome">
+    <label class="inline-field outcome-filter">
       {t.outcome}
       <select
         value={outcome}
@@ -166,7 +166,7 @@ function AttemptRow({
         <span class="attempt-seq">{seqText(one)}</span>
         <span class="attempt-main">
           <Outcome attempt={one} />
-          <span class="note">
+          <span class="note attempt-time">
             <When time={one.at} /> · {msText(one.ms)} · {t.attempt} {one.attempt}
           </span>
           {one.error === undefined ? null : <span class="problem">{one.error}</span>}

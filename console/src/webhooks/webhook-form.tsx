@@ -59,16 +59,21 @@ function mergedValue(valid: Json | undefined, waiting: Json | undefined): Json {
 
 function Form({ schema, types, stored, onReload }: FormProps) {
   const [before] = useState(() => (stored === undefined ? {} : valueOf(stored, schema)));
-  const [value, setValue] = useState<JsonObject>(() =>
+  const [initial] = useState<JsonObject>(() =>
     stored === undefined ? { event: [], url: 'https://', active: true } : before,
   );
+  const [value, setValue] = useState(initial);
+  const [isTried, setTried] = useState(stored !== undefined);
   const [error, setError] = useState<unknown>();
   const [isSaving, setSaving] = useState(false);
   const [made, setMade] = useState<{ readonly id: string; readonly secret: string }>();
   const [vk] = useState(() => crypto.randomUUID());
-  const problems = useProblems(value);
+  const found = useProblems(value);
+  // A new form has no problems before somebody has typed.
+  const problems = isTried ? found : found.filter(({ field }) => isTyped(field, initial, value));
   const save = async (): Promise<void> => {
     setSaving(true);
+    setTried(true);
     setError(undefined);
     try {
       if (stored === undefined) {
@@ -121,6 +126,11 @@ function Form({ schema, types, stored, onReload }: FormProps) {
       </div>
     </form>
   );
+}
+
+function isTyped(field: string, initial: JsonObject, value: JsonObject): boolean {
+  const [name = ''] = field.split('.');
+  return initial[name] !== value[name];
 }
 
 /** The members that differ; null for one that was emptied. */

@@ -5,7 +5,16 @@ import { partnerLink } from '../api/partner-link.ts';
 import type { Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useAction, useLoad } from '../components/loading.ts';
-import { Busy, Fault, msText, ScreenHead, When } from '../components/ui.tsx';
+import {
+  Busy,
+  FailedScreen,
+  Fault,
+  msText,
+  ScreenHead,
+  shortCount,
+  Tile,
+  When,
+} from '../components/ui.tsx';
 import { DeliveryPanes } from './deliveries.tsx';
 import { StateTag, type Health } from './health.tsx';
 
@@ -33,6 +42,10 @@ export function WebhookView({ id, route }: { id: string; route: Route }) {
   }, []);
   const [state] = health.data?.rows ?? [];
   const title = state?.name ?? state?.url ?? t.title;
+  if (hook.data === undefined && hook.error !== undefined) {
+    const back = { href: '#/webhooks', name: t.all };
+    return <FailedScreen {...{ title, back }} error={hook.error} onRetry={reload} />;
+  }
   return (
     <>
       <ScreenHead
@@ -55,43 +68,41 @@ export function WebhookView({ id, route }: { id: string; route: Route }) {
 }
 
 function Facts({ health }: { health: Health }) {
-  const { recent } = health;
-  const facts: readonly (readonly [string, preact.ComponentChildren])[] = [
-    [
-      t.endpoint,
-      <>
-        {health.method} {health.url} <StateTag state={health.state} />
-      </>,
-    ],
-    [t.events, health.event.join(', ')],
-    [t.seq, health.seq.toLocaleString()],
-    [
-      t.backlog,
-      <>
-        {t.backlogOf(health.queued.toLocaleString(), health.waiting.toLocaleString())}
-        {health.oldest === undefined ? null : (
-          <>
-            , {t.oldest} <When time={health.oldest} />
-          </>
-        )}
-      </>,
-    ],
-    [
-      t.delivered,
-      recent.attempts === 0
-        ? t.noDeliveries
-        : `${t.recent(recent.attempts - recent.failed, recent.attempts)}, ${t.median.toLowerCase()} ${msText(recent.ms)}`,
-    ],
-  ];
+  const { recent, queued, waiting, oldest } = health;
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <p class="lead endpoint">
+        <code>
+          {health.method} {health.url}
+        </code>{' '}
+        <StateTag state={health.state} />
+        <br />
+        {t.events}: {health.event.join(', ')}
+      </p>
+      <dl class="tiles">
+        <Tile name={t.seq} value={health.seq.toLocaleString()} />
+        <Tile name={t.backlog} value={shortCount(queued + waiting)}>
+          {t.backlogOf(queued.toLocaleString(), waiting.toLocaleString())}
+          {oldest === undefined ? null : (
+            <>
+              , {t.oldest} <When time={oldest} />
+            </>
+          )}
+        </Tile>
+        <Tile
+          name={t.delivered}
+          value={
+            recent.attempts === 0 ? '–' : `${recent.attempts - recent.failed}/${recent.attempts}`
+          }
+          isBad={recent.failed > 0}
+        >
+          {recent.attempts === 0
+            ? t.noDeliveries
+            : t.recent(recent.attempts - recent.failed, recent.attempts)}
+        </Tile>
+        <Tile name={t.median} value={recent.attempts === 0 ? '–' : msText(recent.ms)} />
+      </dl>
+    </>
   );
 }
 
