@@ -1,4 +1,5 @@
-import { engineSchemas, kindSchemas } from '../../src/api/rules/enginedata.ts';
+import { engineSchemas } from '../../src/api/rules/enginedata.ts';
+import { kindSchemas } from '../../src/api/rules/kind-schemas.ts';
 import { fieldDefinitions } from '../../src/api/rules/fields.ts';
 import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';

@@ -1,5 +1,6 @@
 import { recordSchemas } from '../../src/api/records/schema.ts';
-import { engineSchemas, kindSchemas } from '../../src/api/rules/enginedata.ts';
+import { engineSchemas } from '../../src/api/rules/enginedata.ts';
+import { kindSchemas } from '../../src/api/rules/kind-schemas.ts';
 import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
 import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
 import { operations } from '../../src/api/table.ts';

@@ -82,7 +82,8 @@ suite('the preview of the page editor', () => {
     const { page, ids } = await signedIn(t);
     await goTo(page, `#/pages/${ids.template}?country=CH`, '/greeting');
     await preview(page).getByRole('heading', { name: 'Grüezi' }).waitFor();
-    const data = page.locator('.code').nth(1).getByRole('textbox');
+    await page.getByRole('button', { name: 'JSON', exact: true }).click();
+    const data = page.getByRole('textbox', { name: 'Data of the kind or engine (JSON)' });
     const write = async (enginedata: object): Promise<void> => {
       await data.click();
       await page.keyboard.press('Control+a');

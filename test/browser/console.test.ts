@@ -147,6 +147,44 @@ suite('the console', () => {
     await page.locator('.code .cm-content', { hasText: 'theirs' }).waitFor();
   });
 
+  test('the data of a kind or engine has a form from its schema, which changes nothing else', async (t) => {
+    const { page, site } = await signedIn(t);
+    const enginedata = { title: 'Lamps', scripts: ['/a.js', 'one()\ntwo()'], own: { watts: 6 } };
+    const template = { ...enginedata, template: '<h1>{{ title }}</h1>' };
+    const insert = async (rule: object): Promise<string> =>
+      (await site.call('svc1.userinterface.insert', rule)).data.id as string;
+    const read = async (id: string): Promise<object> =>
+      (await site.call('svc1.userinterface.read', { id })).data.enginedata as object;
+    const page1 = { path: '/lamps', kind: 'content', engine: 'template', enginedata: template };
+    const id = await insert(page1);
+    await goTo(page, `#/pages/${id}`, '/lamps');
+    const form = page.getByRole('region', { name: 'Data of the kind or engine' });
+    await form.getByText('Further members, which JSON shows: own.').waitFor();
+    const liquid = form.getByRole('textbox', { name: 'template', exact: true });
+    await liquid.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.insertText('{% if own %}!{% endif %}');
+    await form.getByLabel('title', { exact: true }).fill('All lamps');
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved', { exact: true }).waitFor();
+    const changed = {
+      title: 'All lamps',
+      template: '<h1>{{ title }}</h1>{% if own %}!{% endif %}',
+    };
+    assert.deepEqual(await read(id), { ...template, ...changed });
+
+    const far = {
+      path: '/far/*',
+      kind: 'content.fetch',
+      enginedata: { source: 'http://a.example/*' },
+    };
+    await goTo(page, `#/pages/${await insert(far)}`, '/far/*');
+    await form.getByLabel(/^source/).fill('nowhere');
+    await form.getByText(/has to be an absolute http or https URL/).waitFor();
+    await page.getByRole('button', { name: 'JSON', exact: true }).click();
+    await form.locator('.cm-content', { hasText: 'nowhere' }).waitFor();
+  });
+
   test('a page that a file hides says so, and explain shows which', async (t) => {
     const { page } = await signedIn(t);
     await goTo(page, '#/pages?text=shadow', 'Pages');

@@ -1,12 +1,26 @@
 import { useId, useState } from 'preact/hooks';
 import type { Json, JsonObject, Problem } from '../api/api.ts';
 import { texts } from '../texts.ts';
+import { CodeEditor } from './code-editor.tsx';
+import type { Language } from './codemirror.ts';
 import './schema-form.css';
 
 const t = texts.form;
 
 /** The controls of a form, by what a JSON Schema allows. */
-type Control = 'choice' | 'switch' | 'number' | 'text' | 'lines' | 'pairs' | 'object' | 'json';
+type Control =
+  | 'choice'
+  | 'switch'
+  | 'number'
+  | 'text'
+  | 'long'
+  | 'code'
+  | 'lines'
+  | 'pairs'
+  | 'object'
+  | 'json';
+
+const wide: ReadonlySet<Control> = new Set(['code', 'long', 'json', 'pairs', 'lines']);
 
 interface FormProps {
   /** JSON Schema of an object. */
@@ -18,6 +32,10 @@ interface FormProps {
   readonly path?: string;
   /** Words that a text field with this name suggests. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>;
+  /** The languages of text fields that have an editor for code, by field. */
+  readonly codes?: Readonly<Record<string, Language>>;
+  /** A text of which the schema allows so many characters has a field of several lines. */
+  readonly longFrom?: number;
   /** The titles of suggested words, by field and word. */
   readonly titles?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -32,9 +50,13 @@ export function SchemaFields(props: FormProps) {
     path = '',
     suggestions = {},
     titles = {},
+    codes = {},
+    longFrom = Infinity,
   } = props;
   const properties = objectOf(schema.properties);
-  const required = Array.isArray(schema.required) ? schema.required : [];
+  // An object that may be absent requires its members once it has one.
+  const isBegun = path === '' || Object.keys(value).length > 0;
+  const required = isBegun && Array.isArray(schema.required) ? schema.required : [];
   // `_unknowns_` is no field of its own: invalid values of fields wait there.
   const fields = Object.entries(properties).filter(([name]) => !name.startsWith('_'));
   const set = (name: string) => (next: Json | undefined) => {
@@ -54,6 +76,8 @@ export function SchemaFields(props: FormProps) {
           problems={problems}
           suggestions={suggestions[name] ?? []}
           titles={titles[name] ?? {}}
+          code={codes[name]}
+          longFrom={longFrom}
           onChange={set(name)}
         />
       ))}
@@ -70,21 +94,23 @@ interface FieldProps {
   readonly problems: readonly Problem[];
   readonly suggestions: readonly string[];
   readonly titles: Readonly<Record<string, string>>;
+  readonly code: Language | undefined;
+  readonly longFrom: number;
   readonly onChange: (value: Json | undefined) => void;
 }
 
 function SchemaField(props: FieldProps) {
-  const { name, path, schema, isRequired, value, problems, onChange } = props;
+  const { name, path, schema, isRequired, value, problems, code, longFrom, onChange } = props;
   const id = useId();
-  const control = controlOf(schema);
+  // It stays while somebody types.
+  const [control] = useState(() => controlFor(value, schema, { code, longFrom }));
   if (control === 'object') return <ObjectField {...props} />;
   const own = problems
     .filter(({ field }) => field === path || field.startsWith(`${path}.`))
     .map(({ message }) => message);
   const description = typeof schema.description === 'string' ? schema.description : '';
-  const isWide = control === 'json' || control === 'pairs' || control === 'lines';
   return (
-    <div class={isWide ? 'wide-field' : 'field'}>
+    <div class={wide.has(control) ? 'wide-field' : 'field'}>
       <label for={id} class="field-label">
         {name}
         {isRequired ? <span class="required"> {t.required}</span> : null}
@@ -147,6 +173,19 @@ function ControlOf(props: ControlProps) {
       return <Pairs {...{ id, value, onChange }} />;
     case 'json':
       return <JsonText {...{ id, hint, value, onChange }} />;
+    case 'code':
+      return (
+        <CodeEditor
+          label={props.name}
+          value={textOf(value)}
+          language={props.code ?? 'text'}
+          onInput={(text) => {
+            onChange(text === '' ? undefined : text);
+          }}
+        />
+      );
+    case 'long':
+      return <LongText {...{ id, hint, value, onChange }} isRequired={props.isRequired} />;
     case 'text':
     case 'number':
     case 'object':
@@ -329,6 +368,29 @@ function Pairs({ id, value, onChange }: Omit<TextProps, 'hint'>) {
   );
 }
 
+/** A text of several lines. */
+function LongText({
+  id,
+  hint,
+  value,
+  onChange,
+  isRequired,
+}: TextProps & { readonly isRequired: boolean }) {
+  const text = textOf(value);
+  return (
+    <textarea
+      id={id}
+      rows={Math.min(12, Math.max(3, Math.ceil(text.length / 90), text.split('\n').length))}
+      aria-describedby={hint}
+      required={isRequired}
+      value={text}
+      onInput={({ currentTarget: { value: next } }) => {
+        onChange(next === '' ? undefined : next);
+      }}
+    />
+  );
+}
+
 /** Any value as JSON; a text that is not JSON yet is the value itself, which the server refuses. */
 function JsonText({ id, hint, value, onChange }: TextProps) {
   const [text, setText] = useState(() =>
@@ -390,6 +452,22 @@ function choicesOf(schema: JsonObject): readonly string[] {
     : [];
 }
 
+/** The control of a value: JSON, where the one of its schema would change it. */
+function controlFor(
+  value: Json | undefined,
+  schema: JsonObject,
+  { code, longFrom }: Pick<FieldProps, 'code' | 'longFrom'>,
+): Control {
+  if (code !== undefined && (value === undefined || typeof value === 'string')) return 'code';
+  const control = controlOf(schema);
+  if (control === 'text' && isLongText(schema, longFrom)) return 'long';
+  if (control !== 'lines' && control !== 'pairs') return control;
+  const isOfLines = Object.values(objectOf(value))
+    .concat(Array.isArray(value) ? value : [])
+    .every((one) => typeof one === 'string' && !one.includes('\n'));
+  return isOfLines ? control : 'json';
+}
+
 function controlOf(schema: JsonObject): Control {
   if (choicesOf(schema).length > 0) return 'choice';
   if (variantsOf(schema).length > 0) return 'object';
@@ -406,6 +484,11 @@ function controlOf(schema: JsonObject): Control {
   if (Object.keys(objectOf(schema.properties)).length > 0) return 'object';
   const { type } = objectOf(schema.additionalProperties);
   return type === 'string' ? 'pairs' : 'json';
+}
+
+function isLongText({ maxLength, format, pattern }: JsonObject, longFrom: number): boolean {
+  const isFree = format === undefined && pattern === undefined;
+  return isFree && typeof maxLength === 'number' && maxLength >= longFrom;
 }
 
 interface Variant {

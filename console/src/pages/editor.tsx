@@ -2,7 +2,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, may, type Json, type JsonObject, type Problem } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
 import { CodeEditor } from '../components/code-editor.tsx';
+import type { Language } from '../components/codemirror.ts';
 import { problemsOf, useProblems } from '../api/problems.ts';
+import { Enginedata } from './enginedata.tsx';
 import type { PreviewedPage } from './render-page.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -19,7 +21,32 @@ type Draft = Readonly<Record<string, string>>;
 type Rule = JsonObject & { readonly id: string; readonly path: string; readonly seq: number };
 
 /** The text fields of the form, in their order. */
-const plainFields = ['path', 'origin', 'contenttype', 'lang', 'httpresponse', 'engine'] as const;
+const plainFields = [
+  'path',
+  'origin',
+  'table',
+  'contenttype',
+  'lang',
+  'httpresponse',
+  'engine',
+] as const;
+
+const engines = ['html', 'template', 'form'];
+
+/** The fields without use for a kind: the form has them only with a value, to empty them. */
+const unusedFields: Readonly<Record<string, readonly string[]>> = {
+  'content.fetch': ['table', 'contenttype', 'lang', 'engine', 'content'],
+  resolve: ['table', 'contenttype', 'lang', 'engine', 'content'],
+  'insert-record': ['contenttype', 'content'],
+  'edit-record': ['contenttype', 'content'],
+  'delete-record': ['contenttype', 'content'],
+};
+
+function isShown(name: string, draft: Draft): boolean {
+  const { kind = '', engine = '' } = draft;
+  const unused = unusedFields[kind] ?? (engine === '' ? [] : ['contenttype', 'content']);
+  return draft[name] !== '' || !unused.includes(name);
+}
 
 /** The editor of one page rule, or of a new one. */
 export function PageEditor({ id, route }: { id: string; route: Route }) {
@@ -56,7 +83,7 @@ function newRule({ params }: Route): Rule {
 }
 
 function draftOf(rule: JsonObject): Draft {
-  const names = [...plainFields, 'kind'];
+  const names = [...plainFields, 'kind', 'enginecomments'];
   const plain: Draft = Object.fromEntries(names.map((name) => [name, textOf(rule[name])]));
   const { content, enginedata } = rule;
   return {
@@ -241,7 +268,6 @@ interface FieldsProps {
 }
 
 function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
-  const isBinary = typeof rule.content === 'object';
   return (
     <fieldset class="fields" disabled={!canWrite}>
       <Field label={t.kind} problems={problemsOf(problems, 'kind')}>
@@ -258,52 +284,71 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
           ))}
         </select>
       </Field>
-      {plainFields.map((name) => (
-        <Field key={name} label={t[name]} problems={problemsOf(problems, name)}>
-          <input
-            type="text"
-            spellcheck={false}
-            required={name === 'path'}
-            value={draft[name] ?? ''}
+      {plainFields
+        .filter((name) => isShown(name, draft))
+        .map((name) => (
+          <Field key={name} label={t[name]} problems={problemsOf(problems, name)}>
+            <input
+              type="text"
+              spellcheck={false}
+              list={name === 'engine' ? 'engines' : undefined}
+              required={name === 'path'}
+              value={draft[name] ?? ''}
+              onInput={({ currentTarget }) => {
+                set(name)(currentTarget.value);
+              }}
+            />
+          </Field>
+        ))}
+      <datalist id="engines">
+        {engines.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+      <Content {...{ rule, draft, set, problems, canWrite }} />
+      <Enginedata
+        id={rule.id}
+        kind={draft.kind ?? ''}
+        engine={draft.engine ?? ''}
+        text={draft.enginedata ?? ''}
+        onText={set('enginedata')}
+        {...{ problems, isReadOnly: !canWrite }}
+      />
+      <div class="wide-field">
+        <Field label={t.enginecomments} problems={problemsOf(problems, 'enginecomments')}>
+          <textarea
+            rows={2}
+            value={draft.enginecomments}
             onInput={({ currentTarget }) => {
-              set(name)(currentTarget.value);
+              set('enginecomments')(currentTarget.value);
             }}
           />
         </Field>
-      ))}
-      <div class="wide-field">
-        <span class="field-label">{t.content}</span>
-        {isBinary ? (
-          <p class="note">{t.binary}</p>
-        ) : (
-          <CodeEditor
-            label={t.content}
-            value={draft.content ?? ''}
-            language={languageOf(draft)}
-            isReadOnly={!canWrite}
-            onInput={set('content')}
-          />
-        )}
-        <ProblemList problems={problemsOf(problems, 'content')} />
-      </div>
-      <div class="wide-field">
-        <span class="field-label">{t.enginedata}</span>
-        <CodeEditor
-          label={t.enginedata}
-          value={draft.enginedata ?? ''}
-          language="json"
-          isReadOnly={!canWrite}
-          onInput={set('enginedata')}
-        />
-        <ProblemList
-          problems={[
-            ...(isBadJson(draft) ? [t.badJson] : []),
-            ...problemsOf(problems, 'enginedata'),
-          ]}
-        />
       </div>
       <Waiting rule={rule} />
     </fieldset>
+  );
+}
+
+function Content({ rule, draft, set, problems, canWrite }: FieldsProps) {
+  const isBinary = typeof rule.content === 'object';
+  if (!isBinary && !isShown('content', draft)) return null;
+  return (
+    <div class="wide-field">
+      <span class="field-label">{t.content}</span>
+      {isBinary ? (
+        <p class="note">{t.binary}</p>
+      ) : (
+        <CodeEditor
+          label={t.content}
+          value={draft.content ?? ''}
+          language={languageOf(draft)}
+          isReadOnly={!canWrite}
+          onInput={set('content')}
+        />
+      )}
+      <ProblemList problems={problemsOf(problems, 'content')} />
+    </div>
   );
 }
 
@@ -340,7 +385,7 @@ function Waiting({ rule }: { rule: Rule }) {
   );
 }
 
-function languageOf({ contenttype = '', kind }: Draft): 'html' | 'css' | 'json' | 'text' {
+function languageOf({ contenttype = '', kind }: Draft): Language {
   if (contenttype.includes('json')) return 'json';
   if (contenttype.includes('css')) return 'css';
   const isHtml = contenttype === '' || contenttype.includes('html');

@@ -245,6 +245,7 @@ function RowFields({
       ))}
       <div class="fields">
         <SchemaFields
+          longFrom={200}
           {...{ schema: shape.schema, value, problems, suggestions, titles, onChange }}
         />
       </div>

@@ -113,7 +113,7 @@ function Form({ types, type, known }: FormProps) {
             }}
           />
         ) : (
-          <SchemaFields schema={known.schema} value={data} onChange={setData} />
+          <SchemaFields key={known.type} schema={known.schema} value={data} onChange={setData} />
         )}
       </div>
     </form>

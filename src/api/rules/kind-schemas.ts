@@ -1,0 +1,88 @@
+import type { JsonObject } from '../../model/json.ts';
+import type { RuleKind } from '../../model/rule.ts';
+import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
+import { fetchSourcesMax } from './limits.ts';
+
+const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
+const sourceText = { type: 'string', maxLength: 4096 } as const;
+const status = { type: 'integer', minimum: 200, maximum: 599 } as const;
+/** What a source has to be. */
+export const sourceWords =
+  'an absolute http or https URL without a user, with at most one *, after the host';
+
+/**
+ * The schemas of enginedata by kind (docs/design/rendering.md#generic-pages,
+ * docs/design/fetching.md#sources). Further members are allowed.
+ */
+export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
+  'content.fetch': {
+    type: 'object',
+    required: ['source'],
+    properties: {
+      source: {
+        description: `${sourceWords}; or a list of up to ${fetchSourcesMax}`,
+        anyOf: [
+          sourceText,
+          {
+            type: 'array',
+            minItems: 1,
+            maxItems: fetchSourcesMax,
+            uniqueItems: true,
+            items: sourceText,
+          },
+        ],
+      },
+      headers: {
+        type: 'object',
+        description: 'header fields that are added to requests',
+        maxProperties: 32,
+        propertyNames: {
+          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+          description: 'the name of a header field, such as X-Shop',
+        },
+        additionalProperties: {
+          type: 'string',
+          pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+          description: 'one line of Latin-1 text',
+        },
+      },
+      methods: {
+        type: 'array',
+        description:
+          'the methods that are passed on, GET and HEAD by default; UPGRADE means websockets',
+        minItems: 1,
+        maxItems: 32,
+        items: {
+          type: 'string',
+          pattern: '^[A-Z][A-Z-]{0,31}$',
+          description: 'a method in capitals, such as POST',
+        },
+      },
+      pass: {
+        ...texts,
+        description:
+          'names of header fields of the client or the source that are otherwise not passed on',
+      },
+    },
+  },
+  resolve: {
+    type: 'object',
+    properties: {
+      target: {
+        type: 'string',
+        description: 'where it leads: a path of this site, an http(s) URL, or key:<another key>',
+      },
+      html: { type: 'string', description: 'a page in place of a redirect' },
+      status: { ...status, description: 'the status; 302 by default, 200 with html' },
+      forward_query: {
+        type: 'boolean',
+        description: 'whether the query of the request is added to the target',
+      },
+      when: {
+        type: 'array',
+        maxItems: breadcrumbBranchesMax,
+        description: 'branches; the first one whose conditions (if) all hold replaces the above',
+      },
+    },
+  },
+};
