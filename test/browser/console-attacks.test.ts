@@ -4,6 +4,7 @@ import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
+import type { Page } from 'playwright-core';
 import { oneBrowser, visit } from './browser.ts';
 import { code, goTo, heading, hostile, openConsole, realTroubles } from './console-tab.ts';
 
@@ -34,17 +35,24 @@ interface Attacked {
   readonly ruleId: string;
   readonly hookId: string;
   readonly rowId: string;
+  readonly breadcrumbId: string;
 }
 
 /** A site in which every field that may hold a text holds one that a browser would run. */
 async function start(): Promise<Attacked> {
   const cleaning = cleaningAfterAll();
   const site = await startSite(cleaning, {
-    ini: '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n',
+    ini:
+      '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n' +
+      '[fetch]\nallow_private = 127.0.0.0/8\n',
     rules: [
       { path: '/evil', kind: 'content', content: page, contenttype: 'text/html' },
       { path: '/w.js', kind: 'content', content: '1', contenttype: 'text/javascript' },
     ],
+  });
+  const elsewhere = await httpSource(cleaning, (_request, response) => {
+    response.setHeader('Content-Type', 'text/html').setHeader('Cache-Control', 'max-age=600');
+    response.setHeader('X-Answer', printable).end('<h1>Elsewhere</h1>');
   });
   const receiver = await startReceiver(cleaning);
   receiver.answer = () => (response) => {
@@ -62,6 +70,20 @@ async function start(): Promise<Attacked> {
     ...{ enginedata: { [code]: hostile }, engine: hostile, [code]: { [code]: hostile } },
   });
   await call('userinterface.edit', { id: rule.id, content: `${hostile}${hostile}` });
+  const far = { path: '/far/*', kind: 'content.fetch' };
+  await call('userinterface.insert', { ...far, enginedata: { source: `${elsewhere.origin}/*` } });
+  const breadcrumb = await call('userinterface.insert', {
+    ...{ path: hostile, kind: 'resolve' },
+    enginedata: { target: '/', when: [{ if: { user: [hostile], role: code }, html: hostile }] },
+  });
+  await fetch(`${site.url}/svc1/userinterface.link.htm?k=${encodeURIComponent(hostile)}`, {
+    headers: {
+      'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+      referer: `http://${hostile}/`.replaceAll(' ', ''),
+    },
+    redirect: 'manual',
+  });
+  await fetch(`${site.url}/far/${encodeURIComponent(code)}?a=${encodeURIComponent(hostile)}`);
   await call('userinterface.insert', {
     ...{ path: 'trap', kind: 'resolve' },
     enginedata: { target: script, conditions: [{ target: script, user: [hostile] }] },
@@ -94,11 +116,21 @@ async function start(): Promise<Attacked> {
   await fetch(`${site.url}/${encodeURIComponent(code)}`, {
     headers: { 'user-agent': printable, referer: `http://x.example/${printable}` },
   });
-  const elsewhere = await httpSource(cleaning, (_request, response) => {
-    response.setHeader('Content-Type', 'text/html').end('<h1>Elsewhere</h1>');
-  });
   const { origin } = elsewhere;
-  return { site, elsewhere: origin, ruleId: rule.id, hookId: hook.id, rowId: row.id };
+  return {
+    ...{ site, elsewhere: origin, ruleId: rule.id, hookId: hook.id, rowId: row.id },
+    breadcrumbId: breadcrumb.id,
+  };
+}
+
+/** No stored text has run in a screen, none of its links is a script, and it has no image. */
+async function assertInert(tab: Page, screen: string): Promise<void> {
+  for (const summary of await tab.locator('summary').all()) await summary.click();
+  const found = await tab.evaluate<readonly unknown[]>(`[window.hit,
+    ...[...document.querySelectorAll('[href], [src], [action]')].filter((one) =>
+      /^\\s*(?:javascript|data):/i.test(one.href ?? one.src ?? one.action)),
+    ...document.querySelectorAll('main img')].filter((one) => one !== undefined)`);
+  assert.deepEqual(found, [], screen);
 }
 
 suite('attacks on the console', () => {
@@ -110,11 +142,12 @@ suite('attacks on the console', () => {
   }
 
   test('no stored text runs on any screen, nor is any link a script', async (t) => {
-    const { page: tab, troubles, ruleId, hookId, rowId, site } = await signedIn(t);
+    const { page: tab, troubles, ruleId, hookId, rowId, breadcrumbId, site } = await signedIn(t);
     const { rows } = (await site.call('svc1.webhook.deliveries', { id: hookId })).data;
     const any = /./;
     for (const [hash, element] of [
-      ['#/', '.changes li'],
+      ['#/', '.recent li'],
+      ['#/', '.anomalies .causes a'],
       ['#/pages', '.row'],
       ['#/pages?text=onerror', '.row'],
       [`#/pages/${ruleId}`, '.code .cm-editor'],
@@ -130,20 +163,23 @@ suite('attacks on the console', () => {
       ['#/operations', '.table-list li'],
       ['#/operations/nodes', '.panel'],
       ['#/operations/configuration', '.ini-section'],
+      ['#/operations/sources', '.grid tbody tr'],
+      ['#/operations/cache', '.grid tbody tr'],
+      ['#/history/past', '.past-slider'],
       ['#/breadcrumbs', '.row'],
+      [`#/breadcrumbs/${breadcrumbId}`, '.branch'],
+      [`#/breadcrumbs/${breadcrumbId}?part=visitors`, '.tried-branches li'],
+      [`#/breadcrumbs/${breadcrumbId}?part=visits`, '.bars .bar'],
+      [`#/breadcrumbs/${breadcrumbId}?part=code`, '.qr'],
       ['#/tables', '.cards li'],
       ['#/tables/evil', '.row'],
       ['#/tables/evil/definition', '.table-fields'],
       [`#/tables/evil/row/${rowId}`, '.fields input'],
+      [`#/tables/evil/row/${rowId}`, '.version-list a'],
     ] as const) {
       await goTo(tab, hash, any);
       await tab.locator(element).first().waitFor();
-      for (const summary of await tab.locator('summary').all()) await summary.click();
-      const found = await tab.evaluate<readonly unknown[]>(`[window.hit,
-        ...[...document.querySelectorAll('[href], [src], [action]')].filter((one) =>
-          /^\\s*(?:javascript|data):/i.test(one.href ?? one.src ?? one.action)),
-        ...document.querySelectorAll('main img')].filter((one) => one !== undefined)`);
-      assert.deepEqual(found, [], hash);
+      await assertInert(tab, hash);
     }
     // The preview of the rule requests its image, and explain finds no page.
     const isOfPages = (one: string): boolean => /ERR_BLOCKED|\/x\b|status 404/.test(one);
@@ -151,6 +187,43 @@ suite('attacks on the console', () => {
       realTroubles({ troubles }).filter((one) => !isOfPages(one)),
       [],
     );
+  });
+
+  test('no text runs that comes while a person looks: log lines, an import, an undo', async (t) => {
+    const { page: tab, site } = await signedIn(t);
+    await goTo(tab, '#/operations/log', 'Access log');
+    await tab.getByText('Live', { exact: true }).waitFor();
+    await fetch(`${site.url}/${code}?b=${hostile}`, {
+      headers: { 'user-agent': printable, referer: `http://x.example/${printable}` },
+    });
+    await tab.locator('.log-line', { hasText: 'onerror' }).first().waitFor();
+    await assertInert(tab, 'the access log');
+
+    await goTo(tab, '#/tables/evil/transfer', /evil/);
+    const lines = [{ sku: [hostile], [code]: hostile }, { [hostile]: hostile }];
+    const ndjson = [...lines.map((one) => JSON.stringify(one)), hostile].join('\n');
+    await tab.getByLabel('Lines of JSON', { exact: true }).fill(ndjson);
+    await tab.getByRole('button', { name: 'Try the import' }).click();
+    await tab.locator('.plan li').first().waitFor();
+    await assertInert(tab, 'the report of an import');
+
+    const { rows } = (await site.call('svc1.change.list', { limit: 1 })).data;
+    await goTo(tab, `#/history?by=${rows[0].by}`, 'History');
+    await tab.getByRole('button', { name: 'Revert …' }).click();
+    await tab.locator('.plan li').first().waitFor();
+    await assertInert(tab, 'the plan of an undo');
+  });
+
+  test('nothing runs in the view of a partner', async (t) => {
+    const { site, hookId } = await attacked;
+    const tab = await openTab(t, { locale: 'en-GB' });
+    const { data } = await site.call('svc1.key.insert', {
+      ...{ name: 'partner', scopes: [`verify:${hookId}`] },
+    });
+    await visit(tab, `${site.url}/svc1/console/#/partner/${hookId}?key=${data.key}`);
+    await tab.page.locator('.attempt').first().click();
+    await tab.page.locator('.answers li').first().waitFor();
+    await assertInert(tab.page, 'the view of a partner');
   });
 
   test('no part of the URL runs or leads elsewhere', async (t) => {
