@@ -1,5 +1,5 @@
-// What a browser transfers and how long it takes until the console can be used; see
-// bench/README.md. `--beside DIR` loads the files of another admin interface in the same browser.
+// What a browser transfers and how long it takes until the console can be used, and until a page of
+// the documentation is painted; see bench/README.md. `--beside DIR` loads the files of another admin interface in the same browser.
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,6 +27,8 @@ const types: Readonly<Record<string, string>> = {
 interface Step {
   readonly name: string;
   readonly run: (page: Page) => Promise<void>;
+  /** Milliseconds to an event in the page; by default, the time that `run` takes. */
+  readonly time?: (page: Page) => Promise<number>;
 }
 
 /** What one step took. */
@@ -68,6 +70,20 @@ async function run(): Promise<void> {
       },
     },
   ]);
+  for (const path of ['', 'reference/ini-file.html', 'reference/operations.html']) {
+    const url = `${demo.url}/svc1/docs/${path}`;
+    const open: Step = {
+      name: `/svc1/docs/${path}, first paint`,
+      run: async (page) => {
+        await page.goto(url, { waitUntil: 'load' });
+      },
+      time: (page) =>
+        page.evaluate<number>(
+          `performance.getEntriesByName('first-contentful-paint')[0].startTime`,
+        ),
+    };
+    await measure(browser, 'Waymark', [open]);
+  }
   if (options.beside === undefined) return;
   const url = await serveFolder(options.beside);
   const load: Step = {
@@ -107,11 +123,12 @@ async function runRound(browser: Browser, steps: readonly Step[]): Promise<Measu
     requests += 1;
   });
   const measured: Measured[] = [];
-  for (const { run: step } of steps) {
+  for (const { run: step, time } of steps) {
     const started = performance.now();
     await step(page);
-    const milliseconds = performance.now() - started;
+    const taken = performance.now() - started;
     await page.waitForLoadState('networkidle');
+    const milliseconds = (await time?.(page)) ?? taken;
     measured.push({ bytes, requests, milliseconds });
   }
   await tab.close();

@@ -30,7 +30,8 @@ definitions for programs; [the client for TypeScript](../how-to/typescript-clien
 
 An operation that only reads also answers to GET, with the input fields in the query: \`?_v.id=…\`. The answer is
 \`{"r": "<operation>", "data": …}\`, or \`{"r": …, "error": {"code", "message", "field", "id"}}\` with
-[the status of the error](errors.md). The server accepts unknown input fields.
+[the status of the error](errors.md). An input field that an operation does not know is refused (\`invalid\`); the insert or edit of
+a record stores it in \`_unknowns_\`, and names it in \`problems\`.
 
 ## Scopes
 

@@ -33,7 +33,7 @@ export function pageDocument(page: SitePage, frame: Frame): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(page.title)} · Waymark</title>
+<title>${page.title === 'Waymark' ? 'Waymark' : `${escapeHtml(page.title)} · Waymark`}</title>
 <link rel="icon" href="data:,">
 <link rel="alternate" type="text/markdown" href="${markdown}">
 <script src="${root}${assets.theme}"></script>

@@ -76,6 +76,7 @@ export function renderPage(path: string, markdown: string): RenderedPage {
   const used = new Map<string, number>();
   const headings = addIds(tokens, used);
   addRowIds(tokens, used);
+  makeEmptyHeadersPlain(tokens);
   const links = rewriteLinks(path, tokens);
   const [first] = headings;
   if (first?.level !== 1) throw new Error(`${path} has to begin with a heading of level 1.`);
@@ -105,6 +106,16 @@ function addRowIds(tokens: readonly Token[], used: Map<string, number>): void {
     const [code, ...more] = tokens[at + 2]?.children ?? [];
     if (code?.type !== 'code_inline' || more.length > 0) continue;
     if (/^[\w.-]+$/.test(code.content)) token.attrSet('id', newId(code.content, used));
+  }
+}
+
+/** Makes empty header cells of tables plain cells: an empty header names nothing (axe). */
+function makeEmptyHeadersPlain(tokens: readonly Token[]): void {
+  for (const [at, token] of tokens.entries()) {
+    const [content, close] = [tokens[at + 1], tokens[at + 2]];
+    if (token.type !== 'th_open' || content?.content !== '' || close === undefined) continue;
+    token.tag = 'td';
+    close.tag = 'td';
   }
 }
 

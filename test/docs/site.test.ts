@@ -58,6 +58,11 @@ suite('the documentation', () => {
     assert.deepEqual(missing, []);
   });
 
+  test('has no empty header cell in a table', () => {
+    for (const [path, html] of pages) assert.doesNotMatch(html, /<th[^>]*><\/th>/, path);
+    assert.match(pages.get('reference/commands.html') ?? '', /<tr>\s*<td[^>]*><\/td>\s*<th/);
+  });
+
   test('has no inline script and no inline style, which its policy forbids', () => {
     for (const [path, html] of pages) {
       assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/, path);

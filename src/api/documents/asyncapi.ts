@@ -14,6 +14,7 @@ import {
   isOpen,
   requestMembers,
   scopeSentence,
+  unknownMembersText,
 } from './envelope.ts';
 import { asyncApiWebhooks } from './event-deliveries.ts';
 import type { DocumentParts } from './openapi.ts';
@@ -46,8 +47,8 @@ export function asyncApi(
       title: 'Waymark',
       version,
       description:
-        'Operations over the websocket, and the packets of those that stream. The server ' +
-        'accepts unknown input fields, and later versions may add members to answers.',
+        'Operations over the websocket, and the packets of those that stream. ' +
+        unknownMembersText,
     },
     defaultContentType: 'application/json',
     servers: {

@@ -5,6 +5,11 @@ import type { Scope } from '../../model/key.ts';
 import type { OperationDescription } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 
+/** What both documents say about members that one side does not know. */
+export const unknownMembersText =
+  'An input field that an operation does not know is refused; the insert or edit of a record ' +
+  'stores it in _unknowns_. Later versions may add members to answers.';
+
 /** The meaning of each failure (docs/design/failures.md#failures). */
 export const meanings: Readonly<Record<FailureCode, string>> = {
   invalid: 'The request is not valid; field names what is wrong with it.',

@@ -11,6 +11,7 @@ import {
   isOpen,
   meaningOf,
   scopeSentence,
+  unknownMembersText,
 } from './envelope.ts';
 import {
   conditionParameters,
@@ -50,8 +51,7 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
       version: parts.version,
       description:
         'Operations over HTTP. The same ones, and those that stream, go over the websocket at ' +
-        `${parts.base}/svc1/ws: see ${parts.base}/svc1/asyncapi.json. The server accepts unknown ` +
-        'input fields, and later versions may add members to answers.',
+        `${parts.base}/svc1/ws: see ${parts.base}/svc1/asyncapi.json. ${unknownMembersText}`,
     },
     servers: [{ url: `${origin}${parts.base}` }],
     tags: [...new Set(spoken.map(familyOf))].map((name) => ({ name })),
