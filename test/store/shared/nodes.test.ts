@@ -226,11 +226,11 @@ suite('nodes with one shared log', () => {
     await alone.close();
     await assert.rejects(openNode(t, log, { folder }), { code: 'conflict' });
     log.next('stored', 'lost');
-    await assert.rejects(openNode(t, log, { folder, brings: () => undefined }), {
+    await assert.rejects(openNode(t, log, { folder, uploadProgress: () => undefined }), {
       code: 'unavailable',
     });
     const seen: number[] = [];
-    await openNode(t, log, { folder, brings: (rows) => seen.push(rows) });
+    await openNode(t, log, { folder, uploadProgress: (rows) => seen.push(rows) });
     assert.deepEqual(seen, [4], 'only what was missing');
     const other = await openNode(t, log);
     await other.shared?.catchUp();
@@ -249,7 +249,7 @@ suite('nodes with one shared log', () => {
     const { generation } = promoted.rowLog.identity();
     assert.equal(generation, 4);
     await promoted.close();
-    await openNode(t, log, { folder, brings: () => undefined });
+    await openNode(t, log, { folder, uploadProgress: () => undefined });
     const other = await openNode(t, log);
     await other.shared?.catchUp();
     assert.equal(other.rowLog.identity().generation, generation);

@@ -15,7 +15,7 @@ interface NodeOptions {
   readonly beforeEnd?: () => Promise<void>;
   /** Whether the node reads no entries until it reads where the log ends. */
   readonly isLate?: boolean;
-  readonly brings?: (rows: number, of: number) => void;
+  readonly uploadProgress?: (rows: number, of: number) => void;
 }
 
 /** Opens the store of a node with a shared log in memory. */
@@ -24,7 +24,7 @@ export async function openNode(
   log: MemoryLog,
   options: NodeOptions = {},
 ): Promise<Store> {
-  const { folder = await temporaryFolder(t), heard, isSlow, brings, beforeEnd } = options;
+  const { folder = await temporaryFolder(t), heard, isSlow, uploadProgress, beforeEnd } = options;
   const shared = log.open(isSlow);
   const reading = Promise.withResolvers<undefined>();
   if (options.isLate !== true) reading.resolve(undefined);
@@ -50,7 +50,7 @@ export async function openNode(
         await heard?.(notice);
       },
       failed: () => undefined,
-      ...(brings !== undefined && { brings }),
+      ...(uploadProgress !== undefined && { uploadProgress }),
     },
   });
   t.after(() => store.close());

@@ -90,7 +90,7 @@ suite('values that the nodes of a cluster share', () => {
     await alone.leaveShared();
     const log = new MemoryLog(alone.rowLog.identity().id);
     await alone.close();
-    const again = await openNode(t, log, { folder, brings: () => undefined });
+    const again = await openNode(t, log, { folder, uploadProgress: () => undefined });
     const other = await openNode(t, log);
     await other.shared?.catchUp();
     assert.equal(valuesOf(other).get('n'), '1');
