@@ -61,5 +61,5 @@ function valuesOf(described: readonly Entry[], lines: readonly Entry[]): readonl
 
 /** A text whose URLs have no user and password (RFC 3986 §3.2.1). */
 function masked(text: string): string {
-  return text.replace(/:\/\/[^/?#\s]{1,1000}@/g, '://…@');
+  return text.replace(/:\/\/[^/?#\s]+@/g, '://…@');
 }
