@@ -9,7 +9,8 @@ export const seqMax = 0xffff_ffff;
 
 /** Marks a hash where a key starts, and ends an id in front of a seq. */
 const nul = Buffer.from([0]);
-const seqBytes = 4;
+/** The bytes of a seq in a key. */
+export const seqBytes = 4;
 /** A NUL and a SHA-256. */
 const hashedBytes = 33;
 

@@ -1,7 +1,7 @@
 import { isWildcardPath } from '../../model/path.ts';
 import { matchingOrigin, type StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
-import { historyKey, historyPrefix, seqMax, storedJson } from '../encoding.ts';
+import { historyKey, historyPrefix, keyOf, seqBytes, seqMax, storedJson } from '../encoding.ts';
 import type { PastRules } from '../store.ts';
 import {
   candidateOf,
@@ -48,7 +48,11 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
     },
     *recordsAfter(after) {
       for (const id of recordIds(databases, after)) {
-        yield { id, stored: rule(id), size: reads.historyBytes(id) };
+        // A table may have a million rows: they cost no read of the log.
+        const isRow = databases.row.doesExist(keyOf(id));
+        yield isRow
+          ? { id, stored: undefined, size: 0 }
+          : { id, stored: rule(id), size: reads.historyBytes(id) };
       }
     },
   };
@@ -58,18 +62,36 @@ function covers(wildcard: string, path: string): boolean {
   return isWildcardPath(wildcard) && path.startsWith(wildcard.slice(0, -1));
 }
 
-/** Ids of all records that ever existed, in order: one seek each. */
+/** Ids of all records that ever existed, in order. */
 function* recordIds({ history, log }: Databases, after: string): Iterable<string> {
-  let start = after === '' ? undefined : historyKey(historyPrefix(after), seqMax);
-  for (;;) {
-    const [key] = history.getKeys({ ...(start !== undefined && { start }), limit: 1 });
-    if (key === undefined) return;
-    const seq = new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
-    const row = log.get(seq);
-    if (row === undefined)
-      throw new Error(`the history refers to change ${seq}, which the log does not have`);
-    const { id } = storedJson(row) as { readonly id: string };
-    yield id;
-    start = historyKey(historyPrefix(id), seqMax);
+  let last = after === '' ? undefined : historyPrefix(after);
+  for (let isEnd = false; !isEnd;) {
+    isEnd = true;
+    let repeated = 0;
+    for (const key of history.getKeys(last && { start: historyKey(last, seqMax) })) {
+      const prefix = key.subarray(0, -seqBytes);
+      if (last !== undefined && Buffer.compare(prefix, last) === 0) {
+        repeated += 1;
+        if (repeated < seekAfter) continue;
+        // Of a record with many changes, the rest is skipped.
+        isEnd = false;
+        break;
+      }
+      repeated = 0;
+      last = Buffer.from(prefix);
+      yield last[0] === 0 ? idInLog(log, key) : last.toString('utf8', 0, last.length - 1);
+    }
   }
+}
+
+/** The changes of one record after which a seek costs less than the next ones. */
+const seekAfter = 8;
+
+/** The id of an entry of the history whose key has only a hash of it. */
+function idInLog(log: Databases['log'], key: Uint8Array): string {
+  const seq = new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
+  const row = log.get(seq);
+  if (row === undefined)
+    throw new Error(`the history refers to change ${seq}, which the log does not have`);
+  return (storedJson(row) as { readonly id: string }).id;
 }

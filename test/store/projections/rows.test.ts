@@ -327,3 +327,39 @@ function assertSorted(values: readonly Scalar[]): void {
     assert.ok(order <= 0);
   }
 }
+
+test('page rules of the past are found among rows, whose changes are not read', async (t) => {
+  const store = await scratchStore(t);
+  const rule = (id: string, data: JsonObject): Draft => {
+    const fields = { origin: '*', path: `/${id}`, kind: 'content' };
+    return { family: 'userinterface', id, action: 'insert', data: { ...fields, ...data } };
+  };
+  await commit(store, products);
+  // The history has a hash in place of this id.
+  const odd = 'n\0ul';
+  for (const one of [rule('a', { rve: 0 }), row('b', { sku: 'B' }), rule('c', {})]) {
+    await commit(store, one);
+  }
+  await commit(store, row('d', { sku: 'D' }));
+  await commit(store, rule(odd, { path: '/odd' }));
+  // More changes than an iteration reads one by one.
+  for (let rve = 1; rve <= 20; rve += 1) {
+    await commit(store, { family: 'userinterface', id: 'a', action: 'edit', data: { rve } });
+    await commit(store, edit('b', { price: rve }));
+  }
+  const past = store.at(store.seq());
+  const shown = (after: string) =>
+    [...past.recordsAfter(after)].map(({ id, stored, size }) => {
+      return [id, stored?.rule.rve ?? stored?.rule.path, size > 0];
+    });
+  const [hashed, ...others] = shown('');
+  assert.deepEqual(hashed, [odd, '/odd', true]);
+  assert.deepEqual(others, [
+    ['a', 20, true],
+    ['b', undefined, false],
+    ['c', '/c', true],
+    ['d', undefined, false],
+    ['t', undefined, true],
+  ]);
+  assert.deepEqual(shown('b'), others.slice(2));
+});
