@@ -16,8 +16,15 @@ export const reportMs = 10_000;
 export const centralTimeoutMs = 30_000;
 /** How long a write that was passed on waits until this node has its change. */
 export const appliedWaitMs = 5_000;
-/** Entries of the outbox in one request, and how often the node checks an empty outbox. */
+/**
+ * Entries of the outbox in one request, and about how many characters of them: many proxies take
+ * no request of more than 1 MiB.
+ */
 export const outboxSentAtOnce = 200;
+export const outboxSentCharactersMax = 2 ** 18;
+/** The slowest connection, in characters a millisecond, over which a large entry gets through. */
+export const outboxCharactersPerMs = 4;
+/** How often the node checks an empty outbox. */
 export const outboxPollMs = 50;
 /** How long a node may be silent before an event reports it, and how often the centre looks. */
 export const nodeSilentMs = 60_000;

@@ -5,7 +5,15 @@ import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { OutboxEntry, Settled } from '../store/outbox.ts';
 import { followProtocol, type CopyParts } from './copy-rows.ts';
-import { outboxPollMs, outboxSentAtOnce, reconnectMs, reconnectMsMax } from './limits.ts';
+import {
+  centralTimeoutMs,
+  outboxCharactersPerMs,
+  outboxPollMs,
+  outboxSentAtOnce,
+  outboxSentCharactersMax,
+  reconnectMs,
+  reconnectMsMax,
+} from './limits.ts';
 
 /** The dependencies of an OutboxSender; `now` in milliseconds since 1970. */
 interface OutboxSenderParts extends CopyParts {
@@ -32,7 +40,7 @@ export class OutboxSender {
     const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
     while (!signal.aborted) {
       try {
-        const entries = store.outbox.waiting(outboxSentAtOnce);
+        const entries = store.outbox.waiting(outboxSentAtOnce, outboxSentCharactersMax);
         if (entries.length > 0) await this.#send(entries);
         else await pause(outboxPollMs);
         await store.outbox.tidy();
@@ -48,16 +56,8 @@ export class OutboxSender {
   }
 
   async #send(entries: readonly OutboxEntry[]): Promise<void> {
-    const { store, central, node, emit, log } = this.#parts;
-    const v = {
-      ...{ node: node.name, protocol: followProtocol, log: store.rowLog.identity().id },
-      entries: entries.map(({ id, a, v: input, dtu_txn }) => ({ id, a, v: input, dtu_txn })),
-    };
-    const { client, apikey } = central;
-    const { data } = await client.call('svc1.node.insert', { v, apikey });
-    const results: readonly Json[] =
-      isJsonObject(data) && Array.isArray(data.results) ? (data.results as readonly Json[]) : [];
-    const settled = entries.map((entry, at) => this.#settledBy(entry, results[at]));
+    const { store, node, emit, log } = this.#parts;
+    const settled = await this.#settle(entries);
     await store.outbox.settle(settled);
     for (const { n, refused } of settled) {
       if (refused === undefined) continue;
@@ -68,15 +68,54 @@ export class OutboxSender {
     }
   }
 
+  /**
+   * What the centre did with the first ones of some entries: with all of them, unless it does not
+   * take the request because of one of them, which nests too deeply, say.
+   */
+  async #settle(entries: readonly OutboxEntry[]): Promise<readonly Settled[]> {
+    try {
+      const results = await this.#ask(entries);
+      return entries.map((entry, at) => this.#settledBy(entry, results[at]));
+    } catch (error) {
+      const [first] = entries;
+      if (!(error instanceof Failure) || !aboutContent.has(error.code) || !first) throw error;
+      if (entries.length > 1) return this.#settle(entries.slice(0, entries.length >> 1));
+      // The centre takes requests of this node, so the entry is the reason.
+      await this.#ask([]);
+      return [{ n: first.n, refused: this.#refusal(error) }];
+    }
+  }
+
+  async #ask(entries: readonly OutboxEntry[]): Promise<readonly Json[]> {
+    const { store, central, node } = this.#parts;
+    const v = {
+      ...{ node: node.name, protocol: followProtocol, log: store.rowLog.identity().id },
+      entries: entries.map(({ id, a, v: input, dtu_txn }) => ({ id, a, v: input, dtu_txn })),
+    };
+    const { client, apikey } = central;
+    const characters = JSON.stringify(v).length;
+    const timeoutMs = centralTimeoutMs + Math.ceil(characters / outboxCharactersPerMs);
+    const { data } = await client.call('svc1.node.insert', { v, apikey, timeoutMs });
+    return isJsonObject(data) && Array.isArray(data.results)
+      ? (data.results as readonly Json[])
+      : [];
+  }
+
   #settledBy({ n, id }: OutboxEntry, result: Json | undefined): Settled {
     if (isJsonObject(result) && result.id === id) {
       const { seq, error } = result;
       if (typeof seq === 'number') return { n, seq };
       if (isJsonObject(error) && isFailureCode(error.code) && typeof error.message === 'string') {
-        const at = new Date(this.#parts.now()).toISOString();
-        return { n, refused: { code: error.code, message: error.message, at } };
+        return { n, refused: this.#refusal({ code: error.code, message: error.message }) };
       }
     }
     throw new Failure('bad_gateway', 'The centre did not say what it did with an entry.');
   }
+
+  #refusal({ code, message }: Pick<Failure, 'code' | 'message'>): NonNullable<Settled['refused']> {
+    return { code, message, at: new Date(this.#parts.now()).toISOString() };
+  }
 }
+
+/** Failures of a whole request that one of its entries can cause. */
+const aboutContent: ReadonlySet<string> = new Set(['too_large', 'invalid']);

@@ -13,6 +13,8 @@ export interface ClientRequest {
   readonly apikey: string | undefined;
   /** Further header fields, by their lower-case names. */
   readonly fields?: Readonly<Record<string, string>>;
+  /** How long `call` waits for the answer; by default as long as the client says. */
+  readonly timeoutMs?: number;
 }
 
 /** A client of the operations of another Waymark. Each rejection is a Failure. */
@@ -68,9 +70,12 @@ export function createWaymarkClient(
   return {
     url,
     async call(name, request) {
-      const reply = await post(name, request, AbortSignal.timeout(timeoutMs));
+      const signal = AbortSignal.timeout(request.timeoutMs ?? timeoutMs);
+      const reply = await post(name, request, signal);
       const envelope: unknown = await reply.json().catch((error: unknown) => {
-        throw unreachable(url, error);
+        throw error instanceof SyntaxError
+          ? noEnvelope(url, reply.status)
+          : unreachable(url, error);
       });
       return checked(url, envelope);
     },
@@ -107,6 +112,20 @@ function checked(url: string, envelope: unknown): JsonObject {
     ...(Array.isArray(problems) && { problems: problems as unknown as readonly Problem[] }),
     ...((code === 'unavailable' || code === 'rate_limited') && { retryAfterSeconds: 5 }),
   });
+}
+
+/** The failure for an answer that is no JSON: a proxy in front of the server has made it. */
+function noEnvelope(url: string, status: number): Failure {
+  if (status === 413) {
+    const advice = 'raise its limit.';
+    const message = `A proxy in front of ${url} refuses the size of the request (413): ${advice}`;
+    return new Failure('too_large', message);
+  }
+  if (status >= 500) {
+    const message = `${url} answers ${status}: its proxy does not reach the server.`;
+    return new Failure('unavailable', message, { retryAfterSeconds: 5 });
+  }
+  return new Failure('bad_gateway', `${url} answers ${status}, but it is not a Waymark server.`);
 }
 
 function unreachable(url: string, error: unknown): Failure {

@@ -96,13 +96,14 @@ class OutboxEntries implements Outbox {
     return entry;
   }
 
-  waiting(limit: number): readonly OutboxEntry[] {
+  waiting(limit: number, characters = Infinity): readonly OutboxEntry[] {
     const isWaiting = ({ refused, seq }: OutboxEntry) => refused === undefined && seq === undefined;
-    return this.#find(this.#number('outboxsent'), limit, isWaiting);
+    return this.#find(this.#number('outboxsent'), { limit, characters }, isWaiting);
   }
 
   refused(after: number, limit: number): readonly OutboxEntry[] {
-    return this.#find(after, limit, ({ refused }) => refused !== undefined);
+    const isRefused = ({ refused }: OutboxEntry) => refused !== undefined;
+    return this.#find(after, { limit, characters: Infinity }, isRefused);
   }
 
   settle(settled: readonly Settled[]): Promise<void> {
@@ -160,14 +161,17 @@ class OutboxEntries implements Outbox {
 
   #find(
     after: number,
-    limit: number,
+    { limit, characters }: { readonly limit: number; readonly characters: number },
     isMeant: (entry: OutboxEntry) => boolean,
   ): readonly OutboxEntry[] {
     const found: OutboxEntry[] = [];
+    let read = 0;
     for (const { value } of this.#databases.outbox.getRange({ start: after + 1 })) {
       const entry = storedJson(value) as OutboxEntry;
-      if (isMeant(entry)) found.push(entry);
-      if (found.length >= limit) break;
+      if (!isMeant(entry)) continue;
+      found.push(entry);
+      read += value.length;
+      if (found.length >= limit || read >= characters) break;
     }
     return found;
   }

@@ -48,8 +48,11 @@ export interface Outbox {
   put(
     decide: (earlier: (vk: string) => OutboxClaim | undefined) => NewOutboxEntry | undefined,
   ): Promise<OutboxEntry | undefined>;
-  /** Entries that wait for the centre, in order, after a place. */
-  waiting(limit: number): readonly OutboxEntry[];
+  /**
+   * Entries that wait for the centre, in order: at most `limit`, and no further ones once they have
+   * `characters`.
+   */
+  waiting(limit: number, characters?: number): readonly OutboxEntry[];
   /** Entries that the centre has refused, after a place. */
   refused(after: number, limit: number): readonly OutboxEntry[];
   /** Records decisions of the centre. */

@@ -9,7 +9,7 @@ interface Break {
   readonly to: string;
 }
 
-const breaks: Readonly<Record<string, Break>> = {
+export const breaks: Readonly<Record<string, Break>> = {
   // The centre does not recognise an entry that it has already stored.
   claim: {
     file: 'src/api/webhooks/events.ts',
