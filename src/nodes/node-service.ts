@@ -8,7 +8,7 @@ import { copyAgain } from './copy.ts';
 import { followProtocol, type CopyParts } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
 import { Follower } from './follower.ts';
-import { reportedQueuesMax, reportMs } from './limits.ts';
+import { reconnectMs, reconnectMsMax, reportedQueuesMax, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
 
 /** The dependencies of a NodeService. */
@@ -43,11 +43,7 @@ export class NodeService {
       ...parts,
       copy: (signal) => copyInThread(parts, parts.folder, signal),
       linked: (connected, problem) => {
-        const since = new Date(parts.now()).toISOString();
-        const link = { connected, since, ...(problem !== undefined && { problem }) };
-        parts.store.nodes.setLink(link).catch((error: unknown) => {
-          parts.log.error({ err: error }, 'Cannot record the connection to the centre.');
-        });
+        this.#link(connected, problem);
       },
       changed: () => {
         this.#needsSecrets = true;
@@ -75,8 +71,7 @@ export class NodeService {
   }
 
   async #follow(): Promise<void> {
-    const { log, folder, store } = this.#parts;
-    const { signal } = this.#stopped;
+    const { log, store } = this.#parts;
     const isOlder = store.rowLog.identity().follows?.isOlder === true;
     if (!isOlder && (await this.#follower.run()) === 'stopped') return;
     const reason = isOlder
@@ -86,13 +81,41 @@ export class NodeService {
       { seq: store.seq() },
       `${reason}: the node copies it again, and serves what it has until then.`,
     );
-    try {
-      await copyAgain(folder, this.#parts, signal);
-      log.info({}, 'The new copy is complete. The server restarts with it.');
-      this.#copied.resolve(undefined);
-    } catch (error) {
-      if (!signal.aborted) log.error({ err: error }, 'Cannot copy the log of the centre again.');
+    this.#link(false, `${reason}: the node copies it again.`);
+    await this.#copyAgain();
+  }
+
+  /** Copies the log again; after a failure it waits and goes on with what it has copied. */
+  async #copyAgain(): Promise<void> {
+    const { log, folder } = this.#parts;
+    const { signal } = this.#stopped;
+    let said = '';
+    for (let waitMs = reconnectMs; ; waitMs = Math.min(2 * waitMs, reconnectMsMax)) {
+      try {
+        await copyAgain(folder, this.#parts, signal);
+        log.info({}, 'The new copy is complete. The server restarts with it.');
+        this.#copied.resolve(undefined);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const message = error instanceof Failure ? error.message : String(error);
+        if (message !== said) {
+          log.error({ err: error }, `Cannot copy the log of the centre again yet: ${message}`);
+          this.#link(false, message);
+        }
+        said = message;
+      }
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
     }
+  }
+
+  #link(connected: boolean, problem?: string): void {
+    const { store, now, log } = this.#parts;
+    const since = new Date(now()).toISOString();
+    const link = { connected, since, ...(problem !== undefined && { problem }) };
+    store.nodes.setLink(link).catch((error: unknown) => {
+      log.error({ err: error }, 'Cannot record the connection to the centre.');
+    });
   }
 
   async #report(): Promise<void> {

@@ -110,3 +110,10 @@ export async function startFromIni(
   t.after(() => waymark.stop(0));
   return { ...waymark, logged: () => text };
 }
+
+/** Gives a log another id, as a purge of secrets does. */
+export async function renewLog(folder: string): Promise<void> {
+  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  await store.rowLog.renew(uuidv7());
+  await store.close();
+}

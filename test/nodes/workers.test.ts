@@ -2,13 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { uuidv7 } from 'uuidv7';
-import { openStore } from '../../src/store/open.ts';
 import { freePort } from '../free-port.ts';
 import { postOperation } from '../harness.ts';
 import { serverFolder, startServed, workersOf, type Served } from '../process.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
-import { eventually, nodeKey } from './rig.ts';
+import { eventually, nodeKey, renewLog } from './rig.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 const allow = '[webhook]\nallow_private = 127.0.0.0/8\n';
@@ -74,10 +72,3 @@ suite('a counter with several workers', onLinux, () => {
     assert.equal(await (await fetch(`${counter.url}/page/7`)).text(), '7');
   });
 });
-
-/** Gives a log another id, as a purge of secrets does. */
-async function renewLog(folder: string): Promise<void> {
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
-  await store.rowLog.renew(uuidv7());
-  await store.close();
-}

@@ -1,10 +1,8 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Database } from 'lmdb';
-import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
-import { copyBatchEntries } from '../limits.ts';
-import { putLostEntries } from '../outbox-entries.ts';
+import { openDatabases, openEnvironment } from '../databases.ts';
 import { syncPath } from './backup.ts';
+import { carryOver } from './carry-over.ts';
 import { dataFile, isMissing, lockFile } from './data-folder.ts';
 
 /** The folder inside a data folder in which a node copies the log of its centre again. */
@@ -12,9 +10,6 @@ export const copyFolder = '.copy';
 
 /** The file in it that says that the copy is complete. */
 export const completeMark = 'complete';
-
-/** The databases that belong to the node and not to the log that it copies. */
-const ownDatabases = ['node', 'outbox', 'outboxvk'] as const satisfies readonly (keyof Databases)[];
 
 /**
  * Replaces the data of a folder by a complete copy inside it (docs/design/nodes.md), if there is
@@ -25,7 +20,7 @@ export async function replaceWithCopy(folder: string): Promise<boolean> {
   const copy = join(folder, copyFolder);
   if (!(await isThere(join(copy, completeMark)))) return false;
   if (await isThere(join(copy, dataFile))) {
-    await carryOver(folder, copy);
+    await carryInto(copy, folder);
     await syncPath(join(copy, dataFile));
     await rm(join(folder, lockFile), { force: true });
     await rename(join(copy, dataFile), join(folder, dataFile));
@@ -45,41 +40,13 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-type Any = Database<string, Uint8Array>;
-
-async function carryOver(folder: string, copy: string): Promise<void> {
+async function carryInto(copy: string, folder: string): Promise<void> {
   const [from, to] = [openEnvironment(folder), openEnvironment(copy)];
   try {
     const source = from.transactionSync(() => openDatabases(from));
     const target = to.transactionSync(() => openDatabases(to));
-    for (const name of ownDatabases) {
-      // Both sides encode keys the same way, and all values are texts.
-      const [one, other] = [source[name], target[name]] as readonly unknown[] as [Any, Any];
-      carryEntries(one, other);
-    }
-    to.transactionSync(() => {
-      for (const { key, value } of source.meta.getRange({})) {
-        if (String(key).startsWith('outbox')) target.meta.putSync(key, value);
-      }
-      putLostEntries(source, target);
-    });
+    carryOver(source, target);
   } finally {
     await Promise.all([from.close(), to.close()]);
   }
-}
-
-function carryEntries<K extends number | Uint8Array>(
-  source: Database<string, K>,
-  target: Database<string, K>,
-): void {
-  const entries = source.getRange({})[Symbol.iterator]();
-  const carrySome = (): boolean => {
-    for (let count = 0; count < copyBatchEntries; count += 1) {
-      const next = entries.next();
-      if (next.done === true) return true;
-      target.putSync(next.value.key, next.value.value);
-    }
-    return false;
-  };
-  while (!target.transactionSync(carrySome));
 }
