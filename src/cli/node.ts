@@ -21,7 +21,10 @@ const list: Subcommand = {
     yield {
       answer,
       lines: rows.length === 0 ? [] : table(heading, cells),
-      notes: rows.length === 0 ? ['No node follows this server.'] : [],
+      notes:
+        rows.length === 0
+          ? ['No node follows this server.']
+          : rows.flatMap(({ problem }) => problem ?? []),
     };
   },
 };

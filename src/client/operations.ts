@@ -2016,6 +2016,8 @@ export type Node = {
   readonly silent?: boolean;
   /** What it has delivered, by the id of the hook. */
   readonly deliveries?: { readonly [name: string]: Json };
+  /** What is wrong with it, and what to do. */
+  readonly problem?: string;
   /** The machine of the cluster that a follower reports to. */
   readonly via?: string;
   /** For the machines of a cluster. */
@@ -2870,6 +2872,8 @@ export interface Operations {
       readonly place?: string | null;
 
       readonly version: string;
+      /** An id of the process: another one after each start. */
+      readonly process?: string | null;
       /** The newest change that the node has. */
       readonly seq: number;
       /** Its clock, in milliseconds since 1970. */

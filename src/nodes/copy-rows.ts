@@ -106,8 +106,30 @@ export async function readCentralEnd({
   node,
 }: Pick<CopyParts, 'central' | 'node'>): Promise<LogEnd> {
   const v = { node: node.name, protocol: followProtocol };
-  const { data } = await client.call('svc1.log.end', { v, apikey });
-  return requireEnd(data);
+  try {
+    const { data } = await client.call('svc1.log.end', { v, apikey });
+    return requireEnd(data);
+  } catch (error) {
+    const isKey = error instanceof Failure && aboutKey.has(error.code);
+    throw isKey ? keyFailure(error, client.url, node) : error;
+  }
+}
+
+const aboutKey: ReadonlySet<string> = new Set(['unauthenticated', 'forbidden']);
+
+/** The failure of a node whose key the centre does not accept. */
+function keyFailure(
+  { code, message }: Failure,
+  url: string,
+  { name, role }: FollowingNode,
+): Failure {
+  const scopes = role === 'counter' ? 'follow,event,record.write' : 'follow';
+  return new Failure(
+    code,
+    `${url} refuses the key of this node (${message.replace(/\.$/, '')}). Make one there by ` +
+      `\`waymark key add --name ${name} --scope ${scopes} --node ${name}\`, put it into the file ` +
+      'that `key_file` names, and restart this server.',
+  );
 }
 
 /** The failure of a request when the log of the centre is another one. */

@@ -33,5 +33,7 @@ export const silenceLookMs = 10_000;
 export const reportedQueuesMax = 200;
 /** Bytes of the nodes in one message of a node of a cluster to the others. */
 export const signBytesMax = 200_000;
+/** Signs of another process of the same data folder after which two machines have a copy of it. */
+export const twinSignsMin = 3;
 /** After this time without a sign, a machine of a cluster is no longer listed. */
 export const memberForgottenMs = 7 * 86_400_000;

@@ -1,10 +1,11 @@
+import { newId } from '../model/clock.ts';
 import type { Node } from '../model/hook.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { Log } from '../observability/log.ts';
 import type { NodeState } from '../store/nodes.ts';
 import type { SharedPart, Store } from '../store/store.ts';
 import { followProtocol } from './copy-rows.ts';
-import { reportMs, signBytesMax } from './limits.ts';
+import { reportMs, signBytesMax, twinSignsMin } from './limits.ts';
 
 /** The dependencies of Members. */
 interface MembersParts {
@@ -20,6 +21,8 @@ interface MembersParts {
 /** The message of a node to the others: itself, and the nodes that follow it. */
 interface Sign {
   readonly member: NodeState;
+  /** The process; a version that is older does not say it. */
+  readonly process?: string;
   readonly followers: readonly NodeState[];
 }
 
@@ -37,6 +40,9 @@ export class Members {
   readonly #told = new Map<string, string>();
   /** The machines that this process has heard. */
   readonly #heard = new Set<string>();
+  readonly #process = newId();
+  /** How often other processes of this data folder were heard: during a restart, there are two. */
+  #twins = 0;
   #warned = false;
 
   constructor(parts: MembersParts) {
@@ -69,7 +75,9 @@ export class Members {
     });
     for (const { name, last_contact: contact } of reported) this.#told.set(name, contact);
     for (const followers of grouped(reported)) {
-      void shared.broadcast(Buffer.from(JSON.stringify({ member, followers } satisfies Sign)));
+      void shared.broadcast(
+        Buffer.from(JSON.stringify({ member, followers, process: this.#process } satisfies Sign)),
+      );
     }
   }
 
@@ -84,16 +92,20 @@ export class Members {
   }
 
   #hear(data: Uint8Array): void {
-    const { shared, store, node, now, log } = this.#parts;
+    const { shared, store, node, now } = this.#parts;
     const sign = signFrom(data);
-    if (sign === undefined || sign.member.cluster?.member === shared.member) return;
+    if (sign === undefined || sign.process === this.#process) return;
     const { member, followers } = sign;
+    if (member.cluster?.member === shared.member) {
+      if (sign.process !== undefined) this.#twins += 1;
+      if (this.#twins >= twinSignsMin) this.#warn(copiedFolder);
+      return;
+    }
     if (member.name === node.name) {
-      const message =
+      this.#warn(
         `Two machines of the cluster have the name ${node.name}: set another \`name\` in [node] ` +
-        'of one of them.';
-      if (!this.#warned) log.warn({}, message);
-      this.#warned = true;
+          'of one of them.',
+      );
       return;
     }
     for (const { name, last_contact: at } of followers) this.#told.set(name, at);
@@ -112,6 +124,12 @@ export class Members {
     this.#sign();
   }
 
+  /** Warns once. */
+  #warn(message: string): void {
+    if (!this.#warned) this.#parts.log.warn({}, message);
+    this.#warned = true;
+  }
+
   #put(states: readonly NodeState[]): void {
     const { store, log } = this.#parts;
     const puts = Promise.all(states.map((state) => store.nodes.put(state)));
@@ -126,6 +144,11 @@ export class Members {
     this.#writing.add(written);
   }
 }
+
+const copiedFolder =
+  'Another machine of the cluster runs with a copy of this data folder, and both deliver ' +
+  'webhooks: stop one, and start it with an empty folder, or with one that `waymark backup` ' +
+  'has made.';
 
 /** Groups of followers for one message each; one group without followers if there are none. */
 function* grouped(states: readonly NodeState[]): Iterable<readonly NodeState[]> {

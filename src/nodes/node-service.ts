@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { newId } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Log } from '../observability/log.ts';
@@ -32,6 +33,7 @@ export class NodeService {
   readonly #follower: Follower;
   readonly #stopped = new AbortController();
   readonly #copied = Promise.withResolvers<undefined>();
+  readonly #process = newId();
   #running: readonly Promise<void>[] = [];
   #needsSecrets = false;
   /** Interrupts the wait for the next report. */
@@ -157,7 +159,7 @@ export class NodeService {
     const { central, node, store, version, now } = this.#parts;
     const { name, role, place } = node;
     const v = {
-      ...{ node: name, role, version, protocol: followProtocol },
+      ...{ node: name, role, version, protocol: followProtocol, process: this.#process },
       ...(place !== undefined && { place }),
       ...{ seq: store.seq(), now: now(), ...store.outbox.counts() },
       deliveries: queueStates(store),

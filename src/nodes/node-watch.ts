@@ -4,7 +4,7 @@ import type { Emit } from '../store/emit.ts';
 import type { SharedPart, Store } from '../store/store.ts';
 import { silenceLookMs } from './limits.ts';
 import { Members } from './members.ts';
-import { reportSilentNodes } from './silence.ts';
+import { hearingSince, reportSilentNodes } from './silence.ts';
 
 /** The dependencies of a NodeWatch; `now` in milliseconds since 1970. */
 interface NodeWatchParts {
@@ -30,12 +30,13 @@ export class NodeWatch {
 
   start(): void {
     const { store, emit, now, log } = this.#parts;
-    let sinceMs = now();
+    let couldHear = hearingSince(now);
     this.#members?.start();
     this.#looks = setInterval(() => {
       const { shared, nodes } = store;
       // Without the cluster, this node hears nothing of the others.
-      if (shared?.state().isConnected === false) sinceMs = now();
+      if (shared?.state().isConnected === false) couldHear = hearingSince(now);
+      const sinceMs = couldHear();
       const reports = isReporter(shared);
       reportSilentNodes({ nodes, emit, log, now, sinceMs, reports }).catch((error: unknown) => {
         log.error({ err: error }, 'Cannot look for silent nodes.');

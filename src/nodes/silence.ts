@@ -1,7 +1,7 @@
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Nodes } from '../store/nodes.ts';
-import { memberForgottenMs, nodeSilentMs } from './limits.ts';
+import { memberForgottenMs, nodeSilentMs, silenceLookMs } from './limits.ts';
 
 /** The dependencies of a search for silent nodes; `now` in milliseconds since 1970. */
 interface SilenceParts {
@@ -16,6 +16,21 @@ interface SilenceParts {
 }
 
 /**
+ * Makes a function that returns since when this node could have heard of others, each time that it
+ * looks: since its start, or since the process went on or the clock was moved. Both in milliseconds
+ * since 1970.
+ */
+export function hearingSince(now: () => number): () => number {
+  let [sinceMs, lookedMs] = [now(), now()];
+  return () => {
+    const nowMs = now();
+    if (Math.abs(nowMs - lookedMs) > 3 * silenceLookMs) sinceMs = nowMs;
+    lookedMs = nowMs;
+    return sinceMs;
+  };
+}
+
+/**
  * Reports each node that has not been heard of for `nodeSilentMs`, once until it reports again
  * (docs/design/nodes.md#the-view-of-the-centre).
  */
@@ -23,8 +38,10 @@ export async function reportSilentNodes(parts: SilenceParts): Promise<void> {
   const { nodes, emit, log, now, sinceMs, reports } = parts;
   for (const node of nodes.all()) {
     const { name, last_contact: contact, silent, cluster } = node;
-    const silentMs = now() - Math.max(Date.parse(contact), sinceMs);
-    if (cluster !== undefined && now() - Date.parse(contact) >= memberForgottenMs) {
+    const contactMs = Date.parse(contact);
+    // A contact in the future is from before the clock was set back.
+    const silentMs = now() - (contactMs > now() ? sinceMs : Math.max(contactMs, sinceMs));
+    if (cluster !== undefined && now() - contactMs >= memberForgottenMs) {
       await nodes.remove(name);
       continue;
     }

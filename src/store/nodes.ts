@@ -18,6 +18,8 @@ export interface NodeState {
   readonly deliveries?: JsonObject;
   /** Its clock less that of this node, in milliseconds. */
   readonly clock_offset_ms: number;
+  /** What is wrong with the node, a sentence. */
+  readonly problem?: string;
   /** When the report came: ISO 8601, UTC. */
   readonly last_contact: string;
   /** Whether its silence has been reported since. */

@@ -227,3 +227,16 @@ test('a replica that serves copies a large transaction in a thread, as a whole',
   assert.equal(await textOf(`${replica.url}/later`), 'later');
   assert.equal(await stateOf(replica, seq), await stateOf(centre, seq));
 });
+
+test('a node whose key the centre refuses says how to make another one', async (t) => {
+  const centre = await startSite(t);
+  const key = await nodeKey(centre, 'shop-1');
+  await assert.rejects(startFollower(t, centre, { name: 'shop-2', role: 'counter', key }), {
+    code: 'forbidden',
+    message:
+      `${centre.url} refuses the key of this node (This key belongs to the node shop-1, not to ` +
+      'shop-2: each node needs its own). Make one there by `waymark key add --name shop-2 --scope ' +
+      'follow,event,record.write --node shop-2`, put it into the file that `key_file` names, and ' +
+      'restart this server.',
+  });
+});

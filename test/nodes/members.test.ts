@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listNodes } from '../../src/api/nodes/reports.ts';
+import { listNodes, reportNode } from '../../src/api/nodes/reports.ts';
 import type { Call } from '../../src/api/operation.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { Members } from '../../src/nodes/members.ts';
@@ -78,4 +78,49 @@ test('two machines with the same name are reported, and other messages are ignor
     one.nodes.all().map(({ name }) => name),
     ['web-1'],
   );
+});
+
+test('a machine that runs with a copy of the data folder is told, and a restart is not', async (t) => {
+  const one = await openNode(t, new MemoryLog());
+  const warned: string[] = [];
+  const running = membersOf(one, 'web-1', warned);
+  running.start();
+  // A process that replaces another one overlaps with it for a moment.
+  for (const expected of [[], [], [/^Another machine of the cluster runs with a copy of this/]]) {
+    const next = membersOf(one, 'web-1');
+    next.start();
+    await next.stop();
+    assert.equal(warned.length, expected.length);
+    for (const [at, pattern] of expected.entries()) assert.match(warned[at] ?? '', pattern);
+  }
+  await running.stop();
+});
+
+test('a node that runs on two machines is told in its state', async (t) => {
+  const one = await openNode(t, new MemoryLog());
+  const parts = {
+    store: one,
+    node: { name: 'web-1', role: 'central' },
+    now,
+    log: silentLog,
+  } as const;
+  await one.commit('test', () => ({
+    drafts: [
+      { family: 'key', id: 'k', action: 'insert', data: { hash: 'h', scopes: [], node: 'shop-7' } },
+    ],
+    answer: () => undefined,
+  }));
+  const call = { caller: { keyId: 'k' } } as unknown as Call;
+  const report = async (process: string): Promise<unknown> => {
+    const run = reportNode.run(parts);
+    const counts = { seq: 0, now: now(), waiting: 0, refused: 0 };
+    await run({ node: 'shop-7', role: 'counter', version: '1', process, ...counts }, call);
+    return one.nodes.get('shop-7')?.problem;
+  };
+  for (const process of ['first', 'restarted', 'restarted']) {
+    assert.equal(await report(process), undefined);
+  }
+  assert.match(String(await report('first')), /^Two machines run as the node shop-7/);
+  assert.match(String(await report('restarted')), /^Two machines/);
+  assert.equal(await report('restarted'), undefined, 'one of them was stopped');
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reportSilentNodes } from '../../src/nodes/silence.ts';
+import { hearingSince, reportSilentNodes } from '../../src/nodes/silence.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import type { Emit } from '../../src/store/emit.ts';
 import { scratchStore } from '../store/scratch.ts';
@@ -61,4 +61,37 @@ test('a machine of a cluster is reported by one of them, and forgotten after a w
   nowMs += 7 * 86_400_000;
   await reportSilentNodes({ ...parts, sinceMs: startMs, reports: true });
   assert.deepEqual(nodes.all(), []);
+});
+
+test('nobody is reported because the clock was moved, or the process was stopped', async (t) => {
+  const { nodes } = await scratchStore(t);
+  const reported: string[] = [];
+  const emit: Emit = (_type, data) => {
+    reported.push((data as { readonly message: string }).message);
+    return Promise.resolve();
+  };
+  let nowMs = Date.UTC(2026, 0, 1);
+  const now = () => nowMs;
+  const couldHear = hearingSince(now);
+  const look = () =>
+    reportSilentNodes({ nodes, emit, log: silentLog, now, sinceMs: couldHear(), reports: true });
+  const report = () =>
+    nodes.put({
+      ...{ name: 'shop-7', role: 'counter', version: '1', protocol: 1, seq: 3 },
+      ...{ outbox: { waiting: 0, refused: 0 }, clock_offset_ms: 0, silent: false },
+      last_contact: new Date(nowMs).toISOString(),
+    });
+  await report();
+  for (const jumpMs of [3_600_000, -7_200_000]) {
+    nowMs += jumpMs;
+    await look();
+    for (let looks = 0; looks < 5; looks += 1) {
+      nowMs += 10_000;
+      await look();
+    }
+    assert.deepEqual(reported, [], `after ${jumpMs} ms`);
+  }
+  nowMs += 10_000;
+  await look();
+  assert.equal(reported.length, 1, 'it has been silent for a minute since');
 });

@@ -19,6 +19,8 @@ interface NodeRow {
   readonly clock_offset_ms: number;
   readonly last_contact: string;
   readonly silent?: boolean;
+  /** What is wrong with it, and what to do. */
+  readonly problem?: string;
   /** The machine of the cluster that a follower reports to. */
   readonly via?: string;
   /** Of a machine of the cluster. */
@@ -66,6 +68,7 @@ export function Nodes() {
               {node.cluster === undefined ? null : <span class="tag">{t.member}</span>}
               {node.silent === true ? <span class="tag bad">{t.silent}</span> : null}
             </h2>
+            {node.problem === undefined ? null : <p class="fault soft">{node.problem}</p>}
             <NodeFacts node={node} />
           </li>
         ))}

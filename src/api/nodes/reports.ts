@@ -14,15 +14,36 @@ interface ReportParts {
   readonly log: Log;
 }
 
-/** The counters about which the log has a warning. */
+/** The counters about which the log has a warning, and the nodes that are two machines. */
 const warned = new Set<string>();
+/** The processes that have reported for a node: the latest one, and the one before. */
+const reporters = new Map<string, readonly [string, string | undefined]>();
 
 const deliversAll =
   'A counter follows this server, whose role is `all`, so both deliver the hooks of counters. ' +
   'Set `role = central` in [node].';
 
+/**
+ * Whether the process that reports for a node had been replaced by another one: then two run at the
+ * same time.
+ */
+function isReturning({ node, process }: Pick<ReportInput, 'node' | 'process'>): boolean {
+  const [latest, before] = reporters.get(node) ?? [];
+  if (process === undefined || process === latest) return false;
+  reporters.set(node, [process, latest]);
+  return process === before;
+}
+
+function twoMachines(node: string): string {
+  return (
+    `Two machines run as the node ${node}, each with a copy of its data folder or its key, and ` +
+    'both deliver its webhooks: stop one, and give it a name, a key and an empty folder of its own.'
+  );
+}
+
 interface ReportInput extends NodeInput {
   role: string;
+  process?: string;
   place?: string;
   version: string;
   seq: number;
@@ -51,6 +72,10 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
       role: { ...text, maxLength: 32 },
       place: { ...text, maxLength: 253, nullable: true },
       version: { ...text, maxLength: 64 },
+      process: {
+        ...{ ...text, maxLength: 64, nullable: true },
+        description: 'An id of the process: another one after each start.',
+      },
       seq: { ...count, description: 'The newest change that the node has.' },
       now: { ...count, description: 'Its clock, in milliseconds since 1970.' },
       waiting: { ...count, description: 'Entries of its outbox that wait.' },
@@ -78,11 +103,17 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
         warned.add(v.node);
         log.warn({ node: v.node }, deliversAll);
       }
+      const problem = isReturning(v) ? twoMachines(v.node) : undefined;
+      if (problem !== undefined && !warned.has(problem)) {
+        warned.add(problem);
+        log.warn({ node: v.node }, problem);
+      }
       const { node: name, role, place, version, seq, waiting, refused, deliveries } = v;
       await store.nodes.put({
         ...{ name, role, version, seq, outbox: { waiting, refused } },
         ...(place !== undefined && { place }),
         ...(deliveries !== undefined && { deliveries }),
+        ...(problem !== undefined && { problem }),
         protocol: v.protocol ?? nodeProtocol,
         clock_offset_ms: v.now - now(),
         last_contact: new Date(now()).toISOString(),
@@ -114,6 +145,7 @@ const nodeSchema: JsonObject = {
     last_contact: { ...text, format: 'date-time' },
     silent: { type: 'boolean', description: 'Whether an event has reported its silence.' },
     deliveries: { type: 'object', description: 'What it has delivered, by the id of the hook.' },
+    problem: { ...text, description: 'What is wrong with it, and what to do.' },
     via: { ...text, description: 'The machine of the cluster that a follower reports to.' },
     cluster: {
       type: 'object',
