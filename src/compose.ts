@@ -361,6 +361,7 @@ function statusParts(config: Config, context: AppContext): OperationParts['statu
     indexes: () => store.indexBuilds(),
     webhooks: createWebhookState(store, {
       node: config.node,
+      hasCentre: config.node.central !== undefined,
       localAddress: config.webhook.localAddress,
     }),
     configuration: context.status,

@@ -1,11 +1,12 @@
 import type { HostState } from '../acme/acme-store.ts';
-import { isDelivered, isExecutedOn, waitingFields, type Node } from '../model/hook.ts';
+import { isDelivered, isExecutedOn, waitingFields, type Hook, type Node } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';
 import type { RowCheckProgress } from './tables/row-checks.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from './operation.ts';
+import { knownNodes } from './webhooks/hook-placement.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
 export interface ConfigurationState {
@@ -150,31 +151,50 @@ interface StatusParts {
 
 /** Makes the function that counts webhooks by state; it reads them again only after a change. */
 export function createWebhookState(
-  store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>,
-  { node, localAddress }: { readonly node: Node; readonly localAddress: string | undefined },
+  store: Pick<Reads, 'hooksStamp' | 'hooksAfter'> & Pick<Store, 'nodes'>,
+  {
+    node,
+    hasCentre,
+    localAddress,
+  }: {
+    readonly node: Node;
+    /** Only the centre knows all nodes. */
+    readonly hasCentre: boolean;
+    readonly localAddress: string | undefined;
+  },
 ): () => WebhookState {
-  let known: { readonly stamp: string | undefined; readonly state: WebhookState } | undefined;
+  let known: HookStates | undefined;
   return () => {
     const stamp = store.hooksStamp();
-    if (known === undefined || known.stamp !== stamp) {
-      const state = { ...countStates(store, node), local_address: localAddress ?? null };
-      known = { stamp, state };
-    }
-    return known.state;
+    if (known === undefined || known.stamp !== stamp) known = readStates(store, node);
+    const { paused, waiting, elsewhere } = known;
+    const mayLack = elsewhere.length > 0 && !hasCentre;
+    const nodes = mayLack ? knownNodes(node, store) : [];
+    const lacking = mayLack
+      ? elsewhere.filter((hook) => !nodes.some((one) => isExecutedOn(hook, one)))
+      : [];
+    return {
+      ...{ paused, waiting, without_node: lacking.length },
+      local_address: localAddress ?? null,
+    };
   };
 }
 
-function countStates(
-  store: Pick<Reads, 'hooksAfter'>,
-  node: Node,
-): Omit<WebhookState, 'local_address'> {
-  const state = { paused: 0, waiting: 0, without_node: 0 };
-  for (const { hook } of store.hooksAfter('')) {
-    if (!isDelivered(hook)) state.paused += 1;
-    if (waitingFields(hook).length > 0) state.waiting += 1;
-    if (!isExecutedOn(hook, node)) state.without_node += 1;
-  }
-  return state;
+interface HookStates extends Pick<WebhookState, 'paused' | 'waiting'> {
+  readonly stamp: string | undefined;
+  /** The hooks that this node does not execute. */
+  readonly elsewhere: readonly Hook[];
+}
+
+function readStates(store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>, node: Node): HookStates {
+  const stamp = store.hooksStamp();
+  const hooks = [...store.hooksAfter('')].map(({ hook }) => hook);
+  return {
+    stamp,
+    paused: hooks.filter((hook) => !isDelivered(hook)).length,
+    waiting: hooks.filter((hook) => waitingFields(hook).length > 0).length,
+    elsewhere: hooks.filter((hook) => !isExecutedOn(hook, node)),
+  };
 }
 
 const time = { type: 'string', format: 'date-time' } as const;

@@ -141,7 +141,7 @@ export function hookMatches(hook: Hook, event: WaymarkEvent): boolean {
  */
 export function isExecutedOn({ where }: Hook, { role, name }: Node): boolean {
   if (role === 'all' || where === undefined || where === name) return true;
-  return where === (role === 'central' ? 'central' : 'counters');
+  return where === { central: 'central', counter: 'counters', replica: undefined }[role];
 }
 
 /** Where a hook is executed for an event: `central`, `counters`, or the name of a node. */
@@ -150,9 +150,11 @@ export function placeOf({ where }: Hook, { counter }: Pick<WaymarkEvent, 'counte
 }
 
 function isExecutedHere(hook: Hook, event: WaymarkEvent, { role, name }: Node): boolean {
-  if (role === 'all' || event.hook !== undefined) return true;
+  if (role === 'all' || hook.where === name) return true;
   const place = placeOf(hook, event);
-  if (role === 'central') return place === 'central' || hook.where === name;
+  if (role === 'central') return place === 'central';
+  // A replica does not get the secrets of other hooks.
+  if (role === 'replica') return false;
   return place === name || (place === 'counters' && (event.counter ?? name) === name);
 }
 

@@ -73,6 +73,7 @@ suite('a hook gets an event', () => {
 suite('a hook is executed', () => {
   const central: Node = { role: 'central', name: 'head-office' };
   const counter: Node = { role: 'counter', name: 'till-3' };
+  const replica: Node = { role: 'replica', name: 'copy-1' };
   const cases: readonly (readonly [string | undefined, string | undefined, string])[] = [
     // where, the event's counter, and the nodes that execute it: all, central, till-3
     [undefined, undefined, 'all central'],
@@ -87,14 +88,21 @@ suite('a hook is executed', () => {
     ['head-office', undefined, 'all central'],
     ['head-office', 'till-3', 'all central'],
     [undefined, 'head-office', 'all'],
+    ['copy-1', undefined, 'all copy-1'],
+    [undefined, 'copy-1', 'all'],
   ];
   for (const [where, of, expected] of cases) {
     test(`where ${where ?? 'its event says'}, for ${of ?? 'no counter'}: ${expected}`, () => {
       const placed = where === undefined ? hook : { ...hook, where };
       const event = of === undefined ? sale : { ...sale, counter: of };
-      const nodes = { all, central, 'till-3': counter };
-      const taking = Object.entries(nodes).filter(([, node]) => isDeliveredOn(placed, event, node));
-      assert.equal(taking.map(([name]) => name).join(' '), expected);
+      const nodes = { all, central, 'till-3': counter, 'copy-1': replica };
+      const takersOf = (taken: WaymarkEvent): string =>
+        Object.entries(nodes)
+          .flatMap(([name, node]) => (isDeliveredOn(placed, taken, node) ? name : []))
+          .join(' ');
+      assert.equal(takersOf(event), expected);
+      // A test of the hook goes where its events go.
+      assert.equal(takersOf({ ...event, type: 'webhook.test', hook: placed.id }), expected);
     });
   }
 });

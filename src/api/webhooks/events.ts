@@ -23,6 +23,7 @@ import { identifyRequest, type RequestIdentity } from '../records/idempotency.ts
 import { vkMember } from '../records/schema.ts';
 import { unfitMembers } from './event-types.ts';
 import { existingHook, requireNothingWaiting } from './hook-family.ts';
+import { knownNodes } from './hook-placement.ts';
 import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
 
 /** The parts that the operations on events need. */
@@ -222,17 +223,14 @@ function putEvent(
     const id = first?.id ?? newId();
     const event = eventWith(reads, { ...fields, id });
     const wanting = hooksWanting(reads, event);
-    const elsewhere = wanting.filter((hook) => !isDeliveredOn(hook, event, node));
-    const problems = elsewhere
-      .filter((hook) => !isKnownPlace(store, placeOf(hook, event)))
-      .slice(0, placeProblemsMax)
-      .map((hook) => placeProblem(hook, event));
+    const lost = undelivered(wanting, event, { node, store });
+    const problems = lost.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
     if (first !== undefined) {
       const { hooks = 0 } = first.data as unknown as EventFields;
       return { drafts: [], answer: () => answer({ ...first, hooks }, problems, true) };
     }
     check?.(reads);
-    const hooks = wanting.length - elsewhere.length;
+    const hooks = wanting.length - lost.length;
     return {
       drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk: request.claim(vk) }],
       answer: ([change]) => {
@@ -314,7 +312,7 @@ export function storeTakenEvent(
     }
     const event = eventWith(reads, { ...fields, id });
     const wanting = hooksWanting(reads, event);
-    const hooks = wanting.filter((hook) => isDeliveredOn(hook, event, here)).length;
+    const hooks = wanting.length - undelivered(wanting, event, { node: here, store }).length;
     return {
       drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk }],
       dtu_txn,
@@ -323,11 +321,16 @@ export function storeTakenEvent(
   });
 }
 
-/** Whether a node that executes hooks at a place follows this one. */
-function isKnownPlace({ nodes }: Pick<Store, 'nodes'>, place: string): boolean {
-  return nodes
-    .all()
-    .some(({ name, role }) => name === place || (place === 'counters' && role === 'counter'));
+/** The hooks that no known node delivers an event to. */
+function undelivered(
+  hooks: readonly Hook[],
+  event: WaymarkEvent,
+  { node, store }: Pick<EventParts, 'node' | 'store'>,
+): readonly Hook[] {
+  const elsewhere = hooks.filter((hook) => !isDeliveredOn(hook, event, node));
+  if (elsewhere.length === 0) return [];
+  const nodes = knownNodes(node, store);
+  return elsewhere.filter((hook) => !nodes.some((one) => isDeliveredOn(hook, event, one)));
 }
 
 type Warning = (eventId: string, problems: readonly Problem[]) => void;

@@ -17,6 +17,7 @@ import type { RecordFamily, RecordParts, RecordStep, StoredRecord } from '../rec
 import { noSuchRecord } from '../records/read.ts';
 import {
   hookProblems,
+  knownNodes,
   placeHookFields,
   placeProblems,
   privateUrlProblems,
@@ -59,7 +60,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
   place: (write) => placeHookFields(write),
   ignored: ['waits'],
   problems: (hook, names, { node, store, webhookAllowPrivate }) => [
-    ...hookProblems(hook, names, node),
+    ...hookProblems(hook, names, knownNodes(node, store)),
     ...(names.includes('url') && isExecutedOn(hook, node)
       ? privateUrlProblems(hook, webhookAllowPrivate)
       : []),
@@ -70,9 +71,10 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
     const secret = newSecret();
     return { drafts: [secretDraft(id, { secret })], members: { secret } };
   },
-  afterWrite({ stored: { record }, names }, { node, log }) {
+  afterWrite({ stored: { record }, names }, { node, store, log }) {
     if (names.includes('where')) {
-      for (const { message } of placeProblems(record, node)) log.warn({ hook: record.id }, message);
+      const problems = placeProblems(record, knownNodes(node, store));
+      for (const { message } of problems) log.warn({ hook: record.id }, message);
     }
     return [];
   },

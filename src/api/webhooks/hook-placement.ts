@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Problem } from '../../model/failure.ts';
 import { nearestName } from '../../model/nearest.ts';
 import { urlAddressProblem } from '../../outbound/address.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads, Store } from '../../store/store.ts';
 import { unknownField } from '../problems.ts';
 import {
   fieldsOf,
@@ -99,12 +99,12 @@ function readText(text: string): Json | undefined {
 
 /**
  * The problems of the named fields of a hook: values in its `_unknowns_`, and valid values without
- * an effect. `node` is undefined if the executing node is unknown.
+ * an effect. `nodes` begins with this one, and is undefined if they are unknown.
  */
 export function hookProblems(
   hook: Hook,
   names: readonly string[],
-  node: Node | undefined,
+  nodes: readonly [Node, ...Node[]] | undefined,
 ): readonly Problem[] {
   const known = [...hookFields.keys()];
   const { fields, unknowns } = fieldsOf(hook);
@@ -120,17 +120,34 @@ export function hookProblems(
       const message = `${problem.message} ${pausedMessage}`;
       return pausing.has(name) ? { ...problem, message } : problem;
     });
-    const isPlaced = name === 'where' && node !== undefined;
-    return isPlaced ? [...problems, ...placeProblems(hook, node)] : problems;
+    const isPlaced = name === 'where' && nodes !== undefined;
+    return isPlaced ? [...problems, ...placeProblems(hook, nodes)] : problems;
   });
 }
 
 const pausedMessage = 'The hook is paused until this is corrected.';
 
-/** A problem if no known node executes a hook. */
-export function placeProblems(hook: Hook, node: Node): readonly Problem[] {
+/** This node, and those that follow it or are in its cluster. */
+export function knownNodes(
+  { name, role }: Node,
+  { nodes }: Pick<Store, 'nodes'>,
+): readonly [Node, ...Node[]] {
+  const others = nodes.all().map((other): Node => {
+    // A role that only a later version has delivers what names the node.
+    return { name: other.name, role: isRole(other.role) ? other.role : 'replica' };
+  });
+  return [{ name, role }, ...others];
+}
+
+function isRole(role: string): role is Node['role'] {
+  return ['all', 'central', 'replica', 'counter'].includes(role);
+}
+
+/** A problem if no known node executes a hook; the first node is this one. */
+export function placeProblems(hook: Hook, nodes: readonly [Node, ...Node[]]): readonly Problem[] {
   const { where = '' } = hook;
-  if (isExecutedOn(hook, node)) return [];
+  const [node] = nodes;
+  if (nodes.some((one) => isExecutedOn(hook, one))) return [];
   const message =
     `No node is known that executes hooks at ${JSON.stringify(where)}: ` +
     `this one is ${JSON.stringify(node.name)}, with the role ${node.role}. Nothing is delivered.`;

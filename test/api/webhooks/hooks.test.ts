@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Problem } from '../../../src/model/failure.ts';
 import { startSite, type Answer } from '../../harness.ts';
+import { nodeKey } from '../../nodes/rig.ts';
 import { transports } from '../transports.ts';
 
 const hook = 'svc1.webhook';
@@ -99,6 +100,30 @@ test('a hook or an event for a place without a node is a problem, and is logged'
   assert.equal(site.logged().split('does not get the event').length, 2, 'one line a minute');
   const here = (await site.call('svc1.event.insert', { type: 'stock.counted' })).data;
   assert.deepEqual([here.hooks, here.problems], [1, []]);
+});
+
+test('a hook or an event for a place whose node has reported is no problem', async (t) => {
+  const site = await startSite(t, { ini: '[node]\nrole = central\nname = centre\n' });
+  const counter = { ...shop, where: 'counters', event: ['stock.counted'] };
+  const { id } = (await site.call(`${hook}.insert`, counter)).data;
+  const withoutNode = async (): Promise<number> =>
+    (await site.call('svc1.server.status', {})).data.webhooks.without_node;
+  assert.equal(await withoutNode(), 1);
+  const apikey = await nodeKey(site, 'counter-7');
+  const report = {
+    ...{ node: 'counter-7', role: 'counter', version: '1', seq: 0, now: Date.now() },
+    ...{ waiting: 0, refused: 0 },
+  };
+  assert.equal((await site.call('svc1.node.report', report, { apikey })).error, undefined);
+  assert.equal(await withoutNode(), 0);
+  for (const where of ['counters', 'counter-7']) {
+    assert.deepEqual((await site.call(`${hook}.edit`, { id, where })).data.problems, []);
+    const event = { type: 'stock.counted', counter: 'counter-7' };
+    const { problems, hooks } = (await site.call('svc1.event.insert', event)).data;
+    assert.deepEqual([problems, hooks], [[], 1]);
+    const tested = (await site.call('svc1.webhook.test', { id })).data;
+    assert.deepEqual([tested.problems, tested.hooks], [[], 1]);
+  }
 });
 
 for (const [transport, open] of Object.entries(transports)) {
