@@ -164,6 +164,7 @@ suite('the console', () => {
     await liquid.click();
     await page.keyboard.press('Control+End');
     await page.keyboard.insertText('{% if own %}!{% endif %}');
+    await liquid.locator('span', { hasText: /^endif$/ }).waitFor();
     await form.getByLabel('title', { exact: true }).fill('All lamps');
     await page.keyboard.press('Control+s');
     await page.getByText('Saved', { exact: true }).waitFor();

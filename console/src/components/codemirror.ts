@@ -2,6 +2,7 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { css } from '@codemirror/lang-css';
 import { html } from '@codemirror/lang-html';
 import { json } from '@codemirror/lang-json';
+import { liquid } from '@codemirror/lang-liquid';
 import {
   bracketMatching,
   HighlightStyle,
@@ -13,9 +14,11 @@ import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view
 import { tags } from '@lezer/highlight';
 
 /** The languages that the editor highlights. */
-export type Language = 'html' | 'css' | 'json' | 'text';
+export type Language = 'html' | 'css' | 'json' | 'liquid' | 'text';
 
-const languages: Readonly<Record<Language, () => Extension>> = { html, css, json, text: () => [] };
+const languages: Readonly<Record<Language, () => Extension>> = {
+  ...{ html, css, json, liquid, text: () => [] },
+};
 
 const highlighting = HighlightStyle.define([
   { tag: [tags.tagName, tags.keyword, tags.propertyName], color: 'var(--blue)' },

@@ -12,7 +12,7 @@ import { texts } from '../texts.ts';
 const t = texts.editor;
 
 /** The members that have an editor for code. */
-const codes: Readonly<Record<string, Language>> = { template: 'html', html: 'html', css: 'css' };
+const codes: Readonly<Record<string, Language>> = { template: 'liquid', html: 'html', css: 'css' };
 
 /** The JSON Schema of enginedata of a kind or engine; undefined for one without a form. */
 async function loadSchema(
