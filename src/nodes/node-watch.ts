@@ -30,6 +30,7 @@ export class NodeWatch {
 
   start(): void {
     const { store, emit, now, log } = this.#parts;
+    const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
     let couldHear = hearingSince(now);
     this.#members?.start();
     this.#looks = setInterval(() => {
@@ -38,7 +39,8 @@ export class NodeWatch {
       if (shared?.state().isConnected === false) couldHear = hearingSince(now);
       const sinceMs = couldHear();
       const reports = isReporter(shared);
-      reportSilentNodes({ nodes, emit, log, now, sinceMs, reports }).catch((error: unknown) => {
+      const parts = { nodes, emit, log, now, sinceMs, hasKey, reports };
+      reportSilentNodes(parts).catch((error: unknown) => {
         log.error({ err: error }, 'Cannot look for silent nodes.');
       });
     }, silenceLookMs);

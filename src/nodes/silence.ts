@@ -11,6 +11,8 @@ interface SilenceParts {
   readonly now: () => number;
   /** Since when this node could have heard of others. */
   readonly sinceMs: number;
+  /** Whether a follower has a key that is not revoked. */
+  readonly hasKey: (name: string) => boolean;
   /** Whether it raises events: of the nodes of a cluster, one does. */
   readonly reports: boolean;
 }
@@ -32,16 +34,20 @@ export function hearingSince(now: () => number): () => number {
 
 /**
  * Reports each node that has not been heard of for `nodeSilentMs`, once until it reports again
- * (docs/design/nodes.md#the-view-of-the-centre).
+ * (docs/design/nodes.md#the-view-of-the-centre). Removes a follower whose keys are revoked instead.
  */
 export async function reportSilentNodes(parts: SilenceParts): Promise<void> {
-  const { nodes, emit, log, now, sinceMs, reports } = parts;
+  const { nodes, emit, log, now, sinceMs, hasKey, reports } = parts;
   for (const node of nodes.all()) {
     const { name, last_contact: contact, silent, cluster } = node;
     const contactMs = Date.parse(contact);
     // A contact in the future is from before the clock was set back.
     const silentMs = now() - (contactMs > now() ? sinceMs : Math.max(contactMs, sinceMs));
-    if (cluster !== undefined && now() - contactMs >= memberForgottenMs) {
+    const isForgotten =
+      cluster === undefined
+        ? silentMs >= nodeSilentMs && !hasKey(name)
+        : now() - contactMs >= memberForgottenMs;
+    if (isForgotten) {
       await nodes.remove(name);
       continue;
     }

@@ -13,7 +13,7 @@ test('a silent node is reported once, and again after it has come back', async (
     return Promise.resolve();
   };
   let nowMs = Date.UTC(2026, 0, 1);
-  const parts = { nodes, emit, log: silentLog, now: () => nowMs };
+  const parts = { nodes, emit, log: silentLog, now: () => nowMs, hasKey: () => true };
   const look = () => reportSilentNodes({ ...parts, sinceMs: 0, reports: true });
   const report = () =>
     nodes.put({
@@ -45,7 +45,7 @@ test('a machine of a cluster is reported by one of them, and forgotten after a w
   };
   const startMs = Date.UTC(2026, 0, 1);
   let nowMs = startMs;
-  const parts = { nodes, emit, log: silentLog, now: () => nowMs };
+  const parts = { nodes, emit, log: silentLog, now: () => nowMs, hasKey: () => true };
   await nodes.put({
     ...{ name: 'web-2', role: 'central', version: '1', protocol: 1, seq: 3 },
     ...{ outbox: { waiting: 0, refused: 0 }, clock_offset_ms: 0, silent: false },
@@ -73,8 +73,8 @@ test('nobody is reported because the clock was moved, or the process was stopped
   let nowMs = Date.UTC(2026, 0, 1);
   const now = () => nowMs;
   const couldHear = hearingSince(now);
-  const look = () =>
-    reportSilentNodes({ nodes, emit, log: silentLog, now, sinceMs: couldHear(), reports: true });
+  const parts = { nodes, emit, log: silentLog, now, hasKey: () => true, reports: true };
+  const look = () => reportSilentNodes({ ...parts, sinceMs: couldHear() });
   const report = () =>
     nodes.put({
       ...{ name: 'shop-7', role: 'counter', version: '1', protocol: 1, seq: 3 },
@@ -94,4 +94,30 @@ test('nobody is reported because the clock was moved, or the process was stopped
   nowMs += 10_000;
   await look();
   assert.equal(reported.length, 1, 'it has been silent for a minute since');
+});
+
+test('a node whose key is revoked is removed when it is silent, and not reported', async (t) => {
+  const { nodes } = await scratchStore(t);
+  const emit: Emit = () => assert.fail('it is no error');
+  const startMs = Date.UTC(2026, 0, 1);
+  for (const name of ['shop-7', 'shop-8']) {
+    await nodes.put({
+      ...{ name, role: 'counter', version: '1', protocol: 1, seq: 3 },
+      ...{ outbox: { waiting: 0, refused: 0 }, clock_offset_ms: 0, silent: name === 'shop-8' },
+      last_contact: new Date(startMs).toISOString(),
+    });
+  }
+  const parts = { nodes, emit, log: silentLog, sinceMs: 0, reports: true };
+  const look = (afterMs: number) =>
+    reportSilentNodes({
+      ...{ ...parts, now: () => startMs + afterMs },
+      hasKey: (name) => name === 'shop-8',
+    });
+  await look(59_000);
+  assert.equal(nodes.all().length, 2);
+  await look(61_000);
+  assert.deepEqual(
+    nodes.all().map(({ name }) => name),
+    ['shop-8'],
+  );
 });
