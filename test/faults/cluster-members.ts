@@ -7,8 +7,9 @@ import { postOperation } from '../harness.ts';
 import { natsMember, portOf, startMember, startProxies, type Member } from './member.ts';
 import { SmallDisk } from './small-disk.ts';
 
-/** How long a NATS server may take to get the whole stream. */
+/** How long a NATS server may take to get the whole stream, and how often it may be restarted. */
 const currentMsMax = 30_000;
+const restartsMax = 4;
 
 /** Three NATS servers, three nodes, one of them with workers, and two counters. */
 export interface ClusterRun {
@@ -40,12 +41,7 @@ export async function startCluster(context: Cleaning): Promise<ClusterRun> {
   const servers = await startNats(context, { servers: 3, prepare });
   const settings = settingsOf(servers);
   await until(() => createCluster(settings, { id: uuidv7(), replicas: 3 }));
-  const untilCurrent = (): Promise<void> =>
-    until(async () => {
-      const { servers: states } = await clusterStatus(settings);
-      const isCurrent = states.length === 3 && states.every(({ state }) => state === 'current');
-      if (!isCurrent) throw new Error('a server of NATS does not have the whole stream');
-    }, currentMsMax);
+  const untilCurrent = (): Promise<void> => untilAllCurrent(settings, servers);
   const nodes: Member[] = [];
   let apikey = '';
   for (const { name, workers } of nodePlan) {
@@ -82,4 +78,33 @@ export async function startCluster(context: Cleaning): Promise<ClusterRun> {
     ...counters,
   ];
   return { members, nodes, counters, apikey };
+}
+
+/**
+ * Resolves once all NATS servers have the whole stream. Sometimes one waits for the stream of the
+ * others for ever, until it is started again.
+ */
+async function untilAllCurrent(
+  settings: Parameters<typeof clusterStatus>[0],
+  servers: Awaited<ReturnType<typeof startNats>>,
+): Promise<void> {
+  let behind: readonly string[] = [];
+  const check = async (): Promise<void> => {
+    const { servers: states } = await clusterStatus(settings);
+    behind = states.filter(({ state }) => state !== 'current').map(({ name }) => name);
+    const isCurrent = states.length === servers.length && behind.length === 0;
+    if (!isCurrent) throw new Error(`NATS servers do not have the whole stream: ${behind.join()}`);
+  };
+  for (let restarts = 0; ; restarts += 1) {
+    try {
+      await until(check, currentMsMax);
+      return;
+    } catch (error) {
+      if (restarts === restartsMax) throw error;
+    }
+    for (const server of servers.filter(({ name }) => behind.includes(name))) {
+      await server.kill();
+      await server.start();
+    }
+  }
 }

@@ -102,15 +102,7 @@ const kinds: Readonly<Record<string, Fault>> = {
       if (member.store === undefined) return;
       await member.store.empty();
       await member.start();
-      for (let times = 0; times < 4; times += 1) {
-        const isCurrent = await member.store.untilCurrent().then(
-          () => true,
-          () => false,
-        );
-        if (isCurrent) return;
-        // Sometimes it waits for the stream of the others for ever, until it is started again.
-        await restart(member);
-      }
+      await member.store.untilCurrent();
     },
   },
   shiftClock: {
