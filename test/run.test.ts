@@ -100,13 +100,38 @@ suite('npm test', () => {
     assert.match(out, /✖ test\/a[^]*printed nothing for 500 ms/);
   });
 
-  test('runs chosen folders again with another Node.js', async (t) => {
+  test('runs chosen folders and files again with another Node.js', async (t) => {
     const { out, lastLine } = await runTests(
       t,
-      { 'a/one.test.ts': "test('one', () => {});", 'b/two.test.ts': "test('two', () => {});" },
-      [`--also=${process.execPath.replace(/\/node$/, '')}`, '--folder=b'],
+      {
+        'a/one.test.ts': "test('one', () => {});",
+        'a/two.test.ts': "test('two', () => {});",
+        'b/three.test.ts': "test('three', () => {});",
+        'bc/four.test.ts': "test('four', () => {});",
+      },
+      [
+        `--also=${process.execPath.replace(/\/node$/, '')}`,
+        ...['--only=a/two.test.ts', '--only=b'],
+      ],
     );
-    assert.equal(lastLine, '3 passed, 0 failed');
+    assert.equal(lastLine, '6 passed, 0 failed');
+    assert.match(out, /^test\/a on Node\.js v.*: 1 files, 1 passed, 0 failed$/m);
     assert.match(out, /^test\/b on Node\.js v.*: 1 files, 1 passed, 0 failed$/m);
+    assert.doesNotMatch(out, /^test\/bc on Node/m);
+  });
+
+  test('fails if there are no tests to run again', async (t) => {
+    const words = [`--also=${process.execPath.replace(/\/node$/, '')}`, '--only=b'];
+    const { code } = await runTests(t, { 'a/one.test.ts': "test('one', () => {});" }, words);
+    assert.equal(code, 1);
+  });
+
+  test('runs folders with short tests in one process', async (t) => {
+    const { out, lastLine } = await runTests(t, {
+      'http/one.test.ts': "test('one', () => {});",
+      'model/two.test.ts': "test('two', () => {});",
+    });
+    assert.equal(lastLine, '2 passed, 0 failed');
+    assert.match(out, /^test\/\{\S*http\S*model\S*\}: 2 files, 2 passed, 0 failed$/m);
   });
 });

@@ -2,34 +2,44 @@ import { tap, type Base, type Spawn, type SpawnOpts } from '@tapjs/core';
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { delimiter, dirname, resolve, sep } from 'node:path';
+import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /**
  * `npm test`: tap runs every test file, those of one folder in one process: a file spends most of
- * its time on loading the code that it tests, and the files of a folder load the same code. Each
- * process reports in TAP. The report of a folder is printed when the folder is done. At the end
- * come all failures again, the skipped tests with their reasons (a skip without a reason fails),
- * and the line `N passed, N failed`.
+ * its time on loading the code that it tests, and the files of a folder load the same code. For
+ * the same reason, folders with short tests share a process. Each process reports in TAP. Its
+ * report is printed when it is done. At the end come all failures again, the skipped tests with
+ * their reasons (a skip without a reason fails), and the line `N passed, N failed`.
  *
  * Tests start commands from the npm package, which starts faster than the sources.
  *
- * `--also DIR` runs tests again with the `node` in DIR: all, or those below `test/NAME` for each
- * `--folder NAME`.
+ * `--also DIR` runs tests again with the `node` in DIR: all, or those in `test/PATH`, a folder or a
+ * file, for each `--only PATH`.
  */
 const { values: given } = parseArgs({
   options: {
     also: { type: 'string' },
-    folder: { type: 'string', multiple: true },
+    only: { type: 'string', multiple: true },
     // Longer than the timeout of any test: a handle that a test has left open can keep a process
     // alive.
     'silence-ms': { type: 'string', default: '150000' },
   },
 });
 
-/** Folders that take long: these and the folders below them start first. */
-const slow = ['browser', 'api', 'cli', 'server', 'store'];
+/** Folders that take long: these and the folders below them start first, in this order. */
+const slow = ['browser', 'api', 'cli', 'server', 'store', 'webhooks', 'nodes'];
+
+/** Folders that share a process. */
+const sharing = [
+  ...[['breadcrumbs', 'compression', 'config', 'console', 'http', 'model', 'rules', 'tables']],
+  ...[['client', 'hosts', 'pages', 'rendering', 'site', 'visitors']],
+  ...[['docs', 'tidy']],
+];
+
+/** Folders that share a process when a few of their tests run again. */
+const sharingAgain = [['cache', 'outbound', 'proxy', 'store', 'webhooks']];
 
 const flags = [
   `--import=${import.meta.resolve('./compile-cache.js')}`,
@@ -69,26 +79,55 @@ process.stdout.write(`${total} passed, ${failures.length} failed${left}\n`);
 process.exitCode = failures.length === 0 && total > 0 ? 0 : 1;
 
 function folderRuns(): readonly FolderRun[] {
-  const { also, folder: wanted } = given;
-  const node = `${also}/node`;
-  const versionOf = () => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
-  const suffix = also === undefined ? '' : ` on Node.js ${versionOf()}`;
-  const topOf = (path: string): string => path.split(sep)[1] ?? '';
-  // A process for each folder of test/, and for each folder of test/server, the slowest of all.
-  const folderOf = (file: string): string =>
-    dirname(file)
-      .split(sep)
-      .slice(0, topOf(file) === 'server' ? 3 : 2)
-      .join(sep);
-  const rank = (folder: string): number => (slow.includes(topOf(folder)) ? 0 : 1);
   const found = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort();
-  return Object.entries(Object.groupBy(found, folderOf))
-    .sort(([one], [other]) => rank(one) - rank(other))
-    .flatMap(([name, files = []]) => {
-      const run = { name, files, node: process.execPath };
-      if (also === undefined || wanted?.includes(topOf(name)) === false) return run;
-      return [run, { files, name: name + suffix, node }];
-    });
+  const runs = processesOf(found, sharing).map((run) => ({ ...run, node: process.execPath }));
+  return [...runs, ...repeatedRuns(found)].sort((one, other) => rankOf(one) - rankOf(other));
+}
+
+/** The runs with another Node.js. */
+function repeatedRuns(found: readonly string[]): readonly FolderRun[] {
+  const { also, only = ['.'] } = given;
+  if (also === undefined) return [];
+  const node = `${also}/node`;
+  const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+  const files = only.flatMap((path) => {
+    const place = join('test', path);
+    const those = found.filter((file) => file === place || file.startsWith(join(place, sep)));
+    if (those.length === 0) throw new Error(`${place} has no tests to run again.`);
+    return those;
+  });
+  return processesOf(files, sharingAgain).map((run) => ({
+    ...run,
+    name: `${run.name} on Node.js ${version}`,
+    node,
+  }));
+}
+
+/** Which files run in one process. */
+function processesOf(
+  found: readonly string[],
+  shared: readonly (readonly string[])[],
+): readonly Pick<FolderRun, 'name' | 'files'>[] {
+  // A process for each folder of test/, and for each folder of test/server, the slowest of all.
+  const folderOf = (file: string): string => {
+    const top = topOf(file);
+    const together = shared.find((names) => names.includes(top));
+    if (together !== undefined) return `test/{${together.join()}}`;
+    const parts = dirname(file).split(sep);
+    return parts.slice(0, top === 'server' ? 3 : 2).join(sep);
+  };
+  const groups = Object.entries(Object.groupBy(found, folderOf));
+  return groups.map(([name, files = []]) => ({ name, files }));
+}
+
+/** The place in the order of starts. */
+function rankOf({ files: [first = ''] }: FolderRun): number {
+  const place = slow.indexOf(topOf(first));
+  return place === -1 ? slow.length : place;
+}
+
+function topOf(file: string): string {
+  return file.split(sep)[1] ?? '';
 }
 
 /** Builds the npm package of the project in this folder, if there is one; returns its program. */
