@@ -101,7 +101,7 @@ for (const [transport, open] of Object.entries(transports)) {
     test('a history of large pages comes in parts', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call(`${rule}.insert`, page)).data;
-      const texts = ['a', 'b', 'c', 'd'].map((text) => text.repeat(5 << 20));
+      const texts = ['a', 'b'].map((text) => text.repeat(5 << 20));
       for (const content of texts) await call(`${rule}.edit`, { id, content });
       const seen: string[] = [];
       const counts: number[] = [];
@@ -112,7 +112,7 @@ for (const [transport, open] of Object.entries(transports)) {
         for (const row of data.rows) seen.push(row.data.content);
         before = data.next;
       } while (before !== null);
-      assert.deepEqual(counts, [2, 2, 1]);
+      assert.deepEqual(counts, [2, 1]);
       assert.deepEqual(seen, [...texts.toReversed(), page.content]);
     });
 

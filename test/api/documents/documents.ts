@@ -14,11 +14,21 @@ export async function fetchDocument(url: string): Promise<Document> {
 /** Fails for a value that does not fit the schema in a place of a document. */
 export type Check = (place: readonly string[], value: unknown) => void;
 
+/** The checks of all documents so far, without the addresses of their servers: Ajv compiles slowly. */
+const checksMade = new Map<string, Check>();
+
 /**
  * Makes the check of values by the schemas of a document. It is stricter than a client has to be:
  * a member that a schema does not name is a mistake.
  */
 export function checkAgainst(document: Document): Check {
+  const key = JSON.stringify({ ...document, servers: undefined });
+  const check = checksMade.get(key) ?? makeCheck(document);
+  checksMade.set(key, check);
+  return check;
+}
+
+function makeCheck(document: Document): Check {
   const { asyncapi } = document as { asyncapi?: string };
   const options = { strict: true, allowUnionTypes: true, allErrors: true };
   const ajv = asyncapi === undefined ? new Ajv2020(options) : new Ajv(options);
