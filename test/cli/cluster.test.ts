@@ -2,16 +2,17 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startNats, until } from '../cluster/nats.ts';
 import { needsNats } from '../cluster/rig.ts';
-import { runWaymark, serverFolder } from '../process.ts';
+import { serverFolder } from '../process.ts';
+import { runHere } from './here.ts';
 
 suite('waymark cluster', needsNats, () => {
   test('init makes the stream once, status shows it, leave ends the part of the folder', async (t) => {
     const [server] = await startNats(t);
     assert.ok(server !== undefined);
     const cluster = `[cluster]\nservers = ${server.url}\n`;
-    const { folder } = await serverFolder(t, cluster);
+    const { iniFile } = await serverFolder(t, cluster);
     const waymark = (...words: readonly string[]) =>
-      runWaymark(['cluster', ...words], { cwd: folder });
+      runHere(['cluster', ...words, '--config', iniFile]);
     const missing = await waymark('status');
     assert.deepEqual([missing.code, missing.out], [1, '']);
     assert.match(missing.err, /NATS has no stream waymark: .*`waymark cluster init`/);
@@ -34,8 +35,8 @@ suite('waymark cluster', needsNats, () => {
     const limited = await waymark('retention', '30d');
     assert.match(limited.err, /The retention of the stream waymark has changed\. .* for 30d\./);
     assert.match((await waymark('status')).err, /It keeps entries for 30d\./);
-    const { folder: other } = await serverFolder(t, cluster);
-    const foreign = await runWaymark(['cluster', 'init'], { cwd: other });
+    const { iniFile: other } = await serverFolder(t, cluster);
+    const foreign = await runHere(['cluster', 'init', '--config', other]);
     assert.equal(foreign.code, 1);
     assert.match(foreign.err, /the log of another cluster than this data folder/);
     assert.match((await waymark('leave')).err, /is that of a single machine, with 0 changes/);
@@ -44,8 +45,8 @@ suite('waymark cluster', needsNats, () => {
   });
 
   test('without servers in the ini file, it says what to set', async (t) => {
-    const { folder } = await serverFolder(t, '');
-    const { code, err } = await runWaymark(['cluster', 'status'], { cwd: folder });
+    const { iniFile } = await serverFolder(t, '');
+    const { code, err } = await runHere(['cluster', 'status', '--config', iniFile]);
     assert.equal(code, 1);
     assert.match(err, /names no cluster: set `servers` of \[cluster\]/);
   });
