@@ -5,8 +5,20 @@ import { after } from 'node:test';
 import { buildDocs } from '../../docs/site/build.ts';
 import { loadDocsFiles, type DocsFiles } from '../../src/pages/docs-files.ts';
 
-/** Builds the documentation into a temporary folder, and reads it as the server does. */
-export async function builtDocs(): Promise<{ readonly folder: string; readonly docs: DocsFiles }> {
+/** The documentation in a temporary folder, and as the server reads it. */
+interface BuiltDocs {
+  readonly folder: string;
+  readonly docs: DocsFiles;
+}
+
+let built: Promise<BuiltDocs> | undefined;
+
+/** Builds the documentation once for all test files of this process. Call it outside of suites. */
+export function builtDocs(): Promise<BuiltDocs> {
+  return (built ??= build());
+}
+
+async function build(): Promise<BuiltDocs> {
   const folder = mkdtempSync(join(tmpdir(), 'waymark-docs-'));
   after(() => {
     rmSync(folder, { recursive: true, force: true });
