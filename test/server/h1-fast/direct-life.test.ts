@@ -17,16 +17,18 @@ const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = js
 const hugeCharacters = 12_000_000;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
+const huge = { path: '/huge', kind: 'content', content: 'x'.repeat(hugeCharacters) };
+
 /** A site that fetches `/far/*`; the test sends the responses of the source. */
-async function startFar(t: TestContext, first = firstRequest) {
+async function startFar(t: TestContext, first = firstRequest, more: readonly object[] = []) {
   const { origin, server } = await httpSource(t, (_message, response) => {
     server.emit('asked', response);
   });
   const rules = [
     { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
     { path: '/page', kind: 'content', content: 'page' },
-    { path: '/huge', kind: 'content', content: 'x'.repeat(hugeCharacters) },
     { path: '/long', kind: 'content', content: 'x'.repeat(40_000) },
+    ...more,
   ];
   const site = await startSite(t, { ini, rules });
   const client = await openUsed(
@@ -153,7 +155,7 @@ for (const [name, first] of Object.entries(firsts)) {
       const how = isPrepared ? 'from the cache of responses' : 'that is built anew';
       test(`and a large page ${how} arrives whole, even if the server stops meanwhile`, async (t) => {
         const sockets = serverSockets(t);
-        const { site, client } = await startFar(t, first);
+        const { site, client } = await startFar(t, first, [huge]);
         const socket = sockets.at(-1) ?? assert.fail();
         if (isPrepared) await client.ask(get('/huge'));
         client.socket.pause();
