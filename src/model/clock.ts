@@ -28,8 +28,23 @@ const generator = new V7Generator({
 
 /** A UUIDv7 of this moment (RFC 9562 §5.7). */
 export function newId(): string {
-  return generator.generateOrResetWithTs(now()).toString();
+  const { bytes } = generator.generateOrResetWithTs(now());
+  for (let at = 0; at < bytes.length; at += 1) {
+    const [byte = 0, place = 0] = [bytes[at], digitPlaces[at]];
+    idText[place] = digits[byte >> 4] ?? 0;
+    idText[place + 1] = digits[byte & 0xf] ?? 0;
+  }
+  return idText.toString('latin1');
 }
+
+/**
+ * The text of an id is written here and made in one piece: the one of the library consists of 36,
+ * which take twice the time and ten times the memory, and a write has three ids.
+ */
+const idText = Buffer.from('00000000-0000-0000-0000-000000000000');
+const digits = Buffer.from('0123456789abcdef');
+/** Where the digits of each byte begin. */
+const digitPlaces = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 
 /** Milliseconds since the machine started, independent of its clock; equal for all processes. */
 export function uptimeMs(): number {

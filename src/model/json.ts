@@ -20,6 +20,25 @@ export function canonicalJson(value: Json): string {
   return text;
 }
 
+/** An object with these members. A plain assignment of `__proto__` would make no member. */
+export function objectOf(members: ReadonlyMap<string, Json>): JsonObject {
+  const object: Record<string, Json> = {};
+  members.forEach((value, name) => {
+    if (name === '__proto__') {
+      const member = { value, configurable: true, enumerable: true, writable: true };
+      Object.defineProperty(object, name, member);
+    } else object[name] = value;
+  });
+  return object;
+}
+
+/** The members of an object, in their order. */
+export function mapOf(object: JsonObject): Map<string, Json> {
+  const members = new Map<string, Json>();
+  for (const name of Object.keys(object)) members.set(name, object[name] as Json);
+  return members;
+}
+
 /** Whether two JSON values are equal; the order of members does not matter. */
 export function sameJson(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true;

@@ -88,11 +88,11 @@ export function isKeyName(text: string): boolean {
 /** Whether a text is the name of a scope. */
 export function isScope(text: string): text is Scope {
   return (
-    (scopes as readonly string[]).includes(text) ||
-    new RegExp(tableScopePattern).test(text) ||
-    new RegExp(hookScopePattern).test(text)
+    (scopes as readonly string[]).includes(text) || tableScope.test(text) || hookScope.test(text)
   );
 }
+
+const [tableScope, hookScope] = [new RegExp(tableScopePattern), new RegExp(hookScopePattern)];
 
 /**
  * Whether a caller has a scope, directly or by another: `admin` includes all, `event` includes

@@ -37,6 +37,18 @@ export function historyPrefix(id: string): Buffer {
   return prefix;
 }
 
+/** `historyKey` of an id with its prefix; most ids are UUIDs, which need no hash. */
+export function historyKeyOf(id: string, seq: number): Buffer {
+  if (!plainId.test(id)) return historyKey(historyPrefix(id), seq);
+  const key = Buffer.allocUnsafe(id.length + 1 + seqBytes);
+  key.write(id, 'latin1');
+  key[id.length] = 0;
+  key.writeUInt32BE(seq, id.length + 1);
+  return key;
+}
+
+const plainId = /^[0-9a-z-]{1,100}$/;
+
 /** The key of one row in the history of a record, in the order of seq. */
 export function historyKey(prefix: Buffer, seq: number): Buffer {
   const key = Buffer.allocUnsafe(prefix.length + seqBytes);

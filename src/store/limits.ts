@@ -37,6 +37,8 @@ export const feedRememberedCharactersMax = 64 * MIB;
 export const commitBatchMax = 1_000;
 /** About how many bytes one write transaction takes before further changes go into the next one. */
 export const commitBatchBytesMax = 64 * MIB;
+/** Characters of the rows of one decision whose texts are in memory until both copies are put. */
+export const dataTextsCharactersMax = 16 * MIB;
 /** Changes that wait for their commit; further ones are answered with `unavailable`. */
 export const commitQueueMax = 20_000;
 /** Entries of the data that are verified in one turn of the event loop. */

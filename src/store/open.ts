@@ -83,11 +83,11 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const databases = await openMarked(folder, { readOnly, isInUse, newId });
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
-  const queue = new WriteQueue(databases.environment, condition);
   const feed = new LogFeed(databases, reads);
   const wake = (): void => {
     feed.wake();
   };
+  const queue = new WriteQueue(databases.environment, condition, wake);
   const shared = await openShared({ databases, reads, queue, wake, newId, condition }, sharing);
   const writer = shared?.writer ?? createLocalWriter(databases, queue);
   const commit = createCommit({ databases, reads, writer, now, newId });
@@ -105,11 +105,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     refresh: () => {
       databases.environment.resetReadTxn();
     },
-    async commit(by, decide) {
-      const answer = await commit(by, decide);
-      feed.wake();
-      return answer;
-    },
+    commit,
     changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'node:test';
-import { canonicalJson, sameJson, type Json } from '../../src/model/json.ts';
+import { canonicalJson, mapOf, objectOf, sameJson, type Json } from '../../src/model/json.ts';
 
 test('values are equal if their canonical texts are equal', () => {
   const value = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;
@@ -21,4 +21,16 @@ test('values are equal if their canonical texts are equal', () => {
   );
   assert.ok(sameJson({ a: 1, b: [2, { c: 3 }] }, { b: [2, { c: 3 }], a: 1 }));
   assert.ok(!sameJson(undefined, null));
+});
+
+test('an object and a map of its members have the same members, of any name', () => {
+  const members = new Map<string, Json>([
+    ['b', 1],
+    ['__proto__', { a: 1 }],
+    ['constructor', null],
+  ]);
+  const object = objectOf(members);
+  assert.deepEqual(Object.entries(object), [...members]);
+  assert.equal(Object.getPrototypeOf(object), Object.prototype);
+  assert.deepEqual([...mapOf(object)], [...members]);
 });

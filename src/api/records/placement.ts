@@ -1,5 +1,12 @@
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
+import {
+  isJsonObject,
+  mapOf,
+  objectOf,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../model/json.ts';
 import { unknownsMax } from './limits.ts';
 
 /** Values by name: a Map, because a field may have any name, `__proto__` and `constructor` too. */
@@ -90,8 +97,8 @@ export function fieldsOf(record: object | undefined): Fields {
   if (record === undefined) return noFields;
   const { id: _id, _unknowns_: unknowns = {}, ...fields } = record as JsonObject;
   return {
-    fields: new Map(Object.entries(fields)),
-    unknowns: new Map(Object.entries(isJsonObject(unknowns) ? unknowns : {})),
+    fields: mapOf(fields),
+    unknowns: mapOf(isJsonObject(unknowns) ? unknowns : {}),
   };
 }
 
@@ -130,7 +137,7 @@ function stillWaiting(
 
 /** Fields, merged with the members of their `_unknowns_`, at any depth. */
 function flattened({ _unknowns_: nested, ...named }: JsonObject): Named {
-  if (nested === undefined) return new Map(Object.entries(named));
+  if (nested === undefined) return mapOf(named);
   const inner = isJsonObject(nested) ? flattened(nested) : [['_unknowns_', nested] as const];
   return new Map([...inner, ...Object.entries(named)]);
 }
@@ -180,7 +187,7 @@ function difference(before: Fields, after: Fields): JsonObject {
 }
 
 function flatDifference(before: Named, after: Named): JsonObject {
-  if (before.size === 0) return Object.fromEntries(after);
+  if (before.size === 0) return objectOf(after);
   const changed = new Map([...after].filter(([name, value]) => !sameJson(before.get(name), value)));
   for (const name of before.keys()) if (!after.has(name)) changed.set(name, null);
   return Object.fromEntries(changed);

@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
+import { objectOf, type Json, type JsonObject } from '../../model/json.ts';
 import type { Row } from '../../model/row.ts';
 import type { CompiledTable, TableField } from '../../tables/compiled-table.ts';
 import {
@@ -80,9 +80,9 @@ function requireFields(table: CompiledTable, fields: Named, unknowns: Named): vo
 /** Conditions on several fields cannot be met by leaving out one of them, so they refuse. */
 function requireAgreement(table: CompiledTable, fields: Named): void {
   const hasOthers = serverFields.some((name) => fields.has(name));
-  const row = Object.fromEntries(
-    hasOthers ? [...fields].filter(([name]) => !serverFields.includes(name)) : fields,
-  );
+  const row = hasOthers
+    ? Object.fromEntries([...fields].filter(([name]) => !serverFields.includes(name)))
+    : objectOf(fields);
   const mistake = table.rowMistake(row);
   if (mistake === undefined) return;
   const { field, message } = mistake;

@@ -191,11 +191,7 @@ export class WebSocketSession {
       const bytes = this.#waiting.shift();
       if (bytes === undefined) break;
       this.#inFlight += 1;
-      void this.#answer(bytes).finally(() => {
-        this.#inFlight -= 1;
-        this.#begin();
-        if (this.#inFlight === 0) this.#onIdle?.();
-      });
+      void this.#answer(bytes);
     }
     // The last chunk may contain many messages. Pausing leaves the ones after them in the client's
     // socket buffer.
@@ -247,6 +243,9 @@ export class WebSocketSession {
     } finally {
       allocation.free();
       if (operation === authenticateName) this.#isAuthenticating = false;
+      this.#inFlight -= 1;
+      this.#begin();
+      if (this.#inFlight === 0) this.#onIdle?.();
     }
   }
 

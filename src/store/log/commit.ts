@@ -4,15 +4,27 @@ import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../projections/reads.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';
+import type { CarriedTables } from './planned-rows.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 import { copyFailure, followsOf } from './create-row-log.ts';
-import type { WriteQueue } from './write-queue.ts';
+import type { BatchPosition, WriteQueue } from './write-queue.ts';
 
 /** A decision, and the rows that it writes. */
 export interface DecidedWrite<T> {
   readonly plan: WritePlan;
   readonly result: T;
+}
+
+/**
+ * The end of the log after a decision, for the next one if that follows in the same transaction
+ * with no other write between: it then does not read from the store what cannot have changed.
+ */
+interface LogTail {
+  readonly seq: number;
+  /** The time at which the newest row was stored, in milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly tables: CarriedTables | undefined;
 }
 
 /** Writes decisions to the log: that of this data folder, or one that several nodes share. */
@@ -22,8 +34,9 @@ export interface LogWriter {
   /**
    * Runs `decide` inside a write transaction, maybe several times, and resolves with its last
    * result once that is durable. Rejects with what `decide` throws, or with a Failure of storage.
+   * `tail` is undefined if the state of the log is not known.
    */
-  write<T>(decide: () => DecidedWrite<T>): Promise<T>;
+  write<T>(decide: (tail?: LogTail) => DecidedWrite<T>): Promise<T>;
 }
 
 /** The dependencies of a commit; `now` in milliseconds since 1970. */
@@ -39,27 +52,36 @@ interface CommitParts {
 export function createCommit(parts: CommitParts): Store['commit'] {
   const { databases, reads, writer, now, newId } = parts;
   const timeOf = cachedTimes();
-  return async (by, decide) => {
+  return (by, decide) => {
     if (writer.length >= commitQueueMax) {
-      throw new Failure('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 });
+      const tooMany = 'Too many changes at once.';
+      return Promise.reject(new Failure('unavailable', tooMany, { retryAfterSeconds: 1 }));
     }
-    return writer.write(() => {
-      const seq = reads.seq();
+    return writer.write((tail = tailOf(databases, reads)) => {
+      const { seq } = tail;
       // Times must never go back, even if the clock does, because reads search them.
-      let timeMs = Date.parse(storedAt(databases, seq) ?? '') || 0;
+      let { timeMs } = tail;
       const time = (): string => {
         timeMs = Math.max(timeMs, now());
         return timeOf(timeMs);
       };
       const decided = time();
-      const follows = followsOf(databases);
-      if (follows !== undefined) throw copyFailure(follows);
       const { drafts, answer, dtu_txn = decided } = decide(reads);
       const stamp = { by, txn: newId(), dtu_txn, dtu_stored: time() };
-      const plan = planWrites(reads, drafts, { ...stamp, firstSeq: seq + 1, newEventId: newId });
+      const { tables } = tail;
+      const order = { ...stamp, firstSeq: seq + 1, newEventId: newId, tables };
+      const plan = planWrites(reads, drafts, order);
       return { plan, result: answer(plan.changes) };
     });
   };
+}
+
+/** The end of the log as the store has it. Throws `conflict` if the log is a copy of another. */
+function tailOf(databases: Databases, reads: Reads): LogTail {
+  const follows = followsOf(databases);
+  if (follows !== undefined) throw copyFailure(follows);
+  const seq = reads.seq();
+  return { seq, timeMs: Date.parse(storedAt(databases, seq) ?? '') || 0, tables: undefined };
 }
 
 /** Makes a function that formats times: many decisions fall into one millisecond. */
@@ -73,15 +95,36 @@ function cachedTimes(): (timeMs: number) => string {
 
 /** The writer of a single machine: a decision and its puts are in one transaction. */
 export function createLocalWriter(databases: Databases, queue: WriteQueue): LogWriter {
+  let written: WrittenDecision | undefined;
   return {
     get length() {
       return queue.length;
     },
     write: (decide) =>
-      queue.write(() => {
-        if (sharedPlace(databases) !== undefined) throw sharedFailure();
-        const { plan, result } = decide();
-        return () => ({ result, bytes: putWrites(databases, plan) });
+      queue.write((batch) => {
+        const follows = written?.batch === batch && written.taken === batch.taken - 1;
+        if (!follows && sharedPlace(databases) !== undefined) throw sharedFailure();
+        const { plan, result } = decide(follows ? written?.tail : undefined);
+        return () => {
+          const bytes = putWrites(databases, plan);
+          written = { batch, taken: batch.taken, tail: tailAfter(plan) };
+          return { result, bytes };
+        };
       }),
   };
+}
+
+/** The latest decision that was put. */
+interface WrittenDecision {
+  readonly batch: BatchPosition;
+  /** Its place among the writes of its transaction. */
+  readonly taken: number;
+  readonly tail: LogTail | undefined;
+}
+
+/** Undefined after a decision without changes. */
+function tailAfter({ stamp, firstSeq, steps, tables }: WritePlan): LogTail | undefined {
+  if (steps.length === 0) return undefined;
+  const seq = firstSeq + steps.length - 1;
+  return { seq, timeMs: Date.parse(stamp.dtu_stored), tables };
 }

@@ -87,8 +87,8 @@ const table: FamilyProjection<StoredTable> = {
 const record: FamilyProjection<StoredRow> = {
   stored: (reads, id) => reads.row(id),
   fold: foldRow,
-  plan({ rows }, _change, transition) {
-    rows.changeRow(transition);
+  plan({ rows }, change, transition) {
+    rows.changeRow(change, transition);
   },
 };
 

@@ -41,17 +41,17 @@ export class PlannedEntries {
   #hooksChange: Change | undefined;
 
   put(database: PlannedDatabase, key: Uint8Array, value: string | (() => string)): void {
-    this.#of(database).push({ key, value });
+    this.#add(database, { key, value });
   }
 
   /** Puts entries that are made when it is their turn. */
   group(database: PlannedDatabase, make: EntryGroup): void {
-    this.#of(database).push(make);
+    this.#add(database, make);
   }
 
   /** Removes an entry; in a database with several values under a key, the given one. */
   remove(database: PlannedDatabase, key: Uint8Array, removed?: string): void {
-    this.#of(database).push({ key, value: undefined, ...(removed !== undefined && { removed }) });
+    this.#add(database, { key, value: undefined, ...(removed !== undefined && { removed }) });
   }
 
   /** Puts the state of a record under its key, or removes it. */
@@ -85,12 +85,10 @@ export class PlannedEntries {
     if (this.#hooksChange !== undefined) putHooksStamp(databases.meta, this.#hooksChange);
   }
 
-  #of(database: PlannedDatabase): (PlannedEntry | EntryGroup)[] {
+  #add(database: PlannedDatabase, entry: PlannedEntry | EntryGroup): void {
     const known = this.#entries.get(database);
-    if (known !== undefined) return known;
-    const entries: (PlannedEntry | EntryGroup)[] = [];
-    this.#entries.set(database, entries);
-    return entries;
+    if (known === undefined) this.#entries.set(database, [entry]);
+    else known.push(entry);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
@@ -13,6 +14,7 @@ import {
 } from '../projections/row-entries.ts';
 import { rowWords } from '../projections/words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
+import type { DataTexts } from './data-texts.ts';
 import type { PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
 
 /** A table in the middle of a decision. */
@@ -26,12 +28,24 @@ interface PlannedTable {
   hasNewCounts: boolean;
 }
 
+interface Parts {
+  readonly entries: PlannedEntries;
+  readonly texts: DataTexts;
+  /** The tables after the decision before, in the same transaction. */
+  readonly carried: CarriedTables | undefined;
+}
+
 /** A row that did not exist before, and the indexes that its entries go into. */
 interface InsertedRow {
+  /** The data of its insert; undefined for a row that exists again. */
+  readonly data: JsonObject | undefined;
   readonly after: StoredRow;
   readonly key: string | undefined;
   readonly fields: readonly string[];
 }
+
+/** Tables as a decision leaves them, for the next one of the same transaction. */
+export type CarriedTables = Map<string, PlannedTable>;
 
 const noIndexes: TableIndexes = { key: undefined, fields: [], search: [] };
 
@@ -39,15 +53,19 @@ const noIndexes: TableIndexes = { key: undefined, fields: [], search: [] };
 export class PlannedRows {
   readonly #reads: Reads;
   readonly #entries: PlannedEntries;
-  readonly #tables = new Map<string, PlannedTable>();
+  readonly #texts: DataTexts;
+  readonly #tables: CarriedTables;
+  #hasChangedTables = false;
   /** Keys that the decision gives to rows, or takes: the id of the row, if any. */
   readonly #keys = new Map<string, string | undefined>();
   /** Rows that were inserted one after the other, with no other change between them. */
   #run: InsertedRow[] | undefined;
 
-  constructor(reads: Reads, entries: PlannedEntries) {
+  constructor(reads: Reads, { entries, texts, carried = new Map<string, PlannedTable>() }: Parts) {
     this.#reads = reads;
     this.#entries = entries;
+    this.#texts = texts;
+    this.#tables = carried;
   }
 
   /**
@@ -61,6 +79,7 @@ export class PlannedRows {
       throw new Error(`the table ${before.table.name} cannot be renamed`);
     }
     this.#run = undefined;
+    this.#hasChangedTables = true;
     const planned = this.#table(name);
     const holder = planned.stored?.table.id;
     if (before === undefined && holder !== undefined && holder !== change.id) {
@@ -86,7 +105,7 @@ export class PlannedRows {
    * Plans the entries of a row. Throws `conflict` if its table does not exist, or if another row
    * has its key.
    */
-  changeRow({ before, after }: Transition<StoredRow>): void {
+  changeRow(change: Change, { before, after }: Transition<StoredRow>): void {
     const row = after?.row ?? before?.row;
     if (row === undefined) return;
     if (before !== undefined && after !== undefined && before.row.table !== row.table) {
@@ -95,20 +114,26 @@ export class PlannedRows {
     const planned = this.#table(row.table);
     if (planned.stored === undefined) throw noTable(row.table);
     const rows = { before: before?.row, after: after?.row };
-    if (before === undefined && after !== undefined) this.#insert(planned, after);
+    if (before === undefined && after !== undefined) this.#insert(planned, change, after);
     else this.#move(planned, row, { before, after });
     this.#moveWords(planned, row, rows);
     planned.rows += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
     planned.hasNewCounts ||= (before === undefined) !== (after === undefined);
   }
 
-  /** Plans the entries that all changes have together. */
-  finish(): void {
-    for (const [name, { stored, rows, words, hasNewCounts }] of this.#tables) {
-      if (!hasNewCounts) continue;
+  /**
+   * Plans the entries that all changes have together. Returns the tables for the next decision;
+   * undefined after a change of a table, which that one reads again.
+   */
+  finish(): CarriedTables | undefined {
+    for (const [name, planned] of this.#tables) {
+      if (!planned.hasNewCounts) continue;
+      const { stored, rows, words } = planned;
       const counts: TableCounts = { rows, words };
       this.#entries.state('tablecount', keyOf(name), stored && counts);
+      planned.hasNewCounts = false;
     }
+    return this.#hasChangedTables ? undefined : this.#tables;
   }
 
   #table(name: string): PlannedTable {
@@ -141,7 +166,7 @@ export class PlannedRows {
   }
 
   /** Plans the entries of a new row; for a run of rows, each entry is made just before its put. */
-  #insert(planned: PlannedTable, after: StoredRow): void {
+  #insert(planned: PlannedTable, { action, data: given }: Change, after: StoredRow): void {
     const { row } = after;
     const { key, fields: all } = planned.indexes;
     if (key !== undefined) this.#takeKey(row, key);
@@ -149,15 +174,17 @@ export class PlannedRows {
       return isMaintained(this.#build(row.table, planned, field), row.id);
     };
     const fields = all.every(isKept) ? all : all.filter(isKept);
-    this.#run ??= this.#startRun();
-    this.#run.push({ after, key, fields });
+    const data = action === 'insert' && given.id === undefined ? given : undefined;
+    const inserted = { data, after, key, fields };
+    if (this.#run === undefined) this.#run = this.#startRun(inserted);
+    else this.#run.push(inserted);
   }
 
-  #startRun(): InsertedRow[] {
-    const run: InsertedRow[] = [];
+  #startRun(first: InsertedRow): InsertedRow[] {
+    const run = [first];
     for (const [database, entriesOf] of insertedEntries) {
       this.#entries.group(database, (put) => {
-        for (const inserted of run) for (const entry of entriesOf(inserted)) put(entry);
+        for (const one of run) for (const entry of entriesOf(one, this.#texts)) put(entry);
       });
     }
     return run;
@@ -248,8 +275,8 @@ export class PlannedRows {
 const insertedEntries = [
   [
     'row',
-    ({ after }: InsertedRow): readonly PlannedEntry[] => [
-      { key: keyOf(after.row.id), value: JSON.stringify(after) },
+    (row: InsertedRow, texts: DataTexts): readonly PlannedEntry[] => [
+      { key: keyOf(row.after.row.id), value: storedText(row, texts) },
     ],
   ],
   [
@@ -274,6 +301,14 @@ const insertedEntries = [
     },
   ],
 ] as const;
+
+/** The StoredRow as JSON: its fields are the data of the insert. */
+function storedText({ data, after }: InsertedRow, texts: DataTexts): string {
+  if (data === undefined) return JSON.stringify(after);
+  const { row, seq, insertedSeq } = after;
+  const fields = `"id":${JSON.stringify(row.id)},${texts.of(data).slice(1)}`;
+  return `{"row":{${fields},"seq":${seq},"insertedSeq":${insertedSeq}}`;
+}
 
 /** A name for a key of a table: different values have different names. */
 function keyName(table: string, value: Exclude<Scalar, null>): string {

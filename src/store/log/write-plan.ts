@@ -12,11 +12,12 @@ import {
 } from '../../tables/table-events.ts';
 import type { SeqClaim } from '../projections/claims.ts';
 import type { LoggedDraft, Reads, PreparedInsert } from '../store.ts';
+import { DataTexts } from './data-texts.ts';
 import { familyProjection, type FamilyProjection, type Planning } from './families.ts';
 import { foldRows, type ApplyChange, type Folded } from './fold.ts';
 import { PlannedEntries, type Marks } from './planned-entries.ts';
 import { PlannedPlaces } from './planned-places.ts';
-import { PlannedRows } from './planned-rows.ts';
+import { PlannedRows, type CarriedTables } from './planned-rows.ts';
 
 /** One change with the vk that it claims. */
 export interface PlannedStep {
@@ -41,6 +42,9 @@ export interface WritePlan {
   readonly steps: readonly WriteStep[];
   /** The entries of projections, without those of prepared inserts. */
   readonly entries: PlannedEntries;
+  readonly texts: DataTexts;
+  /** For the next decision of the same transaction, if this one is put. */
+  readonly tables: CarriedTables | undefined;
 }
 
 /**
@@ -56,13 +60,19 @@ export function planWrites(
   {
     firstSeq,
     newEventId,
+    tables: carried,
     ...stamp
-  }: ChangeStamp & { readonly firstSeq: number; readonly newEventId?: () => string },
+  }: ChangeStamp & {
+    readonly firstSeq: number;
+    readonly newEventId?: () => string;
+    /** The tables after the decision before, in the same transaction. */
+    readonly tables?: CarriedTables | undefined;
+  },
 ): WritePlan {
   // Only a record that several drafts change has to be remembered between them.
   const isOnceEach =
     drafts.length < 2 || new Set(drafts.map(({ id }) => id)).size === drafts.length;
-  const planner = new Planner(reads, { isOnceEach });
+  const planner = new Planner(reads, { isOnceEach, carried });
   const planned = (draft: LoggedDraft, seq: number): PlannedStep => {
     const { dtu_txn, dtu_stored, by, txn } = stamp;
     const { family, id, action, vk, text } = draft;
@@ -78,7 +88,8 @@ export function planWrites(
   const events =
     newEventId === undefined ? [] : planner.raised.map((data) => eventDraft(newEventId(), data));
   const raised = events.map((draft, index) => planned(draft, firstSeq + steps.length + index));
-  return { stamp, firstSeq, steps: [...steps, ...raised], changes, entries: planner.finish() };
+  const all = raised.length === 0 ? steps : [...steps, ...raised];
+  return { stamp, firstSeq, steps: all, changes, ...planner.finish() };
 }
 
 /** A record in the middle of a decision, with the rows that the decision has added to it. */
@@ -92,17 +103,25 @@ class Planner {
   readonly #reads: Reads;
   readonly #planning: Planning;
   readonly #isOnceEach: boolean;
+  readonly #texts = new DataTexts();
   // Several changes of one decision may concern the same record.
   readonly #records = new Map<string, WrittenRecord>();
   readonly #tables = new Map<string, DeclaredEvents>();
   /** The events that the tables of changed rows declare. */
   readonly raised: EventFields[] = [];
 
-  constructor(reads: Reads, { isOnceEach }: { readonly isOnceEach: boolean }) {
+  constructor(
+    reads: Reads,
+    {
+      isOnceEach,
+      carried,
+    }: { readonly isOnceEach: boolean; readonly carried: CarriedTables | undefined },
+  ) {
     this.#reads = reads;
     this.#isOnceEach = isOnceEach;
     const entries = new PlannedEntries();
-    const [places, rows] = [new PlannedPlaces(reads), new PlannedRows(reads, entries)];
+    const places = new PlannedPlaces(reads);
+    const rows = new PlannedRows(reads, { entries, texts: this.#texts, carried });
     this.#planning = { entries, places, rows };
   }
 
@@ -136,11 +155,11 @@ class Planner {
     }
   }
 
-  /** Returns the entries of all changes. */
-  finish(): PlannedEntries {
+  /** Returns the entries of all changes, and the tables after them. */
+  finish(): Pick<WritePlan, 'entries' | 'tables' | 'texts'> {
     const { entries, rows } = this.#planning;
-    rows.finish();
-    return entries;
+    const tables = rows.finish();
+    return { entries, tables, texts: this.#texts };
   }
 
   /** The state of a record, and the changes of this decision to it. */
@@ -195,8 +214,17 @@ interface DeclaredEvents {
   readonly events: readonly TableEvent[];
 }
 
-function declaredEvents({ key, schema, events, read }: Partial<TableDefinition>): DeclaredEvents {
-  return { key, showsValues: eventsShowValues(read), events: tableEvents(events, schema) };
+/** By definition: the store parses each version of one once. */
+const declaredBy = new WeakMap<Partial<TableDefinition>, DeclaredEvents>();
+
+function declaredEvents(definition: Partial<TableDefinition>): DeclaredEvents {
+  const known = declaredBy.get(definition);
+  if (known !== undefined) return known;
+  const { key, schema, events, read } = definition;
+  const shown = { key, showsValues: eventsShowValues(read) };
+  const declared = { ...shown, events: tableEvents(events, schema) };
+  declaredBy.set(definition, declared);
+  return declared;
 }
 
 interface FoldedState {

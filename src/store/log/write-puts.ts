@@ -1,10 +1,11 @@
 import { isRevertible } from '../../model/change.ts';
 import { putLast, type Databases } from '../databases.ts';
-import { historyKey, historyPrefix, keyOf } from '../encoding.ts';
+import { historyKeyOf, keyOf } from '../encoding.ts';
 import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
 import { putIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
 import { indexValue } from '../projections/rule-index.ts';
 import type { PreparedInsert } from '../store.ts';
+import type { DataTexts } from './data-texts.ts';
 import type { ChangeStamp, PlannedStep, WriteStep, WritePlan } from './write-plan.ts';
 
 /**
@@ -28,14 +29,14 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
   return bytes;
 }
 
-function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): number {
+function putRows({ log }: Databases, { stamp, firstSeq, steps, texts }: WritePlan): number {
   let middle: string | undefined;
   let [seq, bytes] = [firstSeq, 0];
   for (const step of steps) {
     const row =
       'prepared' in step
         ? preparedRow(step, seq, (middle ??= preparedMiddle(stamp)))
-        : textOf(step);
+        : textOf(step, texts);
     putLast(log, seq, row);
     bytes += 'prepared' in step || isRevertible(step.change.family) ? 2 * row.length : row.length;
     seq += 1;
@@ -43,14 +44,19 @@ function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): num
   return bytes;
 }
 
-function textOf({ change, text = JSON.stringify(change) }: PlannedStep): string {
-  return text;
+function textOf({ change, text }: PlannedStep, texts: DataTexts): string {
+  if (text !== undefined) return text;
+  const { family, action, data } = change;
+  if (family !== 'record' || action !== 'insert') return JSON.stringify(change);
+  // The row has the same fields, so their text is made once.
+  const head = JSON.stringify({ ...change, data: undefined });
+  return `${head.slice(0, -1)},"data":${texts.of(data)}}`;
 }
 
 function putHistory({ history }: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
-    const key = historyKey(historyPrefix(idOf(step)), seq);
+    const key = historyKeyOf(idOf(step), seq);
     if ('prepared' in step || step.change.action === 'insert') putLast(history, key, '1');
     else history.putSync(key, '1');
     seq += 1;

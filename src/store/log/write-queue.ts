@@ -9,11 +9,17 @@ export interface StoreCondition {
   refusal: Failure | undefined;
 }
 
+/** A write transaction, and how many writes it has processed, the current one included. */
+export interface BatchPosition {
+  readonly taken: number;
+}
+
 /**
  * Decides about a write inside the write transaction, and returns the function that writes. Only
- * its own write fails if it throws, because nothing is written yet.
+ * its own write fails if it throws, because nothing is written yet. It gets the same object as the
+ * other writes of its transaction.
  */
-type DecideWrite<T> = () => PutWrite<T>;
+type DecideWrite<T> = (batch: BatchPosition) => PutWrite<T>;
 
 /** Writes, and returns an estimate of the bytes that it adds to the transaction. */
 type PutWrite<T> = () => { readonly result: T; readonly bytes: number };
@@ -32,13 +38,20 @@ interface WaitingWrite {
 export class WriteQueue {
   readonly #environment: RootDatabase;
   readonly #condition: StoreCondition;
+  readonly #written: () => void;
   #waiting: WaitingWrite[] = [];
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(environment: RootDatabase, condition: StoreCondition) {
+  /** `written` is called after each transaction that is on the disk. */
+  constructor(
+    environment: RootDatabase,
+    condition: StoreCondition,
+    written: () => void = () => undefined,
+  ) {
     this.#environment = environment;
     this.#condition = condition;
+    this.#written = written;
   }
 
   /** The number of writes that are not answered yet. */
@@ -82,31 +95,34 @@ export class WriteQueue {
   }
 
   async #writeBatch(): Promise<void> {
-    const batch: Batch = { taken: 0, results: [], bug: undefined };
+    const batch: Batch = { position: { taken: 0 }, results: [], bug: undefined };
     try {
       // Only a child transaction is rolled back when something throws in it.
       await this.#environment.childTransaction(() => {
         this.#decideAndPut(batch);
       });
     } catch (error) {
+      const { taken } = batch.position;
       const reason = batch.bug ?? (await storageFailure(error));
       // A transaction that cannot begin fails all writes.
-      const failed = batch.taken === 0 ? this.#waiting.length : batch.taken;
+      const failed = taken === 0 ? this.#waiting.length : taken;
       for (const { reject } of this.#waiting.splice(0, failed)) reject(reason);
       return;
     }
-    this.#waiting.splice(0, batch.taken);
+    this.#waiting.splice(0, batch.position.taken);
     for (const { resolve, result } of batch.results) resolve(result);
+    this.#written();
   }
 
   #decideAndPut(batch: Batch): void {
+    const { position } = batch;
     let batchBytes = 0;
     for (const { decide, resolve, reject } of this.#waiting) {
-      if (batch.taken >= commitBatchMax || batchBytes >= commitBatchBytesMax) return;
-      batch.taken += 1;
+      if (position.taken >= commitBatchMax || batchBytes >= commitBatchBytesMax) return;
+      position.taken += 1;
       let put: PutWrite<unknown>;
       try {
-        put = decide();
+        put = decide(position);
       } catch (error) {
         reject(error);
         continue;
@@ -125,8 +141,7 @@ export class WriteQueue {
 }
 
 interface Batch {
-  /** The number of waiting writes that were processed. */
-  taken: number;
+  readonly position: { taken: number };
   readonly results: { readonly resolve: (result: unknown) => void; readonly result: unknown }[];
   /** An error of a put that is neither from lmdb nor a Failure. */
   bug: unknown;

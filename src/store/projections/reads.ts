@@ -21,7 +21,7 @@ export function createReads(databases: Databases): Reads {
   const { meta, log, mark, txn, rule, vk, key, keyhash } = databases;
 
   const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
-  const keyById = (id: string) => parsed(key.get(keyOf(id))) as ApiKey | undefined;
+  const keyById = createKeyRead(databases);
   const ruleById = (id: string): StoredRule | undefined =>
     parsed(rule.get(keyOf(id))) as StoredRule | undefined;
 
@@ -76,6 +76,17 @@ export function createReads(databases: Databases): Reads {
     ...tables,
     ...createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes }),
     seq: () => Number(meta.get('seq') ?? 0),
+  };
+}
+
+/** A websocket asks for its key at each message, so the latest one is parsed once. */
+function createKeyRead({ key }: Databases): (id: string) => ApiKey | undefined {
+  let latest: { readonly text: string; readonly parsed: ApiKey } | undefined;
+  return (id) => {
+    const text = key.get(keyOf(id));
+    if (text === undefined) return undefined;
+    if (latest?.text !== text) latest = { text, parsed: storedJson(text) as ApiKey };
+    return latest.parsed;
   };
 }
 

@@ -123,6 +123,28 @@ suite('rows', () => {
     assert.equal(store.tableCounts('products').rows, 4, 'rows without a key');
   });
 
+  test('decisions of one transaction, refused ones among them, count and index rows', async (t) => {
+    const store = await scratchStore(t);
+    await commit(store, products, row('a', { sku: 'A', price: 1 }));
+    const index = { index: ['price', 'shop', 'size'] };
+    const results = await Promise.allSettled([
+      commit(store, row('b', { sku: 'B', price: 2 })),
+      commit(store, row('c', { sku: 'C' }), row('d', { sku: 'A' })),
+      commit(store, row('e', { sku: 'E', price: 3 })),
+      commit(store, { family: 'table', id: 't', action: 'edit', data: index }),
+      commit(store, row('f', { sku: 'F', price: 4, size: 5 })),
+    ]);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'],
+    );
+    assert.equal(store.seq(), 6);
+    assert.equal(store.tableCounts('products').rows, 4);
+    assert.deepEqual(idsIn(store, { field: 'price' }), ['a', 'b', 'e', 'f']);
+    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    assert.equal(store.indexBuild('products', 'size')?.phase, 'empty');
+  });
+
   test('one decision inserts rows, changes one of them, and inserts further ones', async (t) => {
     const store = await scratchStore(t);
     await commit(

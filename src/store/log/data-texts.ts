@@ -1,0 +1,18 @@
+import type { JsonObject } from '../../model/json.ts';
+import { dataTextsCharactersMax } from '../limits.ts';
+
+/** The JSON texts of data that two databases get, the log and the rows: each is made once. */
+export class DataTexts {
+  readonly #texts = new Map<JsonObject, string>();
+  #characters = 0;
+
+  /** The text of an object, which does not change meanwhile. */
+  of(data: JsonObject): string {
+    const known = this.#texts.get(data);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(data);
+    this.#characters += text.length;
+    if (this.#characters <= dataTextsCharactersMax) this.#texts.set(data, text);
+    return text;
+  }
+}
