@@ -34,7 +34,7 @@ process.exitCode = await run(words);
  * Executes Node again in this process, with flags that V8 reads only at its start; not all systems
  * accept arguments in a line `#!`. bench/README.md has the measurements:
  *
- * - a semi-space of 8 MiB, unless the user has set a size, which one thread collects;
+ * - a semi-space of 16 MiB, unless the user has set a size, which one thread collects;
  * - no pretenuring: V8 does not allocate objects as old because others of their kind became old;
  * - `gc()`, for src/outbound/passed-bytes.ts.
  *
@@ -47,7 +47,7 @@ function startAgainWithFlags() {
   if (given.includes(exposeGc)) return;
   // execve would close the sockets that the service manager or another process has passed on.
   if (process.env.LISTEN_PID === String(process.pid) || process.env.WAYMARK_HAND_OVER) return;
-  const size = given.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=8'];
+  const size = given.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=16'];
   const flags = [exposeGc, '--no-parallel-scavenge', '--no-allocation-site-pretenuring', ...size];
   process.execve(process.execPath, [
     process.execPath,
