@@ -14,7 +14,7 @@ const nodeFlags = [
   '--expose-gc',
   '--no-parallel-scavenge',
   '--no-allocation-site-pretenuring',
-  '--max-semi-space-size=8',
+  '--max-semi-space-size=16',
 ];
 
 /** The folders of a build. */

@@ -21,7 +21,7 @@ const program = fileURLToPath(new URL('./matching-process.ts', import.meta.url))
 
 /** The flags of V8 with which bin/waymark.js starts `serve`. */
 const serveFlags = [
-  '--max-semi-space-size=8',
+  '--max-semi-space-size=16',
   '--no-parallel-scavenge',
   '--no-allocation-site-pretenuring',
 ];
