@@ -12,17 +12,20 @@ import { selectRows } from '../../../src/api/rows/row-list.ts';
 const definition = { id: 't', name: 'x', index: ['n'], schema: { properties: { n: {} } } };
 const table = { ...compileTable(definition), stored: undefined, hidden: new Set() } as never;
 
+/** The id of the row at a place, and the reverse. */
+const idOf = (at: number): string => `${String(at).padStart(8, '0')}-0000-7000-8000-000000000000`;
+const placeOf = (id: string): number => Number(id.slice(0, 8));
+
 /** Rows that do not exist in a store, of which one in ten belongs to the caller. */
 function rowsOf(count: number, size: number): Pick<Reads, 'rowsAfter' | 'rowStep'> {
-  const idOf = (at: number): string => String(at).padStart(8, '0');
   const rowStep = (id: string) => {
-    const row = { id, table: 'x', n: Number(id), isOwn: Number(id) % 10 === 3 };
+    const row = { id, table: 'x', n: placeOf(id), isOwn: placeOf(id) % 10 === 3 };
     return { id, stored: { row, seq: 1, insertedSeq: 1 }, size };
   };
   return {
     rowStep,
     *rowsAfter(_name, after) {
-      for (let at = after === '' ? 0 : Number(after) + 1; at < count; at += 1) {
+      for (let at = after === '' ? 0 : placeOf(after) + 1; at < count; at += 1) {
         yield rowStep(idOf(at));
       }
     },
@@ -57,7 +60,7 @@ test('a step of an index has the size of its row', () => {
   const reads = {
     ...rowsOf(9, 5_000),
     indexBuild: () => undefined,
-    rowsByIndex: () => [{ id: '00000003', cursor: 'AA' }],
+    rowsByIndex: () => [{ id: idOf(3), cursor: 'AA' }],
   } as unknown as Reads;
   const selection = { filters: { sort: 'n' }, seq: undefined };
   const steps = [...selectRows(selection, table, reads, access).stepsAfter('')];
