@@ -129,13 +129,13 @@ function targetOf(
 
 /** Whether a URL parser keeps a path unchanged, and no server can read a dot segment in it. */
 function isUnambiguousPath(path: string, ofOrigin: string): boolean {
-  if (plainPath.test(path)) return true;
+  if (path.startsWith('/') && plainPath.test(path)) return true;
   const { origin, pathname } = new URL(ofOrigin + path);
   return origin === ofOrigin && pathname === path && !dotSegment.test(path);
 }
 
 /** The common case without a URL parser: plain characters, and no segment begins with a dot. */
-const plainPath = /^(?=\/)(?:\/[\w~-][\w.~-]*)*\/?$/;
+const plainPath = /^(?:\/[\w~-][\w.~-]*)*\/?$/;
 
 /**
  * Parses a source (docs/design/fetching.md#sources): a URL that the dialler accepts, with at most
