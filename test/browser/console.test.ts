@@ -241,11 +241,12 @@ suite('the console', () => {
     await goTo(page, '#/operations', 'Keys');
     await page.getByLabel('Name', { exact: true }).fill('till');
     await page.getByLabel('design', { exact: true }).check();
+    await page.getByLabel('record.write', { exact: true }).check();
     await page.getByRole('button', { name: 'Make a key' }).click();
     const shown = await page.locator('.new-key code').textContent();
     assert.match(shown ?? '', /^wmk_/);
     const made = await site.call('svc1.session.read', {}, { apikey: shown ?? '' });
-    assert.deepEqual(made.data.scopes, ['render', 'read', 'design']);
+    assert.deepEqual(made.data.scopes, ['render', 'read', 'design', 'record.write']);
     page.once('dialog', (dialog) => void dialog.accept());
     await page.getByRole('button', { name: 'Revoke till' }).click();
     await page.getByRole('button', { name: 'Revoke till' }).waitFor({ state: 'detached' });

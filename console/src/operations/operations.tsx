@@ -22,7 +22,11 @@ import { Nodes } from './nodes.tsx';
 import { Sources } from './sources.tsx';
 
 const t = texts.operations;
-const keyScopes = ['render', 'read', 'design', 'webhook', 'event', 'verify', 'admin'] as const;
+/** Without `follow`: a key of a node is made where the node is (docs/how-to/several-machines.md). */
+const keyScopes = [
+  ...['render', 'read', 'design', 'webhook', 'event', 'verify', 'record.read', 'record.write'],
+  'admin',
+];
 
 /** The parts of the operations: the keys, and the screens of what the server does. */
 const tabs = [
