@@ -16,7 +16,7 @@ const checks = [
 suite('the sources', { concurrency: 1 }, () => {
   for (const [what, program, words] of checks) {
     // They read every file while the other tests run.
-    test(what, { timeout: 120_000 }, async () => {
+    test(what, { timeout: 360_000 }, async () => {
       const path = fileURLToPath(new URL(`../${program}`, import.meta.url));
       const child = spawn(process.execPath, [path, ...words], { cwd: folder });
       const said = Promise.all([text(child.stdout), text(child.stderr)]);

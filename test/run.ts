@@ -24,7 +24,7 @@ const { values: given } = parseArgs({
     only: { type: 'string', multiple: true },
     // Longer than the timeout of any test: a handle that a test has left open can keep a process
     // alive.
-    'silence-ms': { type: 'string', default: '150000' },
+    'silence-ms': { type: 'string', default: '400000' },
   },
 });
 
@@ -45,7 +45,7 @@ const flags = [
   `--import=${import.meta.resolve('./compile-cache.js')}`,
   '--test',
   '--test-isolation=none',
-  '--test-timeout=60000',
+  '--test-timeout=180000',
   `--test-reporter=${fileURLToPath(import.meta.resolve('./tap.ts'))}`,
 ];
 

@@ -4,7 +4,7 @@ import { inProcess, overWebsockets } from './model/systems.ts';
 
 // Many commits, each as slow as the disk; shrinking a counterexample takes many more. `npm run
 // model` makes thousands of runs.
-const patient = { timeout: 120_000 };
+const patient = { timeout: 360_000 };
 
 suite(
   'whatever is written, taken back and read in whatever order is as a naive replay has it',

@@ -64,7 +64,7 @@ export function oneBrowser(): (t: TestContext, options?: BrowserContextOptions) 
     assert.ok(browser !== undefined);
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     t.after(() => context.close());
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     return { page, troubles: watch(page) };
   };

@@ -117,7 +117,7 @@ export async function startNats(
 }
 
 /** Repeats a call until it succeeds: some states of a cluster take seconds, such as an election. */
-export async function until<T>(act: () => Promise<T>, timeoutMs = 20_000): Promise<T> {
+export async function until<T>(act: () => Promise<T>, timeoutMs = 60_000): Promise<T> {
   const started = performance.now();
   for (;;) {
     try {

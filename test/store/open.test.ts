@@ -143,7 +143,7 @@ test('a folder below /proc fails at once instead of looping', async (t) => {
     return;
   }
   const args = ['--input-type=module', '--eval', script];
-  const limits = { timeout: 10_000, killSignal: 'SIGKILL' } as const;
+  const limits = { timeout: 60_000, killSignal: 'SIGKILL' } as const;
   const { stdout } = await promisify(execFile)(process.execPath, args, limits);
   assert.equal(stdout, 'ENOENT\n'.repeat(3));
 });

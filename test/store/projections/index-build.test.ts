@@ -58,7 +58,7 @@ function foundBy(store: Store, text: string): readonly string[] {
   return [...store.searchRows('lamps', text)].flatMap(({ id }) => id ?? []);
 }
 
-suite('building indexes', { timeout: 120_000 }, () => {
+suite('building indexes', { timeout: 360_000 }, () => {
   test('a table with rows gets an index in pieces, which writes maintain', async (t) => {
     const folder = await temporaryFolder(t);
     const first = await scratchStore(t, { folder });
