@@ -205,6 +205,7 @@ suite('a form of a table of Waymark', () => {
     await page.getByRole('button', { name: 'Save changes' }).click();
     const box = page.getByRole('alert');
     const price = box.getByRole('group', { name: 'Price' });
+    await price.getByText('Stored now: 2').waitFor();
     assert.deepEqual(await price.locator('label').allInnerTexts(), ['Yours: 3', 'Stored now: 2']);
     const shop = box.getByRole('group', { name: 'Shop' });
     assert.ok(await shop.getByLabel('Stored now: At the harbour').isChecked());
