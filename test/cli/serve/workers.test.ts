@@ -170,16 +170,24 @@ suite('several workers', onLinux, () => {
       }
       return asked;
     };
+    // The other worker may ask, too, before the response is in the cache that they share: some
+    // milliseconds after it was sent.
+    const assertAsked = (lines: readonly string[], path: string, least: number): void => {
+      assert.ok(lines.length >= least && lines.length <= 2 * least, lines.join());
+      for (const line of lines) assert.equal(line, `GET ${path}`);
+    };
     for (let page = 1; page <= 5; page += 1) {
       for (const kind of ['short', 'chunks', 'long']) {
         const path = `/${kind}${page}`;
-        assert.deepEqual(await ask(path, 2), [`GET ${path}`]);
+        assertAsked(await ask(path, 2), path, 1);
+        assert.deepEqual(await ask(path, 1), []);
         if (kind === 'long') continue;
         await fetch(url + path, { method: 'POST', headers: { connection: 'close' } });
-        assert.deepEqual(await ask(path, 1), [`GET ${path}`]);
+        assertAsked(await ask(path, 2), path, 1);
       }
       // The first response is stale, and the second request revalidates it.
-      assert.deepEqual(await ask(`/old${page}`, 2), [`GET /old${page}`, `GET /old${page}`]);
+      assertAsked(await ask(`/old${page}`, 2), `/old${page}`, 2);
+      assert.deepEqual(await ask(`/old${page}`, 1), []);
     }
   });
 
