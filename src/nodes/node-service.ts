@@ -87,7 +87,7 @@ export class NodeService {
     await this.#copyAgain();
   }
 
-  /** Copies the log again. After a failure it waits, and continues behind the rows it has copied. */
+  /** Copies the log again; after a failure it waits, then copies the rows that are missing. */
   async #copyAgain(): Promise<void> {
     const { log, folder } = this.#parts;
     const { signal } = this.#stopped;
