@@ -124,6 +124,12 @@ test('without its host, a table has its last schema, and says why nothing can be
   const { error } = await site.call('svc1.record.insert', { table: 'products', sku: 'P-1' });
   assert.equal(error?.code, 'unavailable');
   assert.match(error.message, /^The data host localhost:\d+ cannot be reached/);
+  // A hidden field is unknown here, whatever the host would say about it.
+  for (const filter of [{ where: { pin: '1234' } }, { sort: '-pin' }]) {
+    const listed = await site.call('svc1.record.list', { table: 'products', ...filter });
+    assert.equal(listed.error?.code, 'invalid');
+    assert.match(listed.error.message, /names "pin", which is no field of products/);
+  }
   await site.untilLogged(/The server uses the last known schema/);
 });
 

@@ -24,17 +24,38 @@ export function hashRequest(name: string, ...input: readonly Json[]): RequestHas
 }
 
 /** Only Unicode text and numbers that JSON can write have a canonical form (RFC 8785 §3.2). */
-function canonicalOf(input: Json): string {
+function canonicalOf(input: readonly Json[]): string {
   try {
     return canonicalJson(input);
   } catch (error) {
+    const field = pathWithoutForm(input).slice(0, 200).toWellFormed();
     throw new Failure(
       'invalid',
-      'The request has a text that is not Unicode (half a surrogate pair), or a number that is ' +
-        'too large. Send well-formed text and finite numbers.',
-      { cause: error },
+      `${field === '' ? 'The request' : field} has a text that is not Unicode (half a surrogate ` +
+        'pair), or a number that is too large. Send well-formed text and finite numbers.',
+      { cause: error, ...(field !== '' && { field }) },
     );
   }
+}
+
+/** The path of a member of a request that has no canonical form; empty if all have one. */
+function pathWithoutForm(inputs: readonly Json[]): string {
+  const waiting: { readonly path: string; readonly value: Json }[] = inputs.map((value) => ({
+    path: '',
+    value,
+  }));
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { path, value } = next;
+    if (typeof value === 'string' && !value.isWellFormed()) return path;
+    if (typeof value === 'number' && !Number.isFinite(value)) return path;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, one] of Object.entries(value)) {
+      const inner = path === '' ? name : `${path}.${name}`;
+      if (!name.isWellFormed()) return inner;
+      waiting.push({ path: inner, value: one as Json });
+    }
+  }
+  return '';
 }
 
 /** A request with its vk and its author. */

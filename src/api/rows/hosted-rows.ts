@@ -5,6 +5,7 @@ import { needsUser } from '../../model/visitor.ts';
 import type { Call, Operation, OperationResult } from '../operation.ts';
 import type { FamilyCall } from '../records/family.ts';
 import { actionOf } from './access.ts';
+import { unknownField } from './row-conditions.ts';
 import {
   countAnonymousWrite,
   onlyWritten,
@@ -80,6 +81,7 @@ async function callHost(
     throw new Failure('forbidden', message, { field: 'as_of' });
   }
   if (operation === 'invalidate') requireOneRow(open, input);
+  refuseHidden(input, open);
   const { honeypot } = open.table.definition;
   if (actionOf(operation) !== 'read' && countAnonymousWrite(open, input, parts).isDiscarded) {
     const seen = { id: parts.newId(), ...without(input, honeypot), seq: 0 };
@@ -101,6 +103,16 @@ async function callHost(
     ...(typeof answeredVk === 'string' && { vk: answeredVk }),
     ...(replayed === true && { replayed }),
   };
+}
+
+/** Hidden fields are unknown to `where` and `sort`, also if the host would answer. */
+function refuseHidden({ where, sort }: JsonObject, { table }: TableCall): void {
+  const conditions = isJsonObject(where) ? Object.keys(where) : [];
+  for (const name of conditions) {
+    if (table.hidden.has(name)) throw unknownField(name, table, 'where');
+  }
+  const sorted = typeof sort === 'string' ? sort.replace(/^-/, '') : '';
+  if (table.hidden.has(sorted)) throw unknownField(sorted, table, 'sort');
 }
 
 /** A conflict without the id of another row, for a caller that may not read the rows. */

@@ -40,16 +40,7 @@ export function indexedField(name: string, table: RowTable, by: 'where' | 'sort'
   const { definition, fields, hidden } = table;
   const found = fields.get(name);
   // Report a field that no caller may read as unknown.
-  if (found === undefined || hidden.has(name)) {
-    const known = [...fields.values()].filter((one) => !hidden.has(one.name));
-    const names = known.map((one) => one.name).join(', ');
-    const shown = JSON.stringify(name.slice(0, shownValueCharactersMax));
-    throw new Failure(
-      'invalid',
-      `${by} names ${shown}, which is no field of ${definition.name}. Its fields are ${names}.`,
-      { field: by === 'where' ? `where.${name.slice(0, shownValueCharactersMax)}` : 'sort' },
-    );
-  }
+  if (found === undefined || hidden.has(name)) throw unknownField(name, table, by);
   const indexes = tableIndexes(definition);
   const indexed = [...(indexes.key === undefined ? [] : [indexes.key]), ...indexes.fields];
   if (indexed.includes(name)) return found;
@@ -59,6 +50,22 @@ export function indexedField(name: string, table: RowTable, by: 'where' | 'sort'
     `${definition.name} has no index on ${name}: add the line \`${line}\` to ` +
       `[table.${definition.name}], or ${name} to index of the table.`,
     { field: by === 'where' ? `where.${name}` : 'sort' },
+  );
+}
+
+/** The failure for a field that a table does not have, or that no caller may read. */
+export function unknownField(
+  name: string,
+  { definition, fields, hidden }: Pick<RowTable, 'definition' | 'fields' | 'hidden'>,
+  by: 'where' | 'sort',
+): Failure {
+  const known = [...fields.values()].filter((one) => !hidden.has(one.name));
+  const names = known.map((one) => one.name).join(', ');
+  const shown = JSON.stringify(name.slice(0, shownValueCharactersMax));
+  return new Failure(
+    'invalid',
+    `${by} names ${shown}, which is no field of ${definition.name}. Its fields are ${names}.`,
+    { field: by === 'where' ? `where.${name.slice(0, shownValueCharactersMax)}` : 'sort' },
   );
 }
 

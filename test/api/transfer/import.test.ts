@@ -62,8 +62,8 @@ suite('a line of an import', () => {
     [`{"path":"/a","content":"x","y":[${'0,'.repeat(262_144)}0]}`, /^more than 262144 values/],
     // It is not parsed: it is no JSON either.
     [`{"path":"/a","content":"x","y":${'['.repeat(100_000)}`, /^nested too deep/],
-    ['{"path":"/a","content":"\\ud800"}', /not Unicode/],
-    ['{"path":"/a","content":"x","y":1e999}', /too large/],
+    ['{"path":"/a","content":"\\ud800"}', /^content has a text that is not Unicode/],
+    ['{"path":"/a","content":"x","y":{"z":[0,1e999]}}', /^y\.z\.1 has .* too large/],
     [`{"path":"/a","content":"x","lang":"en-x-${'abcdefgh-'.repeat(300)}z"}`, /^lang is too long/],
     [Buffer.from([0x7b, 0xff, 0x7d]), /^not UTF-8/],
   ] as const) {
