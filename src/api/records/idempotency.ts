@@ -52,7 +52,7 @@ function pathWithoutForm(inputs: readonly Json[]): string {
     for (const [name, one] of Object.entries(value)) {
       const inner = path === '' ? name : `${path}.${name}`;
       if (!name.isWellFormed()) return inner;
-      waiting.push({ path: inner, value: one as Json });
+      waiting.push({ path: inner, value: one });
     }
   }
   return '';
