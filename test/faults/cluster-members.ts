@@ -7,9 +7,9 @@ import { postOperation } from '../harness.ts';
 import { natsMember, portOf, startMember, startProxies, type Member } from './member.ts';
 import { SmallDisk } from './small-disk.ts';
 
-/** How long a NATS server may take to get the whole stream, and how often it may be restarted. */
+/** How long a NATS server may take to get the whole stream, and how often one is started again. */
 const currentMsMax = 30_000;
-const restartsMax = 4;
+const attemptsMax = 4;
 
 /** Three NATS servers, three nodes, one of them with workers, and two counters. */
 export interface ClusterRun {
@@ -41,7 +41,11 @@ export async function startCluster(context: Cleaning): Promise<ClusterRun> {
   const servers = await startNats(context, { servers: 3, prepare });
   const settings = settingsOf(servers);
   await until(() => createCluster(settings, { id: uuidv7(), replicas: 3 }));
-  const untilCurrent = (): Promise<void> => untilAllCurrent(settings, servers);
+  const natsMembers = servers.map((server): Member => {
+    const { folder = '', disk } = stores.get(server.name) ?? {};
+    const untilCurrent = (): Promise<void> => untilAllCurrent(settings, natsMembers);
+    return natsMember(server, { folder, disk, untilCurrent });
+  });
   const nodes: Member[] = [];
   let apikey = '';
   for (const { name, workers } of nodePlan) {
@@ -69,42 +73,38 @@ export async function startCluster(context: Cleaning): Promise<ClusterRun> {
     const plan = { name, kind: 'counter', ini, key, proxies } as const;
     counters.push(await startMember(context, parent, plan));
   }
-  const members = [
-    ...servers.map((server) => {
-      const { folder = '', disk } = stores.get(server.name) ?? {};
-      return natsMember(server, { folder, disk, untilCurrent });
-    }),
-    ...nodes,
-    ...counters,
-  ];
-  return { members, nodes, counters, apikey };
+  return { members: [...natsMembers, ...nodes, ...counters], nodes, counters, apikey };
 }
 
 /**
- * Resolves once all NATS servers have the whole stream. Sometimes one waits for the stream of the
- * others for ever, until it is started again.
+ * Resolves once all NATS servers have the whole stream. One that stays behind is started again, as
+ * an operator would do, and then replaced (docs/how-to/cluster.md) if the others have all.
  */
 async function untilAllCurrent(
   settings: Parameters<typeof clusterStatus>[0],
-  servers: Awaited<ReturnType<typeof startNats>>,
+  members: readonly Member[],
 ): Promise<void> {
   let behind: readonly string[] = [];
   const check = async (): Promise<void> => {
-    const { servers: states } = await clusterStatus(settings);
-    behind = states.filter(({ state }) => state !== 'current').map(({ name }) => name);
-    const isCurrent = states.length === servers.length && behind.length === 0;
+    behind = [];
+    const { servers } = await clusterStatus(settings);
+    behind = servers.filter(({ state }) => state !== 'current').map(({ name }) => name);
+    const isCurrent = servers.length === members.length && behind.length === 0;
     if (!isCurrent) throw new Error(`NATS servers do not have the whole stream: ${behind.join()}`);
   };
-  for (let restarts = 0; ; restarts += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       await until(check, currentMsMax);
       return;
     } catch (error) {
-      if (restarts === restartsMax) throw error;
+      if (attempt > attemptsMax) throw error;
+      process.stderr.write(`${String(error)}\n`);
     }
-    for (const server of servers.filter(({ name }) => behind.includes(name))) {
-      await server.kill();
-      await server.start();
+    const isReplaced = attempt > 1 && behind.length === 1;
+    for (const member of members.filter(({ name }) => behind.includes(name))) {
+      await member.kill();
+      if (isReplaced) await member.store?.empty();
+      await member.start();
     }
   }
 }

@@ -113,13 +113,29 @@ async function writeUnderFaults(run: FaultRun): Promise<void> {
     importRules(nodes, apikey),
     ...nodes.map((node) => watchImports(node, apikey)),
   ];
-  await injectFaults(members, run);
+  // What was written before is checked also if the cluster does not become whole again.
+  await reported(() => injectFaults(members, run));
   isLoading = false;
   await Promise.all(load);
-  violations.push(...(await untilSettled(cluster)));
-  if (violations.length > 0) return;
-  violations.push(...(await checkLogs(cluster, ids)));
-  violations.push(...(await checkEvents(cluster, receiver)), ...receiver.violations);
+  for (const check of [
+    () => untilSettled(cluster),
+    () => checkLogs(cluster, ids),
+    () => checkEvents(cluster, receiver),
+  ]) {
+    await reported(async () => {
+      violations.push(...(await check()));
+    });
+  }
+  violations.push(...receiver.violations);
+}
+
+/** Adds what a step rejects with to the violations. */
+async function reported(step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    violations.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
 }
 
 /** Edits random records; half of the edits demand the seq that the node has shown before. */

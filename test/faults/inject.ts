@@ -112,8 +112,20 @@ const kinds: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Injects faults one after the other until one breaks a promise; resolves when they are over. */
+/**
+ * Injects faults one after the other until one breaks a promise. Resolves when they are over; rejects
+ * if a fault cannot be repaired, when the others are over.
+ */
 export async function injectFaults(members: readonly Member[], run: FaultRun): Promise<void> {
+  try {
+    await injectAll(members, run);
+  } finally {
+    await Promise.all(offline.values());
+    await startEnded(members);
+  }
+}
+
+async function injectAll(members: readonly Member[], run: FaultRun): Promise<void> {
   const { faults, random, violations, injected } = run;
   for (let fault = 1; fault <= faults && violations.length === 0; fault += 1) {
     const member = pick(members, random.next());
@@ -127,8 +139,6 @@ export async function injectFaults(members: readonly Member[], run: FaultRun): P
     if (fault % 20 === 0) process.stderr.write(`${fault} faults\n`);
     await delay(random.next() * betweenMsMax);
   }
-  await Promise.all(offline.values());
-  await startEnded(members);
 }
 
 async function startEnded(members: readonly Member[]): Promise<void> {
