@@ -9,7 +9,7 @@ export interface StreamConfig {
   readonly retention: 'limits';
   readonly storage: 'file';
   readonly discard: 'new';
-  readonly compression: 's2';
+  readonly compression: 'none';
   readonly num_replicas: number;
   readonly max_msgs: -1;
   readonly max_bytes: -1;

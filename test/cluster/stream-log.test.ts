@@ -207,6 +207,20 @@ suite('opening a log', needsNats, () => {
     );
   });
 
+  test('refuses a stream with compression, which damages it in nats-server 2.15', async (t) => {
+    const { servers, settings, id } = await startLog(t, 1);
+    const nats = await connect({ servers: servers.map(({ url }) => url) });
+    t.after(() => nats.close());
+    const info = await nats.request('$JS.API.STREAM.INFO.waymark');
+    const { config } = info.json<{ config: object }>();
+    const update = JSON.stringify({ ...config, compression: 's2' });
+    await nats.request('$JS.API.STREAM.UPDATE.waymark', update);
+    assert.match(
+      await reject(settings, id),
+      /^conflict: .*other settings.*`compression` is "s2" instead of "none"/,
+    );
+  });
+
   test('without JetStream, or without a server, it fails with the reason', async (t) => {
     const [server] = await startNats(t, { jetStream: false });
     assert.ok(server !== undefined);
