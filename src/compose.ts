@@ -49,6 +49,7 @@ import { withDataHosts } from './api/rows/hosted-rows.ts';
 import { createPageRows, createPastRows } from './api/rows/page-rows.ts';
 import { takeRows } from './api/nodes/taken-rows.ts';
 import { createExecute, type Execute, type ExecuteParts } from './api/execute.ts';
+import type { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import { followerSessions, loggedSessions, type SessionStore } from './api/keys/session-store.ts';
 import type { AnonymousWrites } from './api/rows/anonymous-writes.ts';
@@ -83,6 +84,7 @@ export interface AppContext {
   readonly sourceStatistics: SourceStatistics;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
+  readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
   readonly anonymousWrites: AnonymousWrites;
   readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
   readonly emit: Emit;
@@ -155,6 +157,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       visitors,
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
+        if (caller.keyId !== undefined) context.keyUses.note(caller.keyId);
       },
       publicFiles,
       consoleFiles: context.consoleFiles,
@@ -202,11 +205,14 @@ function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppCon
 
 function composeAuthenticate(
   { auth }: Config,
-  { wrongKeys }: AppContext,
+  { wrongKeys, keyUses }: AppContext,
   keys: SessionStore,
 ): Authenticate {
   const { anonymous, keyRate } = auth;
-  return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, now });
+  const used = (id: string): void => {
+    keyUses.note(id);
+  };
+  return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, used, now });
 }
 
 function composeSite(
@@ -328,6 +334,7 @@ function composeOperations(
     locationOf: (address) => visitors.locationOf(address),
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: context.anonymousWrites,
+    keyUses: context.keyUses,
     isOwnOrigin: (origin) => origin === publicUrl,
     configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(written, 'revert', request),

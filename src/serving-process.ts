@@ -51,6 +51,7 @@ import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
 import { heedPurge } from './api/cache.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
+import { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
 import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
@@ -138,6 +139,7 @@ class ServingProcess implements RunningServer {
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
   readonly #visits: VisitCounter;
+  readonly #keyUses: KeyUseRecorder;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
   #loading: NodeJS.Timeout | undefined;
@@ -183,6 +185,7 @@ class ServingProcess implements RunningServer {
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visits = openVisitCounter(config, { now, log: logs.log });
+    this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
     this.#context = {
       store,
       logs,
@@ -204,6 +207,7 @@ class ServingProcess implements RunningServer {
       wrongKeys: createWrongKeys({ now }),
       emit: emitFor(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
+      keyUses: this.#keyUses,
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
       visits: this.#visits,
       version,
@@ -364,6 +368,7 @@ class ServingProcess implements RunningServer {
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
     await this.#visits.close();
+    await this.#keyUses.close();
     await this.#templates.close();
     this.#pageCompressor.close();
     await this.#answers.close();

@@ -609,6 +609,8 @@ export const texts = {
     end: 'End',
     until: 'until',
     created: 'made',
+    lastUsed: 'last used',
+    neverUsed: 'never used',
   },
   history: {
     title: 'History',

@@ -5,7 +5,7 @@ import { newId, now } from '../model/clock.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../config/limits.ts';
 import type { Store } from '../store/store.ts';
-import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
+import { addKey, listedKeys, revokedKeys, revokeKey } from '../api/keys/keys.ts';
 import { table } from './client-command.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../data.ts';
@@ -49,7 +49,10 @@ export const defineKey: DefineCommand = (command, terminal) => {
   withOptions(
     command
       .command('list')
-      .description('List the keys; their texts are not stored.')
+      .description(
+        'List the keys, and when this node last got each; a use may be shown a minute later. The ' +
+          'texts of keys are not stored.',
+      )
       .option('--revoked', 'list revoked keys instead', false),
   ).action(async (options: KeyOptions & { revoked: boolean }) => {
     const config = await requireConfig(options.config, terminal);
@@ -110,14 +113,15 @@ async function add(
 }
 
 function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
-  const rows = keyViews(store);
+  const rows = listedKeys(store, store.keyUses.all());
   if (json) writeLine(out, JSON.stringify({ rows }));
   else if (rows.length === 0) writeLine(err, 'There are no keys yet.');
   else {
-    const cells = rows.map(({ id, name, scopes: allowed, created, rate }) => [
-      ...[id, created, allowed.join(','), rate === undefined ? '-' : `${rate}/s`, name],
+    const cells = rows.map(({ id, name, scopes: allowed, created, rate, last_used: used }) => [
+      ...[id, created, used ?? 'never', allowed.join(',')],
+      ...[rate === undefined ? '-' : `${rate}/s`, name],
     ]);
-    const lines = table(['ID', 'CREATED', 'SCOPES', 'RATE', 'NAME'], cells);
+    const lines = table(['ID', 'CREATED', 'LAST USED', 'SCOPES', 'RATE', 'NAME'], cells);
     for (const line of lines) writeLine(out, line);
   }
 }

@@ -1479,6 +1479,8 @@ export type Key = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** When this node last got a request or a message of a websocket with the key or a session of it. The uses that other workers of the node got may be a minute late. */
+  readonly last_used: string | null;
 };
 
 /** The schema RevokedKey of the API. */
@@ -2739,7 +2741,7 @@ export interface Operations {
     };
     output: NewKey;
   };
-  /** Every valid API key, without the key itself. */
+  /** Every valid API key, without the key itself, and when it was used last. */
   'key.list': { input: { readonly [name: string]: Json }; output: KeyList };
   /** Revokes an API key at once and for good. */
   'key.revoke': {

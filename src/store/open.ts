@@ -32,6 +32,7 @@ import { createCommit, createLocalWriter } from './log/commit.ts';
 import { LogFeed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/create-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
+import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from './local-sessions.ts';
 import { createNodes } from './nodes.ts';
 import { createOutbox } from './outbox-entries.ts';
@@ -112,6 +113,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     rowLog,
     outbox,
     localSessions: createLocalSessions(databases, { queue }),
+    keyUses: createKeyUses(databases, { queue }),
     nodes: createNodes(databases, { queue }),
     shared: shared?.part,
     sharedPlace: () => sharedPlace(databases),

@@ -9,6 +9,7 @@ import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { PreparedRule } from './log/prepared-rule.ts';
+import type { KeyUses } from './key-uses.ts';
 import type { Nodes } from './nodes.ts';
 import type { LocalSessions } from './local-sessions.ts';
 import type { Outbox } from './outbox.ts';
@@ -412,6 +413,8 @@ export interface Store extends Reads {
   readonly outbox: Outbox;
   /** The sessions of a node that follows a centre. */
   readonly localSessions: LocalSessions;
+  /** When each key was used last at this node. */
+  readonly keyUses: KeyUses;
   /** The nodes that follow this one. */
   readonly nodes: Nodes;
   /** The log that the node shares with others; undefined for a single machine. */

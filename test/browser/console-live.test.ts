@@ -60,7 +60,8 @@ suite('live updates of the console', () => {
     await goTo(page, '#/operations', 'Keys');
     await page.locator('.table-list li').first().waitFor();
     await site.call('svc1.key.insert', { name: 'made elsewhere', scopes: ['read'] });
-    await page.locator('.table-list b', { hasText: 'made elsewhere' }).waitFor();
+    const added = page.locator('.table-list li', { hasText: 'made elsewhere' });
+    await added.filter({ hasText: 'never used' }).waitFor();
 
     await goTo(page, '#/operations/cache', 'Cache');
     await page.locator('.tile').first().waitFor();

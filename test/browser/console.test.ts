@@ -245,8 +245,13 @@ suite('the console', () => {
     await page.getByRole('button', { name: 'Make a key' }).click();
     const shown = await page.locator('.new-key code').textContent();
     assert.match(shown ?? '', /^wmk_/);
+    const key = page.locator('.table-list li', { hasText: 'till' });
+    await key.getByText('never used').waitFor();
     const made = await site.call('svc1.session.read', {}, { apikey: shown ?? '' });
     assert.deepEqual(made.data.scopes, ['render', 'read', 'design', 'record.write']);
+    await goTo(page, '#/operations/cache', 'Cache');
+    await goTo(page, '#/operations', 'Keys');
+    await key.getByText(/last used \S/).waitFor();
     page.once('dialog', (dialog) => void dialog.accept());
     await page.getByRole('button', { name: 'Revoke till' }).click();
     await page.getByRole('button', { name: 'Revoke till' }).waitFor({ state: 'detached' });

@@ -26,6 +26,7 @@ test('a node copies a log again that was restored from a backup, and keeps its o
   const call = (at: string, name: string, v: object) => postOperation(at, name, v, { apikey });
   const site = { call: (name: string, v: object) => call(url, name, v) };
   const key = await nodeKey(site as never, 'shop-7');
+  const reader = await call(url, 'svc1.key.insert', { name: 'reader', scopes: ['read'] });
   await first.stop(0);
   await cp(join(folder, 'data'), join(folder, 'backup'), { recursive: true });
 
@@ -40,6 +41,7 @@ test('a node copies a log again that was restored from a backup, and keeps its o
   const node = await start(t, join(folder, 'n.ini'));
   const [nodeUrl = ''] = node.addresses;
   assert.equal(await (await fetch(`${nodeUrl}/lost`)).text(), 'lost');
+  await postOperation(nodeUrl, 'svc1.server.status', {}, { apikey: reader.data.key as string });
   await second.stop(0);
   await call(nodeUrl, 'svc1.event.insert', { type: 'a.sale', data: { n: 1 } });
 
@@ -54,6 +56,9 @@ test('a node copies a log again that was restored from a backup, and keeps its o
   const [newUrl = ''] = restarted.addresses;
   assert.equal((await fetch(`${newUrl}/lost`)).status, 404);
   assert.equal(await (await fetch(`${newUrl}/found`)).text(), 'found');
+  const { data: keys } = await call(newUrl, 'svc1.key.list', {});
+  const rows = keys.rows as readonly { id: string; last_used: string | null }[];
+  assert.match(rows.find(({ id }) => id === reader.data.id)?.last_used ?? '', /Z$/);
   await eventually(async () => {
     const { data } = await call(url, 'svc1.event.list', { type: 'a.sale' });
     assert.equal(data.rows.length, 1);

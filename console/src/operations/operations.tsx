@@ -107,6 +107,8 @@ interface KeyRow {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly created: string;
+  /** Null if the key was never used at this node. */
+  readonly last_used: string | null;
 }
 
 function Keys() {
@@ -138,7 +140,8 @@ function Keys() {
               <b>{key.name}</b> <span class="quiet">{key.scopes.join(', ')}</span>
               <br />
               <span class="quiet">
-                {t.created} <When time={key.created} /> · <code>{key.id}</code> ·{' '}
+                {t.created} <When time={key.created} /> · <LastUse time={key.last_used} /> ·{' '}
+                <code>{key.id}</code> ·{' '}
                 <a href={linkTo('/history', { by: key.id })}>
                   {t.changes}
                   <span class="unseen"> {key.name}</span>
@@ -154,6 +157,15 @@ function Keys() {
       </ul>
       <NewKey onDone={keys.reload} />
     </section>
+  );
+}
+
+function LastUse({ time }: { time: string | null }) {
+  if (time === null) return <>{t.neverUsed}</>;
+  return (
+    <>
+      {t.lastUsed} <When time={time} />
+    </>
   );
 }
 

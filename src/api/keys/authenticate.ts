@@ -71,6 +71,7 @@ export function createAuthenticate({
   anonymous,
   keyRate,
   wrongKeys,
+  used,
   now,
 }: {
   readonly keys: KeyReads;
@@ -78,6 +79,8 @@ export function createAuthenticate({
   /** Operations a second for a key without a rate of its own; undefined for any number. */
   readonly keyRate: number | undefined;
   readonly wrongKeys: WrongKeys;
+  /** Called with the id of each key that is right, or whose session is. */
+  readonly used: (id: string) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }): Authenticate {
@@ -108,6 +111,7 @@ export function createAuthenticate({
       wrongKeys.count(address);
       throw new Failure('unauthenticated', refusalOf(apikey));
     }
+    used(found.id);
     // A caller with a key may do all that anonymous callers may do.
     const scopes = new Set([...anonymous, ...found.scopes]);
     const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address };

@@ -12,6 +12,7 @@ import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';
 import { authorOf, defineOperation } from '../operation.ts';
+import type { KeyUseRecorder } from './key-use-recorder.ts';
 
 /**
  * The parts that the operations on keys need. `now` is in milliseconds since 1970.
@@ -21,6 +22,11 @@ interface KeyParts {
   readonly newId: () => string;
   readonly randomBytes: (count: number) => Buffer;
   readonly now: () => number;
+}
+
+/** The parts that key.list needs. */
+interface ListParts extends Pick<KeyParts, 'store'> {
+  readonly keyUses: Pick<KeyUseRecorder, 'last'>;
 }
 
 /** The properties of a new key. */
@@ -94,10 +100,24 @@ export async function revokeKey(store: Store, id: string, by: string): Promise<v
   });
 }
 
-/** All valid keys, without their hashes; sessions are not keys of their own. */
-export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
+/** A valid key, with the time of its last use at this node: ISO 8601, UTC. */
+interface ListedKey extends KeyView {
+  readonly last_used: string | null;
+}
+
+/**
+ * All valid keys, without their hashes; sessions are not keys of their own. `lastUses` has the
+ * times by the ids of keys.
+ */
+export function listedKeys(
+  store: Pick<Store, 'keys'>,
+  lastUses: ReadonlyMap<string, string>,
+): readonly ListedKey[] {
   const keys = store.keys().filter(({ session }) => session === undefined);
-  return keys.map(({ hash: _hash, ...shown }) => shown);
+  return keys.map(({ hash: _hash, ...shown }) => ({
+    ...shown,
+    last_used: lastUses.get(shown.id) ?? null,
+  }));
 }
 
 /** A revoked key, with the time (ISO 8601, UTC) and the author of the revocation. */
@@ -147,8 +167,17 @@ const shownProperties = {
 const keySchema: JsonObject = {
   title: 'Key',
   type: 'object',
-  required: ['id', 'name', 'scopes', 'created'],
-  properties: shownProperties,
+  required: ['id', 'name', 'scopes', 'created', 'last_used'],
+  properties: {
+    ...shownProperties,
+    last_used: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      description:
+        'When this node last got a request or a message of a websocket with the key or a session ' +
+        'of it. The uses that other workers of the node got may be a minute late.',
+    },
+  },
 };
 
 /** key.insert: makes a key. Only this answer shows it. */
@@ -206,11 +235,11 @@ export const insertKey = defineOperation<KeyParts, NewKey>({
 });
 
 /** key.list: every valid key, without its secret. */
-export const listKeys = defineOperation<Pick<KeyParts, 'store'>, object>({
+export const listKeys = defineOperation<ListParts, object>({
   name: 'svc1.key.list',
   scope: 'admin',
   effect: 'reads',
-  summary: 'Every valid API key, without the key itself.',
+  summary: 'Every valid API key, without the key itself, and when it was used last.',
   output: {
     title: 'KeyList',
     type: 'object',
@@ -219,8 +248,8 @@ export const listKeys = defineOperation<Pick<KeyParts, 'store'>, object>({
   },
   input: { type: 'object' },
   run:
-    ({ store }) =>
-    () => ({ kind: 'data', data: { rows: keyViews(store) } }),
+    ({ store, keyUses }) =>
+    () => ({ kind: 'data', data: { rows: listedKeys(store, keyUses.last()) } }),
 });
 
 /** key.revoke: revokes a key at once and for good. */

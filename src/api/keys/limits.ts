@@ -8,5 +8,7 @@ export const sessionMs = 12 * 3_600_000;
 export const sessionsPerKeyMax = 20;
 /** The most sessions of a node with a centre, outside of its log; another one ends the oldest. */
 export const localSessionsMax = 200;
+/** How often a process writes the last use of keys at most. */
+export const keyUsesWriteMs = 60_000;
 /** The most keys for which rates are measured. */
 export const keyRatesRemembered = 10_000;

@@ -4,6 +4,7 @@ import type { Databases } from '../databases.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';
 import { dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
 import { storedJson } from '../encoding.ts';
+import { isKeyUse } from '../key-uses.ts';
 import { copyBatchEntries } from '../limits.ts';
 import { entryOfSeq, putLostEntries } from '../outbox-entries.ts';
 
@@ -14,15 +15,16 @@ const deliveryMembers = ['entry', 'clock', 'outages'];
 
 /**
  * Carries over what belongs to a node to a new copy of the log of its centre: its outbox, the
- * queues of hooks with the attempts, the nodes that follow it, and sessions. Repeating it does no
- * harm.
+ * queues of hooks with the attempts, the nodes that follow it, sessions, and the last use of keys.
+ * Repeating it does no harm.
  */
 export function carryOver(source: Databases, target: Databases): void {
   for (const name of ownDatabases) carry(source, target, name);
   target.environment.transactionSync(() => {
     for (const { key, value } of source.meta.getRange({})) {
       const name = String(key);
-      if (name.startsWith('outbox') || name === 'sessions') target.meta.putSync(key, value);
+      const isOwn = name.startsWith('outbox') || name === 'sessions' || isKeyUse(name);
+      if (isOwn) target.meta.putSync(key, value);
     }
     putLostEntries(source, target);
   });

@@ -73,6 +73,7 @@ const key: FamilyProjection<ApiKey> = {
     if (before !== undefined) entries.remove('keyhash', keyOf(before.hash));
     if (after !== undefined) entries.put('keyhash', keyOf(after.hash), id);
     entries.state('key', keyOf(id), after);
+    if (after === undefined) entries.revokedKey(id);
   },
 };
 

@@ -1,5 +1,6 @@
 import type { Change } from '../../model/change.ts';
 import { putLast, type Databases } from '../databases.ts';
+import { removeKeyUse } from '../key-uses.ts';
 import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
 
 /** The databases with keys of bytes that a plan writes. */
@@ -38,6 +39,7 @@ export type Marks = readonly (readonly [number, Change | undefined])[];
 export class PlannedEntries {
   readonly #entries = new Map<PlannedDatabase, (PlannedEntry | EntryGroup)[]>();
   readonly #marks: Marks[number][] = [];
+  readonly #revokedKeys: string[] = [];
   #hooksChange: Change | undefined;
 
   put(database: PlannedDatabase, key: Uint8Array, value: string | (() => string)): void {
@@ -64,6 +66,11 @@ export class PlannedEntries {
     this.#marks.push(...marks);
   }
 
+  /** Removes the last use of a key. */
+  revokedKey(id: string): void {
+    this.#revokedKeys.push(id);
+  }
+
   stampHooks(change: Change): void {
     this.#hooksChange = change;
   }
@@ -82,6 +89,7 @@ export class PlannedEntries {
       if (by === undefined) databases.mark.removeSync(seq);
       else databases.mark.putSync(seq, String(by.seq));
     }
+    for (const id of this.#revokedKeys) removeKeyUse(databases, id);
     if (this.#hooksChange !== undefined) putHooksStamp(databases.meta, this.#hooksChange);
   }
 

@@ -126,6 +126,7 @@ function composed(
     gatherMetrics: () => Promise.resolve([]),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+    keyUses: { note: () => undefined, last: () => new Map() },
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
     visits: {
       count: () => undefined,
