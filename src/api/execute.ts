@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv';
+import { wordsOfAjv } from '../model/ajv-words.ts';
 import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
@@ -256,6 +257,6 @@ function inputFailure(error: ErrorObject | undefined): Failure {
   const allowed: unknown = error.params.allowedValues;
   const why = Array.isArray(allowed)
     ? `has to be one of ${allowed.filter((value) => value !== null).join(', ')}`
-    : (error.message ?? 'is not valid');
+    : (wordsOfAjv(error.message) ?? 'is not valid');
   return new Failure('invalid', `${path} ${why}.`, { field: path });
 }

@@ -1,4 +1,5 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import { wordsOfAjv } from '../model/ajv-words.ts';
 import type { ProblemReason } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { loadAjv2020 } from '../model/lazy-packages.ts';
@@ -120,9 +121,7 @@ export function metaSchemaMistakes(
   if (ajv.validateSchema(schema) === true) return [];
   // The first error at a place names the mistake.
   const [first] = ajv.errors ?? [];
-  const allowed: unknown = first?.keyword === 'enum' ? first.params.allowedValues : undefined;
-  const which = Array.isArray(allowed) ? `: ${allowed.join(', ')}` : '';
-  const message = `It ${first?.message ?? 'is not valid'}${which}.`;
+  const message = `It ${first === undefined ? 'is not valid' : sentenceOf(first)}.`;
   return [{ at: first?.instancePath ?? '', message }];
 }
 
@@ -151,7 +150,7 @@ function createAjv(): Ajv2020 {
     keyword: 'uniqueItems',
     type: 'array',
     schemaType: 'boolean',
-    error: { message: 'must NOT have duplicate items' },
+    error: { message: 'must not have duplicate items' },
     validate: (isUnique: boolean, items: readonly Json[]) =>
       !isUnique || new Set(items.map(sortedJson)).size === items.length,
   });
@@ -224,5 +223,5 @@ function sentenceOf({ keyword, params, message }: ErrorObject): string {
   if (Array.isArray(allowedValues)) return `has to be one of ${allowedValues.join(', ')}`;
   if (allowedValue !== undefined) return `has to be ${JSON.stringify(allowedValue)}`;
   if (keyword === 'additionalProperties') return 'is not a field that the schema knows';
-  return message ?? 'is not valid';
+  return wordsOfAjv(message) ?? 'is not valid';
 }

@@ -78,7 +78,7 @@ const tableMistakes: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     '[table.products]\nschema = tables/invalid.json',
-    '2: [table.products] in `tables/invalid.json`: schema at /properties/name/type: It must be equal to one of the allowed values: array, boolean, integer, null, number, object, string.',
+    '2: [table.products] in `tables/invalid.json`: schema at /properties/name/type: It has to be one of array, boolean, integer, null, number, object, string.',
   ],
   [
     '[table.products]\nschema = tables/circle.json',

@@ -17,6 +17,12 @@ test('a row has no fields that all objects inherit', () => {
   assert.equal(tableWith(properties).rowMistake({ constructor: 1 })?.reason, 'wrong_type');
 });
 
+test('a mistake says in plain words what the schema demands', () => {
+  const { fields } = tableWith({ name: { type: 'string', maxLength: 3 } });
+  const { message } = fields.get('name')?.mistake('long') ?? {};
+  assert.equal(message, 'name must not have more than 3 characters.');
+});
+
 test('uniqueItems compares values as JSON Schema does, a long list as well', () => {
   const { fields } = tableWith({ list: { type: 'array', uniqueItems: true } });
   const mistake = (items: JsonObject[string]) => fields.get('list')?.mistake(items)?.message;

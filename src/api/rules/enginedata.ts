@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv';
 import formSchema from '../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../public/engines/template.schema.json' with { type: 'json' };
+import { wordsOfAjv } from '../../model/ajv-words.ts';
 import { nearestName } from '../../model/nearest.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
@@ -153,7 +154,12 @@ function shapeProblem(error: ErrorObject, value: JsonObject): EnginedataProblem 
     case 'pattern':
       return memberProblem(path, value, 'bad_format', `has to be ${words ?? 'of another form'}`);
     default:
-      return memberProblem(path, value, 'out_of_range', error.message ?? 'is out of range');
+      return memberProblem(
+        path,
+        value,
+        'out_of_range',
+        wordsOfAjv(error.message) ?? 'is out of range',
+      );
   }
 }
 

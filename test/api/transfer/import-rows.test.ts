@@ -118,7 +118,7 @@ test('lines that cannot be imported are named, and none is then', async (t) => {
       [6, 'the table products exists with other fields, and an import edits no record.'],
       [
         7,
-        'schema at /type: It must be equal to one of the allowed values: ' +
+        'schema at /type: It has to be one of ' +
           'array, boolean, integer, null, number, object, string.',
       ],
     ],
