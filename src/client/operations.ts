@@ -2197,6 +2197,8 @@ export interface Operations {
       readonly engine?: string | null;
       /** A text in any field, in upper or lower case. */
       readonly text?: string | null;
+      /** The order: inserted (oldest first, the default), -inserted, path (by origin and path; rules whose origin waits, and paths over 1,900 bytes, come first) or -path. */
+      readonly sort?: 'inserted' | '-inserted' | 'path' | '-path' | null;
       /** The next of the page before. */
       readonly after?: string | null;
 

@@ -56,6 +56,21 @@ export interface RuleStep {
   readonly size: number;
 }
 
+/** The page rules that Reads.rulesByPath returns. */
+export interface PathRange {
+  /** The place of the step after which it continues. */
+  readonly after: string | undefined;
+  readonly descending: boolean;
+  /** The canonical origin and the start of the paths; rules of others may come, too. */
+  readonly origin?: string | undefined;
+  readonly path?: string | undefined;
+}
+
+/** A page rule in the order of the paths, with its place in that order. */
+export interface PathStep extends RuleStep {
+  readonly place: string;
+}
+
 /** A step of an iteration over the rows of a table. */
 export interface RowStep {
   readonly id: string;
@@ -185,6 +200,14 @@ export interface Reads extends TreeReads {
   seqAt(timeMs: number): number;
   /** The current page rules in the order of their ids, after `after`. */
   recordsAfter(after: string): Iterable<RuleStep>;
+  /** The current page rules in the reverse order of their ids, before `before`; '' is the end. */
+  recordsBefore(before: string): Iterable<RuleStep>;
+  /**
+   * The current page rules by origin and path; a wildcard directly follows its path without the
+   * `*`, rules of the same path are in the order of their ids. Those whose origin waits, or whose
+   * path is too long for a key, come first. Throws `invalid` for an unusable `after`.
+   */
+  rulesByPath(range: PathRange): Iterable<PathStep>;
   /** All page rules as they were right after the change `seq`. */
   at(seq: number): PastRules;
   vkClaim(vk: string): StoredVkClaim | undefined;

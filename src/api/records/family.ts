@@ -223,6 +223,13 @@ interface RecordList<R> {
    * `matches`. The caller iterates within one turn of the event loop.
    */
   select?(given: ListSelection, reads: Reads): ListSteps<R>;
+  /**
+   * Its orders besides that of the inserts, by their names in `sort`: the steps after the position
+   * of a step, `after`; '' is the start. Throws `invalid` for an unusable position.
+   */
+  readonly orders?: Readonly<Record<string, OrderedSteps<R>>>;
+  /** The meaning of the orders, for the documents. */
+  readonly ordersMean?: string;
   /** The filters in the form that `matches` takes. Throws `invalid` for an unusable one. */
   parse?(filters: JsonObject): JsonObject;
   matches(record: R, filters: JsonObject): boolean;
@@ -231,6 +238,12 @@ interface RecordList<R> {
   /** The columns of the list on the command line, by heading: a field, or the cell of a row. */
   readonly columns: Readonly<Record<string, string | ((row: JsonObject) => string)>>;
 }
+
+/** The records of a list in one of its orders; it may leave out some that match no filter. */
+export type OrderedSteps<R> = (
+  reads: Reads,
+  given: { readonly after: string; readonly filters: JsonObject },
+) => Iterable<RecordStep<R>>;
 
 /** The selection of a list. */
 export interface ListSelection {

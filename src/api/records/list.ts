@@ -1,11 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JSONSchemaType } from 'ajv';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { Failure } from '../../model/failure.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';
 import {
   familyFor,
   fieldsSent,
+  type OrderedSteps,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
@@ -22,6 +24,7 @@ interface ListInput {
   after?: string;
   limit?: number;
   as_of?: string;
+  sort?: string;
 }
 
 const anyText = 'A text in any field, in upper or lower case.';
@@ -50,6 +53,7 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
         ...part?.members,
         ...list.filters,
         text: { ...optionalText, description: list.textMeans ?? anyText },
+        ...sortProperty(list),
         after: { ...optionalText, description: 'The next of the page before.' },
         limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
         ...(family.afterAt !== undefined && { as_of: asOfProperty }),
@@ -68,6 +72,43 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
 /** The schema of a list with further members. */
 function listSchema(list: JsonObject, members: JsonObject = {}): JsonObject {
   return { ...list, properties: { ...(list.properties as JsonObject), ...members } };
+}
+
+/** The `sort` of a family whose list has several orders. */
+function sortProperty({ orders, ordersMean: description }: SortedList): JsonObject {
+  if (orders === undefined) return {};
+  const names = ['inserted', ...Object.keys(orders)];
+  return { sort: { ...optionalText, enum: [...names, null], ...(description && { description }) } };
+}
+
+type SortedList = Pick<RecordFamily<RecordParts, RecordFields>['list'], 'orders' | 'ordersMean'>;
+
+/**
+ * The steps in the order that `sort` names, with cursors that name it; undefined for the order of
+ * the inserts. Throws `invalid` for the cursor of another order, and for an order in the past.
+ */
+function orderOf<R>(
+  orders: Readonly<Record<string, OrderedSteps<R>>>,
+  { sort = 'inserted', after, isOfPast }: ListInput & { after: string; isOfPast: boolean },
+): OrderedSteps<R> | undefined {
+  const steps = orders[sort];
+  const mark = steps === undefined ? '' : `${sort}:`;
+  // No id of a record has a colon.
+  if (after !== '' && (mark === '' ? after.includes(':') : !after.startsWith(mark))) {
+    const message = 'after has to be the `next` of an earlier answer, with the same sort.';
+    throw new Failure('invalid', message, { field: 'after' });
+  }
+  if (steps === undefined) return undefined;
+  if (isOfPast) {
+    const message = 'A list with as_of is in the order of the inserts: leave out sort.';
+    throw new Failure('invalid', message, { field: 'sort' });
+  }
+  return function* inOrder(reads, given) {
+    const place = given.after.slice(mark.length);
+    for (const step of steps(reads, { ...given, after: place })) {
+      yield { ...step, cursor: mark + (step.cursor ?? step.id) };
+    }
+  };
 }
 
 /** A page of the list of a family as a call sees it. */
@@ -93,10 +134,12 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
   const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
   const selected = list.select?.({ filters: { ...filters, ...(text && { text }) }, seq }, store);
   const parsed = selected === undefined ? (list.parse?.(filters) ?? filters) : {};
+  const inOrder = list.orders && orderOf(list.orders, { ...input, after, isOfPast });
   const isFound = (record: R): boolean => selected !== undefined || list.matches(record, parsed);
   const hasText = text === undefined || selected !== undefined ? () => true : textSearch(text);
   const stepsAfter = (cursor: string): Iterable<RecordStep<R>> | undefined => {
     if (selected !== undefined) return selected.stepsAfter(cursor);
+    if (inOrder !== undefined) return inOrder(store, { after: cursor, filters: parsed });
     return seq === undefined ? family.after(store, cursor) : family.afterAt?.(store, cursor, seq);
   };
   const page = await readPage(

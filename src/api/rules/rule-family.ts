@@ -65,6 +65,14 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       table: { ...text, description: 'The table.' },
       engine: { ...text, description: 'The engine.' },
     },
+    orders: {
+      '-inserted': (reads, { after }) => steps(reads.recordsBefore(after)),
+      path: (reads, given) => pathSteps(reads, given, false),
+      '-path': (reads, given) => pathSteps(reads, given, true),
+    },
+    ordersMean:
+      'The order: inserted (oldest first, the default), -inserted, path (by origin and path; ' +
+      'rules whose origin waits, and paths over 1,900 bytes, come first) or -path.',
     parse: parseFilters,
     matches: (rule, { origin, path = '', kind, table, engine }) =>
       (origin === undefined || rule.origin === origin) &&
@@ -99,6 +107,22 @@ function ruleOf({ record, ...place }: StoredRecord<Rule>): StoredRule {
 
 function* steps(walked: ReturnType<Reads['recordsAfter']>): Iterable<RecordStep<Rule>> {
   for (const { stored, ...step } of walked) yield { ...step, stored: recordOf(stored) };
+}
+
+function* pathSteps(
+  reads: Reads,
+  { after, filters: { origin, path } }: { readonly after: string; readonly filters: JsonObject },
+  descending: boolean,
+): Iterable<RecordStep<Rule>> {
+  const range = {
+    after: after === '' ? undefined : after,
+    descending,
+    origin: typeof origin === 'string' ? origin : undefined,
+    path: typeof path === 'string' ? path : undefined,
+  };
+  for (const { id, stored, size, place } of reads.rulesByPath(range)) {
+    yield { id, stored: recordOf(stored), size, cursor: place };
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import { foldRows, foldRule } from '../log/fold.ts';
 import type { Reads, RuleStep } from '../store.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import { createHookReads } from './hook-reads.ts';
+import { rulesByPath } from './path-order.ts';
 import { createTreeReads } from './path-tree.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
 import { createRowReads } from './row-reads.ts';
@@ -56,6 +57,8 @@ export function createReads(databases: Databases): Reads {
     },
     seqAt: (timeMs) => seqAt(databases, timeMs),
     recordsAfter: (after) => recordsAfter(databases, after),
+    recordsBefore: (before) => recordsBefore(databases, before),
+    rulesByPath: (range) => rulesByPath(databases, range),
     at: (seq) => createPastRules(databases, past, seq),
     ...createPlaceReads(databases),
     history: (family, id, page) => recordHistory(databases, change, { family, id, ...page }),
@@ -200,7 +203,16 @@ export function storedAt({ log }: Databases, seq: number): string | undefined {
 
 function* recordsAfter({ rule }: Databases, after: string): Iterable<RuleStep> {
   const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
-  for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
+  yield* ruleSteps(rule.getRange(start === undefined ? {} : { start }));
+}
+
+function* recordsBefore({ rule }: Databases, before: string): Iterable<RuleStep> {
+  const start = before === '' ? {} : { start: keyOf(before), exclusiveStart: true };
+  yield* ruleSteps(rule.getRange({ ...start, reverse: true }));
+}
+
+function* ruleSteps(entries: Iterable<{ readonly value: string }>): Iterable<RuleStep> {
+  for (const { value } of entries) {
     const stored = storedJson(value) as StoredRule;
     yield { id: stored.rule.id, stored, size: value.length };
   }
