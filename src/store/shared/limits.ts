@@ -6,6 +6,8 @@ export const appliedAtOnceBytesMax = 16 * 2 ** 20;
 export const sharedProgressMs = 10_000;
 /** When a node tries to follow the shared log again after an error. */
 export const sharedRetryMs = 1_000;
+/** How often it tries an entry that it cannot apply: another server may have it undamaged. */
+export const entryTriesMax = 3;
 /** Characters of rows that one entry of an upload has, besides those of its last transaction … */
 export const uploadedCharactersMax = 500_000;
 /** … and idempotency keys. */

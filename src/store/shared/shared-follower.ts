@@ -8,6 +8,7 @@ import { decodeEntry, type EntryContent, type Notice } from './entry.ts';
 import {
   appliedAtOnceBytesMax,
   appliedAtOnceMax,
+  entryTriesMax,
   sharedProgressMs,
   sharedRetryMs,
 } from './limits.ts';
@@ -46,6 +47,8 @@ export class SharedFollower {
   #running: Promise<void> | undefined;
   /** Why it cannot continue; undefined while it can. */
   #broken: Failure | undefined;
+  /** The entry that it could not apply, and how often it has tried in a row. */
+  #unapplied = { position: 0, tries: 0 };
 
   readonly turns: Turns;
 
@@ -167,10 +170,10 @@ export class SharedFollower {
     let puts: Promise<void>[] = [];
     let bytes = 0;
     for await (const entry of this.#parts.shared.entries(this.position, signal)) {
-      const content = decodeEntry(entry.data);
-      await this.#heed(content);
+      const content = await this.#heeded(entry);
       const put = this.#put(entry, content).catch((error: unknown) => {
-        failing.abort(error);
+        // Those behind it fail because of the first one.
+        if (!failing.signal.aborted) failing.abort(this.#unappliedReason(entry, error));
       });
       puts.push(put);
       bytes += entry.data.length;
@@ -180,6 +183,36 @@ export class SharedFollower {
     }
     await Promise.all(puts);
     failing.signal.throwIfAborted();
+  }
+
+  async #heeded(entry: SharedEntry): Promise<EntryContent> {
+    try {
+      const content = decodeEntry(entry.data);
+      await this.#heed(content);
+      return content;
+    } catch (error) {
+      throw error instanceof Failure ? error : this.#unappliedReason(entry, error);
+    }
+  }
+
+  /**
+   * The reason why an entry could not be applied: `conflict` if the entry is it, and the follower
+   * has tried some times.
+   */
+  #unappliedReason({ position }: SharedEntry, error: unknown): unknown {
+    if (error instanceof Failure && error.code !== 'conflict') return error;
+    const tries = this.#unapplied.position === position ? this.#unapplied.tries + 1 : 1;
+    this.#unapplied = { position, tries };
+    const what = `Entry ${position} of the log of the cluster cannot be applied`;
+    if (tries < entryTriesMax) return new Error(`${what}; the node tries again.`, { cause: error });
+    const reason = error instanceof Error ? error.message : String(error);
+    return new Failure(
+      'conflict',
+      `${what}: ${reason}. It is damaged, or another program has written it. Find out which one ` +
+        'can write to the stream, change the password of NATS, and begin a new cluster with the ' +
+        'data folder of one machine: docs/how-to/cluster.md.',
+      { cause: error },
+    );
   }
 }
 

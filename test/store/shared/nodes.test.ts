@@ -214,6 +214,36 @@ suite('nodes with one shared log', () => {
     assert.equal(alone.seq(), 2);
   });
 
+  for (const [what, text] of [
+    ['is no entry', 'hello'],
+    ['lacks its lists', '{"rows":0,"member":"x"}'],
+    [
+      'has a row that does not follow',
+      '{"rows":1,"member":"x","claims":[],"puts":[],"notices":[]}\n{"seq":9}',
+    ],
+  ] as const) {
+    test(`stop at what another program has written, and say where: it ${what}`, async (t) => {
+      const log = new MemoryLog();
+      const stopped = Promise.withResolvers<unknown>();
+      const failed = (error: unknown): void => {
+        if (error instanceof Failure) stopped.resolve(error);
+      };
+      const node = await openNode(t, log, { failed });
+      await commit(node, inserted('a', { path: '/a' }));
+      const { position } = log.entries.at(-1) ?? assert.fail();
+      const at = await log.open().append(Buffer.from(text), position);
+      await stopped.promise;
+      const { isConnected, problem = '' } = node.shared?.state() ?? assert.fail();
+      assert.equal(isConnected, false);
+      assert.match(problem, new RegExp(`^Entry ${at} of the log .* change the password of NATS`));
+      await assert.rejects(commit(node, inserted('b', { path: '/b' })), {
+        code: 'unavailable',
+        message: /server\.status says why/,
+      });
+      assert.deepEqual([node.seq(), node.rule('a')?.rule.path], [1, '/a']);
+    });
+  }
+
   test('begin with the history of one of them, also if the upload is interrupted', async (t) => {
     const folder = await temporaryFolder(t);
     const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });

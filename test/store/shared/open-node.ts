@@ -16,6 +16,8 @@ interface NodeOptions {
   /** Whether the node reads no entries until it reads where the log ends. */
   readonly isLate?: boolean;
   readonly uploadProgress?: (rows: number, of: number) => void;
+  /** See Sharing.failed. */
+  readonly failed?: (error: unknown) => void;
 }
 
 /** Opens the store of a node with a shared log in memory. */
@@ -49,7 +51,7 @@ export async function openNode(
       notice: async (notice) => {
         await heard?.(notice);
       },
-      failed: () => undefined,
+      failed: options.failed ?? (() => undefined),
       ...(uploadProgress !== undefined && { uploadProgress }),
     },
   });
