@@ -120,6 +120,10 @@ export const texts = {
     breadcrumbs: 'Paths and breadcrumbs',
     list: 'Results',
     searching: 'Searching …',
+    asList: 'Show as a list',
+    asTree: 'Show as a tree',
+    sort: 'Order of the list',
+    columns: { path: 'Path', origin: 'Origin', kind: 'Kind', inserted: 'Inserted' },
   },
   editor: {
     fresh: 'New page',

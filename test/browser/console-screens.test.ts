@@ -43,6 +43,7 @@ async function start(): Promise<{ readonly site: TestSite; readonly screens: rea
   const screens: readonly (readonly [string, string | RegExp])[] = [
     ['#/', 'Overview'],
     ['#/pages', 'Pages'],
+    ['#/pages?sort=path', 'Pages'],
     ['#/pages?text=x', 'Pages'],
     ['#/pages?text=nothing', 'Pages'],
     ['#/pages/new', 'New page'],

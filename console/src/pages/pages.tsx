@@ -4,8 +4,9 @@ import { useLive } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
-import { Busy, Fault, ScreenHead, StaleList, type Shown } from '../components/ui.tsx';
+import { Busy, Fault, ScreenHead, StaleList, When, type Shown } from '../components/ui.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
+import './pages.css';
 
 const t = texts.pages;
 
@@ -36,29 +37,45 @@ interface TreePage {
   readonly next: string | null;
 }
 
-/** All page rules: as a tree of paths, or as a list that a search selects. */
+/** The parameters of the list in the URL; without any, the screen shows the tree. */
+interface ListQuery {
+  readonly text?: string;
+  readonly kind?: string;
+  readonly sort?: string;
+}
+
+/** All page rules: as a tree of paths, or as a list that a search selects and a column sorts. */
 export function Pages({ route: { params } }: { route: Route }) {
   const origin = params.get('origin') ?? '*';
   const path = params.get('path') ?? '/';
-  const text = params.get('text') ?? '';
-  const kind = params.get('kind') ?? '';
-  const isSearch = text !== '' || kind !== '';
-  const filters = { ...(text !== '' && { text }), ...(kind !== '' && { kind }) };
-  const shown: Shown = isSearch
-    ? ['userinterface.list', filters]
+  const query: ListQuery = Object.fromEntries(
+    ['text', 'kind', 'sort'].flatMap((name) => {
+      const value = params.get(name) ?? '';
+      return value === '' ? [] : [[name, value]];
+    }),
+  );
+  const isList = Object.keys(query).length > 0;
+  const shown: Shown = isList
+    ? ['userinterface.list', { ...query }]
     : ['userinterface.tree', { origin, path }];
   return (
     <>
       <ScreenHead title={t.title} shown={shown}>
+        <a
+          class="quiet-button"
+          href={isList ? linkTo('/pages') : linkTo('/pages', { sort: 'path' })}
+        >
+          {isList ? t.asTree : t.asList}
+        </a>
         {may('design') ? (
           <a class="main-button" href={linkTo('/pages/new', { origin, path })}>
             {t.fresh}
           </a>
         ) : null}
       </ScreenHead>
-      <Search key={`${text} ${kind}`} text={text} kind={kind} />
-      {isSearch ? (
-        <Results key={`${text} ${kind}`} filters={filters} />
+      <Search key={JSON.stringify(query)} query={query} />
+      {isList ? (
+        <Results key={`${query.text ?? ''} ${query.kind ?? ''}`} query={query} />
       ) : (
         <Tree key={`${origin} ${path}`} origin={origin} path={path} />
       )}
@@ -66,10 +83,11 @@ export function Pages({ route: { params } }: { route: Route }) {
   );
 }
 
-function Search({ text, kind }: { text: string; kind: string }) {
+function Search({ query }: { query: ListQuery }) {
+  const { text = '', kind = '', sort } = query;
   const [typed, setTyped] = useState(text);
   const search = (chosenKind: string): void => {
-    goTo('/pages', { text: typed, kind: chosenKind });
+    goTo('/pages', { text: typed, kind: chosenKind, sort });
   };
   return (
     <form
@@ -234,11 +252,21 @@ interface ListPage {
   readonly next: string | null;
 }
 
-function Results({ filters }: { filters: object }) {
+/** The list that a query selects; a change of the order keeps the heads and their focus. */
+function Results({ query }: { query: ListQuery }) {
+  return (
+    <div class="rule-list">
+      <ListHeads query={query} />
+      <Found key={query.sort} query={query} />
+    </div>
+  );
+}
+
+function Found({ query }: { query: ListQuery }) {
   const pages = usePages<ListPage['rows'][number], string>(
     (after, limit) =>
       call<ListPage>('userinterface.list', {
-        ...{ ...filters, limit },
+        ...{ ...query, limit },
         ...(after !== undefined && { after }),
       }),
     useLive(['changes']),
@@ -250,24 +278,72 @@ function Results({ filters }: { filters: object }) {
   });
   return (
     <>
-      <p class="note" role="status">
-        {isLoading && rows.length === 0 ? t.searching : t.found(rows.length, isEnd)}
-      </p>
-      <Fault error={error} />
-      <StaleList {...pages} />
       <VirtualList
         label={t.list}
         rows={rows}
         isEnd={isEnd}
         onEnd={more}
         row={({ id, path, origin, kind }) => (
-          <a class="row" href={`#/pages/${id}`}>
+          <a class="row rule-columns" href={`#/pages/${id}`}>
             <span class="row-main">{path}</span>
-            {origin === '*' ? null : <span class="quiet">{origin}</span>}
-            <span class="tag">{kind}</span>
+            <span class="quiet rule-wide">{origin === '*' ? '' : origin}</span>
+            <span>
+              <span class="tag">{kind}</span>
+            </span>
+            <span class="quiet rule-wide">
+              <InsertTime id={id} />
+            </span>
           </a>
         )}
       />
+      <p class="note" role="status">
+        {isLoading && rows.length === 0 ? t.searching : t.found(rows.length, isEnd)}
+      </p>
+      <Fault error={error} />
+      <StaleList {...pages} />
     </>
   );
+}
+
+/** The columns of the list; those that an index sorts are links. */
+function ListHeads({ query }: { query: ListQuery }) {
+  const { sort = 'inserted' } = query;
+  const head = (
+    name: string,
+    { up, down, first }: { up: string; down: string; first: string },
+  ): preact.JSX.Element => {
+    const order = sort === up ? 'ascending' : sort === down ? 'descending' : 'none';
+    const next = sort === first ? (first === up ? down : up) : first;
+    return (
+      <span role="columnheader" aria-sort={order}>
+        <a href={linkTo('/pages', { ...query, sort: next })}>
+          {name}
+          <span aria-hidden="true">
+            {order === 'ascending' ? ' ↑' : order === 'descending' ? ' ↓' : ''}
+          </span>
+        </a>
+      </span>
+    );
+  };
+  return (
+    <div role="table" class="rule-table" aria-label={t.sort}>
+      <div role="row" class="rule-heads rule-columns">
+        {head(t.columns.path, { up: 'path', down: '-path', first: 'path' })}
+        <span role="columnheader" class="rule-wide">
+          {t.columns.origin}
+        </span>
+        <span role="columnheader" class="rule-wide">
+          {t.columns.kind}
+        </span>
+        {head(t.columns.inserted, { up: 'inserted', down: '-inserted', first: '-inserted' })}
+      </div>
+    </div>
+  );
+}
+
+/** When a page rule was inserted: its id, a UUIDv7, begins with that time (RFC 9562 §5.7). */
+function InsertTime({ id }: { id: string }) {
+  if (id[14] !== '7') return null;
+  const ms = parseInt(id.replace('-', '').slice(0, 12), 16);
+  return <When time={new Date(ms).toISOString()} />;
 }

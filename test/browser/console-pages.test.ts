@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { after, suite, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { startSite } from '../harness.ts';
+import { assertOpenToAll } from './axe.ts';
+import { oneBrowser } from './browser.ts';
+import { goTo, openConsole, realTroubles } from './console-tab.ts';
+
+const openTab = oneBrowser();
+const count = 100_000;
+const rules = Array.from({ length: count }, (_, at) => {
+  // No two neighbours in the order of paths are neighbours in that of inserts.
+  const [folder, page] = [at % 100, Math.floor(at / 100)];
+  return { path: `/f${folder + 100}/p${page + 1000}`, kind: 'content', content: 'x' };
+});
+const started = startSite({ after }, { rules });
+
+const paths = (page: Page): Promise<readonly string[]> =>
+  page.locator('.rule-columns.row .row-main').allTextContents();
+
+/** Waits until the first row of the list has a path. */
+async function firstRow(page: Page, path: string): Promise<void> {
+  await page.locator('.rule-columns.row').first().getByText(path, { exact: true }).waitFor();
+}
+
+suite('the list of 100,000 page rules', () => {
+  test('is sorted by its heads, also by keyboard, and the URL has the order', async (t) => {
+    const tab = await openConsole(t, openTab, await started);
+    const { page } = tab;
+    await goTo(page, '#/pages', 'Pages');
+    await page.getByRole('link', { name: 'Show as a list' }).click();
+    await firstRow(page, '/f100/p1000');
+    assert.deepEqual((await paths(page)).slice(0, 2), ['/f100/p1000', '/f100/p1001']);
+    const head = (name: string) => page.getByRole('columnheader', { name });
+    assert.equal(await head('Path').getAttribute('aria-sort'), 'ascending');
+    assert.equal(await head('Inserted').getAttribute('aria-sort'), 'none');
+    await head('Path').getByRole('link').focus();
+    await page.keyboard.press('Enter');
+    await firstRow(page, '/f199/p1999');
+    assert.equal(await head('Path').getAttribute('aria-sort'), 'descending');
+    assert.match(page.url(), /#\/pages\?sort=-path$/);
+    // The head has the focus still: the next one is a step away.
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await head('Inserted').and(page.locator('[aria-sort=descending]')).waitFor();
+    await page.locator('.rule-columns.row').nth(1).getByText('/f198/p1999').waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.rule-columns.row').nth(1).getByText('/f101/p1000').waitFor();
+    assert.match(page.url(), /#\/pages\?sort=inserted$/);
+    await assertOpenToAll(page, 'the list');
+    await page.goBack();
+    await page.locator('.rule-columns.row').nth(1).getByText('/f198/p1999').waitFor();
+    assert.match(page.url(), /#\/pages\?sort=-inserted$/);
+    await page.getByRole('searchbox').fill('/f120/');
+    await page.keyboard.press('Enter');
+    await firstRow(page, '/f120/p1999');
+    assert.match(page.url(), /text=%2Ff120%2F/);
+    assert.match(page.url(), /sort=-inserted/);
+    assert.deepEqual(realTroubles(tab), []);
+  });
+});
