@@ -80,9 +80,11 @@ async function writeUnderFaults(run: FaultRun): Promise<void> {
   tellOfDisks(members);
   const [first] = nodes as [Member];
   const call = async (name: string, v: object) => {
-    const answer = await settle([first.url], name, v, { apikey, vk: JSON.stringify(v) });
-    assert.equal(answer?.error, undefined);
-    return answer?.data;
+    const asked = { apikey, vk: JSON.stringify(v), isEnding: () => true };
+    const answer = await settle([first.url], name, v, asked);
+    if (answer === undefined) throw new Error(`${first.name} does not take changes`);
+    assert.equal(answer.error, undefined);
+    return answer.data;
   };
   const hook = { event: ['shop.sale'], retry_limit: 1_000 };
   await call('svc1.webhook.insert', { ...hook, url: `${receiver.origin}/all`, where: 'central' });
@@ -236,14 +238,21 @@ function ask(
 }
 
 /**
- * Repeats a request with its vk until its result is known, or the run ends; at another node if
- * there are several. Some answers are dropped on purpose.
+ * Repeats a request with its vk until its result is known, or some time after the run ends; at
+ * another node if there are several. Some answers are dropped on purpose.
  */
 async function settle(
   urls: readonly string[],
   name: string,
   v: object,
-  options: { readonly apikey: string; readonly vk: string },
+  {
+    isEnding = () => !isLoading,
+    ...options
+  }: {
+    readonly apikey: string;
+    readonly vk: string;
+    readonly isEnding?: () => boolean;
+  },
 ): Promise<Answer | undefined> {
   let lastMs: number | undefined;
   let isLost = Math.random() < lostAnswers;
@@ -254,7 +263,7 @@ async function settle(
     const isKnown = answer !== undefined && (code === undefined || !passing.has(code));
     if (isKnown && !isLost) return answer;
     if (isKnown) isLost = false;
-    if (!isLoading) lastMs ??= performance.now() + healedMsMax;
+    if (isEnding()) lastMs ??= performance.now() + healedMsMax;
     if (lastMs !== undefined && performance.now() > lastMs) return undefined;
     if (!isKnown) await delay(50);
   }
