@@ -1,11 +1,16 @@
+import type { OutboxChanged } from '../client/operations.ts';
+import type { JsonObject } from '../model/json.ts';
 import { callApi } from './api-client.ts';
+import { UsageError } from './command.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { operationSubcommands } from './operation-command.ts';
+import { wholeNumber } from './options.ts';
 
 const list: Subcommand = {
   summary: 'list entries that wait for the centre, or that it has refused',
   options: {
     refused: { description: 'only entries that the centre has refused' },
+    code: { value: 'code', description: 'with --refused: only those refused with this code' },
     after: { value: 'n', description: 'with --refused: entries after this one', isNumber: true },
     limit: { value: 'n', description: 'at most this many', isNumber: true },
   },
@@ -24,8 +29,46 @@ const list: Subcommand = {
   },
 };
 
+/** Changes one refused entry, or all of them in several calls. */
+function change(verb: 'retry' | 'discard', summary: string, done: string): Subcommand {
+  return {
+    summary,
+    args: { '[n]': 'the number of one entry' },
+    options: {
+      all: { description: 'all entries that the centre has refused' },
+      code: { value: 'code', description: 'with --all: only those refused with this code' },
+    },
+    async *run([n], { api, input }) {
+      const { all, code } = input as { readonly all?: boolean; readonly code?: string };
+      if ((n === undefined) !== (all === true)) {
+        throw new UsageError('Say which entries: the number of one, or --all.');
+      }
+      const ofAll = { all: true, ...(code !== undefined && { code }) };
+      const given = n === undefined ? ofAll : { n: wholeNumber(n) };
+      let changed = 0;
+      let place: { readonly after?: number; readonly up_to?: number } | undefined = {};
+      while (place !== undefined) {
+        const answer: JsonObject & { readonly data: OutboxChanged } = await callApi(
+          api,
+          `outbox.${verb}`,
+          { v: { ...given, ...place } },
+        );
+        const { count, next, up_to } = answer.data;
+        changed += count;
+        place = next === null ? undefined : { after: next, up_to };
+        const end = next === null ? '.' : ' so far.';
+        yield { answer, lines: [], notes: [`${changed} ${done}${end}`] };
+      }
+    },
+  };
+}
+
 /** `waymark outbox list | retry | discard`. */
 export const defineOutbox = clientCommand({
   description: 'Show and repair the outbox of a counter, through its HTTP API.',
-  subcommands: operationSubcommands('outbox', { list }),
+  subcommands: operationSubcommands('outbox', {
+    list,
+    retry: change('retry', 'send entries that the centre has refused again', 'wait again'),
+    discard: change('discard', 'remove entries that the centre has refused', 'removed'),
+  }),
 });

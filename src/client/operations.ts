@@ -2087,7 +2087,12 @@ export type OutboxEntry = {
 
 /** The schema OutboxChanged of the API. */
 export type OutboxChanged = {
-  readonly n: number;
+  /** Number of entries that were changed. */
+  readonly count: number;
+  /** If there can be further entries, the `after` of the call for them. */
+  readonly next: number | null;
+  /** The `up_to` of that call. */
+  readonly up_to: number;
 };
 
 /** The schema PageRuleChange of the API. */
@@ -2933,6 +2938,8 @@ export interface Operations {
     input: {
       /** Only entries that the centre has refused. */
       readonly refused?: boolean | null;
+      /** With refused: only entries that were refused with this code. */
+      readonly code?: string | null;
       /** With refused: entries after this n. */
       readonly after?: number | null;
 
@@ -2940,19 +2947,35 @@ export interface Operations {
     };
     output: OutboxList;
   };
-  /** Sends an entry that the centre has refused again, after all others. */
+  /** Sends an entry, or all entries, that the centre has refused again, after all others. */
   'outbox.retry': {
     input: {
-      /** The place of the entry. */
-      readonly n: number;
+      /** The place of one entry. */
+      readonly n?: number | null;
+      /** All refused entries, at most 1,000 in one call. */
+      readonly all?: boolean | null;
+      /** With all: only entries that were refused with this code. */
+      readonly code?: string | null;
+      /** With all: entries after this n. */
+      readonly after?: number | null;
+      /** With all: entries up to this n; by default the newest. */
+      readonly up_to?: number | null;
     };
     output: OutboxChanged;
   };
-  /** Removes an entry that the centre has refused from the outbox. */
+  /** Removes an entry, or all entries, that the centre has refused from the outbox. */
   'outbox.discard': {
     input: {
-      /** The place of the entry. */
-      readonly n: number;
+      /** The place of one entry. */
+      readonly n?: number | null;
+      /** All refused entries, at most 1,000 in one call. */
+      readonly all?: boolean | null;
+      /** With all: only entries that were refused with this code. */
+      readonly code?: string | null;
+      /** With all: entries after this n. */
+      readonly after?: number | null;
+      /** With all: entries up to this n; by default the newest. */
+      readonly up_to?: number | null;
     };
     output: OutboxChanged;
   };

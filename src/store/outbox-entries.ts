@@ -12,6 +12,7 @@ import {
   type Outbox,
   type OutboxClaim,
   type OutboxEntry,
+  type RefusedEntries,
   type Settled,
 } from './outbox.ts';
 import type { Reads } from './store.ts';
@@ -101,9 +102,10 @@ class OutboxEntries implements Outbox {
     return this.#find(this.#number('outboxsent'), { limit, characters }, isWaiting);
   }
 
-  refused(after: number, limit: number): readonly OutboxEntry[] {
-    const isRefused = ({ refused }: OutboxEntry) => refused !== undefined;
-    return this.#find(after, { limit, characters: Infinity }, isRefused);
+  refused({ after, upTo, code, limit }: RefusedEntries): readonly OutboxEntry[] {
+    const isMeant = ({ refused }: OutboxEntry) =>
+      refused !== undefined && (code === undefined || refused.code === code);
+    return this.#find(after, { limit, upTo, characters: Infinity }, isMeant);
   }
 
   settle(settled: readonly Settled[]): Promise<void> {
@@ -128,18 +130,15 @@ class OutboxEntries implements Outbox {
   }
 
   retry(n: number): Promise<void> {
-    return this.#change(n, ({ refused: _refused, n: _n, ...entry }) => {
-      this.#databases.outbox.removeSync(n);
-      this.#append(entry);
-    });
+    return this.#change('retry', () => [this.#requireRefused(n)]).then(() => undefined);
   }
 
   discard(n: number): Promise<void> {
-    return this.#change(n, ({ vk }) => {
-      const { outbox, outboxvk } = this.#databases;
-      outbox.removeSync(n);
-      if (vk !== undefined) outboxvk.removeSync(claimKey(vk.vk));
-    });
+    return this.#change('discard', () => [this.#requireRefused(n)]).then(() => undefined);
+  }
+
+  changeRefused(verb: 'retry' | 'discard', which: RefusedEntries): Promise<readonly number[]> {
+    return this.#change(verb, () => this.refused(which));
   }
 
   async tidy(): Promise<void> {
@@ -161,12 +160,17 @@ class OutboxEntries implements Outbox {
 
   #find(
     after: number,
-    { limit, characters }: { readonly limit: number; readonly characters: number },
+    {
+      limit,
+      characters,
+      upTo,
+    }: { readonly limit: number; readonly characters: number; readonly upTo?: number | undefined },
     isMeant: (entry: OutboxEntry) => boolean,
   ): readonly OutboxEntry[] {
     const found: OutboxEntry[] = [];
     let read = 0;
-    for (const { value } of this.#databases.outbox.getRange({ start: after + 1 })) {
+    const range = { start: after + 1, ...(upTo !== undefined && { end: upTo + 1 }) };
+    for (const { value } of this.#databases.outbox.getRange(range)) {
       const entry = storedJson(value) as OutboxEntry;
       if (!isMeant(entry)) continue;
       found.push(entry);
@@ -191,15 +195,29 @@ class OutboxEntries implements Outbox {
     });
   }
 
-  /** Changes a refused entry; after that it no longer counts as refused. */
-  #change(n: number, change: (entry: OutboxEntry) => void): Promise<void> {
+  #requireRefused(n: number): OutboxEntry {
+    const entry = this.#entryAt(n);
+    if (entry?.refused === undefined) throw noSuchEntry();
+    return entry;
+  }
+
+  /** Changes refused entries, which no longer count as refused after that. */
+  #change(
+    verb: 'retry' | 'discard',
+    find: () => readonly OutboxEntry[],
+  ): Promise<readonly number[]> {
     return this.#queue.write(() => {
-      const entry = this.#entryAt(n);
-      if (entry?.refused === undefined) throw noSuchEntry();
+      const entries = find();
       return () => {
-        change(entry);
-        this.#count(0, -1);
-        return { result: undefined, bytes: 0 };
+        for (const { n, refused: _refused, ...entry } of entries) {
+          this.#databases.outbox.removeSync(n);
+          if (verb === 'retry') this.#append(entry);
+          else if (entry.vk !== undefined) {
+            this.#databases.outboxvk.removeSync(claimKey(entry.vk.vk));
+          }
+        }
+        this.#count(0, -entries.length);
+        return { result: entries.map(({ n }) => n), bytes: 0 };
       };
     });
   }

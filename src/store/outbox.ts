@@ -38,6 +38,18 @@ export interface Settled {
   readonly refused?: NonNullable<OutboxEntry['refused']>;
 }
 
+/** Which refused entries are meant. */
+export interface RefusedEntries {
+  /** Those after this place … */
+  readonly after: number;
+  /** … up to this one. */
+  readonly upTo?: number;
+  /** Only those that were refused with this code. */
+  readonly code?: string | undefined;
+  /** At most this many. */
+  readonly limit: number;
+}
+
 /** The writes that a node took for its centre (docs/design/nodes.md#outbox). */
 export interface Outbox {
   /**
@@ -53,14 +65,16 @@ export interface Outbox {
    * `characters`.
    */
   waiting(limit: number, characters?: number): readonly OutboxEntry[];
-  /** Entries that the centre has refused, after a place. */
-  refused(after: number, limit: number): readonly OutboxEntry[];
+  /** Entries that the centre has refused. */
+  refused(which: RefusedEntries): readonly OutboxEntry[];
   /** Records decisions of the centre. */
   settle(settled: readonly Settled[]): Promise<void>;
   /** Makes a refused entry wait again, as the last. Rejects with `not_found`. */
   retry(n: number): Promise<void>;
   /** Removes a refused entry. Rejects with `not_found`. */
   discard(n: number): Promise<void>;
+  /** Does the same with several refused entries, in their order; resolves to their places. */
+  changeRefused(verb: 'retry' | 'discard', which: RefusedEntries): Promise<readonly number[]>;
   /** Shortens entries whose rows are in the log now. */
   tidy(): Promise<void>;
   counts(): { readonly waiting: number; readonly refused: number };

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { uuidv7 } from 'uuidv7';
+import type { FailureCode } from '../../src/model/failure.ts';
 import { FaultyProxy } from '../faults/proxy.ts';
 import { startSite, type TestSite } from '../harness.ts';
+import { runWaymark } from '../process.ts';
+import { openIn } from '../store/scratch.ts';
 import { eventually, startFollower } from './rig.ts';
 
 const MIB = 1024 * 1024;
@@ -66,4 +70,49 @@ test('an entry because of which the centre takes no request is set aside', async
     assert.deepEqual([data.waiting, data.refused], [0, 1]);
     assert.deepEqual(data.rows[0].refused.code, 'too_large');
   });
+});
+
+/** Puts entries into the outbox of a site that the centre has refused. */
+async function refuse(site: TestSite, codes: readonly FailureCode[]): Promise<void> {
+  const store = await openIn(`${site.folder}/data`);
+  const at = new Date().toISOString();
+  const entries = await Promise.all(
+    codes.map(() =>
+      store.outbox.put(() => ({
+        ...{ id: uuidv7(), a: 'svc1.event.insert', v: { type: 'a.sale', data: {} } },
+        ...{ dtu_txn: at, by: 'test' },
+      })),
+    ),
+  );
+  await store.outbox.settle(
+    entries.map((entry, nth) => ({
+      n: entry?.n ?? 0,
+      refused: { code: codes[nth] ?? 'invalid', message: 'No.', at },
+    })),
+  );
+  await store.close();
+}
+
+test('all refused entries, or those with a code, are sent again or removed at once', async (t) => {
+  const site = await startSite(t);
+  const lacking = Array.from({ length: 2_100 }, () => 'forbidden' as const);
+  await refuse(site, ['invalid', ...lacking, 'invalid']);
+  const outbox = (...words: readonly string[]) =>
+    runWaymark(['outbox', ...words, '--url', site.url, '--apikey', site.adminKey]);
+  const counts = async (): Promise<readonly number[]> => {
+    const { data } = await site.call('svc1.outbox.list', { refused: true, code: 'forbidden' });
+    return [data.waiting, data.refused, data.rows.length];
+  };
+  const none = await outbox('retry');
+  assert.equal(none.code, 2);
+  assert.match(none.err, /Say which entries: the number of one, or --all\./);
+  const refused = await site.call('svc1.outbox.retry', { n: 1, all: true });
+  assert.equal(refused.error?.code, 'invalid');
+  const retried = await outbox('retry', '--all', '--code', 'forbidden');
+  assert.equal(retried.err, '1000 wait again so far.\n2000 wait again so far.\n2100 wait again.\n');
+  assert.deepEqual(await counts(), [2_100, 2, 0]);
+  assert.equal((await outbox('discard', '1')).err, '1 removed.\n');
+  assert.equal((await outbox('discard', '--all')).err, '1 removed.\n');
+  assert.deepEqual(await counts(), [2_100, 0, 0]);
+  assert.equal((await outbox('discard', '--all')).err, '0 removed.\n');
 });

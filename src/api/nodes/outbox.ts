@@ -1,8 +1,10 @@
+import { Failure } from '../../model/failure.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import type { OutboxEntry } from '../../store/outbox.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation, type OperationDefinition } from '../operation.ts';
 import { rowInsert } from '../../store/outbox.ts';
+import { outboxChangedAtOnce } from './limits.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string' } as const;
@@ -14,7 +16,7 @@ interface OutboxParts {
 /** outbox.list: the entries that wait for the centre, or that it has refused. */
 export const listOutbox = defineOperation<
   OutboxParts,
-  { refused?: boolean; after?: number; limit?: number }
+  { refused?: boolean; code?: string; after?: number; limit?: number }
 >({
   name: 'svc1.outbox.list',
   scope: 'read',
@@ -27,6 +29,11 @@ export const listOutbox = defineOperation<
         type: 'boolean',
         nullable: true,
         description: 'Only entries that the centre has refused.',
+      },
+      code: {
+        ...text,
+        nullable: true,
+        description: 'With refused: only entries that were refused with this code.',
       },
       after: { ...count, nullable: true, description: 'With refused: entries after this n.' },
       limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
@@ -68,8 +75,8 @@ export const listOutbox = defineOperation<
   },
   run:
     ({ store: { outbox } }) =>
-    ({ refused = false, after = 0, limit = listRowsDefault }) => {
-      const rows = refused ? outbox.refused(after, limit) : outbox.waiting(limit);
+    ({ refused = false, code, after = 0, limit = listRowsDefault }) => {
+      const rows = refused ? outbox.refused({ code, after, limit }) : outbox.waiting(limit);
       return { kind: 'data', data: { rows: rows.map(entryView), ...outbox.counts() } };
     },
 });
@@ -83,46 +90,90 @@ function entryView({ vk: _vk, ...entry }: OutboxEntry): object {
   return a === rowInsert ? { ...entry, v: { table: v.table ?? null } } : entry;
 }
 
-const entryInput = {
+interface ChangedEntries {
+  readonly n?: number;
+  readonly all?: boolean;
+  readonly code?: string;
+  readonly after?: number;
+  readonly up_to?: number;
+}
+
+const entriesInput = {
   type: 'object',
-  required: ['n'],
-  properties: { n: { type: 'integer', minimum: 1, description: 'The place of the entry.' } },
+  properties: {
+    n: { type: 'integer', minimum: 1, nullable: true, description: 'The place of one entry.' },
+    all: {
+      type: 'boolean',
+      nullable: true,
+      description: 'All refused entries, at most 1,000 in one call.',
+    },
+    code: {
+      ...text,
+      nullable: true,
+      description: 'With all: only entries that were refused with this code.',
+    },
+    after: { ...count, nullable: true, description: 'With all: entries after this n.' },
+    up_to: {
+      ...count,
+      nullable: true,
+      description: 'With all: entries up to this n; by default the newest.',
+    },
+  },
 } as const;
 
-const changedEntry = {
+const changedEntries = {
   title: 'OutboxChanged',
   type: 'object',
-  required: ['n'],
-  properties: { n: count },
+  required: ['count', 'next', 'up_to'],
+  properties: {
+    count: { ...count, description: 'Number of entries that were changed.' },
+    next: {
+      type: ['integer', 'null'],
+      description: 'If there can be further entries, the `after` of the call for them.',
+    },
+    up_to: { ...count, description: 'The `up_to` of that call.' },
+  },
 } as const;
 
-/** An operation that changes a refused entry. Refuses with `not_found`. */
-function changeEntry(verb: 'retry' | 'discard', summary: string): OperationDefinition<OutboxParts> {
-  return defineOperation<OutboxParts, { n: number }>({
+/** An operation that changes refused entries. Refuses with `not_found` an n that is none. */
+function changeEntries(
+  verb: 'retry' | 'discard',
+  summary: string,
+): OperationDefinition<OutboxParts> {
+  return defineOperation<OutboxParts, ChangedEntries>({
     name: `svc1.outbox.${verb}`,
     scope: 'event',
     effect: 'writes',
     summary,
     failures: ['not_found'],
-    input: entryInput,
-    output: changedEntry,
+    input: entriesInput,
+    output: changedEntries,
     run:
       ({ store: { outbox } }) =>
-      async ({ n }) => {
-        await outbox[verb](n);
-        return { kind: 'data', data: { n } };
+      async ({ n, all = false, code, after = 0, up_to: upTo = outbox.newest() }) => {
+        if (all === (n !== undefined)) {
+          throw new Failure('invalid', 'Say which entries: `n` of one, or `all`.', { field: 'n' });
+        }
+        if (n !== undefined) {
+          await outbox[verb](n);
+          return { kind: 'data', data: { count: 1, next: null, up_to: n } };
+        }
+        const which = { after, upTo, code, limit: outboxChangedAtOnce };
+        const places = await outbox.changeRefused(verb, which);
+        const next = places.length < outboxChangedAtOnce ? null : (places.at(-1) ?? null);
+        return { kind: 'data', data: { count: places.length, next, up_to: upTo } };
       },
   });
 }
 
-/** outbox.retry: makes a refused entry wait again, as the last. */
-export const retryEntry = changeEntry(
+/** outbox.retry: makes refused entries wait again, as the last ones. */
+export const retryEntry = changeEntries(
   'retry',
-  'Sends an entry that the centre has refused again, after all others.',
+  'Sends an entry, or all entries, that the centre has refused again, after all others.',
 );
 
-/** outbox.discard: removes a refused entry. */
-export const discardEntry = changeEntry(
+/** outbox.discard: removes refused entries. */
+export const discardEntry = changeEntries(
   'discard',
-  'Removes an entry that the centre has refused from the outbox.',
+  'Removes an entry, or all entries, that the centre has refused from the outbox.',
 );
