@@ -7,6 +7,7 @@ import { createCentralClient } from './nodes/central-client.ts';
 import { copyFirst } from './nodes/copy.ts';
 import type { CopyParts } from './nodes/copy-rows.ts';
 import { NodeService } from './nodes/node-service.ts';
+import type { WaymarkClient } from './outbound/waymark-client.ts';
 import type { Log, Logs } from './observability/log.ts';
 import type { Emit } from './store/emit.ts';
 import type { Store } from './store/store.ts';
@@ -39,7 +40,7 @@ export async function startNode(
   const client = createCentralClient(central, store);
   const parts: CopyParts & { readonly log: Log } = {
     store,
-    central: { client, apikey: (await readFile(keyFile, 'utf8')).trim() },
+    central: await centralOf(client, keyFile),
     node: { name, place, role: role === 'counter' ? 'counter' : 'replica' },
     log,
   };
@@ -53,4 +54,19 @@ export async function startNode(
   });
   service.start();
   return service;
+}
+
+/** A centre with the key of a file. While the file cannot be read, the last key remains. */
+async function centralOf(client: WaymarkClient, keyFile: string): Promise<CopyParts['central']> {
+  const read = async (): Promise<string> => (await readFile(keyFile, 'utf8')).trim();
+  let apikey = await read();
+  return {
+    client,
+    get apikey() {
+      return apikey;
+    },
+    readKey: async () => {
+      apikey = await read().catch(() => apikey);
+    },
+  };
 }

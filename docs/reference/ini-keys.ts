@@ -289,7 +289,9 @@ export const keyTexts: Texts = {
       restart: true,
     },
     key_file: {
-      about: 'A file with an API key of the centre, with the scope `follow` and bound to `name`.',
+      about:
+        'A file with an API key of the centre, with the scope `follow` and bound to `name`. The server ' +
+        'reads it again when it connects.',
       example: 'central.key',
       restart: true,
     },

@@ -20,6 +20,8 @@ export interface FollowingNode {
 interface Central {
   readonly client: WaymarkClient;
   readonly apikey: string;
+  /** Reads the file of the key again, which may have another one now. */
+  readonly readKey?: () => Promise<void>;
 }
 
 /** The dependencies of a copy of the log. */
@@ -128,7 +130,7 @@ function keyFailure(
     code,
     `${url} refuses the key of this node (${message.replace(/\.$/, '')}). Make one there by ` +
       `\`waymark key add --name ${name} --scope ${scopes} --node ${name}\`, put it into the file ` +
-      'that `key_file` names, and restart this server.',
+      'that `key_file` names, and start this server if it does not run.',
   );
 }
 

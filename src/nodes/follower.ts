@@ -66,6 +66,7 @@ export class Follower {
     let [waitMs, min] = [reconnectMs, feedRowsMax];
     while (!this.#isStopped()) {
       try {
+        await this.#parts.central.readKey?.();
         await this.#catchUp(signal, min);
         min = feedRowsMax;
         const reason = await this.#follow(signal, () => {

@@ -94,6 +94,7 @@ export class NodeService {
     let said = '';
     for (let waitMs = reconnectMs; ; waitMs = Math.min(2 * waitMs, reconnectMsMax)) {
       try {
+        await this.#parts.central.readKey?.();
         await copyAgain(folder, this.#parts, signal);
         log.info({}, 'The new copy is complete. The server restarts with it.');
         this.#copied.resolve(undefined);
@@ -124,6 +125,7 @@ export class NodeService {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       this.#hurry = new AbortController();
+      await this.#parts.central.readKey?.();
       if (this.#follower.state.isConnected) {
         try {
           if (this.#needsSecrets) await this.#getSecrets();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { feedRowsMax } from '../../src/nodes/limits.ts';
 import { signIn } from '../api/keys/sign-in.ts';
+import { writeFiles } from '../folder.ts';
 import { startSite } from '../harness.ts';
 import { eventually, nodeKey, seqOf, startFollower, stateOf, untilEqual } from './rig.ts';
 
@@ -237,6 +238,22 @@ test('a node whose key the centre refuses says how to make another one', async (
       `${centre.url} refuses the key of this node (This key belongs to the node shop-1, not to ` +
       'shop-2: each node needs its own). Make one there by `waymark key add --name shop-2 --scope ' +
       'follow,event,record.write --node shop-2`, put it into the file that `key_file` names, and ' +
-      'restart this server.',
+      'start this server if it does not run.',
   });
+});
+
+test('a node uses a new key of its file when the centre refuses the former one', async (t) => {
+  const centre = await startSite(t);
+  const v = { name: 'copy-1', scopes: ['follow'], node: 'copy-1' };
+  const { data: former } = await centre.call('svc1.key.insert', v);
+  const key = former.key as string;
+  const replica = await startFollower(t, centre, { name: 'copy-1', key });
+  await untilEqual(centre, replica);
+  assert.equal((await centre.call('svc1.key.revoke', { id: former.id })).error, undefined);
+  await replica.untilLogged(/Not connected to the centre: .* refuses the key of this node/);
+  const { data: next } = await centre.call('svc1.key.insert', { ...v, name: 'copy-1b' });
+  await writeFiles(replica.folder, { 'central.key': `${next.key as string}\n` });
+  await centre.call('svc1.userinterface.insert', page('/new', 'new'));
+  await untilEqual(centre, replica);
+  assert.equal(await textOf(`${replica.url}/new`), 'new');
 });
