@@ -29,14 +29,21 @@ export function openData(
     readOnly = false,
     isInUse = false,
     cluster,
+    node,
   }: {
     readonly readOnly?: boolean;
     readonly isInUse?: boolean;
     readonly cluster?: ClusterData;
+    /** The node whose settings bound the outbox. */
+    readonly node?: Pick<Config['node'], 'outboxEntriesMax' | 'outboxBytesMax'>;
   } = {},
 ): Promise<Store> {
   const sharing = cluster && sharingOf(cluster);
-  return openStore({ folder, now, newId, readOnly, isInUse, sharing });
+  const outboxMax = node && { entries: node.outboxEntriesMax, bytes: node.outboxBytesMax };
+  return openStore({
+    ...{ folder, now, newId, readOnly, isInUse, sharing },
+    ...(outboxMax !== undefined && { outboxMax }),
+  });
 }
 
 /** How a store shares the log of a cluster; undefined without one. */

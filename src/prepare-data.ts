@@ -73,7 +73,8 @@ export async function prepareData(
     else await requireShareable(config, data);
     if (config.node.central !== undefined) await replaceWithCopy(data);
     const cluster = { settings: config.cluster, log: logs.log, notices };
-    store = await openData(data, { isInUse: from !== undefined, cluster });
+    const { node: settings } = config;
+    store = await openData(data, { isInUse: from !== undefined, cluster, node: settings });
     if (store.shared !== undefined) await catchUp(store, store.shared, logs);
     node = await startNode(config, logs, { store, signal, emit: emitFor(config, logs, store) });
     if (node === undefined) {

@@ -295,6 +295,18 @@ export const keyTexts: Texts = {
       example: 'central.key',
       restart: true,
     },
+    outbox_entries: {
+      about:
+        'The most entries that the outbox of a counter has, waiting or refused. A full outbox ' +
+        'refuses further events and rows with 503.',
+      example: '100000',
+      restart: true,
+    },
+    outbox_size: {
+      about: 'The most bytes that they have together.',
+      example: '500MiB',
+      restart: true,
+    },
     place: {
       about: 'Where the machine is, such as a branch: the condition `place` of breadcrumbs.',
       example: 'harbour',

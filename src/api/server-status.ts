@@ -57,7 +57,13 @@ interface NodeStatus {
     readonly connected: boolean;
     readonly since?: string;
     readonly problem?: string;
-    readonly outbox: { readonly waiting: number; readonly refused: number };
+    readonly outbox: {
+      readonly waiting: number;
+      readonly refused: number;
+      readonly bytes: number;
+      readonly entries_max: number;
+      readonly bytes_max: number;
+    };
   } | null;
   /** Null for a machine that is no node of a cluster. */
   readonly cluster: {
@@ -79,7 +85,9 @@ export function createNodeStatus(
 ): () => NodeStatus {
   return () => {
     const link = nodes.link() ?? { connected: false };
-    const state = central === undefined ? null : { url: central, ...link, outbox: outbox.counts() };
+    const { entries, bytes } = outbox.max;
+    const counts = { ...outbox.counts(), entries_max: entries, bytes_max: bytes };
+    const state = central === undefined ? null : { url: central, ...link, outbox: counts };
     return { role, name, central: state, cluster: clusterStatus() };
   };
 
@@ -119,8 +127,14 @@ const nodeSchema: JsonObject = {
         outbox: {
           type: 'object',
           description: 'Entries that wait for the centre, and that it has refused.',
-          required: ['waiting', 'refused'],
-          properties: { waiting: { type: 'integer' }, refused: { type: 'integer' } },
+          required: ['waiting', 'refused', 'bytes', 'entries_max', 'bytes_max'],
+          properties: {
+            waiting: { type: 'integer' },
+            refused: { type: 'integer' },
+            bytes: { type: 'integer', description: 'Bytes of both.' },
+            entries_max: { type: 'integer', description: 'The most of both: outbox_entries.' },
+            bytes_max: { type: 'integer', description: 'The most bytes of both: outbox_size.' },
+          },
         },
       },
     },

@@ -1540,6 +1540,12 @@ export type ServerStatus = {
         readonly waiting: number;
 
         readonly refused: number;
+        /** Bytes of both. */
+        readonly bytes: number;
+        /** The most of both: outbox_entries. */
+        readonly entries_max: number;
+        /** The most bytes of both: outbox_size. */
+        readonly bytes_max: number;
       };
     } | null;
   };

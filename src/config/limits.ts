@@ -6,6 +6,8 @@ export const configSettleMs = 100;
 export const configSettleRoundsMax = 100;
 /** Connections of a process; also the highest value of `connections_per_address`. */
 export const connectionsMax = 10_000;
+/** The highest value of `outbox_entries`. */
+export const outboxEntriesLimit = 1_000_000_000;
 /** The highest rate of a key, in operations a second. */
 export const keyRateMax = 1_000_000;
 export const configFileBytesMax = MIB;

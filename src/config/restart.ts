@@ -14,11 +14,12 @@ export function restartNeeded(before: Config, after: Config): string[] {
   for (const key of ['listen', 'data', 'import', 'workers'] as const) {
     if (!isDeepStrictEqual(before.server[key], after.server[key])) changed.push(`[server] ${key}`);
   }
-  for (const key of ['role', 'name', 'central', 'keyFile'] as const) {
+  for (const [key, iniKey] of Object.entries(sections.node)) {
     // Without a centre, role and name are only read when a hook is delivered.
     if (before.node.central === undefined && after.node.central === undefined) break;
-    if (before.node[key] === after.node[key]) continue;
-    changed.push(`[node] ${key === 'keyFile' ? 'key_file' : key}`);
+    const field = configFieldName(key, iniKey) as keyof Config['node'];
+    if (field === 'place' || before.node[field] === after.node[field]) continue;
+    changed.push(`[node] ${key}`);
   }
   for (const [key, iniKey] of Object.entries(sections.cluster)) {
     const field = configFieldName(key, iniKey) as keyof Config['cluster'];

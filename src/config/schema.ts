@@ -1,4 +1,4 @@
-import { connectionsMax, keyRateMax, nodeNameCharactersMax } from './limits.ts';
+import { connectionsMax, keyRateMax, nodeNameCharactersMax, outboxEntriesLimit } from './limits.ts';
 import { durationText, sizeText } from '../model/units.ts';
 import {
   basePath,
@@ -184,6 +184,11 @@ export const sections = {
     central: optional(serverUrl),
     /** A file with an API key of the centre, of the scope `follow` and bound to `name`. */
     key_file: optional(anyText, { isPath: true }),
+    /** The most entries, and the most bytes of them, that the outbox of a counter may have. */
+    outbox_entries: single(wholeNumber(1, outboxEntriesLimit), '1000000', {
+      field: 'outboxEntriesMax',
+    }),
+    outbox_size: single(size, '4GiB', bytes('outboxBytesMax')),
     /** Where the node is, such as a shop or a branch: the condition `place` of breadcrumbs. */
     place: optional(shortText(253)),
   },

@@ -29,7 +29,7 @@ export const limitMessages = {
   http2_streams: 'too many HTTP/2 requests were open: some were refused',
   tunnels: 'a client, or all clients together, had too many websockets to sources',
   wrong_keys: 'one address sent too many wrong API keys',
-  outbox: 'the outbox is full, because the centre cannot be reached: events were refused',
+  outbox: 'the outbox is full (outbox_entries, outbox_size): events and rows were refused',
   anonymous_writes: 'one address wrote too many rows without a key or user',
   websocket_frames: 'a websocket sent too large, too many or malformed frames',
   websocket_pings: 'a websocket sent too many pings',

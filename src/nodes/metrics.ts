@@ -24,7 +24,7 @@ export function nodeMetrics(
     ];
   }
   if (central === undefined) return [];
-  const { waiting, refused } = outbox.counts();
+  const { waiting, refused, bytes } = outbox.counts();
   return [
     singleMetric('gauge', 'waymark_central_connected', {
       help: 'Whether the node follows its centre at this moment.',
@@ -37,6 +37,18 @@ export function nodeMetrics(
     singleMetric('gauge', 'waymark_outbox_refused', {
       help: 'Entries of the outbox that the centre has refused.',
       value: refused,
+    }),
+    singleMetric('gauge', 'waymark_outbox_bytes', {
+      help: 'Bytes of the entries of the outbox that wait or were refused.',
+      value: bytes,
+    }),
+    singleMetric('gauge', 'waymark_outbox_entries_max', {
+      help: 'Entries that the outbox may have.',
+      value: outbox.max.entries,
+    }),
+    singleMetric('gauge', 'waymark_outbox_bytes_max', {
+      help: 'Bytes that the entries of the outbox may have.',
+      value: outbox.max.bytes,
     }),
   ];
 }

@@ -160,10 +160,11 @@ export class NodeService {
   async #sendReport(): Promise<void> {
     const { central, node, store, version, now } = this.#parts;
     const { name, role, place } = node;
+    const { waiting, refused } = store.outbox.counts();
     const v = {
       ...{ node: name, role, version, protocol: followProtocol, process: this.#process },
       ...(place !== undefined && { place }),
-      ...{ seq: store.seq(), now: now(), ...store.outbox.counts() },
+      ...{ seq: store.seq(), now: now(), waiting, refused },
       deliveries: queueStates(store),
     };
     await central.client.call('svc1.node.report', { v, apikey: central.apikey });

@@ -91,8 +91,8 @@ export const searchPrefixWordsMax = 200;
 export const searchRankedRowsMax = 50_000;
 /** … and how many of them are read in one step. */
 export const searchSliceRows = 1_000;
-/** Entries of an outbox that wait for the centre; further ones are answered with `unavailable`. */
-export const outboxEntriesMax = 1_000_000;
+/** The most that an outbox has, if the ini file sets nothing else. */
+export const outboxMaxDefault = { entries: 1_000_000, bytes: 4 * 2 ** 30 };
 /** Entries that the centre has stored and that are kept for the deliveries of hooks. */
 export const outboxKeptMax = 1_000_000;
 /** Entries that are shortened in one transaction. */

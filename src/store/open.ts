@@ -35,6 +35,8 @@ import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from './local-sessions.ts';
 import { createNodes } from './nodes.ts';
+import { outboxMaxDefault } from './limits.ts';
+import type { OutboxMax } from './outbox.ts';
 import { createOutbox } from './outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
@@ -63,6 +65,8 @@ interface StoreParts {
    * the layout of older data.
    */
   readonly isInUse?: boolean;
+  /** By default outboxMaxDefault. */
+  readonly outboxMax?: OutboxMax;
   /** The log that the node shares with others; by default, the folder has a log of its own. */
   readonly sharing?: Sharing | undefined;
 }
@@ -74,7 +78,7 @@ interface StoreParts {
  * folder that has another history than its shared log.
  */
 export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
-  const { readOnly = false, isInUse = false, sharing } = given;
+  const { readOnly = false, isInUse = false, sharing, outboxMax = outboxMaxDefault } = given;
   if (!readOnly) {
     await prepareFolder(folder);
     if (!(await holdsData(folder))) await createDataFile(folder, newId);
@@ -92,7 +96,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const shared = await openShared({ databases, reads, queue, wake, newId, condition }, sharing);
   const writer = shared?.writer ?? createLocalWriter(databases, queue);
   const commit = createCommit({ databases, reads, writer, now, newId });
-  const outbox = createOutbox(databases, reads, { queue, wake });
+  const outbox = createOutbox(databases, reads, { queue, wake, max: outboxMax });
   const rowLog = createRowLog(databases, reads, { queue, wake });
   const deliveryWriter = shared?.writer ?? createLocalDeliveryWriter(databases, queue);
   const turn = shared?.turn;

@@ -1,9 +1,10 @@
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
 import type { Change } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
+import { sizeText } from '../model/units.ts';
 import type { Databases } from './databases.ts';
 import { seqMax, storedJson } from './encoding.ts';
-import { outboxEntriesMax, outboxKeptMax, outboxTidiedMax } from './limits.ts';
+import { outboxKeptMax, outboxTidiedMax } from './limits.ts';
 import type { WriteQueue } from './log/write-queue.ts';
 import { claimKey, packClaim, unpackClaim } from './projections/claims.ts';
 import {
@@ -12,6 +13,7 @@ import {
   type Outbox,
   type OutboxClaim,
   type OutboxEntry,
+  type OutboxMax,
   type RefusedEntries,
   type Settled,
 } from './outbox.ts';
@@ -53,12 +55,14 @@ export function newestEntry({ meta }: Pick<Databases, 'meta'>): number {
   return Number(meta.get('outbox') ?? 0);
 }
 
+interface OutboxParts {
+  readonly queue: WriteQueue;
+  readonly wake: () => void;
+  readonly max: OutboxMax;
+}
+
 /** Makes the Outbox of the databases; `wake` is called after an entry was appended. */
-export function createOutbox(
-  databases: Databases,
-  reads: Reads,
-  parts: { readonly queue: WriteQueue; readonly wake: () => void },
-): Outbox {
+export function createOutbox(databases: Databases, reads: Reads, parts: OutboxParts): Outbox {
   return new OutboxEntries(databases, reads, parts);
 }
 
@@ -67,20 +71,19 @@ class OutboxEntries implements Outbox {
   readonly #reads: Reads;
   readonly #queue: WriteQueue;
   readonly #wake: () => void;
+  readonly max: OutboxMax;
 
-  constructor(
-    databases: Databases,
-    reads: Reads,
-    { queue, wake }: { readonly queue: WriteQueue; readonly wake: () => void },
-  ) {
+  constructor(databases: Databases, reads: Reads, { queue, wake, max }: OutboxParts) {
     this.#databases = databases;
     this.#reads = reads;
     this.#queue = queue;
     this.#wake = wake;
+    this.max = max;
   }
 
-  counts(): { readonly waiting: number; readonly refused: number } {
-    return { waiting: this.#number('outboxwaiting'), refused: this.#number('outboxrefused') };
+  counts(): ReturnType<Outbox['counts']> {
+    const [waiting, refused] = [this.#number('outboxwaiting'), this.#number('outboxrefused')];
+    return { waiting, refused, bytes: waiting + refused === 0 ? 0 : this.#bytes() };
   }
 
   newest(): number {
@@ -90,7 +93,7 @@ class OutboxEntries implements Outbox {
   async put(decide: Parameters<Outbox['put']>[0]): Promise<OutboxEntry | undefined> {
     const entry = await this.#queue.write(() => {
       const made = decide((vk) => this.#earlier(vk));
-      if (made !== undefined && this.counts().waiting >= outboxEntriesMax) throw full();
+      if (made !== undefined) this.#requireRoom(made);
       return () => ({ result: made && this.#append(made), bytes: 0 });
     });
     this.#wake();
@@ -113,10 +116,15 @@ class OutboxEntries implements Outbox {
       for (const { n, seq, refused } of settled) {
         const entry = this.#entryAt(n);
         if (entry === undefined || entry.seq !== undefined) continue;
-        if (refused !== undefined) this.#putEntry({ ...entry, refused });
-        else if (seq !== undefined) this.#putEntry({ ...entry, seq });
-        else continue;
-        this.#count(-1, refused === undefined ? 0 : 1);
+        const before = bytesOf(entry);
+        if (refused !== undefined) {
+          const decided = { ...entry, refused };
+          this.#count(-1, 1, bytesOf(decided) - before);
+          this.#putEntry(decided);
+        } else if (seq !== undefined) {
+          this.#count(-1, 0, -before);
+          this.#putEntry({ ...entry, seq });
+        }
       }
       const { outbox, meta } = this.#databases;
       let upTo = this.#number('outboxsent');
@@ -209,14 +217,15 @@ class OutboxEntries implements Outbox {
     return this.#queue.write(() => {
       const entries = find();
       return () => {
-        for (const { n, refused: _refused, ...entry } of entries) {
+        for (const whole of entries) {
+          const { n, refused: _refused, ...entry } = whole;
+          this.#count(0, -1, -bytesOf(whole));
           this.#databases.outbox.removeSync(n);
           if (verb === 'retry') this.#append(entry);
           else if (entry.vk !== undefined) {
             this.#databases.outboxvk.removeSync(claimKey(entry.vk.vk));
           }
         }
-        this.#count(0, -entries.length);
         return { result: entries.map(({ n }) => n), bytes: 0 };
       };
     });
@@ -226,12 +235,12 @@ class OutboxEntries implements Outbox {
     const { meta, outboxvk } = this.#databases;
     const n = this.newest() + 1;
     const made = { ...entry, n };
+    this.#count(1, 0, bytesOf(made));
     this.#putEntry(made);
     meta.putSync('outbox', String(n));
     if (made.vk !== undefined) {
       outboxvk.putSync(claimKey(made.vk.vk), packClaim({ ...made.vk, seq: n }));
     }
-    this.#count(1, 0);
     return made;
   }
 
@@ -239,12 +248,42 @@ class OutboxEntries implements Outbox {
     this.#databases.outbox.putSync(entry.n, JSON.stringify(entry));
   }
 
-  #count(waiting: number, refused: number): void {
+  /** Adds to the counts; the caller changes the entries after that. */
+  #count(waiting: number, refused: number, bytes: number): void {
     const { meta } = this.#databases;
     const now = this.counts();
     meta.putSync('outboxwaiting', String(now.waiting + waiting));
     meta.putSync('outboxrefused', String(now.refused + refused));
+    meta.putSync('outboxbytes', String(now.bytes + bytes));
   }
+
+  /** Earlier versions did not count bytes. */
+  #bytes(): number {
+    const { meta, outbox } = this.#databases;
+    const known = meta.get('outboxbytes');
+    if (known !== undefined) return Number(known);
+    let bytes = 0;
+    for (const { value } of outbox.getRange({})) {
+      if ((storedJson(value) as OutboxEntry).seq === undefined) bytes += Buffer.byteLength(value);
+    }
+    return bytes;
+  }
+
+  #requireRoom(made: object): void {
+    const counts = this.counts();
+    const { entries, bytes } = this.max;
+    if (counts.waiting + counts.refused >= entries) {
+      throw full(counts, `\`outbox_entries = ${entries}\``);
+    }
+    if (counts.bytes + bytesOf(made) > bytes) {
+      throw full(counts, `\`outbox_size = ${sizeText(bytes)}\``);
+    }
+  }
+}
+
+/** The size of a stored entry. */
+function bytesOf(entry: object): number {
+  return Buffer.byteLength(JSON.stringify(entry));
 }
 
 function noSuchEntry(): Failure {
@@ -302,6 +341,10 @@ export function putLostEntries(source: Databases, target: Databases): void {
   for (const entry of lost) outbox.putSync(entry.n, JSON.stringify(entry));
   const numberOf = (name: string): number => Number(meta.get(name) ?? 0);
   meta.putSync('outboxwaiting', String(numberOf('outboxwaiting') + lost.length));
+  if (meta.get('outboxbytes') !== undefined) {
+    const bytes = lost.reduce((sum, entry) => sum + bytesOf(entry), numberOf('outboxbytes'));
+    meta.putSync('outboxbytes', String(bytes));
+  }
   for (const name of ['outboxsent', 'outboxtidied']) {
     meta.putSync(name, String(Math.min(numberOf(name), oldest.n - 1)));
   }
@@ -324,10 +367,18 @@ function entryOf(n: number, change: Change | undefined): OutboxEntry | undefined
   return { n, id, a: family === 'event' ? eventInsert : rowInsert, v, dtu_txn, by };
 }
 
-function full(): Failure {
+function full(
+  { waiting, refused }: { readonly waiting: number; readonly refused: number },
+  key: string,
+): Failure {
+  const advice =
+    refused === 0
+      ? ''
+      : ' `waymark outbox retry --all` or `discard --all` here makes room of refused entries.';
   return new Failure(
     'unavailable',
-    `The outbox of this node is full (${outboxEntriesMax} entries): the centre cannot be reached.`,
+    `The outbox of this node is full (${key} in [node] of the ini file): ${waiting} entries wait ` +
+      `for the centre, and ${refused} were refused. Nothing was stored.${advice}`,
     { retryAfterSeconds: 60, limit: 'outbox' },
   );
 }

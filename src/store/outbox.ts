@@ -50,6 +50,19 @@ export interface RefusedEntries {
   readonly limit: number;
 }
 
+/** What an outbox may have at most: entries that wait or were refused, and bytes of them. */
+export interface OutboxMax {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** What an outbox has; the bytes are those of entries that wait or were refused. */
+interface OutboxCounts {
+  readonly waiting: number;
+  readonly refused: number;
+  readonly bytes: number;
+}
+
 /** The writes that a node took for its centre (docs/design/nodes.md#outbox). */
 export interface Outbox {
   /**
@@ -77,7 +90,8 @@ export interface Outbox {
   changeRefused(verb: 'retry' | 'discard', which: RefusedEntries): Promise<readonly number[]>;
   /** Shortens entries whose rows are in the log now. */
   tidy(): Promise<void>;
-  counts(): { readonly waiting: number; readonly refused: number };
+  counts(): OutboxCounts;
+  readonly max: OutboxMax;
   /** The place of the newest entry. */
   newest(): number;
 }

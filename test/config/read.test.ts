@@ -480,6 +480,8 @@ test('an empty ini file gives the defaults', async (context) => {
       name: 'boathouse',
       central: undefined,
       keyFile: undefined,
+      outboxEntriesMax: 1_000_000,
+      outboxBytesMax: 4 * 2 ** 30,
       place: undefined,
     },
     cluster: {
@@ -563,6 +565,8 @@ schema = tables/products.json
 [node]
 role = counter
 name = \${SHOP} 7
+outbox_entries = 500
+outbox_size = 1MiB
 place = Zürich, Enge
 [geo]
 database = geo.mmdb
@@ -657,6 +661,8 @@ secrets_key_file = cluster.key
     name: 'Harbour 7',
     central: undefined,
     keyFile: undefined,
+    outboxEntriesMax: 500,
+    outboxBytesMax: 2 ** 20,
     place: 'Zürich, Enge',
   });
   assert.deepEqual(config.cluster, {

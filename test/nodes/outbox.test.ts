@@ -48,7 +48,8 @@ test('an outbox with more bytes than one request may have reaches the centre', a
   proxy.heal();
   await eventually(async () => {
     const { data } = await counter.call('svc1.server.status', {}, { apikey: centre.adminKey });
-    assert.deepEqual(data.node.central.outbox, { waiting: 0, refused: 0 });
+    const { waiting, refused, bytes } = data.node.central.outbox;
+    assert.deepEqual({ waiting, refused, bytes }, { waiting: 0, refused: 0, bytes: 0 });
   });
   const { data } = await centre.call('svc1.server.status', {});
   assert.equal(data.counts.rows, numbers.length);
@@ -115,4 +116,57 @@ test('all refused entries, or those with a code, are sent again or removed at on
   assert.equal((await outbox('discard', '--all')).err, '1 removed.\n');
   assert.deepEqual(await counts(), [2_100, 0, 0]);
   assert.equal((await outbox('discard', '--all')).err, '0 removed.\n');
+});
+
+/** The number and bytes of entries in the outbox of a counter, and its bounds. */
+async function fill(counter: TestSite, apikey: string): Promise<Readonly<Record<string, number>>> {
+  const { data } = await counter.call('svc1.server.status', {}, { apikey });
+  return data.node.central.outbox as Readonly<Record<string, number>>;
+}
+
+for (const [key, ini, reached] of [
+  ['outbox_entries = 3', 'outbox_entries = 3', 3],
+  ['outbox_size = 2KiB', 'outbox_size = 2KiB', 2],
+] as const) {
+  test(`a full outbox stores nothing more, and names the key: ${key}`, async (t) => {
+    const centre = await startSite(t);
+    const { adminKey: apikey } = centre;
+    const counter = await startFollower(t, centre, { name: 'shop-7', role: 'counter', ini });
+    await centre.waymark.stop(0);
+    const data = { text: 'ä'.repeat(300) };
+    const sell = (vk: string) =>
+      counter.call('svc1.event.insert', { type: 'a.sale', data }, { apikey, vk });
+    for (let n = 1; n <= reached; n += 1) assert.equal((await sell(`${n}`)).error, undefined);
+    const before = await fill(counter, apikey);
+    assert.equal(before.waiting, reached);
+    assert.ok((before.bytes ?? 0) > reached * 600);
+    const { error } = await sell('more');
+    assert.equal(error?.code, 'unavailable');
+    assert.match(error.message, new RegExp(`^The outbox .* full \\(\`${key}\` in \\[node\\]`));
+    assert.equal((await sell('1')).replayed, true, 'it has this one');
+    assert.deepEqual(await fill(counter, apikey), before);
+    const metrics = await (await fetch(`${counter.url}/svc1/metrics`)).text();
+    assert.match(metrics, new RegExp(`waymark_outbox_bytes ${before.bytes}\\n`));
+    assert.match(metrics, new RegExp(`waymark_outbox_entries_max ${before.entries_max}\\n`));
+    assert.match(metrics, new RegExp(`waymark_outbox_bytes_max ${before.bytes_max}\\n`));
+  });
+}
+
+test('the outbox counts the bytes of what waits and of what was refused', async (t) => {
+  const site = await startSite(t);
+  await refuse(site, ['invalid', 'forbidden']);
+  const store = await openIn(`${site.folder}/data`);
+  t.after(() => store.close());
+  const stored = (): number =>
+    [...store.outbox.waiting(9), ...store.outbox.refused({ after: 0, limit: 9 })]
+      .map((entry) => JSON.stringify(entry).length)
+      .reduce((sum, length) => sum + length, 0);
+  assert.ok(stored() > 200);
+  assert.equal(store.outbox.counts().bytes, stored());
+  await store.outbox.retry(1);
+  assert.equal(store.outbox.counts().bytes, stored());
+  await store.outbox.discard(2);
+  assert.equal(store.outbox.counts().bytes, stored());
+  await store.outbox.settle([{ n: 3, seq: 1 }]);
+  assert.deepEqual(store.outbox.counts(), { waiting: 0, refused: 0, bytes: 0 });
 });

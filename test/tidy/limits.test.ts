@@ -22,7 +22,7 @@ import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
 import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/observability/limits.ts';
-import { outboxEntriesMax } from '../../src/store/limits.ts';
+import { outboxMaxDefault } from '../../src/store/limits.ts';
 import { sizeText } from '../../src/model/units.ts';
 import { project } from './sources.ts';
 
@@ -83,7 +83,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   ],
   tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
   wrong_keys: [count(wrongKeysPerMinuteMax)],
-  outbox: [count(outboxEntriesMax)],
+  outbox: [count(outboxMaxDefault.entries), size(outboxMaxDefault.bytes)],
   anonymous_writes: [count(anonymousWritesPerMinuteMax)],
 };
 

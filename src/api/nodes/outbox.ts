@@ -76,8 +76,9 @@ export const listOutbox = defineOperation<
   run:
     ({ store: { outbox } }) =>
     ({ refused = false, code, after = 0, limit = listRowsDefault }) => {
+      const { bytes: _bytes, ...counts } = outbox.counts();
       const rows = refused ? outbox.refused({ code, after, limit }) : outbox.waiting(limit);
-      return { kind: 'data', data: { rows: rows.map(entryView), ...outbox.counts() } };
+      return { kind: 'data', data: { rows: rows.map(entryView), ...counts } };
     },
 });
 

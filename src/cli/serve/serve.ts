@@ -327,10 +327,10 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
   // These signals may reach all processes; the leading one tells the workers what to do.
   for (const name of ['SIGINT', 'SIGHUP', 'SIGUSR2']) process.on(name, () => undefined);
   try {
-    const { server, cluster: settings } = context.config;
+    const { server, node, cluster: settings } = context.config;
     const notices = new Notices(context.logs.log);
     const cluster = { settings, log: silentLog, notices };
-    const store = await openData(server.data, { cluster });
+    const store = await openData(server.data, { cluster, node });
     try {
       await serveUntil(stopRequested, context, { store, notices, leader });
     } finally {
