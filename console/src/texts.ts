@@ -109,7 +109,7 @@ export const texts = {
     kind: 'Kind',
     anyKind: 'any kind',
     fresh: 'New page',
-    empty: 'No page rules here.',
+    empty: 'No page rules or files here.',
     emptyHint:
       'A page rule answers an address: with content, with content of another server, or with a redirect.',
     found: (count: number, isAll: boolean) =>
@@ -121,6 +121,12 @@ export const texts = {
     list: 'Results',
     searching: 'Searching …',
     asList: 'Show as a list',
+    file: 'file',
+    rest: 'everything else',
+    fetchedFrom: (source: string) => `fetched from ${source}`,
+    hiddenMounts: (mounts: string) =>
+      `Files of ${mounts} are not shown: they have no listing, so only the scope admin sees their names.`,
+    truncated: 'A folder has more files than are shown here.',
     asTree: 'Show as a tree',
     sort: 'Order of the list',
     columns: { path: 'Path', origin: 'Origin', kind: 'Kind', inserted: 'Inserted' },

@@ -7,6 +7,7 @@ import type { StoredRule } from '../model/rule.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
 import type { PageRequest } from '../rules/source.ts';
+import type { Disk } from '../static/disk.ts';
 
 /** A breadcrumb's key, with its visit. */
 export interface KeyVisit extends BreadcrumbVisit {
@@ -43,6 +44,10 @@ export interface SiteAccess {
   explain(request: PageRequest): Explanation;
   /** Explains resolve. */
   explainKey(visit: KeyVisit): Explanation;
+  /** The files and folders of the mounts directly below a path. */
+  readonly namesBelow: Disk['namesBelow'];
+  /** The origins of the mounts, `*` among them. */
+  readonly mountOrigins: readonly string[];
   /**
    * The same site with the page rules of another moment, and the rows that its pages show then;
    * files and sources are those of now.

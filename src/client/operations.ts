@@ -1947,6 +1947,10 @@ export type RuleTree = {
     readonly path: string;
     /** Whether it stands for the paths below it. */
     readonly folder: boolean;
+    /** The mount of the ini file that has the file or folder, if any. */
+    readonly mount?: string;
+    /** What answers the path: a file before a rule. A folder has none. */
+    readonly answers?: 'file' | 'rule' | 'fetched';
     /** The page rules of exactly this path. */
     readonly rules: readonly {
       readonly id?: string;
@@ -1958,12 +1962,18 @@ export type RuleTree = {
         | 'edit-record'
         | 'insert-record'
         | 'delete-record';
+      /** Where a content.fetch rule gets its content. */
+      readonly source?: string;
       /** What hides it from every visitor, and why. */
       readonly shadowed?: string;
     }[];
   }[];
   /** The after of the next page. */
   readonly next: string | null;
+  /** The mounts whose names in this folder the key may not see. */
+  readonly hidden_mounts?: readonly string[];
+  /** Whether a folder has more names than are read. */
+  readonly truncated?: boolean;
 };
 
 /** The schema LogEnd of the API. */
@@ -2848,7 +2858,7 @@ export interface Operations {
     };
     output: ChangeList;
   };
-  /** Lists the names directly below a path of page rules, as a folder does. */
+  /** Lists the names directly below a path, of page rules and files, as a folder does. */
   'userinterface.tree': {
     input: {
       /** An origin, or *. */

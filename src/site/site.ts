@@ -86,6 +86,8 @@ export function createSite(parts: SiteParts): Site {
     }),
     explain: (request) => explainFrom(sources, request, 0),
     explainKey: (request) => explainKey(rules, request),
+    namesBelow: (place, caller) => disk.namesBelow(place, caller),
+    mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
     at: (past, pageRows) =>
       createSite({
         ...parts,

@@ -5,6 +5,7 @@ import { Failure } from '../model/failure.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
 import { createDiskCaches } from './file-cache.ts';
+import { namesBelow, type FolderNames } from './folder-names.ts';
 import { createMount, type Mount } from './mount.ts';
 
 /** Serves the files of all mounts (docs/design/requests.md#precedence). */
@@ -24,6 +25,11 @@ export interface Disk {
   fallback(request: ContentRequest): Promise<Reply | undefined>;
   /** The error page of the first mount that has one, as the function errorPage returns it. */
   errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
+  /** The names directly below a path; see namesBelow. */
+  namesBelow(
+    place: { readonly origin: string; readonly path: string },
+    caller: { readonly seesAll: boolean },
+  ): Promise<FolderNames>;
   /** The memory that cached files use now. */
   memory(): CacheUse;
   /** Waits for files that are being read, and empties the caches; open requests can still end. */
@@ -66,6 +72,7 @@ export function createDisk({
     },
     errorPage: async (status, failed) =>
       withErrorPages.length === 0 ? undefined : errorPage(withErrorPages, status, failed),
+    namesBelow: (place, caller) => namesBelow(mounts, place, caller),
     memory: () => caches.files.memory('files'),
     close: () => caches.files.close(),
   };

@@ -36,17 +36,28 @@ export async function readListing(
   mount: DiskMount,
   { relativePath, path }: { readonly relativePath: string; readonly path: string },
 ): Promise<Listing | undefined> {
+  const found = await readFolder(mount, relativePath, (folder) =>
+    readEntries(mount, relativePath, folder),
+  );
+  return found && { path, ...found };
+}
+
+/**
+ * Reads a folder below the root of a mount, by its absolute path; undefined if there is none. Fails
+ * as readListing does.
+ */
+export async function readFolder<T>(
+  mount: DiskMount,
+  relativePath: string,
+  read: (folder: string) => Promise<T>,
+): Promise<T | undefined> {
   for (let attempt = 0; attempt < diskReadAttemptsMax; attempt += 1) {
     const before = locate(mount, relativePath);
     if (before?.stats.isDirectory() !== true) return undefined;
-    const found = await undefinedIfMissingAsync(() =>
-      readEntries(mount, relativePath, before.path),
-    );
+    const found = await undefinedIfMissingAsync(() => read(before.path));
     // The path still leads to the same folder: no symlink replaced it while it was read.
     const after = locate(mount, relativePath);
-    if (after?.path === before.path && after.stats.ino === before.stats.ino) {
-      return found && { path, ...found };
-    }
+    if (after?.path === before.path && after.stats.ino === before.stats.ino) return found;
   }
   throw new Failure('unavailable', 'This folder is being replaced; try again in a moment.', {
     retryAfterSeconds: 1,
@@ -119,7 +130,7 @@ const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59);
  * Whether a request can name this file. Node replaces bytes of a name that are not UTF-8 by U+FFFD,
  * so such a name leads nowhere.
  */
-function isReachable(name: string): boolean {
+export function isReachable(name: string): boolean {
   return !name.includes('\ufffd') && canonicalPath(encodePath(`/${name}`)) === `/${name}`;
 }
 

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { startSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { oneBrowser } from './browser.ts';
-import { goTo, openConsole, realTroubles } from './console-tab.ts';
+import { code, goTo, heading, openConsole, realTroubles } from './console-tab.ts';
 
 const openTab = oneBrowser();
 const count = 100_000;
@@ -57,5 +57,53 @@ suite('the list of 100,000 page rules', () => {
     assert.match(page.url(), /text=%2Ff120%2F/);
     assert.match(page.url(), /sort=-inserted/);
     assert.deepEqual(realTroubles(tab), []);
+  });
+});
+
+suite('the tree of pages', () => {
+  test('has files, says what answers each path, and leads from a file to explain', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\n',
+      files: {
+        'site/both.html': 'file',
+        'site/.hidden': 'x',
+        [`site/dir/${code} 100%.txt`]: 'hostile',
+      },
+      rules: [
+        { path: '/both.html', kind: 'content', content: 'rule' },
+        { path: '/far/*', kind: 'content.fetch', enginedata: { source: 'http://a.example/*' } },
+      ],
+    });
+    const tab = await openConsole(t, openTab, site);
+    const { page } = tab;
+    const row = (name: string) => page.locator('.row', { hasText: name });
+    await goTo(page, '#/pages', 'Pages');
+    await row('both.html').locator('.tag.file').waitFor();
+    await row('both.html').locator('.tag.shadowed').waitFor();
+    assert.equal(await row('.hidden').count(), 0);
+    await assertOpenToAll(page, 'the tree');
+    await row('far/').click();
+    await row('everything else').getByText('fetched from http://a.example/*').waitFor();
+    await goTo(page, '#/pages', 'Pages');
+    await row('dir/').click();
+    await row('100%.txt').click();
+    await heading(page, 'Explain');
+    await page.locator('.precedence .winner', { hasText: '[disk.site]' }).waitFor();
+    assert.equal(await page.evaluate('window.hit'), undefined);
+    assert.deepEqual(realTroubles(tab), []);
+  });
+
+  test('tells a key without the scope admin which files it does not show', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\n',
+      files: { 'site/private.txt': 'x' },
+      rules: [{ path: '/page', kind: 'content', content: 'x' }],
+    });
+    const { data } = await site.call('svc1.key.insert', { name: 'reader', scopes: ['read'] });
+    const { page } = await openConsole(t, openTab, site, { apikey: data.key as string });
+    await goTo(page, '#/pages', 'Pages');
+    await page.locator('.row', { hasText: 'page' }).waitFor();
+    await page.getByText('Files of [disk.site] are not shown').waitFor();
+    assert.equal(await page.getByText('private.txt').count(), 0);
   });
 });

@@ -24,9 +24,12 @@ interface TreeNode {
   readonly name: string;
   readonly path: string;
   readonly folder: boolean;
+  readonly mount?: string;
+  readonly answers?: 'file' | 'rule' | 'fetched';
   readonly rules: readonly {
     readonly id: string;
     readonly kind: string;
+    readonly source?: string;
     readonly shadowed?: string;
   }[];
 }
@@ -35,6 +38,8 @@ interface TreePage {
   readonly origins?: readonly string[];
   readonly rows: readonly TreeNode[];
   readonly next: string | null;
+  readonly hidden_mounts?: readonly string[];
+  readonly truncated?: boolean;
 }
 
 /** The parameters of the list in the URL; without any, the screen shows the tree. */
@@ -180,24 +185,34 @@ function Trail({ origin, path }: { origin: string; path: string }) {
 }
 
 function Nodes({ origin, path, live }: { origin: string; path: string; live: number }) {
-  const pages = usePages<TreeNode, string>(
-    (after) =>
-      call('userinterface.tree', {
-        origin,
-        path,
-        limit: 250,
-        shadows: true,
-        ...(after !== undefined && { after }),
-      }),
-    live,
-  );
+  const [files, setFiles] = useState<Pick<TreePage, 'hidden_mounts' | 'truncated'>>({});
+  const pages = usePages<TreeNode, string>(async (after) => {
+    const page = await call<TreePage>('userinterface.tree', {
+      ...{ origin, path, limit: 250, shadows: true },
+      ...(after !== undefined && { after }),
+    });
+    if (after === undefined) setFiles(page);
+    return page;
+  }, live);
   const { rows, isEnd, isLoading, error, more } = pages;
+  const { hidden_mounts: hidden = [], truncated: isTruncated = false } = files;
+  const notes = [
+    ...(hidden.length > 0 ? [t.hiddenMounts(hidden.map((one) => `[disk.${one}]`).join(', '))] : []),
+    ...(isTruncated ? [t.truncated] : []),
+  ].map((note) => (
+    <p key={note} class="note">
+      {note}
+    </p>
+  ));
   if (isEnd && rows.length === 0) {
     return (
-      <div class="empty">
-        <h2>{t.empty}</h2>
-        <p>{t.emptyHint}</p>
-      </div>
+      <>
+        <div class="empty">
+          <h2>{t.empty}</h2>
+          <p>{t.emptyHint}</p>
+        </div>
+        {notes}
+      </>
     );
   }
   return (
@@ -211,35 +226,59 @@ function Nodes({ origin, path, live }: { origin: string; path: string; live: num
         onEnd={more}
         row={(node) => <NodeRow origin={origin} node={node} />}
       />
+      {notes}
       {isLoading ? <Busy /> : null}
     </>
   );
 }
 
 function NodeRow({ origin, node }: { origin: string; node: TreeNode }) {
+  const { name, path, mount, answers, rules } = node;
   if (node.folder) {
     return (
-      <a class="row folder" href={linkTo('/pages', { origin, path: node.path })}>
-        <span class="row-main">{node.name}</span>
+      <a class="row folder" href={linkTo('/pages', { origin, path })}>
+        <span class="row-main">{name}</span>
       </a>
     );
   }
-  const [first] = node.rules;
-  const more = node.rules.length - 1;
-  const shadowed = node.rules.find((rule) => rule.shadowed !== undefined)?.shadowed;
+  const [first] = rules;
+  const more = rules.length - 1;
+  const shadowed = rules.find((rule) => rule.shadowed !== undefined)?.shadowed;
+  const isRest = name === '*' && answers === 'fetched';
   return (
-    <a class="row" href={`#/pages/${first?.id ?? ''}`}>
-      <span class="row-main">{node.name === '' ? t.folder : node.name}</span>
+    <a
+      class="row"
+      href={
+        first === undefined
+          ? linkTo('/explain', { url: urlOf(origin, path) })
+          : `#/pages/${first.id}`
+      }
+    >
+      <span class="row-main">{isRest ? t.rest : name === '' ? t.folder : name}</span>
+      {answers === 'fetched' && first?.source !== undefined ? (
+        <span class="quiet tree-source">{t.fetchedFrom(first.source)}</span>
+      ) : null}
       {shadowed === undefined ? null : (
         <span class="tag shadowed" title={shadowed}>
           {t.shadowed}
           <span class="unseen">: {shadowed}</span>
         </span>
       )}
-      <span class="tag">{first?.kind}</span>
+      {mount === undefined ? null : (
+        <span class="tag file" title={`[disk.${mount}]`}>
+          {t.file}
+        </span>
+      )}
+      {first === undefined ? null : <span class="tag">{first.kind}</span>}
       {more > 0 ? <span class="tag">+{more}</span> : null}
     </a>
   );
+}
+
+/** The URL of a path of the tree; without an origin, it is one of this site. */
+function urlOf(origin: string, path: string): string {
+  const encoded = path.split('/').map(encodeURIComponent).join('/');
+  return `${origin === '*' ? '' : origin}${encoded}`;
 }
 
 interface ListPage {
