@@ -35,12 +35,13 @@ async function start() {
   const ids: string[] = [];
   for (const rule of [
     greeting,
+    { ...greeting, path: '/served', enginedata: { ...greeting.enginedata, render: 'server' } },
     { path: '/two', kind: 'content', lang: 'en', content: '<h1>English</h1>' },
     { path: '/two', kind: 'content', lang: 'de', content: '<h1>Deutsch</h1>' },
   ]) {
     ids.push((await site.call('svc1.userinterface.insert', rule)).data.id as string);
   }
-  const [template = '', english = '', german = ''] = ids;
+  const [template = '', , english = '', german = ''] = ids;
   return { site, ids: { template, english, german } };
 }
 
@@ -98,6 +99,31 @@ suite('the preview of the page editor', () => {
     await page.getByText('Conditions apply as they are saved').waitFor();
     await write({ ...rest, template: '{{ data.word | nosuchfilter }}' });
     await page.getByRole('alert').getByText('nosuchfilter').waitFor();
+  });
+
+  test('is that of explain, whose response is the one of its visitor', async (t) => {
+    const { page } = await signedIn(t);
+    const body = page.locator('.body');
+    const request = async (visitor: string): Promise<void> => {
+      await goTo(page, `#/explain?url=/served${visitor}`, 'Explain');
+      await page.getByRole('button', { name: 'Request the page' }).click();
+    };
+    await request('');
+    await body.filter({ hasText: '<h1>Hello </h1>' }).waitFor();
+    await page.getByText('As a visitor').click();
+    await page.getByLabel('Country').fill('CH');
+    await page.getByRole('button', { name: 'Explain', exact: true }).click();
+    await page.waitForURL(/country=CH/);
+    // What is shown of the former visitor ends.
+    await body.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Request the page' }).click();
+    await body.filter({ hasText: '<h1>Grüezi </h1>' }).waitFor();
+    await page.locator('.facts', { hasText: 'text/html' }).waitFor();
+    await request('&user=Ada');
+    await body.filter({ hasText: '<h1>Welcome back Ada</h1>' }).waitFor();
+    await goTo(page, '#/explain?url=/two&lang=de', 'Explain');
+    await page.getByRole('button', { name: 'Request the page' }).click();
+    await body.filter({ hasText: 'Deutsch' }).waitFor();
   });
 
   test('is for pages that the tree marks as hidden, with what hides them', async (t) => {

@@ -109,14 +109,14 @@ export async function call<T>(
 }
 
 /** A page of the site as its visitors get it, for the place and moment of get_content. */
-export function fetchPage(v: object, signal: AbortSignal): Promise<Response> {
+export function fetchPage(v: object, signal?: AbortSignal): Promise<Response> {
   return fetch(operationUrl('userinterface.get_content'), {
     method: 'POST',
     credentials: 'same-origin',
     headers: { 'content-type': 'application/json', apikey: currentToken() },
     body: JSON.stringify({ v }),
     redirect: 'manual',
-    signal,
+    signal: signal ?? null,
   });
 }
 

@@ -9,19 +9,14 @@ const devices = [
   ...['mobile', 'tablet', 'desktop', 'bot', 'ios', 'android', 'windows', 'macos', 'linux'],
 ];
 
-/** The properties by which explain, get_render and get_resolve describe a visitor. */
-export type VisitorField =
-  | 'device'
-  | 'country'
-  | 'lang'
-  | 'user'
-  | 'role'
-  | 'place'
-  | 'region'
-  | 'city'
-  | 'ip'
-  | 'at'
-  | 'draw';
+/** The properties by which operations describe a visitor. */
+const visitorFields = [
+  ...(['device', 'country', 'lang', 'user', 'role', 'place', 'region', 'city'] as const),
+  ...(['ip', 'at', 'draw'] as const),
+];
+
+/** A property by which operations describe a visitor. */
+export type VisitorField = (typeof visitorFields)[number];
 
 /** A visitor as it is written in a form; without the properties that are empty. */
 export type VisitorInput = Readonly<Partial<Record<VisitorField, string>>>;
@@ -34,6 +29,27 @@ export function visitorInput(visitor: VisitorInput): Record<string, string | num
       const isNumber = name === 'draw' && Number.isFinite(Number(text));
       return [name, isNumber ? Number(text) : text.trim()];
     }),
+  );
+}
+
+/**
+ * As visitorInput, for an operation whose visitor would otherwise be the caller: a visitor without
+ * properties has a time at least. A moment of the past, `as_of`, gives the time by itself.
+ */
+export function previewInput(
+  visitor: VisitorInput,
+  asOf?: string,
+): Record<string, string | number> {
+  return {
+    ...(asOf === undefined ? { at: new Date().toISOString() } : { as_of: asOf }),
+    ...visitorInput(visitor),
+  };
+}
+
+/** The visitor that the parameters of a screen describe. */
+export function visitorOf(params: Readonly<Record<string, string>>): VisitorInput {
+  return Object.fromEntries(
+    visitorFields.flatMap((name) => (params[name] === undefined ? [] : [[name, params[name]]])),
   );
 }
 

@@ -1,7 +1,13 @@
 import { useState } from 'preact/hooks';
-import { call, currentToken, operationUrl, service } from '../api/api.ts';
+import { call, fetchPage, service } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
 import { Preview } from '../components/preview.tsx';
+import {
+  previewInput,
+  VisitorFields,
+  visitorOf,
+  type VisitorField,
+} from '../components/visitor-fields.tsx';
 import { goTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, Fault, Field, ScreenHead } from '../components/ui.tsx';
@@ -37,31 +43,23 @@ interface Explanation {
   readonly notes: readonly string[];
 }
 
-const visitorFields = ['lang', 'country', 'user', 'at', 'as_of'] as const;
-const labels = { lang: t.lang, country: t.country, user: t.user, at: t.at, as_of: t.asOf };
-const devices = [
-  'mobile',
-  'tablet',
-  'desktop',
-  'bot',
-  'ios',
-  'android',
-  'windows',
-  'macos',
-  'linux',
-];
+/** The properties of the visitor that the form offers. */
+const offered: readonly VisitorField[] = ['device', 'lang', 'country', 'user', 'role', 'at'];
 
 /** Which source answers an address for a visitor, and why the others do not. */
 export function Explain({ route: { params } }: { route: Route }) {
   const input = Object.fromEntries(params);
   const key = params.toString();
   const explained = useLoad(
-    (signal) =>
-      key === ''
-        ? Promise.resolve(undefined)
-        : call<Explanation>('userinterface.explain', full(input), { signal }),
+    async (signal) => {
+      if (key === '') return undefined;
+      const v = full(input);
+      return { key, found: await call<Explanation>('userinterface.explain', v, { signal }) };
+    },
     [key],
   );
+  // The explanation of the former question, with the new visitor, would request another page.
+  const explanation = explained.data?.key === key ? explained.data.found : undefined;
   const isAsked = key !== '';
   return (
     <>
@@ -73,8 +71,8 @@ export function Explain({ route: { params } }: { route: Route }) {
       <Question key={key} input={input} />
       {isAsked ? null : <p class="note">{t.empty}</p>}
       <Fault error={explained.error} onRetry={explained.reload} />
-      {isAsked && explained.data === undefined && explained.error === undefined ? <Busy /> : null}
-      {explained.data === undefined ? null : <Answer explanation={explained.data} input={input} />}
+      {isAsked && explanation === undefined && explained.error === undefined ? <Busy /> : null}
+      {explanation === undefined ? null : <Answer explanation={explanation} input={input} />}
     </>
   );
 }
@@ -118,33 +116,23 @@ function Question({ input }: { input: Readonly<Record<string, string>> }) {
       <details open={isVisitorGiven}>
         <summary>{t.visitor}</summary>
         <div class="fields">
-          <Field label={t.device}>
-            <select
-              value={draft.device ?? ''}
-              onChange={({ currentTarget }) => {
-                set('device', currentTarget.value);
+          <VisitorFields
+            names={offered}
+            visitor={visitorOf(draft)}
+            onInput={(visitor) => {
+              setDraft((before) => ({ ...before, ...visitor }));
+            }}
+          />
+          <Field label={t.asOf}>
+            <input
+              type="text"
+              spellcheck={false}
+              value={draft.as_of ?? ''}
+              onInput={({ currentTarget }) => {
+                set('as_of', currentTarget.value);
               }}
-            >
-              <option value="">{t.anyDevice}</option>
-              {devices.map((device) => (
-                <option key={device} value={device}>
-                  {device}
-                </option>
-              ))}
-            </select>
+            />
           </Field>
-          {visitorFields.map((name) => (
-            <Field key={name} label={labels[name]}>
-              <input
-                type="text"
-                spellcheck={false}
-                value={draft[name] ?? ''}
-                onInput={({ currentTarget }) => {
-                  set(name, currentTarget.value);
-                }}
-              />
-            </Field>
-          ))}
         </div>
       </details>
     </form>
@@ -233,12 +221,7 @@ interface Fetched {
 
 /** Requests the page as get_content answers it: its status, header fields and body. */
 async function fetchContent(v: object): Promise<Fetched> {
-  const response = await fetch(operationUrl('userinterface.get_content'), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', apikey: currentToken() },
-    body: JSON.stringify({ v }),
-    redirect: 'manual',
-  });
+  const response = await fetchPage(v);
   if (response.type === 'opaqueredirect') throw new Error(t.redirect);
   const isHtml = response.headers.get('content-type')?.includes('html') === true;
   const body = (await response.text()).slice(0, 200_000);
@@ -254,11 +237,10 @@ function Response({
 }) {
   const [fetched, setFetched] = useState<Fetched>();
   const [error, setError] = useState<unknown>();
-  const { lang, as_of: asOf } = input;
   const v = {
     ...{ origin, path, ...(query !== '' && { query }) },
-    ...(asOf !== undefined && { as_of: asOf }),
-    headers: { accept: 'text/html,*/*', ...(lang !== undefined && { 'accept-language': lang }) },
+    ...previewInput(visitorOf(input), input.as_of),
+    headers: { accept: 'text/html,*/*' },
   };
   const load = (): void => {
     fetchContent(v).then(setFetched, setError);

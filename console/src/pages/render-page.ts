@@ -1,5 +1,5 @@
 import { call, service, type Json, type JsonObject } from '../api/api.ts';
-import { visitorInput, type VisitorInput } from '../components/visitor-fields.tsx';
+import { previewInput, type VisitorInput } from '../components/visitor-fields.tsx';
 
 /** The fields of a page rule that a preview needs, as they are in the form. */
 export interface PreviewedPage {
@@ -86,11 +86,9 @@ async function answerFor(
     origin: origin === '*' ? service.origin : origin,
     path: path.replace(/\*$/, ''),
   };
-  // Without a property, the visitor would be the caller.
-  const input = { at: new Date().toISOString(), ...visitorInput(visitor) };
   const answer = await call<RenderAnswer>(
     'userinterface.get_render',
-    { ...place, ...input },
+    { ...place, ...previewInput(visitor) },
     { signal },
   ).catch((error: unknown) => {
     if (signal.aborted) throw error;

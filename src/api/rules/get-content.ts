@@ -1,3 +1,4 @@
+import type { JSONSchemaType } from 'ajv';
 import type { Reply } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
@@ -7,6 +8,7 @@ import type { Visitor } from '../../model/visitor.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call } from '../operation.ts';
+import { previewFor, previewProperties } from './preview.ts';
 import {
   contentPlace,
   placeInput,
@@ -36,11 +38,15 @@ export const contentPacket: JsonObject = {
   },
 };
 
+interface ContentInput extends PlaceThen {
+  headers?: object;
+}
+
 /**
  * userinterface.get_content: over HTTP the response of the page itself, over a websocket a packet
  * (docs/design/operations.md#one-definition).
  */
-export const getContent = defineOperation<PageParts, PlaceThen & { headers?: object }>({
+export const getContent = defineOperation<PageParts, ContentInput>({
   name: 'svc1.userinterface.get_content',
   scope: 'render',
   effect: 'reads',
@@ -51,15 +57,22 @@ export const getContent = defineOperation<PageParts, PlaceThen & { headers?: obj
     required: ['origin', 'path'],
     properties: {
       ...placeInput.properties,
+      ...previewProperties,
       as_of: {
         ...asOfProperty,
         description:
           `${asOfProperty.description} Files are those of now. A page of another server has no ` +
           'past: the answer is `unprocessable`.',
       },
-      headers: { type: 'object', nullable: true, maxProperties: headerFieldsMax },
+      headers: {
+        type: 'object',
+        nullable: true,
+        maxProperties: headerFieldsMax,
+        description:
+          'Header fields of the request. They describe the visitor, unless other fields do.',
+      },
     },
-  },
+  } as unknown as JSONSchemaType<ContentInput>,
   output: contentPacket,
   failures: ['not_found', 'unprocessable', 'bad_gateway', 'gateway_timeout'],
   replies: {
@@ -71,17 +84,24 @@ export const getContent = defineOperation<PageParts, PlaceThen & { headers?: obj
     async (v, call) => {
       const where = contentPlace(v, view);
       refuseServiceWorker(call);
-      const sent = requestFields(v.headers ?? {});
+      const { via } = call.fields;
+      const nowMs = timeThen(parts.store, v.as_of);
+      const headers = requestFields(v.headers ?? {});
+      const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
+      const sent = withFields(previewed?.fields ?? {}, headers);
       const reply = await siteThen(parts, v, call).respond({
         method: 'GET',
         ...where,
-        fields: withVia(sent, call.fields.via),
+        // A page that requests itself is recognised as a loop.
+        fields: via === undefined ? sent : withFields(sent, { via }),
         address: call.caller.address,
-        visitor: visitorWith(sent, timeThen(parts.store, v.as_of), call),
+        visitor: previewed?.visitor ?? visitorWith(headers, nowMs, call),
         body: undefined,
         signal: call.signal(),
       });
-      return { kind: 'reply', reply: where.origin === call.origin ? reply : sandboxed(reply) };
+      const isForAll = previewed === undefined && v.as_of === undefined;
+      const shown = isForAll || call.method === 'POST' ? reply : notStored(reply);
+      return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };
     },
 });
 
@@ -111,6 +131,18 @@ function sandboxed(reply: Reply): Reply {
   return { ...reply, fields: [...fields, 'Content-Security-Policy', 'sandbox'] };
 }
 
+/**
+ * What only callers with the scope read may see, for no cache: a cache does not know that `apikey`
+ * identifies a caller. It stores no response to a POST.
+ */
+function notStored(reply: Reply): Reply {
+  const fields = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    return name !== 'cache-control' && name !== 'expires';
+  });
+  return { ...reply, fields: [...fields, 'Cache-Control', 'no-store'] };
+}
+
 /** Fields that a caller may set; the server sets those that identify the client. */
 const allowed: ReadonlySet<string> = new Set([
   'accept',
@@ -132,10 +164,8 @@ const allowed: ReadonlySet<string> = new Set([
 /** Client hints, which describe a device besides the User-Agent. */
 const hints = ['sec-ch-ua-mobile', 'sec-ch-ua-platform', 'sec-ch-ua-form-factors'] as const;
 
-/** Keeps Via, so that a page which fetches itself is recognised as a loop. */
-function withVia(fields: Fields, via: string | undefined): Fields {
-  if (via === undefined) return fields;
-  return Object.assign(Object.create(null) as Record<string, string>, fields, { via });
+function withFields(fields: Fields, more: Fields): Fields {
+  return Object.assign(Object.create(null) as Record<string, string>, fields, more);
 }
 
 /** The caller as a visitor with other fields, at a time. */
