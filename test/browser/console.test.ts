@@ -236,6 +236,28 @@ suite('the console', () => {
     await heading(page, 'Sign in');
   });
 
+  test('a chosen theme survives a reload, from the first paint on', async (t) => {
+    const { page, site } = await signedIn(t, { colorScheme: 'light' });
+    const theme = () => page.evaluate('document.documentElement.dataset.theme');
+    await page.getByRole('button', { name: 'Light or dark' }).click();
+    assert.equal(await theme(), 'dark');
+    const colour = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const dark = await colour();
+    // Without the scripts of the console, which run after the first paint.
+    await page.route(/\/assets\/[^/]+\.js$/, (route) => route.abort());
+    await page.goto(`${site.url}/svc1/console/`);
+    assert.deepEqual([await theme(), await colour()], ['dark', dark]);
+    await page.unroute(/\/assets\/[^/]+\.js$/);
+    await page.goto(`${site.url}/svc1/console/?again`);
+    await heading(page, 'Sign in');
+    assert.equal(await theme(), 'dark');
+    // Another page of the origin can write it.
+    await page.evaluate('localStorage.setItem("waymark console theme", "<b>")');
+    await page.reload();
+    await heading(page, 'Sign in');
+    assert.equal(await theme(), undefined);
+  });
+
   test('a key is made and revoked, and content is purged', async (t) => {
     const { page, site } = await signedIn(t);
     await goTo(page, '#/operations', 'Keys');

@@ -221,7 +221,14 @@ function switchTheme(): void {
     root.dataset.theme === undefined
       ? matchMedia('(prefers-color-scheme: dark)').matches
       : root.dataset.theme === 'dark';
-  root.dataset.theme = isDark ? 'light' : 'dark';
+  const theme = isDark ? 'light' : 'dark';
+  root.dataset.theme = theme;
+  try {
+    // public/theme.js reads it.
+    localStorage.setItem('waymark console theme', theme);
+  } catch {
+    // The browser stores nothing: the theme lasts until the tab is closed.
+  }
 }
 
 /** Ctrl+K opens the palette, `/` the search of a screen, `?` the help, `g` and a letter a screen. */
