@@ -21,6 +21,9 @@ async function start(): Promise<Shared> {
     rules: [
       { path: '/offers/', kind: 'content', content: '<h1>Offers</h1>' },
       { path: '/offers/spring', kind: 'content', content: '<h1>Spring</h1>' },
+      ...Array.from({ length: 9 }, (_, at) => ({
+        ...{ path: `/many/${at}`, kind: 'content', content: `${at}` },
+      })),
     ],
   });
   const receiver = await startReceiver(cleaning);
@@ -109,6 +112,23 @@ suite('by keyboard alone', () => {
     await command(page, '/none', 'Explain /none');
     await heading(page, 'Explain');
     await page.locator('.verdict.none').waitFor();
+  });
+
+  test('pages are found by their path', async (t) => {
+    const { page } = await signedIn(t);
+    await page.keyboard.press('Control+k');
+    await page.locator('.palette input:focus').waitFor();
+    await page.keyboard.type('/many/');
+    const pages = page.getByRole('option', { name: /^\/many\// });
+    await pages.nth(7).waitFor();
+    assert.equal(await pages.count(), 8);
+    await page.keyboard.type('3');
+    await pages.nth(1).waitFor({ state: 'detached' });
+    const found = page.getByRole('option', { name: '/many/3 content' });
+    await page.keyboard.press('ArrowUp');
+    await found.and(page.locator('[aria-selected=true]')).waitFor();
+    await page.keyboard.press('Enter');
+    await heading(page, '/many/3');
   });
 
   test('a change is reverted', async (t) => {

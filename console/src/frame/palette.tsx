@@ -1,11 +1,14 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { docs, may, signOut } from '../api/api.ts';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { call, docs, may, signOut } from '../api/api.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
 import { goTo } from '../route.ts';
 import { texts } from '../texts.ts';
 
 interface Command {
   readonly name: string;
+  /** What distinguishes it from commands of the same name. */
+  readonly detail?: string;
+  readonly key?: string;
   readonly run: () => void;
 }
 
@@ -24,6 +27,47 @@ const operations = [
   { tab: texts.certificates.tab, path: 'certificates' },
   { tab: texts.configuration.tab, path: 'configuration' },
 ];
+
+interface FoundPage {
+  readonly id: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly kind: string;
+}
+
+/** How many page rules the palette offers for a path, and how long it waits for more letters. */
+const [pagesMax, pauseMs] = [8, 150];
+
+/** The editors of the first page rules whose path begins with what was typed. */
+function usePages(typed: string): readonly Command[] {
+  const [pages, setPages] = useState<readonly FoundPage[]>([]);
+  const path = typed.startsWith('/') && may('read') ? typed : '';
+  useEffect(() => {
+    if (path === '') return undefined;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      const v = { path, sort: 'path', limit: pagesMax };
+      call<{ rows: readonly FoundPage[] }>('userinterface.list', v, { signal: abort.signal }).then(
+        ({ rows }) => {
+          if (!abort.signal.aborted) setPages(rows);
+        },
+        // The other commands work without them.
+        () => undefined,
+      );
+    }, pauseMs);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [path]);
+  if (path === '') return [];
+  // Those of fewer letters, until the server has answered.
+  const fitting = pages.filter((one) => one.path.startsWith(path));
+  return fitting.map(({ id, origin, path: name, kind }) => ({
+    ...{ key: id, name, detail: origin === '*' ? kind : `${kind} · ${origin}` },
+    run: to(`/pages/${id}`),
+  }));
+}
 
 /** The commands that match what was typed; a path leads to its page rules and explanation. */
 function commandsFor(typed: string): readonly Command[] {
@@ -62,7 +106,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
-  const found = commandsFor(typed);
+  const pages = usePages(typed);
+  const found = [...commandsFor(typed), ...pages];
   const chosen = Math.min(at, found.length - 1);
   // At once: what a person types next belongs to the palette.
   useLayoutEffect(() => {
@@ -104,7 +149,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <ul id="commands" role="listbox" aria-label={texts.palette.title}>
         {found.map((command, index) => (
           <li
-            key={command.name}
+            key={command.key ?? command.name}
             id={`command-${index}`}
             role="option"
             aria-selected={index === chosen}
@@ -113,6 +158,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             }}
           >
             {command.name}
+            {command.detail === undefined ? null : <span class="quiet"> {command.detail}</span>}
           </li>
         ))}
       </ul>
