@@ -1,5 +1,6 @@
 // What a browser transfers and how long it takes until the console can be used, and until a page of
-// the documentation is painted; see bench/README.md. `--beside DIR` loads the files of another admin interface in the same browser.
+// the documentation is painted; see bench/README.md. `--beside DIR` loads the files of another admin interface in the same
+// browser. `--rules N` scrolls the tree and the list of that many page rules instead, and times the frames.
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,10 +11,15 @@ import { gzipSync } from 'node:zlib';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { unpackChromium } from '../test/browser/packaged-chromium.ts';
 import { startDemo } from '../test/browser/demo-site.ts';
+import { startSite } from '../test/harness.ts';
 import { spreadOf } from './figures.ts';
 
 const { values: options } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, beside: { type: 'string' } },
+  options: {
+    rounds: { type: 'string', default: '7' },
+    beside: { type: 'string' },
+    rules: { type: 'string' },
+  },
 });
 
 const types: Readonly<Record<string, string>> = {
@@ -38,6 +44,21 @@ interface Measured {
   readonly milliseconds: number;
 }
 
+/** Scrolls 440 pixels, ten rows, in each of 1,500 frames; returns the milliseconds between them. */
+const scrolling = `new Promise((resolve) => {
+  const list = document.querySelector('.virtual');
+  const times = [];
+  let last = performance.now();
+  const step = (now) => {
+    times.push(now - last);
+    last = now;
+    list.scrollTop += 440;
+    if (times.length < 1500) requestAnimationFrame(step);
+    else resolve(times.slice(1));
+  };
+  requestAnimationFrame(step);
+})`;
+
 const cleanings: (() => unknown)[] = [];
 const context = { after: (clean: () => unknown) => cleanings.unshift(clean) };
 try {
@@ -51,6 +72,10 @@ async function run(): Promise<void> {
   const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
   const browser = await chromium.launch({ executablePath, env, args });
   context.after(() => browser.close());
+  if (options.rules !== undefined) {
+    await scrollRules(browser, Number(options.rules));
+    return;
+  }
   const demo = await startDemo(context);
   await measure(browser, 'Waymark', [
     {
@@ -94,6 +119,40 @@ async function run(): Promise<void> {
     },
   };
   await measure(browser, options.beside, [load]);
+}
+
+/** Scrolls the tree and the list of many page rules, and prints the times between frames. */
+async function scrollRules(browser: Browser, count: number): Promise<void> {
+  const rules = Array.from({ length: count }, (_, at) => {
+    return { path: `/pages/${(at * 7_919) % count}`, kind: 'content', content: 'x' };
+  });
+  const site = await startSite(context, { rules });
+  const tab = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const page = await tab.newPage();
+  await page.goto(`${site.url}/svc1/console/`);
+  await page.getByLabel('API key').fill(site.adminKey);
+  await page.keyboard.press('Enter');
+  await page.locator('.tiles').waitFor();
+  for (const [name, hash] of [
+    ['tree', '#/pages?path=/pages/'],
+    ['list by insert', '#/pages?sort=-inserted'],
+    ['list by path', '#/pages?sort=path'],
+  ] as const) {
+    const opened = performance.now();
+    await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    await page.locator('.virtual .row').nth(9).waitFor();
+    const shownMs = performance.now() - opened;
+    await page.waitForLoadState('networkidle');
+    const frames = await page.evaluate<number[]>(scrolling);
+    const { length } = frames.filter((ms) => ms > 50);
+    console.log(
+      `${name} of ${count} rules: first rows after ${shownMs.toFixed(0)} ms; ${frames.length} ` +
+        `frames, the longest ${Math.max(...frames).toFixed(0)} ms, ${length} over 50 ms`,
+    );
+    await page.evaluate(`location.hash = '#/'`);
+    await page.locator('.tiles').waitFor();
+  }
+  await tab.close();
 }
 
 /** Runs the steps in a new browser context for each round, and prints the medians. */
