@@ -15,14 +15,14 @@ import type { RevertRequest, RevertResult } from './api/records/revert.ts';
 import { recordFamilies } from './api/table.ts';
 import {
   runImport,
-  type ImportReport,
+  type ImportResult,
   type ImportRequest,
 } from './api/transfer/import-operation.ts';
 
 /** The kinds of large writes. */
 interface LargeWrites {
   readonly revert: { readonly request: RevertRequest; readonly result: RevertResult };
-  readonly import: { readonly request: ImportRequest; readonly result: ImportReport };
+  readonly import: { readonly request: ImportRequest; readonly result: ImportResult };
 }
 
 type Kind = keyof LargeWrites;

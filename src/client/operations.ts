@@ -858,7 +858,7 @@ export type ImportReport = {
 
     readonly why?: string;
   }[];
-  /** Number of lines with a problem; invalid values wait in _unknowns_. */
+  /** Number of lines with a problem: an invalid value waits in _unknowns_, or a page rule is hidden by a file or another rule (of the first 1000 rules). */
   readonly kept: number;
   /** The first of them, with their problems. */
   readonly unknowns: readonly {

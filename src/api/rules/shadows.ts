@@ -6,7 +6,7 @@ import type { Call } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
 
 /** The parts by which shadowProblems finds what hides a rule. */
-interface ShadowParts {
+export interface ShadowParts {
   readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
   readonly site: Pick<SiteAccess, 'explain'>;
 }

@@ -1,15 +1,19 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
-import { authorOf, defineOperation } from '../operation.ts';
+import { authorOf, defineOperation, type Call } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
+import { shadowProblems, type ShadowParts } from '../rules/shadows.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
-import { importAll, type ImportParts } from './import.ts';
+import { importAll, type ImportedRule, type ImportParts } from './import.ts';
 import {
   importInlineBytesMax,
   importRowsMax,
   refusalsKeptMax,
   refusalsNamedMax,
+  shadowsCheckedMax,
+  shadowsPerTurn,
 } from './limits.ts';
 
 /** An import as data, which another thread can run. */
@@ -44,10 +48,16 @@ export interface ImportReport {
   readonly txn: string | null;
 }
 
+/** The report, and the first page rules that were imported. */
+export interface ImportResult {
+  readonly report: ImportReport;
+  readonly rules: readonly ImportedRule[];
+}
+
 /** The parts that the operation needs. */
-interface ImportOperationParts extends ImportParts {
+interface ImportOperationParts extends ImportParts, Pick<ShadowParts, 'site'> {
   /** Runs a large import in another thread. Rejects as runImport does. */
-  readonly importInThread: (request: ImportRequest) => Promise<ImportReport>;
+  readonly importInThread: (request: ImportRequest) => Promise<ImportResult>;
 }
 
 interface ImportInput {
@@ -85,7 +95,10 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
       unchanged: count('Number of lines whose record exists already.'),
       refused: count('Number of lines that cannot be imported; only a dry run has any.'),
       refusals: lines('The first of them, with the reasons.', { why: { type: 'string' } }),
-      kept: count('Number of lines with a problem; invalid values wait in _unknowns_.'),
+      kept: count(
+        'Number of lines with a problem: an invalid value waits in _unknowns_, or a page rule is ' +
+          `hidden by a file or another rule (of the first ${shadowsCheckedMax} rules).`,
+      ),
       unknowns: lines('The first of them, with their problems.', {
         names: { type: 'array', items: { type: 'string' } },
         problems: problemsMember,
@@ -124,10 +137,51 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
         dryRun,
       };
       const isSmall = bytes.length <= importInlineBytesMax;
-      const report = await (isSmall ? runImport(parts, request) : importInThread(request));
-      return { kind: 'data', data: report };
+      const { report, rules } = await (isSmall
+        ? runImport(parts, request)
+        : importInThread(request));
+      const hidden = report.done ? await hiddenRules(parts, rules, call) : [];
+      return { kind: 'data', data: withProblems(report, hidden) };
     },
 });
+
+/** The lines of page rules that no visitor gets, or that hide another rule. */
+async function hiddenRules(
+  { store, site }: Pick<ImportOperationParts, 'store' | 'site'>,
+  rules: readonly ImportedRule[],
+  call: Pick<Call, 'origin' | 'visitor'>,
+): Promise<readonly Pick<LineProblems, 'line' | 'problems'>[]> {
+  const hidden: Pick<LineProblems, 'line' | 'problems'>[] = [];
+  for (const [at, { line, id }] of rules.entries()) {
+    const rule = store.rule(id)?.rule;
+    const problems = rule === undefined ? [] : shadowProblems({ store, site }, rule, call);
+    if (problems.length > 0) hidden.push({ line, problems });
+    if (at % shadowsPerTurn === shadowsPerTurn - 1) await nextTurn();
+  }
+  return hidden;
+}
+
+/** A report with more problems, those of each line together. */
+function withProblems(
+  report: ImportReport,
+  more: readonly Pick<LineProblems, 'line' | 'problems'>[],
+): ImportReport {
+  const { kept, unknowns } = report;
+  const byLine = new Map(unknowns.map((one) => [one.line, one]));
+  // Behind the last line of a report that is full, nobody knows which lines it has counted.
+  const last = kept > unknowns.length ? (unknowns.at(-1)?.line ?? 0) : Infinity;
+  for (const { line, problems } of more) {
+    if (line > last) break;
+    const known = byLine.get(line) ?? { line, names: [], problems: [] };
+    byLine.set(line, { ...known, problems: [...known.problems, ...problems] });
+  }
+  const inOrder = [...byLine.values()].toSorted((one, other) => one.line - other.line);
+  return {
+    ...report,
+    kept: kept + byLine.size - unknowns.length,
+    unknowns: inOrder.slice(0, refusalsKeptMax),
+  };
+}
 
 /**
  * Runs one import or its dry run. An import rejects with `invalid`, naming the first refused lines,
@@ -136,16 +190,16 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
 export async function runImport(
   parts: Omit<ImportParts, 'engines'>,
   { bytes, engines, isStrict, by, hooksRefused, scopes, dryRun }: ImportRequest,
-): Promise<ImportReport> {
+): Promise<ImportResult> {
   const result = await importAll({ ...parts, engines, isStrict }, bytes, {
     by,
     hooksRefused,
     scopes,
     dryRun,
   });
-  const { refused, kept, imported, unchanged, txn } = result;
+  const { refused, kept, imported, unchanged, rules, txn } = result;
   if (!dryRun && refused.length > 0) throw refusal(refused);
-  return {
+  const report: ImportReport = {
     done: !dryRun,
     imported,
     unchanged,
@@ -155,6 +209,7 @@ export async function runImport(
     unknowns: kept.slice(0, refusalsKeptMax),
     txn: txn ?? null,
   };
+  return { report, rules };
 }
 
 function refusal(refused: readonly Refusal[]): Failure {

@@ -1,7 +1,7 @@
 import type { RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { importRowsMax } from './limits.ts';
+import { importRowsMax, shadowsCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
 import type { PreparedRule } from '../../store/log/prepared-rule.ts';
 import type {
@@ -61,6 +61,20 @@ export interface Imported {
   readonly kept: readonly LineProblems[];
 }
 
+/** The id of the page rule that a line became. */
+export interface ImportedRule {
+  readonly line: number;
+  readonly id: string;
+}
+
+/** The result of an import in one transaction. */
+interface ImportedAtOnce extends Imported {
+  /** The transaction; undefined if nothing was written. */
+  readonly txn: string | undefined;
+  /** The first page rules of it. */
+  readonly rules: readonly ImportedRule[];
+}
+
 /** A step of a long import. */
 export interface ImportStep extends Imported {
   /** Number of lines that have been read so far. */
@@ -96,14 +110,13 @@ interface ImportOptions {
 
 /**
  * Imports page rules and hooks from NDJSON in one transaction: all lines, or none if any is
- * refused. Resolves to the result and the id of the transaction. Rejects with `too_large` for more
- * than importRowsMax lines, and as Store.commit does.
+ * refused. Rejects with `too_large` for more than importRowsMax lines, and as Store.commit does.
  */
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
   { by = author, hooksRefused, scopes, dryRun = false }: ImportOptions = {},
-): Promise<Imported & { readonly txn: string | undefined }> {
+): Promise<ImportedAtOnce> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
   const all = [...unpackedLines(lines.ready)];
@@ -122,7 +135,8 @@ export async function importAll(
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
   const isWritten = !dryRun && inOrder.length === 0 && counts.imported > 0;
   const txn = isWritten ? txnOf(parts.store, ready, by) : undefined;
-  return { ...counts, refused: inOrder, txn };
+  const rules = txn === undefined ? [] : rulesOf(parts.store, ready, { by, txn });
+  return { ...counts, refused: inOrder, txn, rules };
 }
 
 /** Counts lines before it reads any: the failure of a bad line takes more memory than the line. */
@@ -148,6 +162,23 @@ function txnOf(
 ): string | undefined {
   const seqs = lines.map((line) => claimBefore(reads, line, by)?.seq ?? 0);
   return reads.change(seqs.reduce((one, other) => Math.max(one, other), 0))?.txn;
+}
+
+/** The first page rules that a transaction has inserted. */
+function rulesOf(
+  reads: Pick<Reads, 'vkClaim' | 'change'>,
+  lines: readonly ImportLine[],
+  { by, txn }: { readonly by: string; readonly txn: string },
+): readonly ImportedRule[] {
+  const rules: ImportedRule[] = [];
+  for (const line of lines) {
+    if (rules.length >= shadowsCheckedMax) break;
+    if (line.family !== 'userinterface') continue;
+    const claim = claimBefore(reads, line, by);
+    const isOfTxn = claim !== undefined && reads.change(claim.seq)?.txn === txn;
+    if (isOfTxn) rules.push({ line: line.line, id: claim.id });
+  }
+  return rules;
 }
 
 /**

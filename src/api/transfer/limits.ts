@@ -23,3 +23,7 @@ export const importBlockBytes = MIB;
 export const importAheadBytesMax = 32 * MIB;
 /** Refused lines, and lines with other problems, that the report of an import lists. */
 export const refusalsKeptMax = 1_000;
+/** Imported page rules that an import over HTTP checks for what hides them. */
+export const shadowsCheckedMax = 1_000;
+/** How many of them it checks in one turn of the event loop. */
+export const shadowsPerTurn = 20;

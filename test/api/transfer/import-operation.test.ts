@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import type { LineProblems } from '../../../src/api/transfer/import-line.ts';
 import { importRowsMax } from '../../../src/api/transfer/limits.ts';
 import { importInlineBytesMax } from '../../../src/api/transfer/limits.ts';
 import { runHere, startClient } from '../../cli/here.ts';
@@ -116,6 +117,38 @@ for (const [transport, open] of Object.entries(transports)) {
 }
 
 suite('userinterface.import', () => {
+  for (const [size, more] of [
+    ['small', []],
+    ['large', manyPages()],
+  ] as const) {
+    test(`of ${size} size names the lines that a file or another rule hides`, async (t) => {
+      const ini = '[disk.site]\nroot = site\n';
+      const site = await startSite(t, { ini, files: { 'site/a.html': 'a file' } });
+      const lines = [
+        { path: '/b', content: 'first' },
+        { path: '/a.html', content: 'a', colour: 'red' },
+        { path: '/b', content: 'second' },
+        { path: '/c', content: 'c' },
+        ...more,
+      ];
+      const dry = await site.call(operation, { ndjson: ndjson(lines), dry_run: true });
+      assert.deepEqual([dry.data.imported, dry.data.kept], [lines.length, 1]);
+      const { data } = await site.call(operation, { ndjson: ndjson(lines) });
+      const found = (data.unknowns as readonly LineProblems[]).map(({ line, problems }) => [
+        line,
+        ...problems.map(({ message }) => message.replaceAll(/[0-9a-f-]{36}/g, 'ID').slice(0, 40)),
+      ]);
+      assert.equal(data.kept, 3);
+      assert.deepEqual(found, [
+        [1, 'The page rule ID at the same path hides '],
+        [2, 'colour is not a known field; it is kept ', 'A file of [disk.site] has this path and '],
+        [3, 'It hides the page rule ID, which has the'],
+      ]);
+      const again = await site.call(operation, { ndjson: ndjson(lines) });
+      assert.deepEqual([again.data.imported, again.data.kept], [0, 0]);
+    });
+  }
+
   test('accepts the lines as the body, and other fields in the query', async (t) => {
     const site = await startSite(t);
     const body = ndjson([{ path: '/a', content: 'a' }]);
