@@ -112,6 +112,7 @@ export const texts = {
     empty: 'No page rules or files here.',
     emptyHint:
       'A page rule answers an address: with content, with content of another server, or with a redirect.',
+    noMatch: 'No page rule matches. A search looks at all texts of a rule, but not at files.',
     found: (count: number, isAll: boolean) =>
       `${count.toLocaleString()} ${count === 1 ? 'rule' : 'rules'}${isAll ? '' : ' so far'}`,
     folder: 'this folder itself',

@@ -159,8 +159,7 @@ function Answer({
             class={winner?.source === source ? 'winner' : candidates.length === 0 ? 'skipped' : ''}
           >
             <h3>
-              {t.sources[source]}
-              {key === undefined ? null : <code>{key}</code>}
+              {t.sources[source]} {key === undefined ? null : <code>{key}</code>}
             </h3>
             {candidates.length === 0 ? <p class="note">{t.passes}</p> : null}
             <ul>

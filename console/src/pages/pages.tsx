@@ -311,6 +311,7 @@ function Found({ query }: { query: ListQuery }) {
     useLive(['changes']),
   );
   const { rows, isEnd, isLoading, error, more } = pages;
+  const isSearch = query.text !== undefined || query.kind !== undefined;
   // A page without rows is no end: the server has examined a part of the rules.
   useEffect(() => {
     if (!isEnd && !isLoading && rows.length < 50) more();
@@ -338,6 +339,7 @@ function Found({ query }: { query: ListQuery }) {
       <p class="note" role="status">
         {isLoading && rows.length === 0 ? t.searching : t.found(rows.length, isEnd)}
       </p>
+      {rows.length === 0 && isEnd ? <p class="empty">{isSearch ? t.noMatch : t.empty}</p> : null}
       <Fault error={error} />
       <StaleList {...pages} />
     </>
