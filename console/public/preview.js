@@ -2,9 +2,32 @@
 // only the window around it may send a page.
 addEventListener('message', ({ source, data }) => {
   if (source !== parent || typeof data !== 'object' || data === null) return;
-  const { html } = data;
+  const { html, part } = data;
   if (typeof html !== 'string') return;
   document.open();
+  if (typeof part === 'string') {
+    document.addEventListener('DOMContentLoaded', () => {
+      // As /svc1/engine.js chooses the element of a page.
+      const element =
+        document.querySelector('#waymark') ??
+        document.querySelector('[data-waymark]') ??
+        document.body;
+      element.replaceChildren(withoutScripts(part));
+    });
+  }
   document.write(html);
   document.close();
 });
+
+/** The nodes of what an engine has made, without the scripts that it removes, too. */
+function withoutScripts(html) {
+  const template = document.createElement('template');
+  template.innerHTML = html;
+  for (const element of template.content.querySelectorAll('*')) {
+    if (element.localName === 'script') element.remove();
+    for (const { name } of [...element.attributes]) {
+      if (name.startsWith('on')) element.removeAttribute(name);
+    }
+  }
+  return template.content;
+}

@@ -564,6 +564,8 @@ export const texts = {
     certificate: (names: string) => `The certificate of ${names} ends soon, or has a problem.`,
   },
   rendered: {
+    otherEngine: (engine: string) =>
+      `The engine ${engine} works in the browser of a visitor only: open the page to see it.`,
     nothing: 'Nothing answers here.',
     redirect: 'The answer is a redirect, which a browser does not show to scripts.',
     noText: (type: string) => `The content is no text${type === '' ? '' : ` (${type})`}.`,

@@ -28,7 +28,7 @@ const greeting = {
 
 async function start() {
   const site = await startSite(cleaningAfterAll(), {
-    ini: '[disk.site]\nroot = site\n',
+    ini: '[disk.site]\nroot = site\n[engine.mine]\nscript = /mine.js\n',
     files: { 'site/hidden.html': 'file' },
     rules: [{ path: '/hidden.html', kind: 'content', content: 'rule' }],
   });
@@ -38,6 +38,7 @@ async function start() {
     { ...greeting, path: '/served', enginedata: { ...greeting.enginedata, render: 'server' } },
     { path: '/two', kind: 'content', lang: 'en', content: '<h1>English</h1>' },
     { path: '/two', kind: 'content', lang: 'de', content: '<h1>Deutsch</h1>' },
+    { path: '/own', kind: 'content', engine: 'mine', enginedata: {} },
   ]) {
     ids.push((await site.call('svc1.userinterface.insert', rule)).data.id as string);
   }
@@ -110,6 +111,7 @@ suite('the preview of the page editor', () => {
     };
     await request('');
     await body.filter({ hasText: '<h1>Hello </h1>' }).waitFor();
+    await preview(page).getByRole('heading', { name: 'Hello' }).waitFor();
     await page.getByText('As a visitor').click();
     await page.getByLabel('Country').fill('CH');
     await page.getByRole('button', { name: 'Explain', exact: true }).click();
@@ -124,6 +126,27 @@ suite('the preview of the page editor', () => {
     await goTo(page, '#/explain?url=/two&lang=de', 'Explain');
     await page.getByRole('button', { name: 'Request the page' }).click();
     await body.filter({ hasText: 'Deutsch' }).waitFor();
+  });
+
+  test('is that of explain and history, for a page that the browser of a visitor renders', async (t) => {
+    const tab = await signedIn(t);
+    const { page, ids } = tab;
+    const explained = async (address: string): Promise<void> => {
+      await goTo(page, `#/explain?url=${address}`, 'Explain');
+      await page.getByRole('button', { name: 'Request the page' }).click();
+    };
+    await explained('/greeting&country=CH');
+    const heading = preview(page).getByRole('heading', { name: 'Grüezi' });
+    await heading.waitFor();
+    const shown = 'document.title + document.body.dataset.ran';
+    assert.equal(await heading.evaluate(shown), 'Untitled pageundefined');
+    await explained('/own');
+    await page.getByText('The engine mine works in the browser of a visitor only').waitFor();
+    await goTo(page, `#/history?id=${ids.template}`, 'History of a page');
+    await preview(page).getByRole('heading', { name: 'Hello' }).waitFor();
+    // The template has an image that is none.
+    const troubles = realTroubles(tab).filter((one) => !/^failed: \S+\/x: /.test(one));
+    assert.deepEqual(troubles, []);
   });
 
   test('is for pages that the tree marks as hidden, with what hides them', async (t) => {

@@ -1,11 +1,40 @@
 import { useEffect, useRef } from 'preact/hooks';
+import type { JsonObject } from '../api/api.ts';
+import { texts } from '../texts.ts';
+import { framedPage } from './framed-page.ts';
 import { inlineSprites } from './inline-sprites.ts';
+import { useLoad } from './loading.ts';
+import { Fault } from './ui.tsx';
+
+interface PreviewProps {
+  readonly title: string;
+  readonly html: string;
+  readonly base: string;
+}
+
+/** A page of the site in a frame; `input` is that of get_render, for a generic page. */
+export function SitePreview({ html, input, ...more }: PreviewProps & { input: JsonObject }) {
+  const { data, error } = useLoad(
+    (signal) => framedPage(html, input, signal),
+    [html, JSON.stringify(input)],
+  );
+  return (
+    <>
+      <Fault error={error} />
+      {data?.engine === undefined ? null : (
+        <p class="note">{texts.rendered.otherEngine(data.engine)}</p>
+      )}
+      {data === undefined ? null : <Preview {...more} html={data.html} part={data.part} />}
+    </>
+  );
+}
 
 /**
- * A page in a frame with an opaque origin, to which its text goes as a message
- * (docs/design/console.md#hostile-pages-of-the-same-origin).
+ * HTML in a frame with an opaque origin, to which it goes as a message
+ * (docs/design/console.md#hostile-pages-of-the-same-origin); `part` is put into its element for
+ * engines.
  */
-export function Preview({ title, html, base }: { title: string; html: string; base: string }) {
+export function Preview({ title, html, base, part }: PreviewProps & { part?: string | undefined }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const isReady = useRef(false);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -13,9 +42,11 @@ export function Preview({ title, html, base }: { title: string; html: string; ba
   latest.current = html;
   const show = async (): Promise<void> => {
     const text = await inlineSprites(html, base);
+    const inner = part === undefined ? undefined : await inlineSprites(part, base);
     if (latest.current !== html) return;
+    const page = { html: withBase(text, base), part: inner };
     // Its origin is opaque, so the message can name none; the text is no secret of the console.
-    frame.current?.contentWindow?.postMessage({ html: withBase(text, base) }, '*');
+    frame.current?.contentWindow?.postMessage(page, '*');
   };
   useEffect(() => {
     if (!isReady.current) return undefined;
@@ -28,7 +59,7 @@ export function Preview({ title, html, base }: { title: string; html: string; ba
     return () => {
       clearTimeout(timer.current);
     };
-  }, [html, base]);
+  }, [html, base, part]);
   return (
     <iframe
       ref={frame}

@@ -1,5 +1,5 @@
 import { call, fetchPage, service } from '../api/api.ts';
-import { Preview } from './preview.tsx';
+import { SitePreview } from './preview.tsx';
 import { texts } from '../texts.ts';
 import { useLoad } from './loading.ts';
 import { Busy, Fault } from './ui.tsx';
@@ -71,5 +71,7 @@ function Content({ page, title, place }: { page: Page; title: string; place: Pla
   const html = contentType.includes('html')
     ? text
     : `<pre>${text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</pre>`;
-  return <Preview title={title} html={html} base={base + encodeURI(place.path)} />;
+  const { path, asOf } = place;
+  const input = { origin: base, path, ...(asOf !== undefined && { as_of: asOf }) };
+  return <SitePreview title={title} html={html} base={base + encodeURI(path)} input={input} />;
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { call, fetchPage, service } from '../api/api.ts';
+import { call, fetchPage, service, type JsonObject } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
-import { Preview } from '../components/preview.tsx';
+import { SitePreview } from '../components/preview.tsx';
 import {
   previewInput,
   VisitorFields,
@@ -236,13 +236,15 @@ function Response({
 }) {
   const [fetched, setFetched] = useState<Fetched>();
   const [error, setError] = useState<unknown>();
-  const v = {
-    ...{ origin, path, ...(query !== '' && { query }) },
-    ...previewInput(visitorOf(input), input.as_of),
-    headers: { accept: 'text/html,*/*' },
-  };
+  // Of the moment of the request, also after further renderings.
+  const [asked, setAsked] = useState<JsonObject>({});
   const load = (): void => {
-    fetchContent(v).then(setFetched, setError);
+    const v = {
+      ...{ origin, path, ...(query !== '' && { query }) },
+      ...previewInput(visitorOf(input), input.as_of),
+    };
+    setAsked(v);
+    fetchContent({ ...v, headers: { accept: 'text/html,*/*' } }).then(setFetched, setError);
   };
   return (
     <section>
@@ -271,7 +273,7 @@ function Response({
           {fetched.isHtml ? (
             <>
               <h3>{t.page}</h3>
-              <Preview title={t.page} html={fetched.body} base={origin + path} />
+              <SitePreview title={t.page} html={fetched.body} base={origin + path} input={asked} />
             </>
           ) : null}
           <h3>{t.body}</h3>

@@ -1,4 +1,5 @@
 import { call, service, type Json, type JsonObject } from '../api/api.ts';
+import { engineHtml, isShownEngine } from '../components/engine-html.ts';
 import { previewInput, type VisitorInput } from '../components/visitor-fields.tsx';
 
 /** The fields of a page rule that a preview needs, as they are in the form. */
@@ -47,8 +48,7 @@ export async function renderPage(
   if (kind === 'content' && content !== '') {
     return { html: contentHtml(page), matched: undefined, hasOtherConditions: false };
   }
-  const isShown = engine === 'html' || engine === 'template';
-  if (!isShown || !isObject(enginedata)) {
+  if (!isShownEngine(engine) || !isObject(enginedata)) {
     return { html: undefined, matched: undefined, hasOtherConditions: false };
   }
   const { when, ...rest } = enginedata;
@@ -59,11 +59,20 @@ export async function renderPage(
   const savedData = isObject(saved?.enginedata) ? saved.enginedata : {};
   const data = { ...rest, ...branchData(when, matched, rest) };
   return {
-    html: await engineHtml(engine, { ...noAnswer(page), ...found, enginedata: data }),
+    html: withoutScripts(
+      engine,
+      await engineHtml(engine, { ...noAnswer(page), ...found, enginedata: data }),
+    ),
     matched,
     hasOtherConditions:
       JSON.stringify(conditionsOf(when)) !== JSON.stringify(conditionsOf(savedData.when)),
   };
+}
+
+/** The engine removes scripts from what a template makes; the frame does not run them. */
+function withoutScripts(engine: string, html: string): string {
+  if (engine !== 'template') return html;
+  return `<meta http-equiv="Content-Security-Policy" content="script-src 'none'">${html}`;
 }
 
 function contentHtml({ content, contenttype }: PreviewedPage): string {
@@ -124,41 +133,4 @@ function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
     else merged.set(name, value);
   }
   return Object.fromEntries(merged);
-}
-
-/** The functions of public/engines/template/render.js. */
-interface TemplateModule {
-  readonly rowInputs: (Liquid: unknown, answer: object) => Promise<object>;
-  readonly readRows: (inputs: object, get: (v: object) => Promise<unknown>) => Promise<object>;
-  readonly renderTemplate: (Liquid: unknown, answer: object) => Promise<{ html: string }>;
-  readonly templatesOf: (enginedata: JsonObject) => readonly string[];
-  readonly variablesOf: (templates: readonly string[]) => readonly string[];
-}
-
-/**
- * The HTML of a page with an engine. The module of `template` is Waymark's own, with its limits of
- * time and memory; the result runs in the frame of the preview only.
- */
-async function engineHtml(
-  engine: 'html' | 'template',
-  answer: JsonObject & { readonly enginedata: JsonObject },
-): Promise<string> {
-  const { enginedata } = answer;
-  const style = typeof enginedata.css === 'string' ? `<style>${enginedata.css}</style>` : '';
-  if (engine === 'html')
-    return style + (typeof enginedata.html === 'string' ? enginedata.html : '');
-  const load = (name: string): Promise<unknown> =>
-    import(/* @vite-ignore */ new URL(`engines/${name}`, service).href) as Promise<unknown>;
-  const [module, { Liquid }] = (await Promise.all([
-    load('template/render.js'),
-    load('liquid.js'),
-  ])) as [TemplateModule, { Liquid: unknown }];
-  const { rowInputs, readRows, renderTemplate, templatesOf, variablesOf } = module;
-  const hasRows = variablesOf(templatesOf(enginedata)).includes('rows');
-  const rows = hasRows
-    ? await readRows(await rowInputs(Liquid, answer), (v) => call('record.get', v))
-    : {};
-  const { html } = await renderTemplate(Liquid, { ...answer, rows });
-  // The engine removes scripts from what a template makes; the frame does not run them.
-  return `<meta http-equiv="Content-Security-Policy" content="script-src 'none'">${style}${html}`;
 }
