@@ -796,6 +796,11 @@ export const texts = {
     discardConfirm: 'Discard this entry? The centre never gets it, and this cannot be undone.',
     retried: 'It will be sent again, after the others.',
     discarded: 'Discarded.',
+    all: { retry: 'Send all again', discard: 'Discard all …' },
+    discardAllConfirm:
+      'Discard all refused entries? The centre never gets them, and this cannot be undone.',
+    retriedAll: (count: number) => `${count.toLocaleString()} will be sent again.`,
+    discardedAll: (count: number) => `${count.toLocaleString()} discarded.`,
   },
   certificates: {
     tab: 'Certificates',

@@ -23,6 +23,27 @@ interface OutboxList {
   readonly refused: number;
 }
 
+type Verb = 'retry' | 'discard';
+
+interface OutboxChanged {
+  readonly count: number;
+  readonly next: number | null;
+  readonly up_to: number;
+}
+
+/** Changes all entries that the centre has refused so far; resolves to their number. */
+async function changeRefused(verb: Verb): Promise<number> {
+  let count = 0;
+  let range: object | undefined = {};
+  while (range !== undefined) {
+    const v = { all: true, ...range };
+    const changed: OutboxChanged = await call<OutboxChanged>(`outbox.${verb}`, v);
+    count += changed.count;
+    range = changed.next === null ? undefined : { after: changed.next, up_to: changed.up_to };
+  }
+  return count;
+}
+
 /** The entries of the outbox of this counter: those that wait, and those that the centre refused. */
 export function Outbox({ counts }: { counts: { waiting: number; refused: number } }) {
   const [isRefused, setRefused] = useState(counts.refused > 0);
@@ -73,7 +94,14 @@ export function Outbox({ counts }: { counts: { waiting: number; refused: number 
 
 function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boolean }) {
   const { error, said, run } = useAction(list.reload);
-  const change = (verb: 'retry' | 'discard', { n }: OutboxEntry): void => {
+  const changeAll = (verb: Verb): void => {
+    if (verb === 'discard' && !confirm(t.discardAllConfirm)) return;
+    void run(async () => {
+      const count = await changeRefused(verb);
+      return verb === 'retry' ? t.retriedAll(count) : t.discardedAll(count);
+    });
+  };
+  const change = (verb: Verb, { n }: OutboxEntry): void => {
     if (verb === 'discard' && !confirm(t.discardConfirm)) return;
     void run(async () => {
       await call(`outbox.${verb}`, { n });
@@ -81,9 +109,26 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
     });
   };
   const rows = list.data?.rows;
+  const hasSeveral = isRefused && rows !== undefined && rows.length > 1;
   return (
     <>
       <Fault error={list.error ?? error} onRetry={list.reload} />
+      {hasSeveral && may('event') ? (
+        <p class="actions">
+          {(['retry', 'discard'] as const).map((verb) => (
+            <button
+              key={verb}
+              type="button"
+              class={verb === 'discard' ? 'danger' : ''}
+              onClick={() => {
+                changeAll(verb);
+              }}
+            >
+              {t.all[verb]}
+            </button>
+          ))}
+        </p>
+      ) : null}
       {rows === undefined && list.error === undefined ? <Busy /> : null}
       {rows?.length === 0 ? <p>{isRefused ? t.noneRefused : t.noneWaiting}</p> : null}
       <ul class="table-list">
