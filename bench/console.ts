@@ -59,6 +59,9 @@ const scrolling = `new Promise((resolve) => {
   requestAnimationFrame(step);
 })`;
 
+/** One import takes no more. */
+const importLinesMax = 100_000;
+
 const cleanings: (() => unknown)[] = [];
 const context = { after: (clean: () => unknown) => cleanings.unshift(clean) };
 try {
@@ -120,9 +123,6 @@ async function run(): Promise<void> {
   };
   await measure(browser, options.beside, [load]);
 }
-
-/** One import takes no more. */
-const importLinesMax = 100_000;
 
 /** Scrolls the tree and the list of many page rules, and prints the times between frames. */
 async function scrollRules(browser: Browser, count: number): Promise<void> {
