@@ -79,8 +79,15 @@ const context: Cleaning = {
 try {
   await runAll();
   const folder = await temporaryFolder(context);
-  const acknowledged = await killRowWriters(context, { folder, kills: runs, lifeMsMax: 1_000 });
-  process.stdout.write(`${runs} kills: ${acknowledged} acknowledged changes of rows, all whole\n`);
+  await killRowWriters(context, {
+    ...{ folder, kills: runs, lifeMsMax: 1_000 },
+    killed(kills, acknowledged) {
+      if (kills % 20 !== 0 && kills !== runs) return;
+      process.stdout.write(
+        `${kills} kills: ${acknowledged} acknowledged changes of rows, all whole\n`,
+      );
+    },
+  });
 } finally {
   for (const clean of cleanings) await clean();
 }
