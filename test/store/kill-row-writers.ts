@@ -10,21 +10,11 @@ const writer = fileURLToPath(new URL('row-writer.ts', import.meta.url));
 /**
  * Kills a process that changes rows and indexes, again and again on one data folder. Asserts after
  * each kill that every acknowledged change is in the log, and that all projections agree with the
- * log. Resolves to the number of acknowledged changes; `killed` gets the numbers so far.
+ * log. Resolves to the number of acknowledged changes.
  */
 export async function killRowWriters(
   t: Cleaning,
-  {
-    folder,
-    kills,
-    lifeMsMax,
-    killed = () => undefined,
-  }: {
-    readonly folder: string;
-    readonly kills: number;
-    readonly lifeMsMax: number;
-    readonly killed?: (kills: number, acknowledged: number) => void;
-  },
+  { folder, kills, lifeMsMax }: { folder: string; kills: number; lifeMsMax: number },
 ): Promise<number> {
   let acknowledged = 0;
   for (let kill = 0; kill < kills; kill += 1) {
@@ -40,7 +30,6 @@ export async function killRowWriters(
       await store.close();
     }
     acknowledged += lines.length;
-    killed(kill + 1, acknowledged);
   }
   return acknowledged;
 }
