@@ -23,10 +23,11 @@ addEventListener('message', ({ source, data }) => {
 function withoutScripts(html) {
   const template = document.createElement('template');
   template.innerHTML = html;
+  for (const script of template.content.querySelectorAll('script')) script.remove();
+  // The fields of a form hide its properties of the same name.
   for (const element of template.content.querySelectorAll('*')) {
-    if (element.localName === 'script') element.remove();
-    for (const { name } of [...element.attributes]) {
-      if (name.startsWith('on')) element.removeAttribute(name);
+    for (const name of Element.prototype.getAttributeNames.call(element)) {
+      if (name.startsWith('on')) Element.prototype.removeAttribute.call(element, name);
     }
   }
   return template.content;

@@ -40,6 +40,18 @@ async function show(root: HTMLElement): Promise<void> {
   render(<Console linkError={await signInByLink()} />, root);
 }
 
+/**
+ * The console frames only the page for previews: another page of the site would not have its
+ * policy. Only here is the origin known that the browser uses.
+ */
+function limitFrames(): void {
+  const policy = document.createElement('meta');
+  policy.httpEquiv = 'Content-Security-Policy';
+  policy.content = `frame-src ${new URL('preview.html', location.href).href}`;
+  document.head.append(policy);
+}
+
+limitFrames();
 const root = document.getElementById('console');
 if (root !== null) {
   void show(root);

@@ -564,6 +564,7 @@ export const texts = {
     certificate: (names: string) => `The certificate of ${names} ends soon, or has a problem.`,
   },
   rendered: {
+    rows: 'The rows of tables are those of now, as far as every visitor may read them.',
     otherEngine: (engine: string) =>
       `The engine ${engine} works in the browser of a visitor only: open the page to see it.`,
     nothing: 'Nothing answers here.',

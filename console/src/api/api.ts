@@ -70,12 +70,12 @@ function sessionChanged(session: Session | undefined): void {
 async function post(
   name: string,
   v: object,
-  { signal, ...envelope }: EnvelopeOptions,
+  { signal, isVisitor = false, ...envelope }: EnvelopeOptions & { readonly isVisitor?: boolean },
   token: string | undefined,
 ): Promise<unknown> {
   const response = await fetch(operationUrl(name), {
     method: 'POST',
-    credentials: 'same-origin',
+    credentials: isVisitor ? 'omit' : 'same-origin',
     headers: { 'content-type': 'application/json', ...(token !== undefined && { apikey: token }) },
     body: JSON.stringify({ v, ...envelope }),
     redirect: 'error',
@@ -106,6 +106,15 @@ export async function call<T>(
     if (hasEnded && session !== undefined) endSession(session);
     throw error;
   }
+}
+
+/** Calls an operation as a visitor without a session, for what the author of a page may choose. */
+export async function callAsVisitor<T>(
+  name: string,
+  v: object,
+  options: EnvelopeOptions = {},
+): Promise<T> {
+  return (await post(name, v, { ...options, isVisitor: true }, undefined)) as T;
 }
 
 /** A page of the site as its visitors get it, for the place and moment of get_content. */

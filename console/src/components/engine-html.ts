@@ -1,4 +1,4 @@
-import { call, service, type JsonObject } from '../api/api.ts';
+import { callAsVisitor, service, type JsonObject } from '../api/api.ts';
 
 /** An engine whose pages the console can show. */
 export type ShownEngine = 'html' | 'template';
@@ -16,18 +16,30 @@ interface TemplateModule {
   readonly variablesOf: (templates: readonly string[]) => readonly string[];
 }
 
+/** What an engine makes of the data of a page. */
+export interface EngineHtml {
+  readonly html: string;
+  /** Whether it shows rows of tables: those that every visitor may read now. */
+  readonly hasRows: boolean;
+}
+
 /**
  * The HTML of a page with an engine. The module of `template` is Waymark's own, with its limits of
- * time and memory; the result runs in the frame of the preview only.
+ * time and memory; the result runs in the frame of the preview only. Its rows are read without the
+ * session: the author of a page could send what the session reads to another server.
  */
 export async function engineHtml(
   engine: ShownEngine,
   answer: JsonObject & { readonly enginedata: JsonObject },
-): Promise<string> {
+  signal: AbortSignal,
+): Promise<EngineHtml> {
   const { enginedata } = answer;
-  const style = typeof enginedata.css === 'string' ? `<style>${enginedata.css}</style>` : '';
-  if (engine === 'html')
-    return style + (typeof enginedata.html === 'string' ? enginedata.html : '');
+  const css = typeof enginedata.css === 'string' ? enginedata.css.replaceAll('</', '<\\/') : '';
+  const style = css === '' ? '' : `<style>${css}</style>`;
+  if (engine === 'html') {
+    const html = typeof enginedata.html === 'string' ? enginedata.html : '';
+    return { html: style + html, hasRows: false };
+  }
   const load = (name: string): Promise<unknown> =>
     import(/* @vite-ignore */ new URL(`engines/${name}`, service).href) as Promise<unknown>;
   const [module, { Liquid }] = (await Promise.all([
@@ -37,8 +49,10 @@ export async function engineHtml(
   const { rowInputs, readRows, renderTemplate, templatesOf, variablesOf } = module;
   const hasRows = variablesOf(templatesOf(enginedata)).includes('rows');
   const rows = hasRows
-    ? await readRows(await rowInputs(Liquid, answer), (v) => call('record.get', v))
+    ? await readRows(await rowInputs(Liquid, answer), (v) =>
+        callAsVisitor('record.get', v, { signal }),
+      )
     : {};
   const { html } = await renderTemplate(Liquid, { ...answer, rows });
-  return style + html;
+  return { html: style + html, hasRows };
 }

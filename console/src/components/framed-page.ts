@@ -6,28 +6,49 @@ export interface FramedPage {
   readonly html: string;
   /** What the engine of a generic page makes for the element of the page. */
   readonly part?: string;
+  /** Whether it shows rows of tables. */
+  readonly hasRows?: boolean;
   /** The engine of a generic page that only a visitor's browser can show. */
   readonly engine?: string;
+  /** Why the page is without what its engine makes. */
+  readonly failure?: unknown;
 }
 
-const loader =
-  /<script\b[^>]*\bsrc\s*=\s*["']?[^"'\s>]*\/svc1\/engine\.js\b[^>]*>\s*<\/script\s*>/gi;
+// They take time in proportion to the text, whatever it is.
+const emptyScripts = /<script\b([^<>]*)>\s*<\/script\s*>/gi;
+const source = /(?:^|[\s"'/])src\s*=/i;
+const serverMark = /<[a-z][^<>]*\sdata-waymark-server\b/i;
+
+function withoutLoader(html: string): string {
+  return html.replace(emptyScripts, (script, attributes: string) =>
+    attributes.includes('/svc1/engine.js') && source.test(attributes) ? '' : script,
+  );
+}
 
 /**
  * The page with what its engine makes of the data of `input`, an input of get_render, in place of
- * the script that would load the data. Rejects with the failure of a template.
+ * the script that would load the data.
  */
 export async function framedPage(
   html: string,
   input: JsonObject,
   signal: AbortSignal,
 ): Promise<FramedPage> {
-  const rest = html.replace(loader, '');
-  if (rest === html || rest.includes('data-waymark-server')) return { html: rest };
-  const answer = await call<RenderInformation>('userinterface.get_render', input, { signal });
-  const { engine } = answer;
-  if (isShownEngine(engine)) return { html: rest, part: await engineHtml(engine, answer) };
-  return engine === null ? { html: rest } : { html: rest, engine };
+  const rest = withoutLoader(html);
+  if (rest === html || serverMark.test(rest)) return { html: rest };
+  try {
+    const answer = await call<RenderInformation>('userinterface.get_render', input, { signal });
+    const { engine, enginedata } = answer;
+    if (engine === null) return { html: rest };
+    if (!isShownEngine(engine)) return { html: rest, engine };
+    const { html: part, hasRows } = await engineHtml(engine, answer, signal);
+    // The frame does not run the scripts of a page that the engine html shows.
+    const hasScripts = engine === 'html' && enginedata.scripts !== undefined;
+    return { html: rest, part, hasRows, ...(hasScripts && { engine }) };
+  } catch (failure) {
+    if (signal.aborted) throw failure;
+    return { html: rest, failure };
+  }
 }
 
 /** The answer of get_render. */

@@ -1,6 +1,7 @@
 const usePattern = /<use\s[^<>]*?href="([^"#<>\s]+)#[^"<>\s]+"/g;
 const spriteBytesMax = 1024 * 1024;
 const spritesMax = 10;
+const spriteMsMax = 3000;
 
 /** The sprites that were loaded, by their address; undefined for one that cannot be. */
 const loaded = new Map<string, Promise<string | undefined>>();
@@ -34,7 +35,10 @@ async function spriteAt(address: string, base: string): Promise<string | undefin
 
 async function load(url: string): Promise<string | undefined> {
   try {
-    const response = await fetch(url, { credentials: 'omit' });
+    const response = await fetch(url, {
+      credentials: 'omit',
+      signal: AbortSignal.timeout(spriteMsMax),
+    });
     const text = await response.text();
     const start = text.indexOf('<svg');
     const isSprite = response.ok && start >= 0 && text.length <= spriteBytesMax;

@@ -1,10 +1,10 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JsonObject } from '../api/api.ts';
 import { texts } from '../texts.ts';
 import { framedPage } from './framed-page.ts';
 import { inlineSprites } from './inline-sprites.ts';
 import { useLoad } from './loading.ts';
-import { Fault } from './ui.tsx';
+import { Busy, Fault } from './ui.tsx';
 
 interface PreviewProps {
   readonly title: string;
@@ -20,7 +20,9 @@ export function SitePreview({ html, input, ...more }: PreviewProps & { input: Js
   );
   return (
     <>
-      <Fault error={error} />
+      <Fault error={error ?? data?.failure} />
+      {data === undefined && error === undefined ? <Busy /> : null}
+      {data?.hasRows === true ? <p class="note">{texts.rendered.rows}</p> : null}
       {data?.engine === undefined ? null : (
         <p class="note">{texts.rendered.otherEngine(data.engine)}</p>
       )}
@@ -37,13 +39,15 @@ export function SitePreview({ html, input, ...more }: PreviewProps & { input: Js
 export function Preview({ title, html, base, part }: PreviewProps & { part?: string | undefined }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const isReady = useRef(false);
+  const [turn, setTurn] = useState(0);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const latest = useRef('');
-  latest.current = html;
+  const shown = JSON.stringify([html, base, part]);
+  latest.current = shown;
   const show = async (): Promise<void> => {
     const text = await inlineSprites(html, base);
     const inner = part === undefined ? undefined : await inlineSprites(part, base);
-    if (latest.current !== html) return;
+    if (latest.current !== shown) return;
     const page = { html: withBase(text, base), part: inner };
     // Its origin is opaque, so the message can name none; the text is no secret of the console.
     frame.current?.contentWindow?.postMessage(page, '*');
@@ -51,10 +55,10 @@ export function Preview({ title, html, base, part }: PreviewProps & { part?: str
   useEffect(() => {
     if (!isReady.current) return undefined;
     clearTimeout(timer.current);
-    // A frame that has shown a page no longer listens: it is loaded again.
+    // A page could keep its frame from loading another one, and read that: each gets a new frame.
     timer.current = setTimeout(() => {
       isReady.current = false;
-      frame.current?.setAttribute('src', `preview.html?${Date.now()}`);
+      setTurn((before) => before + 1);
     }, 400);
     return () => {
       clearTimeout(timer.current);
@@ -62,6 +66,7 @@ export function Preview({ title, html, base, part }: PreviewProps & { part?: str
   }, [html, base, part]);
   return (
     <iframe
+      key={turn}
       ref={frame}
       class="preview"
       title={title}

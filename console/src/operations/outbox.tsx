@@ -33,13 +33,15 @@ interface OutboxChanged {
 
 /** Changes all entries that the centre has refused so far; resolves to their number. */
 async function changeRefused(verb: Verb): Promise<number> {
-  let count = 0;
+  let [count, after] = [0, 0];
   let range: object | undefined = {};
   while (range !== undefined) {
     const v = { all: true, ...range };
     const changed: OutboxChanged = await call<OutboxChanged>(`outbox.${verb}`, v);
     count += changed.count;
-    range = changed.next === null ? undefined : { after: changed.next, up_to: changed.up_to };
+    const { next, up_to } = changed;
+    range = typeof next === 'number' && next > after ? { after: next, up_to } : undefined;
+    after = next ?? after;
   }
   return count;
 }

@@ -244,6 +244,7 @@ function Response({
       ...previewInput(visitorOf(input), input.as_of),
     };
     setAsked(v);
+    setError(undefined);
     fetchContent({ ...v, headers: { accept: 'text/html,*/*' } }).then(setFetched, setError);
   };
   return (

@@ -91,7 +91,7 @@ export function PreviewColumn({
 }) {
   const { rendered, error } = useRendered(page, rule, visitor);
   const [isOpen] = useState(Object.keys(visitorInput(visitor)).length > 0);
-  const { html, matched, hasOtherConditions = false } = rendered ?? {};
+  const { html, matched, hasOtherConditions = false, hasRows = false } = rendered ?? {};
   const width = { mobile: 'phone', tablet: 'tablet' }[visitor.device ?? ''] ?? 'whole';
   return (
     <section class="preview-column" aria-label={t.preview}>
@@ -107,6 +107,7 @@ export function PreviewColumn({
         {hasOtherConditions ? t.savedConditions : ''}
       </p>
       <Fault error={error} />
+      {hasRows ? <p class="note">{texts.rendered.rows}</p> : null}
       {rendered !== undefined && html === undefined ? <p class="note">{t.noPreview}</p> : null}
       {html === undefined ? null : (
         <div class={`preview-frame ${width}`}>

@@ -314,7 +314,7 @@ function Found({ query }: { query: ListQuery }) {
   const isSearch = query.text !== undefined || query.kind !== undefined;
   // A page without rows is no end: the server has examined a part of the rules.
   useEffect(() => {
-    if (!isEnd && !isLoading && rows.length < 50) more();
+    if (!isEnd && !isLoading && error === undefined && rows.length < 50) more();
   });
   return (
     <>

@@ -22,6 +22,8 @@ export interface RenderedPage {
   readonly matched: string | undefined;
   /** Whether the conditions in the form are not those that the server has evaluated. */
   readonly hasOtherConditions: boolean;
+  /** Whether it shows rows of tables. */
+  readonly hasRows?: boolean;
 }
 
 /** The part of an answer of get_render that templates use. */
@@ -58,11 +60,11 @@ export async function renderPage(
   const matched = Array.isArray(when) ? (found?.matched ?? 'default') : undefined;
   const savedData = isObject(saved?.enginedata) ? saved.enginedata : {};
   const data = { ...rest, ...branchData(when, matched, rest) };
+  const answer = { ...noAnswer(page), ...found, enginedata: data };
+  const { html, hasRows } = await engineHtml(engine, answer, signal);
   return {
-    html: withoutScripts(
-      engine,
-      await engineHtml(engine, { ...noAnswer(page), ...found, enginedata: data }),
-    ),
+    html: withoutScripts(engine, html),
+    hasRows,
     matched,
     hasOtherConditions:
       JSON.stringify(conditionsOf(when)) !== JSON.stringify(conditionsOf(savedData.when)),
