@@ -38,17 +38,32 @@ export async function framedPage(
   if (rest === html || serverMark.test(rest)) return { html: rest };
   try {
     const answer = await call<RenderInformation>('userinterface.get_render', input, { signal });
-    const { engine, enginedata } = answer;
-    if (engine === null) return { html: rest };
-    if (!isShownEngine(engine)) return { html: rest, engine };
-    const { html: part, hasRows } = await engineHtml(engine, answer, signal);
-    // The frame does not run the scripts of a page that the engine html shows.
-    const hasScripts = engine === 'html' && enginedata.scripts !== undefined;
-    return { html: rest, part, hasRows, ...(hasScripts && { engine }) };
+    return { html: rest, ...(await madeOf(answer, signal)) };
   } catch (failure) {
     if (signal.aborted) throw failure;
     return { html: rest, failure };
   }
+}
+
+/** What the engine of a page makes; the HTML of its data if it fails, as /svc1/engine.js does. */
+async function madeOf(
+  answer: RenderInformation,
+  signal: AbortSignal,
+): Promise<Omit<FramedPage, 'html'>> {
+  const { engine, enginedata } = answer;
+  let failure: unknown;
+  if (engine === 'template') {
+    try {
+      const { html: part, hasRows } = await engineHtml(engine, answer, signal);
+      return { part, hasRows };
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      failure = thrown;
+    }
+  }
+  const { html: part } = await engineHtml('html', answer, signal);
+  const isWhole = isShownEngine(engine) && enginedata.scripts === undefined;
+  return { part, failure, ...(engine !== null && !isWhole && { engine }) };
 }
 
 /** The answer of get_render. */

@@ -125,14 +125,18 @@ export function usePages<Row, Cursor>(
 export function useAction(onDone: () => void) {
   const [error, setError] = useState<unknown>();
   const [said, setSaid] = useState('');
+  const [isRunning, setRunning] = useState(false);
   const run = async (action: () => Promise<string>): Promise<void> => {
     setError(undefined);
+    setRunning(true);
     try {
       setSaid(await action());
-      onDone();
     } catch (failure) {
       setError(failure);
     }
+    setRunning(false);
+    // An action that failed may have done a part.
+    onDone();
   };
-  return { error, said, run };
+  return { error, said, isRunning, run };
 }

@@ -95,7 +95,7 @@ export function Outbox({ counts }: { counts: { waiting: number; refused: number 
 }
 
 function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boolean }) {
-  const { error, said, run } = useAction(list.reload);
+  const { error, said, isRunning, run } = useAction(list.reload);
   const changeAll = (verb: Verb): void => {
     if (verb === 'discard' && !confirm(t.discardAllConfirm)) return;
     void run(async () => {
@@ -122,6 +122,7 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
               key={verb}
               type="button"
               class={verb === 'discard' ? 'danger' : ''}
+              disabled={isRunning}
               onClick={() => {
                 changeAll(verb);
               }}
@@ -144,6 +145,7 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
                     key={verb}
                     type="button"
                     class={verb === 'discard' ? 'quiet-button danger' : 'quiet-button'}
+                    disabled={isRunning}
                     onClick={() => {
                       change(verb, entry);
                     }}
