@@ -45,8 +45,7 @@ export async function signIn(tab: Tab, url: string, apikey: string): Promise<voi
  * messages that axe sends to all frames.
  */
 export function realTroubles({ troubles }: Pick<Tab, 'troubles'>): readonly string[] {
-  const isOutdated =
-    /\/svc1\/(?:\w+\/\w+|console\/preview\.(?:html(?:\?\d+)?|js)): net::ERR_ABORTED$/;
+  const isOutdated = /\/svc1\/(?:\w+\/\w+|console\/preview\.(?:html|js)): net::ERR_ABORTED$/;
   return troubles.filter((one) => !isOutdated.test(one) && !one.includes("execute 'postMessage'"));
 }
 

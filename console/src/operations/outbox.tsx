@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
 import { texts } from '../texts.ts';
@@ -117,19 +118,7 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
       <Fault error={list.error ?? error} onRetry={list.reload} />
       {hasSeveral && may('event') ? (
         <p class="actions">
-          {(['retry', 'discard'] as const).map((verb) => (
-            <button
-              key={verb}
-              type="button"
-              class={verb === 'discard' ? 'danger' : ''}
-              disabled={isRunning}
-              onClick={() => {
-                changeAll(verb);
-              }}
-            >
-              {t.all[verb]}
-            </button>
-          ))}
+          <Verbs isRunning={isRunning} text={(verb) => t.all[verb]} onClick={changeAll} />
         </p>
       ) : null}
       {rows === undefined && list.error === undefined ? <Busy /> : null}
@@ -140,20 +129,19 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
             <EntryFacts entry={entry} />
             {isRefused && may('event') ? (
               <span class="actions">
-                {(['retry', 'discard'] as const).map((verb) => (
-                  <button
-                    key={verb}
-                    type="button"
-                    class={verb === 'discard' ? 'quiet-button danger' : 'quiet-button'}
-                    disabled={isRunning}
-                    onClick={() => {
-                      change(verb, entry);
-                    }}
-                  >
-                    {t[verb]}
-                    <span class="unseen"> {entry.id}</span>
-                  </button>
-                ))}
+                <Verbs
+                  isRunning={isRunning}
+                  isQuiet
+                  text={(verb) => (
+                    <>
+                      {t[verb]}
+                      <span class="unseen"> {entry.id}</span>
+                    </>
+                  )}
+                  onClick={(verb) => {
+                    change(verb, entry);
+                  }}
+                />
               </span>
             ) : null}
           </li>
@@ -163,6 +151,33 @@ function Entries({ list, isRefused }: { list: Loaded<OutboxList>; isRefused: boo
       <p role="status">{said}</p>
     </>
   );
+}
+
+/** The buttons that change refused entries. */
+function Verbs({
+  isRunning,
+  isQuiet = false,
+  text,
+  onClick,
+}: {
+  isRunning: boolean;
+  isQuiet?: boolean;
+  text: (verb: Verb) => ComponentChildren;
+  onClick: (verb: Verb) => void;
+}) {
+  return (['retry', 'discard'] as const).map((verb) => (
+    <button
+      key={verb}
+      type="button"
+      class={`${isQuiet ? 'quiet-button' : ''} ${verb === 'discard' ? 'danger' : ''}`.trim()}
+      disabled={isRunning}
+      onClick={() => {
+        onClick(verb);
+      }}
+    >
+      {text(verb)}
+    </button>
+  ));
 }
 
 function EntryFacts({ entry: { a, v, id, dtu_txn, refused } }: { entry: OutboxEntry }) {

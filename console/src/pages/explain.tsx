@@ -216,15 +216,17 @@ interface Fetched {
   readonly fields: readonly (readonly [string, string])[];
   readonly body: string;
   readonly isHtml: boolean;
+  /** The place and the visitor of the request. */
+  readonly asked: JsonObject;
 }
 
 /** Requests the page as get_content answers it: its status, header fields and body. */
-async function fetchContent(v: object): Promise<Fetched> {
-  const response = await fetchPage(v);
+async function fetchContent(asked: JsonObject): Promise<Fetched> {
+  const response = await fetchPage({ ...asked, headers: { accept: 'text/html,*/*' } });
   if (response.type === 'opaqueredirect') throw new Error(t.redirect);
   const isHtml = response.headers.get('content-type')?.includes('html') === true;
   const body = (await response.text()).slice(0, 200_000);
-  return { status: response.status, fields: [...response.headers], body, isHtml };
+  return { status: response.status, fields: [...response.headers], body, isHtml, asked };
 }
 
 function Response({
@@ -236,16 +238,12 @@ function Response({
 }) {
   const [fetched, setFetched] = useState<Fetched>();
   const [error, setError] = useState<unknown>();
-  // Of the moment of the request, also after further renderings.
-  const [asked, setAsked] = useState<JsonObject>({});
   const load = (): void => {
-    const v = {
+    setError(undefined);
+    fetchContent({
       ...{ origin, path, ...(query !== '' && { query }) },
       ...previewInput(visitorOf(input), input.as_of),
-    };
-    setAsked(v);
-    setError(undefined);
-    fetchContent({ ...v, headers: { accept: 'text/html,*/*' } }).then(setFetched, setError);
+    }).then(setFetched, setError);
   };
   return (
     <section>
@@ -274,7 +272,12 @@ function Response({
           {fetched.isHtml ? (
             <>
               <h3>{t.page}</h3>
-              <SitePreview title={t.page} html={fetched.body} base={origin + path} input={asked} />
+              <SitePreview
+                title={t.page}
+                html={fetched.body}
+                base={origin + path}
+                input={fetched.asked}
+              />
             </>
           ) : null}
           <h3>{t.body}</h3>
