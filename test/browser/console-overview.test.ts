@@ -66,7 +66,8 @@ suite('the overview of the console', () => {
     await errors.getByRole('link', { name: 'Changes of this time' }).click();
     await page.waitForURL(/history\?from=/);
     await goTo(page, '#/', 'Overview');
-    const failed = anomalies.getByRole('listitem').filter({ hasText: 'failed deliveries' });
+    // A later attempt of the server's own may stand out in a minute that does not follow.
+    const failed = anomalies.getByRole('listitem').filter({ hasText: 'failed deliveries' }).first();
     await failed.getByRole('link', { name: 'Partner' }).click();
     await page.waitForURL(new RegExp(`#/webhooks/${hook}`));
   });
