@@ -2330,6 +2330,8 @@ export interface Operations {
       readonly after?: string | null;
 
       readonly limit?: number | null;
+      /** A seq or a date-time: the answer as it was then. It needs the scope read. */
+      readonly as_of?: string | null;
     };
     output: TableList;
   };

@@ -235,6 +235,8 @@ export interface Reads extends TreeReads {
   tableNamedAt(name: string, seq: number): StoredTable | undefined;
   /** The current tables in the order of their ids, after `after`. */
   tablesAfter(after: string): Iterable<StoredTable>;
+  /** The tables as they were right after the change `seq` of the log, likewise. */
+  tablesAt(after: string, seq: number): Iterable<StoredTable>;
   /** The size of a table; zeros if no table has this name. */
   tableCounts(name: string): TableCounts;
   /** An index of a table that is not complete; undefined for one that is. */

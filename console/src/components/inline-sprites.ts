@@ -39,13 +39,25 @@ async function load(url: string): Promise<string | undefined> {
       credentials: 'omit',
       signal: AbortSignal.timeout(spriteMsMax),
     });
-    const text = await response.text();
+    const text = response.ok ? await textOf(response) : '';
     const start = text.indexOf('<svg');
-    const isSprite = response.ok && start >= 0 && text.length <= spriteBytesMax;
-    return isSprite ? text.slice(start) : undefined;
+    return start >= 0 ? text.slice(start) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Rejects for a file that is too large, as soon as too many bytes have come. */
+async function textOf(response: Response): Promise<string> {
+  let bytes = 0;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      if (bytes > spriteBytesMax) throw new Error('the sprite is too large');
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body?.pipeThrough(bounded)).text();
 }
 
 /** A sprite that takes no room, whose ids differ from those of the page. */

@@ -37,6 +37,7 @@ export const tableFamily: RecordFamily<TableParts, TableDefinition> = {
   find: (reads, id) => recordOf(reads.tableById(id)),
   findAt: (reads, id, seq) => recordOf(reads.tableAt(id, seq)),
   after: (reads, id) => steps(reads.tablesAfter(id)),
+  afterAt: (reads, id, seq) => steps(reads.tablesAt(id, seq)),
   fold: (before, change) =>
     placed(foldTable(before && { ...before, table: before.record }, change)),
 

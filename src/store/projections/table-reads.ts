@@ -15,6 +15,7 @@ type TableReads = Pick<
   | 'tableAt'
   | 'tableNamedAt'
   | 'tablesAfter'
+  | 'tablesAt'
   | 'tableCounts'
   | 'indexBuild'
   | 'indexBuilds'
@@ -47,6 +48,13 @@ export function createTableReads(databases: Databases, rows: Reads['rows']): Tab
       const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
       for (const { value } of table.getRange(start === undefined ? {} : { start })) {
         yield storedJson(value) as StoredTable;
+      }
+    },
+    *tablesAt(after, seq) {
+      const ids = new Set([...evertablename.getRange()].map(({ value }) => value));
+      for (const id of [...ids].filter((one) => one > after).toSorted()) {
+        const stored = tableAt(id, seq);
+        if (stored !== undefined) yield stored;
       }
     },
     tableCounts: (name) => tableCounts(databases, name),
