@@ -4,12 +4,21 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createWaymarkClient } from '../src/outbound/waymark-client.ts';
 import { findPrograms, surroundings } from './machine.ts';
-import { post, startCentre, startReplica, type Centre } from './nodes/members.ts';
+import {
+  post,
+  startCentre,
+  startNode,
+  startReplica,
+  type Centre,
+  type Node,
+} from './nodes/members.ts';
 import { ruleLines, writeMixedRows } from './nodes/rows.ts';
+import { ratioOf, spreadOf } from './figures.ts';
 import { cpuMicroseconds, ownBytes } from './proc.ts';
+import { spreadText } from './report.ts';
 import { createWorkspace } from './workspace.ts';
 
-const scenarios = { copy, large, many } as const;
+const scenarios = { copy, large, many, reads } as const;
 
 const { values: options } = parseArgs({
   options: {
@@ -22,6 +31,9 @@ const { values: options } = parseArgs({
 const rows = Number(options.rows);
 const mebibyte = 1024 * 1024;
 const writesPerSecond = 100;
+const readRounds = 20;
+const readsInRound = 4_000;
+const readsInFlight = 16;
 
 const workspace = await createWorkspace();
 for (const [name, value] of Object.entries(await surroundings(findPrograms()))) {
@@ -128,6 +140,58 @@ async function many(): Promise<void> {
     'rows received a second': received.rows / Number(options.seconds),
   });
   await centre.stop();
+}
+
+/**
+ * Compares the CPU time of a stored page in each role with that of a single machine, in rounds of
+ * changing order. A second single machine shows how much two equal processes differ.
+ */
+async function reads(): Promise<void> {
+  const page = { path: '/page', kind: 'content', content: 'x'.repeat(1_024) };
+  const single = async (name: string): Promise<Node> =>
+    startNode(workspace, await workspace.folderFor(name), '', [page]);
+  const centre = await startCentre(workspace, 'reads-centre');
+  const machines = {
+    'a single machine': await single('reads-single'),
+    'another single machine': await single('reads-other'),
+    'a centre': centre,
+    'a replica': await startReplica(workspace, centre, 'reads-replica'),
+    'a counter': await startReplica(workspace, centre, 'reads-counter', 'counter'),
+  };
+  await centre.call('userinterface/insert', page);
+  for (const { url } of Object.values(machines)) {
+    while (!(await fetch(`${url}/page`)).ok) await wait(20);
+  }
+
+  const found = new Map<string, number[]>(Object.keys(machines).map((name) => [name, []]));
+  for (let round = 0; round < readRounds; round += 1) {
+    const turned = Object.entries(machines);
+    turned.push(...turned.splice(0, round % turned.length));
+    for (const [name, machine] of turned) {
+      const us = await readPages(machine);
+      // In the first rounds, V8 still compiles.
+      if (round >= readRounds / 4) found.get(name)?.push(us);
+    }
+  }
+  const [ofSingle = []] = found.values();
+  console.log('\nCPU us of a stored page: median, least and most; the ratio to a single machine');
+  for (const [name, us] of found) {
+    const [own, ratio] = [spreadText(spreadOf(us), 1), spreadText(ratioOf(us, ofSingle), 2)];
+    console.log(`${own.padStart(20)} ${ratio.padStart(20)} ${name}`);
+  }
+  await Promise.all(Object.values(machines).map((one) => one.stop()));
+}
+
+/** Requests the page many times; resolves to the server's CPU time of one in microseconds. */
+async function readPages({ url, pid }: Node): Promise<number> {
+  const before = await cpuMicroseconds([pid]);
+  const read = async (): Promise<void> => {
+    for (let n = 0; n < readsInRound / readsInFlight; n += 1) {
+      await (await fetch(`${url}/page`)).arrayBuffer();
+    }
+  };
+  await Promise.all(Array.from({ length: readsInFlight }, read));
+  return ((await cpuMicroseconds([pid])) - before) / readsInRound;
 }
 
 /** Follows the log as a node does, and reports as often. */

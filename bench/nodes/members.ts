@@ -4,7 +4,7 @@ import { newId, now } from '../../src/model/clock.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { freePorts } from '../processes.ts';
-import { firstKey, waymark } from '../servers/waymark.ts';
+import { firstKey, waymark, type RuleFields } from '../servers/waymark.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** A server of the benchmark. */
@@ -16,14 +16,15 @@ export interface Node {
   stop(): Promise<void>;
 }
 
-/** Starts a server in a folder; `ini` has further sections. */
+/** Starts a server in a folder; `ini` has further sections, `rules` are inserted. */
 export async function startNode(
   { diskRoot: root }: Workspace,
   folder: string,
   ini: string,
+  rules: readonly RuleFields[] = [],
 ): Promise<Node> {
   const [port = 0] = await freePorts(1);
-  const server = waymark({ folder, port, core: undefined }, { root, rules: [], ini });
+  const server = waymark({ folder, port, core: undefined }, { root, rules, ini });
   const started = performance.now();
   const { url, pids } = await server.start();
   const startMs = performance.now() - started;
@@ -65,15 +66,16 @@ export async function startCentre(
   };
 }
 
-/** Starts a replica; resolves once it serves, that is, when its copy is complete. */
+/** Starts a follower; resolves once it serves, that is, when its copy is complete. */
 export async function startReplica(
   workspace: Workspace,
   centre: Centre,
   name: string,
+  role: 'replica' | 'counter' = 'replica',
 ): Promise<Node> {
   const folder = await workspace.folderFor(name);
   await writeFile(join(folder, 'central.key'), await centre.keyFor(name));
-  const node = `[node]\nrole = replica\nname = ${name}\ncentral = ${centre.url}\n`;
+  const node = `[node]\nrole = ${role}\nname = ${name}\ncentral = ${centre.url}\n`;
   return startNode(workspace, folder, `${node}key_file = central.key\n`);
 }
 
