@@ -21,6 +21,9 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
 ]);
 
+/** The name of the first page for an origin that has the console alone: it says so. */
+export const aloneIndex = 'alone.html';
+
 /**
  * Reads the built console once, at start. Without a build there are no files: the server then has
  * no console.
@@ -32,8 +35,12 @@ export async function loadConsoleFiles(folder: string): Promise<ConsoleFiles> {
     const contentType = contentTypes.get(extname(found));
     if (contentType === undefined) continue;
     const path = found.replaceAll('\\', '/');
-    const file = publicFile(contentType, await readFile(join(folder, found)));
+    const bytes = await readFile(join(folder, found));
+    const file = publicFile(contentType, bytes);
     files.set(path === 'index.html' ? '' : path, { file, fields: fieldsOf(path) });
+    if (path !== 'index.html') continue;
+    const alone = Buffer.from(bytes.toString().replace('<html', '<html data-alone'));
+    files.set(aloneIndex, { file: publicFile(contentType, alone), fields: fieldsOf(path) });
   }
   return files;
 }

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { ConsoleFile, ConsoleFiles } from '../pages/console-files.ts';
+import { aloneIndex, type ConsoleFile, type ConsoleFiles } from '../pages/console-files.ts';
 
 type ConsoleConfig = Pick<Config, 'server'>;
 
@@ -32,7 +32,9 @@ export function consoleFile(
 ): ConsoleFile | undefined {
   const name = /^\/console\/(.*)$/.exec(path)?.[1];
   if (name === undefined) return undefined;
-  if (hasConsole(config, files, origin)) return files.get(name);
+  if (hasConsole(config, files, origin)) {
+    return files.get(name === '' && isConsoleOrigin(config, origin) ? aloneIndex : name);
+  }
   throw new Failure('not_found', absence(config, files));
 }
 

@@ -38,6 +38,9 @@ export class ApiError extends Error {
 /** The address of the service: the folder above the console's. */
 export const service = new URL('../', document.baseURI.replace(/[?#].*$/s, ''));
 
+/** Whether this origin has the console alone, and nothing of the site. */
+export const isAlone = document.documentElement.dataset.alone !== undefined;
+
 /** The address of the documentation of the version that runs. */
 export const docs = new URL('docs/', service).href;
 
@@ -117,12 +120,18 @@ export async function callAsVisitor<T>(
   return (await post(name, v, { ...options, isVisitor: true }, undefined)) as T;
 }
 
-/** A page of the site as its visitors get it, for the place and moment of get_content. */
-export function fetchPage(v: object, signal?: AbortSignal): Promise<Response> {
+/**
+ * A page of the site as its visitors get it, for the place and moment of get_content; with
+ * `isVisitor`, without the session.
+ */
+export function fetchPage(
+  v: object,
+  { signal, isVisitor = false }: { signal?: AbortSignal; isVisitor?: boolean } = {},
+): Promise<Response> {
   return fetch(operationUrl('userinterface.get_content'), {
     method: 'POST',
-    credentials: 'same-origin',
-    headers: { 'content-type': 'application/json', apikey: currentToken() },
+    credentials: isVisitor ? 'omit' : 'same-origin',
+    headers: { 'content-type': 'application/json', ...(!isVisitor && { apikey: currentToken() }) },
     body: JSON.stringify({ v }),
     redirect: 'manual',
     signal: signal ?? null,

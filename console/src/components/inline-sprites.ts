@@ -1,5 +1,6 @@
+import { boundedResponse } from './bounded-response.ts';
+
 const usePattern = /<use\s[^<>]*?href="([^"#<>\s]+)#[^"<>\s]+"/g;
-const spriteBytesMax = 1024 * 1024;
 const spritesMax = 10;
 const spriteMsMax = 3000;
 
@@ -39,25 +40,12 @@ async function load(url: string): Promise<string | undefined> {
       credentials: 'omit',
       signal: AbortSignal.timeout(spriteMsMax),
     });
-    const text = response.ok ? await textOf(response) : '';
+    const text = response.ok ? await boundedResponse(response).text() : '';
     const start = text.indexOf('<svg');
     return start >= 0 ? text.slice(start) : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** Rejects for a file that is too large, as soon as too many bytes have come. */
-async function textOf(response: Response): Promise<string> {
-  let bytes = 0;
-  const bounded = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.length;
-      if (bytes > spriteBytesMax) throw new Error('the sprite is too large');
-      controller.enqueue(chunk);
-    },
-  });
-  return new Response(response.body?.pipeThrough(bounded)).text();
 }
 
 /** A sprite that takes no room, whose ids differ from those of the page. */

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JsonObject } from '../api/api.ts';
 import { texts } from '../texts.ts';
 import { framedPage } from './framed-page.ts';
+import { inlineFiles } from './inline-files.ts';
 import { inlineSprites } from './inline-sprites.ts';
 import { useLoad } from './loading.ts';
 import { Busy, Fault } from './ui.tsx';
@@ -45,8 +46,10 @@ export function Preview({ title, html, base, part }: PreviewProps & { part?: str
   const shown = JSON.stringify([html, base, part]);
   latest.current = shown;
   const show = async (): Promise<void> => {
-    const text = await inlineSprites(html, base);
-    const inner = part === undefined ? undefined : await inlineSprites(part, base);
+    const inlined = async (one: string): Promise<string> =>
+      inlineFiles(await inlineSprites(one, base), base);
+    const text = await inlined(html);
+    const inner = part === undefined ? undefined : await inlined(part);
     if (latest.current !== shown) return;
     const page = { html: withBase(text, base), part: inner };
     // Its origin is opaque, so the message can name none; the text is no secret of the console.

@@ -35,7 +35,7 @@ async function loadPage(
     { signal },
   );
   if (winner === null) return undefined;
-  const response = await fetchPage({ origin, path, ...moment }, signal);
+  const response = await fetchPage({ origin, path, ...moment }, { signal });
   const contentType = response.headers.get('content-type') ?? '';
   const isText = /^(?:text\/|application\/(?:json|xml|xhtml))/.test(contentType);
   return { status: response.status, contentType, text: isText ? await response.text() : undefined };
