@@ -80,5 +80,13 @@ suite('pages of a site in the console', () => {
     await explain(tab.page, `${origin}/stored`);
     await assertComplete(tab.page, 'Stored');
     assert.deepEqual(realTroubles(tab), []);
+    // While a person types an origin, the frame goes on showing the page.
+    await goTo(tab.page, `#/pages/${rule.id}`, '/stored');
+    for (const typed of ['htt', 'htt:', 'https://']) {
+      await tab.page.getByLabel('Origin', { exact: true }).fill(typed);
+      await tab.page.locator('.cm-content').first().fill(`<h1>After ${typed}</h1>`);
+      const frame = tab.page.frameLocator('.preview');
+      await frame.getByRole('heading', { name: `After ${typed}`, exact: true }).waitFor();
+    }
   });
 });

@@ -24,8 +24,9 @@ const loaded = new Map<string, Promise<Blob | undefined>>();
  * site (docs/design/console.md#previews). Files of other sites than the page's stay outside.
  */
 export async function inlineFiles(html: string, base: string): Promise<string> {
-  const { origin } = new URL(base);
-  if (origin === location.origin && !isAlone) return html;
+  // In the editor, the origin may be half typed.
+  const { origin, protocol } = URL.canParse(base) ? new URL(base) : location;
+  if (!protocol.startsWith('http') || (origin === location.origin && !isAlone)) return html;
   const tags = new Map<string, URL>();
   for (const [tag] of html.matchAll(tagPattern)) {
     const url = urlOf(tag, base);
