@@ -21,8 +21,8 @@ export interface Visits {
   end(): Promise<Readonly<Record<string, number>>>;
   /** A text for each failure, with the kind of the visitor. */
   readonly failures: readonly string[];
-  /** The `vk`s of the events that an operation has acknowledged. */
-  readonly inserted: ReadonlySet<string>;
+  /** The answers to the inserts of events, by their `vk`. */
+  readonly inserted: ReadonlyMap<string, string>;
   /** The codes of the Close frames that the websocket got. */
   readonly closes: readonly number[];
 }
@@ -37,7 +37,7 @@ const failuresMax = 20;
 export function visit(t: Cleaning, { url, tlsUrl, ca, apikey }: Visited): Visits {
   const failures: string[] = [];
   const counts: Record<string, number> = {};
-  const inserted = new Set<string>();
+  const inserted = new Map<string, string>();
   const closes: number[] = [];
   const agents = {
     'HTTP/1.1, kept alive': new Agent({ keepAlive: true, maxSockets: 2 }),
@@ -72,12 +72,12 @@ export function visit(t: Cleaning, { url, tlsUrl, ca, apikey }: Visited): Visits
     repeat('websocket', async () => {
       events += 1;
       const vk = `event ${events}`;
-      await socket.call({
+      const answer = await socket.call({
         a: 'svc1.event.insert',
         v: { type: 'sale.completed', data: { vk } },
         vk,
       });
-      inserted.add(vk);
+      inserted.set(vk, answer);
       return 200;
     }),
   ];
@@ -173,7 +173,7 @@ function socketCalls(url: string, apikey: string, closes: number[]) {
     return opening;
   };
   return {
-    async call(envelope: object): Promise<void> {
+    async call(envelope: object): Promise<string> {
       for (;;) {
         const current = await open();
         const answer = await new Promise<string | undefined>((resolve) => {
@@ -189,7 +189,7 @@ function socketCalls(url: string, apikey: string, closes: number[]) {
         });
         if (answer === undefined) continue;
         assert.match(answer, /"data":/);
-        return;
+        return answer;
       }
     },
     close() {
