@@ -8,7 +8,7 @@ import {
   post,
   startCentre,
   startNode,
-  startReplica,
+  startFollower,
   type Centre,
   type Node,
 } from './nodes/members.ts';
@@ -53,10 +53,10 @@ async function copy(): Promise<void> {
     const centre = await startCentre(workspace, `${kind}-centre`, fill);
     if (fill === undefined) await importRules(centre, 'copied');
     const source = await startCentre(workspace, `${kind}-empty-centre`);
-    const empty = await startReplica(workspace, source, `${kind}-empty`);
+    const empty = await startFollower(workspace, source, `${kind}-empty`);
     const emptyUs = await cpuMicroseconds([empty.pid]);
     const before = await cpuMicroseconds([centre.pid]);
-    const replica = await startReplica(workspace, centre, `${kind}-copy`);
+    const replica = await startFollower(workspace, centre, `${kind}-copy`);
     const [at, of] = [await cpuMicroseconds([centre.pid]), await cpuMicroseconds([replica.pid])];
     const ms = replica.startMs - empty.startMs;
     print(`copy of ${rows} rows, ${kind}`, {
@@ -71,7 +71,7 @@ async function copy(): Promise<void> {
 /** Measures a serving replica while it gets an import of many rules. */
 async function large(): Promise<void> {
   const centre = await startCentre(workspace, 'large-centre');
-  const replica = await startReplica(workspace, centre, 'large-copy');
+  const replica = await startFollower(workspace, centre, 'large-copy');
   await centre.call('userinterface/insert', { path: '/here', content: 'here' });
   const ended = new AbortController();
   const visits = visit(`${replica.url}/here`, ended.signal);
@@ -155,8 +155,8 @@ async function reads(): Promise<void> {
     'a single machine': await single('reads-single'),
     'another single machine': await single('reads-other'),
     'a centre': centre,
-    'a replica': await startReplica(workspace, centre, 'reads-replica'),
-    'a counter': await startReplica(workspace, centre, 'reads-counter', 'counter'),
+    'a replica': await startFollower(workspace, centre, 'reads-replica'),
+    'a counter': await startFollower(workspace, centre, 'reads-counter', 'counter'),
   };
   await centre.call('userinterface/insert', page);
   for (const { url } of Object.values(machines)) {

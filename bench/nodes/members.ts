@@ -67,7 +67,7 @@ export async function startCentre(
 }
 
 /** Starts a follower; resolves once it serves, that is, when its copy is complete. */
-export async function startReplica(
+export async function startFollower(
   workspace: Workspace,
   centre: Centre,
   name: string,
