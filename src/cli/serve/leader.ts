@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { on } from 'node:events';
 import type { Config, ConfigResult } from '../../config/config.ts';
+import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../model/failure.ts';
 import type { ListeningSocket } from '../../server/inherited-sockets.ts';
@@ -20,11 +21,9 @@ export class LeaderChannel {
   constructor() {
     // A message to a process that has just ended is lost; `disconnect` reports its end.
     cluster.worker?.on('error', () => undefined);
-    // Without the leading process, Node calls `process.exit`, which waits for the threads of libuv.
-    // One of them may wait for this thread in a transaction of lmdb: the process would stay, with
-    // the write lock of the data.
+    // Without the leading process, Node calls `process.exit`.
     cluster.worker?.once('disconnect', () => {
-      if (!this.#isClosed) process.kill(process.pid, 'SIGKILL');
+      if (!this.#isClosed) endAtOnce();
     });
   }
 

@@ -20,6 +20,7 @@ import { Certificates } from '../../server/tls/certificates.ts';
 import { Notices } from '../../store/shared/notices.ts';
 import type { Store } from '../../store/store.ts';
 import { UsageError, type DefineCommand, type Terminal } from '../command.ts';
+import { endAtOnce, endOnBug } from './end-at-once.ts';
 import { handOver } from './hand-over.ts';
 import { announceStart } from './startup.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
@@ -92,6 +93,7 @@ function isFolder(path: string): boolean {
 }
 
 async function serve(file: string, options: ServeOptions, terminal: Terminal): Promise<number> {
+  endOnBug();
   if (cluster.isWorker) return serveAsWorker(file, terminal);
   const inheritance = receiveInheritance(process.env);
   try {
@@ -397,6 +399,7 @@ async function serveUntil(
     await running.drain(drainMsMax, stopped.signal);
   }
   await leader.end();
+  metrics.freeze();
   const cut = await running.stop(stopGraceMs);
   await reloading;
   sendToLeader({ kind: 'stopped', cut });
@@ -478,9 +481,7 @@ function handleSignals(
   const stopAtOnce = (): void => {
     logs.access.flush();
     workers?.kill();
-    // `process.exit` waits for the threads of libuv, and one of them may wait for this thread in a
-    // transaction of lmdb, for ever.
-    process.kill(process.pid, 'SIGKILL');
+    endAtOnce();
   };
   const first = new Promise<void>((resolve) => {
     for (const name of names) process.once(name, resolve);

@@ -66,7 +66,7 @@ function sendToWorker(worker: Worker, message: MetricsFromLeader): void {
 export class WorkerMetrics {
   readonly #pending = new PendingReplies<readonly ProcessMetrics[]>();
   readonly #send: (message: MetricsFromWorker) => void;
-  readonly #own: () => readonly Metric[];
+  #own: () => readonly Metric[];
 
   constructor(parts: {
     readonly send: (message: MetricsFromWorker) => void;
@@ -74,6 +74,12 @@ export class WorkerMetrics {
   }) {
     this.#send = parts.send;
     this.#own = parts.own;
+  }
+
+  /** Replies with the metrics of this moment from now on: a stop closes what they count. */
+  freeze(): void {
+    const last = this.#own();
+    this.#own = () => last;
   }
 
   /**

@@ -36,3 +36,21 @@ test('metrics leave out a worker that does not reply; without a leader, a worker
   ];
   assert.deepEqual(shown, [answering, answering, [[undefined, 3]]]);
 });
+
+test('a worker that stops replies with its last metrics', () => {
+  let isOpen = true;
+  const own = () => {
+    if (!isOpen) throw new Error('the database is closed');
+    return [singleMetric('gauge', 'x', { help: 'X.', value: 1 })];
+  };
+  const told: MetricsFromWorker[] = [];
+  const worker = new WorkerMetrics({ send: (message) => void told.push(message), own });
+  worker.handle({ kind: 'get-metrics', request: 1 });
+  worker.freeze();
+  isOpen = false;
+  worker.handle({ kind: 'get-metrics', request: 2 });
+  const values = told.map(
+    (message) => 'metrics' in message && message.metrics[0]?.samples[0]?.value,
+  );
+  assert.deepEqual(values, [1, 1]);
+});
