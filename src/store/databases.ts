@@ -1,4 +1,5 @@
-import { open, type Database, type RootDatabase } from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
+import { openShared } from './environment.ts';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
@@ -157,7 +158,7 @@ export const environmentOptions = {
   encoding: 'string',
 } as const;
 
-/** Opens the LMDB environment of a folder. Throws what lmdb throws. */
+/** Opens the LMDB environment of a folder. Throws what openShared throws. */
 export function openEnvironment(
   folder: string,
   {
@@ -166,7 +167,7 @@ export function openEnvironment(
   }: { readonly readOnly?: boolean; readonly mapSize?: number } = {},
 ): RootDatabase {
   silenceDiskFullErrors();
-  return open({ path: folder, ...environmentOptions, readOnly, mapSize });
+  return openShared({ path: folder, ...environmentOptions, readOnly, mapSize });
 }
 
 /** Opens all databases and creates missing ones. The caller runs it in a transaction. */

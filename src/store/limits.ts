@@ -97,3 +97,10 @@ export const outboxMaxDefault = { entries: 1_000_000, bytes: 4 * 2 ** 30 };
 export const outboxKeptMax = 1_000_000;
 /** Entries that are shortened in one transaction. */
 export const outboxTidiedMax = 1_000;
+
+/** How long a process that opens the data waits until the others pause writing. */
+export const openingWaitMs = 10_000;
+/** How long the write transactions of a process may overlap before it pauses for others to open. */
+export const writingMsMax = 20;
+/** How often a writer looks whether another process has opened the data. */
+export const enterRetryMs = 1;

@@ -49,6 +49,7 @@ import { SharedWriter } from './shared/shared-writer.ts';
 import { createClusterTask, deliveryTask, tasksIn, TaskTurn } from './shared/task-turn.ts';
 import type { SharedFollower } from './shared/shared-follower.ts';
 import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
+import { transactSync } from './environment.ts';
 import { verifyData } from './verify/verify.ts';
 
 interface StoreParts {
@@ -363,7 +364,7 @@ function refuseForeign(folder: string, environment: RootDatabase, isInUse: boole
 
 /** All in one transaction, so that no other process finds an incomplete folder. */
 function makeDatabases(environment: RootDatabase, newId: () => string): Databases {
-  return environment.transactionSync(() => {
+  return transactSync(environment, () => {
     const databases = openDatabases(environment);
     const { meta } = databases;
     if (meta.get('application') === undefined) meta.putSync('application', applicationMark);

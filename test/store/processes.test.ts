@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { checkPages } from '../../src/store/folder/page-check.ts';
 import { temporaryFolder } from '../folder.ts';
 import { dumpChecked } from './dump.ts';
 import { commit, inserted, scratchStore, startWriter } from './scratch.ts';
@@ -41,6 +46,46 @@ suite('two processes on one data folder', () => {
     assert.equal(store.seq(), 601 + mine);
     await store.close();
     assert.equal((await dumpChecked(folder)).length, 601 + mine);
+  });
+
+  test('lose nothing while others open it and close it', async (t) => {
+    const folder = await temporaryFolder(t);
+    const store = await scratchStore(t, { folder });
+    const { child: writer, lines, closed } = startWriter(t, [folder, '1000000']);
+    const opener = join(import.meta.dirname, 'opener.ts');
+    const ends = [1, 2].map(async () => {
+      const child = spawn(process.execPath, [opener, folder, '150'], { stdio: 'inherit' });
+      t.after(() => child.kill('SIGKILL'));
+      const [code] = (await once(child, 'close')) as [number | null];
+      assert.equal(code, 0);
+    });
+    let isOver = false as boolean;
+    const opened = Promise.all(ends).finally(() => {
+      isOver = true;
+      writer.kill('SIGTERM');
+    });
+    const stored: string[] = [];
+    const writing = (async () => {
+      while (!isOver) {
+        const id = `mine ${stored.length}`;
+        const [change] = await commit(store, inserted(id, { path: '/mine' }));
+        stored.push(`${change?.seq} ${id}`);
+      }
+    })();
+    for await (const line of lines) {
+      const [, second = '', id = ''] = line.split(' ');
+      if (/^\d/.test(line)) stored.push(`${second} ${id}`);
+    }
+    await Promise.all([opened, writing, closed]);
+    await store.close();
+    const file = openSync(join(folder, 'data.mdb'), 'r');
+    assert.deepEqual(checkPages(file), { damage: undefined, isComplete: true });
+    const log = new Set((await dumpChecked(folder)).map(({ seq, id }) => `${seq} ${id}`));
+    assert.ok(stored.length > 100);
+    assert.deepEqual(
+      stored.filter((one) => !log.has(one)),
+      [],
+    );
   });
 });
 

@@ -1,9 +1,10 @@
 import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { open, type Database, type RootDatabase } from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
 import { inspectDataFile, prepareFolder, errorReason } from '../../store/folder/data-folder.ts';
 import { silenceDiskFullErrors } from '../../store/folder/full-disk.ts';
+import { openShared, transactSync } from '../../store/environment.ts';
 import { contentFolder, createContentFiles } from './files.ts';
 
 /** The version of the layout below. A cache of another version is deleted. */
@@ -50,8 +51,8 @@ const markFile = 'run';
  */
 export function openCacheDatabases(folder: string): CacheDatabases {
   silenceDiskFullErrors();
-  const environment = open({ path: folder, ...environmentOptions });
-  return environment.transactionSync(() => ({
+  const environment = openShared({ path: folder, ...environmentOptions });
+  return transactSync(environment, () => ({
     environment,
     meta: environment.openDB<string, string>('meta', { encoding: 'string' }),
     urls: environment.openDB<Buffer, string>('urls', { encoding: 'binary' }),

@@ -5,6 +5,7 @@ import { cacheTouchedSeconds } from '../limits.ts';
 import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
 import type { CacheCounts, CachePurge } from '../../model/cache-admin.ts';
 import { writeErrorOf } from '../../store/folder/full-disk.ts';
+import { transact } from '../../store/environment.ts';
 import { RecordStore, sizeOf, type TransactionTotals } from './record-store.ts';
 import type {
   ResponseStorage,
@@ -263,8 +264,7 @@ class FolderCache<T extends CacheEntry> implements ResponseStorage<T> {
   /** Runs a write transaction, all or nothing, then deletes the files of removed responses. */
   async #write(action: (totals: TransactionTotals) => void): Promise<void> {
     const totals: TransactionTotals = { files: [], bytes: 0, answers: 0 };
-    // lmdb rolls only a child transaction back when its callback throws.
-    const written = this.#databases.environment.childTransaction(() => {
+    const written = transact(this.#databases.environment, () => {
       action(totals);
       this.#records.saveTotals(totals);
     });

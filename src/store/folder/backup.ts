@@ -5,7 +5,7 @@ import { openDatabases, openEnvironment, type Databases } from '../databases.ts'
 import { createReads } from '../projections/reads.ts';
 import { removeMember } from '../shared/shared-place.ts';
 import type { Backup } from '../store.ts';
-import { dataFile, lockFile, makeFolder, errorReason } from './data-folder.ts';
+import { dataFile, lockFile, openingLockFile, makeFolder, errorReason } from './data-folder.ts';
 import { checkInThread } from './page-check.ts';
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
@@ -92,7 +92,7 @@ async function completeCopy(folder: string): Promise<number> {
     return createReads(databases).seq();
   } finally {
     await environment.close();
-    await rm(join(folder, lockFile), { force: true });
+    for (const name of [lockFile, openingLockFile]) await rm(join(folder, name), { force: true });
   }
 }
 

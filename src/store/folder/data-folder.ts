@@ -8,6 +8,8 @@ import { checkPages, newestTransaction, type PageCheck } from './page-check.ts';
 export const dataFile = 'data.mdb';
 /** Name of LMDB's lock file, which coordinates its processes. */
 export const lockFile = 'lock.mdb';
+/** Name of the file of the OpeningLock of an LMDB environment. */
+export const openingLockFile = 'opening.lock';
 
 /** Whether a folder holds data, damaged or not; false if the folder does not exist. */
 export async function holdsData(folder: string): Promise<boolean> {

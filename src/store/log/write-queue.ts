@@ -2,6 +2,7 @@ import type { RootDatabase } from 'lmdb';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import { writeErrorOf } from '../folder/full-disk.ts';
 import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
+import { transact } from '../environment.ts';
 
 /** Whether a store accepts changes. */
 export interface StoreCondition {
@@ -97,8 +98,7 @@ export class WriteQueue {
   async #writeBatch(): Promise<void> {
     const batch: Batch = { position: { taken: 0 }, results: [], bug: undefined };
     try {
-      // Only a child transaction is rolled back when something throws in it.
-      await this.#environment.childTransaction(() => {
+      await transact(this.#environment, () => {
         this.#decideAndPut(batch);
       });
     } catch (error) {

@@ -4,6 +4,7 @@ import type { Databases } from '../databases.ts';
 import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
 import type { DeliveryWriter, PutDelivery } from '../deliveries/delivery-writer.ts';
 import type { DecidedWrite, LogWriter } from '../log/commit.ts';
+import { transact } from '../environment.ts';
 import { putWrites } from '../log/write-puts.ts';
 import type { WritePlan } from '../log/write-plan.ts';
 import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
@@ -145,7 +146,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
   async #decide(): Promise<Round> {
     const { databases } = this.#parts;
     const { promise, resolve } = Promise.withResolvers<Round>();
-    await databases.environment.childTransaction(() => {
+    await transact(databases.environment, () => {
       const after = sharedPlace(databases)?.position ?? 0;
       const outcomes: Outcome[] = [];
       const rows: string[] = [];

@@ -6,6 +6,7 @@ import type { Database, RootDatabase } from 'lmdb';
 import { openEnvironment } from '../databases.ts';
 import { inspectDataFile, prepareFolder } from '../folder/data-folder.ts';
 import { writeErrorOf } from '../folder/full-disk.ts';
+import { transact, transactSync } from '../environment.ts';
 import { visitDeletesMax, visitKeysPerDayMax, visitRowsReadMax } from './limits.ts';
 import { addCounts, countsText, noVisits, parseCounts, type VisitCounts } from './visit-counts.ts';
 
@@ -65,7 +66,7 @@ export class VisitDatabase {
   constructor(data: string) {
     const environment = openEnvironment(join(data, visitsFolder));
     this.#environment = environment;
-    [this.#visits, this.#days] = environment.transactionSync(() => [
+    [this.#visits, this.#days] = transactSync(environment, () => [
       environment.openDB<string, string>('visits', { encoding: 'string' }),
       environment.openDB<number, string>('days', { encoding: 'json' }),
     ]);
@@ -134,7 +135,7 @@ export class VisitDatabase {
 
   async #write(change: () => void): Promise<void> {
     try {
-      await this.#environment.transaction(change);
+      await transact(this.#environment, change);
     } catch (error) {
       throw await writeErrorOf(error);
     }
