@@ -1,3 +1,4 @@
+import { chownSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { Failure } from '../model/failure.ts';
@@ -26,13 +27,14 @@ export function openShared(
   // A process that cannot write the folder cannot write LMDB's lock file.
   if (readOnly) return open(options);
   const known = writable.get(path);
-  const { lock } = known ?? { lock: new OpeningLock(join(path, openingLockFile)) };
+  let lock = known?.lock;
   let environment: RootDatabase;
   try {
+    lock ??= createLock(path);
     // LMDB opens an environment once in a process.
     environment = known === undefined ? lock.alone(() => open(options)) : open(options);
   } catch (error) {
-    if (known === undefined) lock.close();
+    if (known === undefined) lock?.close();
     if (!isBusy(error)) throw error;
     const seconds = openingWaitMs / 1000;
     throw new Failure(
@@ -54,6 +56,24 @@ export function openShared(
     lock.close();
   };
   return environment;
+}
+
+function createLock(folder: string): OpeningLock {
+  const path = join(folder, openingLockFile);
+  const lock = new OpeningLock(path);
+  if (process.getuid?.() === 0) giveToOwner(path, folder);
+  return lock;
+}
+
+/** A file that a command of root has created must not keep the user of the server from it. */
+function giveToOwner(path: string, folder: string): void {
+  const { uid, gid } = statSync(folder);
+  if (statSync(path).uid === uid) return;
+  try {
+    chownSync(path, uid, gid);
+  } catch {
+    // In a container, root may lack this right.
+  }
 }
 
 /**

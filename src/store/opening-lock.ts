@@ -11,6 +11,7 @@ import { enterRetryMs, openingWaitMs, writingMsMax } from './limits.ts';
 export class OpeningLock {
   readonly #database: DatabaseSync;
   readonly #statements;
+  #waitMs: number | undefined;
   #writers = 0;
   #sharedAt = 0;
   #written = Promise.withResolvers<undefined>();
@@ -22,7 +23,11 @@ export class OpeningLock {
     this.#database = database;
     this.#wait(openingWaitMs);
     const prepare = (sql: string) => database.prepare(sql);
-    this.#statements = { read: prepare('SELECT 1 FROM sqlite_schema'), end: prepare('COMMIT') };
+    this.#statements = {
+      begin: prepare('BEGIN'),
+      read: prepare('SELECT 1 FROM sqlite_schema'),
+      end: prepare('COMMIT'),
+    };
   }
 
   /** Runs `open` while no other process writes. Throws SQLITE_BUSY if they write for too long. */
@@ -84,7 +89,7 @@ export class OpeningLock {
   }
 
   #share(): void {
-    this.#database.exec('BEGIN');
+    this.#statements.begin.run();
     try {
       this.#statements.read.get();
     } catch (error) {
@@ -95,8 +100,11 @@ export class OpeningLock {
     this.#written = Promise.withResolvers();
   }
 
+  /** Sets how long SQLite waits for the lock, synchronously. */
   #wait(ms: number): void {
+    if (ms === this.#waitMs) return;
     this.#database.exec(`PRAGMA busy_timeout = ${ms}`);
+    this.#waitMs = ms;
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { chown, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { OpeningLock } from '../../src/store/opening-lock.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
+const asRoot = { skip: process.getuid?.() !== 0 && 'needs root' };
 const opener = join(import.meta.dirname, 'opener.ts');
 
 /** Locks of one file, as several processes have them. */
@@ -78,6 +79,13 @@ suite('the lock of an environment', () => {
     lock.leave();
     assert.deepEqual(await closed, [0, null]);
     assert.deepEqual((await readdir(folder)).toSorted(), ['data.mdb', 'lock.mdb', 'opening.lock']);
+  });
+
+  test('belongs to the user of the folder if root opens it first', asRoot, async (t) => {
+    const folder = await temporaryFolder(t);
+    await chown(folder, 1, 1);
+    await openEnvironment(folder).close();
+    assert.equal((await stat(join(folder, 'opening.lock'))).uid, 1);
   });
 
   test('is free for a moment, also if the writes of a process overlap without end', async (t) => {
