@@ -2,6 +2,7 @@ import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
+import { transactSync } from '../environment.ts';
 import { createReads } from '../projections/reads.ts';
 import { removeMember } from '../shared/shared-place.ts';
 import type { Backup } from '../store.ts';
@@ -84,7 +85,7 @@ async function requireSound(folder: string, signal = new AbortController().signa
 async function completeCopy(folder: string): Promise<number> {
   const environment = openEnvironment(folder);
   try {
-    const databases = environment.transactionSync(() => {
+    const databases = transactSync(environment, () => {
       const opened = openDatabases(environment);
       removeMember(opened);
       return opened;

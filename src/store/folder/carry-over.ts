@@ -1,6 +1,7 @@
 import type { Database } from 'lmdb';
 import type { Change } from '../../model/change.ts';
 import type { Databases } from '../databases.ts';
+import { transactSync } from '../environment.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';
 import { dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
 import { storedJson } from '../encoding.ts';
@@ -20,7 +21,7 @@ const deliveryMembers = ['entry', 'clock', 'outages'];
  */
 export function carryOver(source: Databases, target: Databases): void {
   for (const name of ownDatabases) carry(source, target, name);
-  target.environment.transactionSync(() => {
+  transactSync(target.environment, () => {
     for (const { key, value } of source.meta.getRange({})) {
       const name = String(key);
       const isOwn = name.startsWith('outbox') || name === 'sessions' || isKeyUse(name);
@@ -51,7 +52,7 @@ function carryQueues(source: Databases, target: Databases): void {
   carry(source, target, 'attempt', (key) => hasMessage(key, nOf(key)));
   carry(source, target, 'exhausted', (key) => hasMessage(key, nOf(key)));
   carry(source, target, 'due', (key) => hasMessage(key, dueOf(key).n));
-  target.environment.transactionSync(() => {
+  transactSync(target.environment, () => {
     for (const name of deliveryMembers) {
       const value = source.delivery.get(name);
       if (value !== undefined) target.delivery.putSync(name, value);
@@ -104,5 +105,5 @@ function carry<Name extends Exclude<keyof Databases, 'environment'>>(
     }
     return false;
   };
-  while (!target.environment.transactionSync(carrySome));
+  while (!transactSync(target.environment, carrySome));
 }

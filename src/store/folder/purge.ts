@@ -7,6 +7,7 @@ import { Failure } from '../../model/failure.ts';
 import { purgedValue, replaceFormerHeaders } from '../../model/former-headers.ts';
 import { hookOfSecret, type HookSecret } from '../../model/hook.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
+import { transactSync } from '../environment.ts';
 import { storedJson } from '../encoding.ts';
 import { copyBatchBytes, copyBatchEntries } from '../limits.ts';
 import { copyFailure } from '../log/create-row-log.ts';
@@ -64,7 +65,7 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
     const environment = openEnvironment(folder);
     let draft: string | undefined;
     try {
-      const databases = environment.transactionSync(() => openDatabases(environment));
+      const databases = transactSync(environment, () => openDatabases(environment));
       const purge = new Purge(databases, selects, now());
       const rows = purge.rows();
       if (dryRun || rows.length === 0) return { rows, seq: undefined };
@@ -184,7 +185,7 @@ async function writeCopy(
   const { size } = await stat(join(folder, dataFile));
   const environment = openEnvironment(draft, { mapSize: mapSizePerByte * size + mapSizeMin });
   try {
-    const copies = environment.transactionSync(() => openDatabases(environment));
+    const copies = transactSync(environment, () => openDatabases(environment));
     for (const name of Object.keys(copies) as readonly (keyof Databases)[]) {
       if (name === 'environment') continue;
       // All databases have texts as values, and both sides encode keys the same way.
@@ -192,7 +193,8 @@ async function writeCopy(
         Database<string, Uint8Array>,
         Database<string, Uint8Array>,
       ];
-      copyEntries(source, copy, (key, value) => purge.valueOf(name, key, value));
+      const put = (some: () => boolean) => transactSync(environment, some);
+      copyEntries(source, { copy, put }, (key, value) => purge.valueOf(name, key, value));
       if (entryCount(copy) !== entryCount(source)) {
         throw new Error(
           `${name} has ${entryCount(source)} entries, but its copy has ${entryCount(copy)}`,
@@ -210,7 +212,14 @@ const mapSizeMin = 2 ** 30;
 
 function copyEntries(
   source: Database<string, Uint8Array>,
-  copy: Database<string, Uint8Array>,
+  {
+    copy,
+    put,
+  }: {
+    readonly copy: Database<string, Uint8Array>;
+    /** Runs a write transaction on the copy. */
+    readonly put: (some: () => boolean) => boolean;
+  },
   valueOf: (key: Uint8Array, value: string) => string,
 ): void {
   const entries = source.getRange({})[Symbol.iterator]();
@@ -225,7 +234,7 @@ function copyEntries(
     }
     return false;
   };
-  while (!copy.transactionSync(copySome));
+  while (!put(copySome));
 }
 
 function entryCount(database: { getStats(): object }): number {

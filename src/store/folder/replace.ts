@@ -1,6 +1,7 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDatabases, openEnvironment } from '../databases.ts';
+import { transactSync } from '../environment.ts';
 import { syncPath } from './backup.ts';
 import { carryOver } from './carry-over.ts';
 import { dataFile, isMissing, lockFile } from './data-folder.ts';
@@ -43,8 +44,8 @@ async function isThere(path: string): Promise<boolean> {
 async function carryInto(copy: string, folder: string): Promise<void> {
   const [from, to] = [openEnvironment(folder), openEnvironment(copy)];
   try {
-    const source = from.transactionSync(() => openDatabases(from));
-    const target = to.transactionSync(() => openDatabases(to));
+    const source = transactSync(from, () => openDatabases(from));
+    const target = transactSync(to, () => openDatabases(to));
     carryOver(source, target);
   } finally {
     await Promise.all([from.close(), to.close()]);
