@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { prepareCacheStore, settleCacheStore, shareCacheStore } from './cache/open-cache-store.ts';
 import { emitFor } from './compose.ts';
 import type { Config } from './config/config.ts';
@@ -8,6 +10,7 @@ import { Failure } from './model/failure.ts';
 import type { NodeService } from './nodes/node-service.ts';
 import type { Logs } from './observability/log.ts';
 import { startNode } from './start-node.ts';
+import { openingLockFile } from './store/folder/data-folder.ts';
 import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
 import { replaceWithCopy } from './store/folder/replace.ts';
 import { Notices } from './store/shared/notices.ts';
@@ -138,5 +141,19 @@ async function requireShareable({ node }: Config, data: string): Promise<void> {
       'two processes of a node would both follow its centre: stop the server, then start it',
     );
   }
+  if (!(await isLockedByOpeners(data))) {
+    throw new Failure(
+      'conflict',
+      'the running version cannot share its data with a new one: stop the server, then start it',
+    );
+  }
   await shareCacheStore(data);
+}
+
+/** Whether the process that serves from a folder pauses while another one opens it. */
+function isLockedByOpeners(data: string): Promise<boolean> {
+  return stat(join(data, openingLockFile)).then(
+    () => true,
+    () => false,
+  );
 }

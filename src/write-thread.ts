@@ -95,8 +95,9 @@ async function runInThread<K extends Kind>(
 
 async function work(job: Job['largeWrite']): Promise<Message> {
   const cluster = { settings: job.cluster, log: silentLog };
-  const store = await openData(job.folder, { cluster });
+  let store: Store | undefined;
   try {
+    store = await openData(job.folder, { cluster });
     const parts = { store, newId, newSecret: () => createSecret(randomBytes) };
     const result = isImport(job)
       ? await runImport(parts, job.request)
@@ -106,7 +107,7 @@ async function work(job: Job['largeWrite']): Promise<Message> {
     const { code, message, field, cause } = failureFrom(thrown);
     return { code, message, field, cause: cause === undefined ? undefined : inspect(cause) };
   } finally {
-    await store.close();
+    await store?.close();
   }
 }
 

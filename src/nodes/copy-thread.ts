@@ -3,6 +3,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { newId, now } from '../model/clock.ts';
 import { Failure, type FailureCode } from '../model/failure.ts';
 import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
 import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';
 import { createCentralClient } from './central-client.ts';
 
@@ -50,8 +51,9 @@ async function work({ folder, central, node }: CopyJob): Promise<void> {
     stopped.abort();
   };
   parentPort?.once('message', stop);
-  const store = await openStore({ folder, now, newId });
+  let store: Store | undefined;
   try {
+    store = await openStore({ folder, now, newId });
     const client = createCentralClient(central.url, store);
     const { apikey } = central;
     await copyRows({ store, node, central: { client, apikey } }, stopped.signal);
@@ -59,7 +61,7 @@ async function work({ folder, central, node }: CopyJob): Promise<void> {
     if (!(error instanceof Failure)) throw error;
     parentPort?.postMessage({ code: error.code, message: error.message } satisfies Outcome);
   } finally {
-    await store.close();
+    await store?.close();
     // An open port keeps the thread running.
     parentPort?.close();
   }

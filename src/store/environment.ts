@@ -1,10 +1,6 @@
-import { chownSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, realpathSync } from 'node:fs';
 import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
-import { Failure } from '../model/failure.ts';
-import { openingLockFile } from './folder/data-folder.ts';
-import { openingWaitMs } from './limits.ts';
-import { isBusy, OpeningLock } from './opening-lock.ts';
+import { OpeningLock } from './opening-lock.ts';
 
 /** An environment of this thread that can be written, and how often it is open. */
 interface Writable {
@@ -12,7 +8,7 @@ interface Writable {
   users: number;
 }
 
-/** By the path of the folder. */
+/** By the real path of the folder. */
 const writable = new Map<string, Writable>();
 const locks = new WeakMap<RootDatabase, OpeningLock>();
 
@@ -24,55 +20,47 @@ export function openShared(
   options: RootDatabaseOptionsWithPath & { readonly path: string },
 ): RootDatabase {
   const { path, readOnly = false } = options;
-  // A process that cannot write the folder cannot write LMDB's lock file.
-  if (readOnly) return open(options);
-  const known = writable.get(path);
-  let lock = known?.lock;
+  mkdirSync(path, { recursive: true });
+  const folder = realpathSync(path);
+  const known = writable.get(folder);
+  const lock = known?.lock ?? createLock(folder, readOnly);
+  if (lock === undefined) return open(options);
   let environment: RootDatabase;
   try {
-    lock ??= createLock(path);
     // LMDB opens an environment once in a process.
     environment = known === undefined ? lock.alone(() => open(options)) : open(options);
   } catch (error) {
-    if (known === undefined) lock?.close();
-    if (!isBusy(error)) throw error;
-    const seconds = openingWaitMs / 1000;
-    throw new Failure(
-      'unavailable',
-      `${path} cannot be opened: other processes have written to it for ${seconds} s without a pause`,
-    );
+    if (known === undefined) lock.close();
+    throw error;
   }
   const entry = known ?? { lock, users: 0 };
   entry.users += 1;
-  writable.set(path, entry);
+  writable.set(folder, entry);
   locks.set(environment, lock);
   const close = environment.close.bind(environment);
-  environment.close = async () => {
-    await close();
-    if (!locks.delete(environment)) return;
-    entry.users -= 1;
-    if (entry.users > 0) return;
-    writable.delete(path);
-    lock.close();
+  let closing: Promise<void> | undefined;
+  environment.close = () => {
+    closing ??= (async () => {
+      await lock.settled();
+      entry.users -= 1;
+      const isLast = entry.users === 0;
+      if (isLast) writable.delete(folder);
+      await close();
+      locks.delete(environment);
+      if (isLast) lock.close();
+    })();
+    return closing;
   };
   return environment;
 }
 
-function createLock(folder: string): OpeningLock {
-  const path = join(folder, openingLockFile);
-  const lock = new OpeningLock(path);
-  if (process.getuid?.() === 0) giveToOwner(path, folder);
-  return lock;
-}
-
-/** A file that a command of root has created must not keep the user of the server from it. */
-function giveToOwner(path: string, folder: string): void {
-  const { uid, gid } = statSync(folder);
-  if (statSync(path).uid === uid) return;
+/** The lock of a folder; undefined for a process that cannot write it, nor LMDB's lock file. */
+function createLock(folder: string, readOnly: boolean): OpeningLock | undefined {
   try {
-    chownSync(path, uid, gid);
-  } catch {
-    // In a container, root may lack this right.
+    return new OpeningLock(folder);
+  } catch (error) {
+    if (readOnly) return undefined;
+    throw error;
   }
 }
 

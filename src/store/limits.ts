@@ -99,8 +99,8 @@ export const outboxKeptMax = 1_000_000;
 export const outboxTidiedMax = 1_000;
 
 /** How long a process that opens the data waits until the others pause writing. */
-export const openingWaitMs = 10_000;
+export const openingWaitMs = 30_000;
 /** How long the write transactions of a process may overlap before it pauses for others to open. */
 export const writingMsMax = 20;
-/** How often a writer looks whether another process has opened the data. */
-export const enterRetryMs = 1;
+/** How often a writer looks whether another process has opened the data, at least. */
+export const enterRetryMsMax = 25;

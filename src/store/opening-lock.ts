@@ -1,43 +1,49 @@
-import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { enterRetryMs, openingWaitMs, writingMsMax } from './limits.ts';
+import { Failure } from '../model/failure.ts';
+import { FileLock } from './file-lock.ts';
+import { openingLockFile, waitingLockFile } from './folder/data-folder.ts';
+import { enterRetryMsMax, openingWaitMs, writingMsMax } from './limits.ts';
 
 /**
  * The lock of an LMDB environment that keeps all processes from writing while one opens it
- * (docs/design/history.md#opening-beside-writers). Writers share it. Node has no file locks, so
- * this is the lock of an empty SQLite database (https://sqlite.org/lockingv3.html): the system
- * releases it when a process ends.
+ * (docs/design/history.md#opening-beside-writers).
  */
 export class OpeningLock {
-  readonly #database: DatabaseSync;
-  readonly #statements;
-  #waitMs: number | undefined;
+  readonly #folder: string;
+  /** Writers share it; a process that opens has it alone. */
+  readonly #writing: FileLock;
+  /**
+   * A process that waits to open has it alone. Writers look at it, because SQLite lets the threads
+   * of one process share `#writing` again and again.
+   */
+  readonly #waiting: FileLock;
   #writers = 0;
+  #lookedAt = 0;
   #sharedAt = 0;
   #written = Promise.withResolvers<undefined>();
   /** Lets writers enter in the order of their calls. */
   #entering: Promise<unknown> = Promise.resolve();
 
-  constructor(path: string) {
-    const database = new DatabaseSync(path);
-    this.#database = database;
-    this.#wait(openingWaitMs);
-    const prepare = (sql: string) => database.prepare(sql);
-    this.#statements = {
-      begin: prepare('BEGIN'),
-      read: prepare('SELECT 1 FROM sqlite_schema'),
-      end: prepare('COMMIT'),
-    };
+  /** Throws `unavailable` if the folder cannot be written. */
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#writing = new FileLock(join(folder, openingLockFile), openingWaitMs);
+    this.#waiting = new FileLock(join(folder, waitingLockFile), openingWaitMs);
   }
 
-  /** Runs `open` while no other process writes. Throws SQLITE_BUSY if they write for too long. */
+  /** Runs `open` while nobody else writes. Throws `unavailable` if others write for too long. */
   alone<T>(open: () => T): T {
-    this.#wait(openingWaitMs);
-    this.#database.exec('BEGIN EXCLUSIVE');
+    if (!this.#waiting.takeAlone(openingWaitMs)) throw this.#busy();
     try {
-      return open();
+      if (!this.#writing.takeAlone(openingWaitMs)) throw this.#busy();
+      try {
+        return open();
+      } finally {
+        this.#writing.release();
+      }
     } finally {
-      this.#statements.end.run();
+      this.#waiting.release();
     }
   }
 
@@ -48,11 +54,11 @@ export class OpeningLock {
     await entered;
   }
 
-  /** As `enter`, but waits synchronously; throws if another process opens for too long. */
+  /** As `enter`, but waits synchronously. Throws `unavailable` if others open for too long. */
   enterSync(): void {
     if (this.#writers === 0) {
-      this.#wait(openingWaitMs);
-      this.#share();
+      if (!this.#writing.share(openingWaitMs)) throw this.#busy();
+      this.#shared();
     }
     this.#writers += 1;
   }
@@ -60,12 +66,19 @@ export class OpeningLock {
   leave(): void {
     this.#writers -= 1;
     if (this.#writers > 0) return;
-    this.#statements.end.run();
+    this.#writing.release();
     this.#written.resolve(undefined);
   }
 
+  /** Resolves when those who have called `enter` before have left. */
+  async settled(): Promise<void> {
+    await this.#entering;
+    if (this.#writers > 0) await this.#written.promise;
+  }
+
   close(): void {
-    this.#database.close();
+    this.#writing.close();
+    this.#waiting.close();
   }
 
   async #enter(): Promise<void> {
@@ -73,42 +86,33 @@ export class OpeningLock {
     while (this.#writers > 0 && performance.now() - this.#sharedAt > writingMsMax) {
       await this.#written.promise;
     }
-    while (this.#writers === 0 && !this.#tryShare()) await delay(enterRetryMs);
+    for (let waitMs = 1; this.#writers === 0 && !this.#tryShare(); waitMs *= 2) {
+      await delay(Math.min(waitMs, enterRetryMsMax));
+    }
     this.#writers += 1;
   }
 
   #tryShare(): boolean {
-    this.#wait(0);
-    try {
-      this.#share();
-      return true;
-    } catch (error) {
-      if (isBusy(error)) return false;
-      throw error;
+    if (performance.now() - this.#lookedAt > writingMsMax) {
+      if (!this.#waiting.share(0)) return false;
+      this.#waiting.release();
+      this.#lookedAt = performance.now();
     }
+    if (!this.#writing.share(0)) return false;
+    this.#shared();
+    return true;
   }
 
-  #share(): void {
-    this.#statements.begin.run();
-    try {
-      this.#statements.read.get();
-    } catch (error) {
-      this.#database.exec('ROLLBACK');
-      throw error;
-    }
+  #shared(): void {
     this.#sharedAt = performance.now();
     this.#written = Promise.withResolvers();
   }
 
-  /** Sets how long SQLite waits for the lock, synchronously. */
-  #wait(ms: number): void {
-    if (ms === this.#waitMs) return;
-    this.#database.exec(`PRAGMA busy_timeout = ${ms}`);
-    this.#waitMs = ms;
+  #busy(): Failure {
+    return new Failure(
+      'unavailable',
+      `other processes write to ${this.#folder}, or open it, without a pause: try again`,
+      { retryAfterSeconds: 10 },
+    );
   }
-}
-
-/** Whether another process has the lock: SQLITE_BUSY, https://sqlite.org/rescode.html */
-export function isBusy(error: unknown): boolean {
-  return ((error as { readonly errcode?: number }).errcode ?? 0) % 256 === 5;
 }

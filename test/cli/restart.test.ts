@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -164,10 +164,15 @@ suite('waymark restart', onLinux, () => {
       const node = '[node]\nname = shop\nrole = replica\nkey_file = node.key\n';
       await writeFile(iniFile, `${ini}${node}central = http://127.0.0.1:1\n`);
       assert.match(await restart(), /"failed".*follow its centre: stop the server/);
+      // A version without this file writes while the new process opens the data.
+      await writeFile(iniFile, ini);
+      const lock = join(folder, 'data/opening.lock');
+      await rename(lock, `${lock}.aside`);
+      assert.match(await restart(), /"failed".*cannot share its data with a new one: stop the/);
+      await rename(`${lock}.aside`, lock);
       const page = await fetch(served.url);
       assert.equal(await page.text(), 'here');
       assert.equal(await serverPid(folder), served.pid);
-      await writeFile(iniFile, ini);
       assert.match(await restart(), /"done"/);
       assert.notEqual(await serverPid(folder), served.pid);
     }

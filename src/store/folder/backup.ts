@@ -6,7 +6,14 @@ import { transactSync } from '../environment.ts';
 import { createReads } from '../projections/reads.ts';
 import { removeMember } from '../shared/shared-place.ts';
 import type { Backup } from '../store.ts';
-import { dataFile, lockFile, openingLockFile, makeFolder, errorReason } from './data-folder.ts';
+import {
+  dataFile,
+  lockFile,
+  openingLockFile,
+  waitingLockFile,
+  makeFolder,
+  errorReason,
+} from './data-folder.ts';
 import { checkInThread } from './page-check.ts';
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
@@ -93,7 +100,8 @@ async function completeCopy(folder: string): Promise<number> {
     return createReads(databases).seq();
   } finally {
     await environment.close();
-    for (const name of [lockFile, openingLockFile]) await rm(join(folder, name), { force: true });
+    const locks = [lockFile, openingLockFile, waitingLockFile];
+    await Promise.all(locks.map((name) => rm(join(folder, name), { force: true })));
   }
 }
 

@@ -8,8 +8,10 @@ import { checkPages, newestTransaction, type PageCheck } from './page-check.ts';
 export const dataFile = 'data.mdb';
 /** Name of LMDB's lock file, which coordinates its processes. */
 export const lockFile = 'lock.mdb';
-/** Name of the file of the OpeningLock of an LMDB environment. */
+/** Name of the file that writers share, and that a process which opens has alone: OpeningLock. */
 export const openingLockFile = 'opening.lock';
+/** Name of the file that a process has alone while it waits to open. */
+export const waitingLockFile = 'opening-wait.lock';
 
 /** Whether a folder holds data, damaged or not; false if the folder does not exist. */
 export async function holdsData(folder: string): Promise<boolean> {

@@ -205,7 +205,12 @@ suite('a sound data file', () => {
       stores.map((store) => store.seq()),
       [4, 4, 4, 4],
     );
-    assert.deepEqual((await readdir(folder)).toSorted(), ['data.mdb', 'lock.mdb', 'opening.lock']);
+    assert.deepEqual((await readdir(folder)).toSorted(), [
+      'data.mdb',
+      'lock.mdb',
+      'opening-wait.lock',
+      'opening.lock',
+    ]);
   });
 });
 
@@ -246,7 +251,11 @@ suite('a data folder that cannot be written', () => {
       const added = await waymark('key', 'add', '--name', 'x', '--scope', 'read');
       assert.match(added.err, /^waymark: the data folder \S+ cannot be written \(.*EACCES\)\n$/);
     });
-    assert.deepEqual((await readdir(data)).toSorted(), ['data.mdb', 'opening.lock']);
+    assert.deepEqual((await readdir(data)).toSorted(), [
+      'data.mdb',
+      'opening-wait.lock',
+      'opening.lock',
+    ]);
   });
 
   test('is refused while a server uses it, which could not see the reader', async (t) => {

@@ -96,5 +96,12 @@ test('a cache folder that is a mount point is emptied, not removed', async (t) =
   const { url } = await startServed(t, iniFile);
   assert.equal((await fetch(`${url}/svc1/health`)).status, 200);
   const names = (await readdir(cache)).toSorted();
-  assert.deepEqual(names, ['data.mdb', 'lock.mdb', 'lost+found', 'opening.lock', 'run']);
+  assert.deepEqual(names, [
+    'data.mdb',
+    'lock.mdb',
+    'lost+found',
+    'opening-wait.lock',
+    'opening.lock',
+    'run',
+  ]);
 });

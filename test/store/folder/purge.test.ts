@@ -163,7 +163,11 @@ suite('waymark purge-secret', () => {
     assert.equal((await site.waymark('backup', copy)).code, 0);
     const done = await runHere(['purge-secret', '--data', copy, '--rule', site.rule]);
     assert.match(done.err, /^Purged secrets in one change \(seq 2\)/);
-    assert.deepEqual((await readdir(copy)).toSorted(), ['data.mdb', 'opening.lock']);
+    assert.deepEqual((await readdir(copy)).toSorted(), [
+      'data.mdb',
+      'opening-wait.lock',
+      'opening.lock',
+    ]);
     assert.ok((await bytesOf(site.data)).includes(formerHeader));
     for (const words of [[], ['--all', '--rule', 'x']]) {
       assert.equal((await site.waymark('purge-secret', ...words)).code, 2);
@@ -193,7 +197,12 @@ suite('waymark purge-secret', () => {
       message: /another process has written to \S+ meanwhile: nothing was purged/,
     });
     child.kill('SIGKILL');
-    assert.deepEqual((await readdir(folder)).toSorted(), ['data.mdb', 'lock.mdb', 'opening.lock']);
+    assert.deepEqual((await readdir(folder)).toSorted(), [
+      'data.mdb',
+      'lock.mdb',
+      'opening-wait.lock',
+      'opening.lock',
+    ]);
     const after = await openIn(folder);
     t.after(() => after.close());
     assert.deepEqual(after.change(1)?.data.enginedata, enginedata);
