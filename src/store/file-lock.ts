@@ -43,22 +43,21 @@ export class FileLock {
     }
   }
 
-  /** Shares the lock, and waits for that synchronously; false if another process has it alone. */
+  /**
+   * Shares the lock, and waits for that synchronously; false if another process has it alone. Throws
+   * what SQLite throws: a Failure would tell clients the path.
+   */
   share(waitMs: number): boolean {
     const { begin, read, undo } = this.#statements;
+    this.#wait(waitMs);
+    begin.run();
     try {
-      this.#wait(waitMs);
-      begin.run();
-      try {
-        read.get();
-        return true;
-      } catch (error) {
-        undo.run();
-        throw error;
-      }
+      read.get();
+      return true;
     } catch (error) {
+      undo.run();
       if (isBusy(error)) return false;
-      throw this.#failure(error);
+      throw error;
     }
   }
 
