@@ -44,8 +44,8 @@ export class FileLock {
   }
 
   /**
-   * Shares the lock, and waits for that synchronously; false if another process has it alone. Throws
-   * what SQLite throws: a Failure would tell clients the path.
+   * Shares the lock, and waits for that synchronously; false if another process has it alone.
+   * Throws what SQLite throws: a Failure would tell clients the path.
    */
   share(waitMs: number): boolean {
     const { begin, read, undo } = this.#statements;

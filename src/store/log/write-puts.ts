@@ -115,10 +115,12 @@ function preparedMiddle({ dtu_txn, dtu_stored, by, txn }: ChangeStamp): string {
 /** The Change of a prepared insert, as JSON with its members in their order. */
 function preparedRow({ id, prepared, text }: PreparedInsert, seq: number, middle: string): string {
   if (text !== undefined) return text;
-  return `{"seq":${seq},${middle},"id":${JSON.stringify(id)},"action":"insert","data":${prepared.text}}`;
+  const own = `"id":${JSON.stringify(id)},"action":"insert"`;
+  return `{"seq":${seq},${middle},${own},"data":${prepared.text}}`;
 }
 
 /** The StoredRule of a prepared insert, as JSON with its members in their order. */
 function preparedText({ id, prepared }: PreparedInsert, seq: number): string {
-  return `{"rule":{"id":${JSON.stringify(id)},${prepared.text.slice(1)},"seq":${seq},"insertedSeq":${seq}}`;
+  const rule = `{"id":${JSON.stringify(id)},${prepared.text.slice(1)}`;
+  return `{"rule":${rule},"seq":${seq},"insertedSeq":${seq}}`;
 }
