@@ -197,7 +197,8 @@ test('a caller that may write rows of a host but not read them learns none of th
   assert.deepEqual([wrong.data?.stock, wrong.data?._unknowns_], [undefined, { stock: 'many' }]);
   const dry = await nobody('invalidate', { id: wrong.data?.id });
   assert.equal(dry.data?.records, 1, JSON.stringify(dry));
-  for (const one of [inserted, wrong, dry]) assert.ok(!JSON.stringify(one.data).includes('770077700'));
+  for (const one of [inserted, wrong, dry])
+    assert.ok(!JSON.stringify(one.data).includes('770077700'));
   const taken = await nobody('insert', { sku: 'P-1' });
   assert.equal(taken.error?.code, 'conflict');
   assert.match(taken.error.message, /another row has its sku already/);
