@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { commitTitleProblems } from './commit-titles.ts';
 import { fileProblems } from './prose.ts';
 
 /**
  * `npm run lint` checks the spelling (cspell, with docs/prose/words.txt), the words (terms.ts) and
- * the length of sentences in documentation, messages and comments, except those of tests.
+ * the length of sentences in documentation, messages and comments, except those of tests, and the
+ * titles of the commits since the last release.
  */
 const project = fileURLToPath(new URL('../..', import.meta.url));
 process.chdir(project);
@@ -21,9 +23,12 @@ const files = globSync([
   'packaging/*.ts',
 ]).sort();
 
-const problems = files.flatMap((path) =>
-  fileProblems(path).map(({ line, message }) => `${path}:${line} ${message}`),
-);
+const problems = [
+  ...files.flatMap((path) =>
+    fileProblems(path).map(({ line, message }) => `${path}:${line} ${message}`),
+  ),
+  ...commitTitleProblems(),
+];
 const spelling = spawnSync(
   process.execPath,
   [
