@@ -39,8 +39,10 @@ export function titleProblem(title: string): string | undefined {
  * a Git repository. A commit with the title `release: VERSION` is a release; merges are left out.
  */
 export function commitTitleProblems(): readonly string[] {
-  const log = (...words: string[]): string =>
-    spawnSync('git', ['log', '--no-merges', ...words], { encoding: 'utf8' }).stdout ?? '';
+  const log = (...words: string[]): string => {
+    const git = spawnSync('git', ['log', '--no-merges', ...words], { encoding: 'utf8' });
+    return git.status === 0 ? git.stdout : '';
+  };
   const release = log('-1', '--format=%H', '--grep=^release: ').trim();
   if (release === '') return [];
   const commits = log('--format=%h %s', `${release}..HEAD`).split('\n');
