@@ -5,6 +5,7 @@ import { configJson, describeConfig } from '../config/describe.ts';
 import { allCertificateWarnings, ineffectiveSettings } from '../config/warnings.ts';
 import { now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
+import { stoppedOpener } from '../store/opening-lock.ts';
 import type { Difference, Store } from '../store/store.ts';
 import { UsageError, writeLine, type DefineCommand, type Terminal } from './command.ts';
 import { openDataToRead } from '../data.ts';
@@ -57,6 +58,7 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
     ? [
         ...ineffectiveSettings(result.config),
         ...(await allCertificateWarnings(result.config, now())),
+        ...stoppedOpenerWarnings(result.config),
       ]
     : [];
   if (options.json) {
@@ -72,6 +74,11 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
     writeLine(terminal.err, problemsText(file, result.problems));
   }
   return result.ok ? 0 : 1;
+}
+
+function stoppedOpenerWarnings({ server }: Config): readonly string[] {
+  const advice = stoppedOpener(server.data);
+  return advice === undefined ? [] : [`${advice} Until then, all changes are refused.`];
 }
 
 /**

@@ -100,6 +100,8 @@ export const outboxTidiedMax = 1_000;
 
 /** How long a process that opens the data waits until the others pause writing. */
 export const openingWaitMs = 30_000;
+/** How long a change waits for another process that opens the data, before it is refused. */
+export const enterWaitMs = 10_000;
 /** How long the write transactions of a process may overlap before it pauses for others to open. */
 export const writingMsMax = 20;
 /** How often a writer looks whether another process has opened the data, at least. */

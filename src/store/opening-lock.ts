@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { FileLock } from './file-lock.ts';
 import { openingLockFile, waitingLockFile } from './folder/data-folder.ts';
-import { enterRetryMsMax, openingWaitMs, writingMsMax } from './limits.ts';
+import { enterRetryMsMax, enterWaitMs, openingWaitMs, writingMsMax } from './limits.ts';
+import { holderAdvice, otherHolder } from './lock-holder.ts';
 
 /**
  * The lock of an LMDB environment that keeps all processes from writing while one opens it
@@ -11,6 +12,7 @@ import { enterRetryMsMax, openingWaitMs, writingMsMax } from './limits.ts';
  */
 export class OpeningLock {
   readonly #folder: string;
+  readonly #enterWaitMs: number;
   /** Writers share it; a process that opens has it alone. */
   readonly #writing: FileLock;
   /**
@@ -25,9 +27,13 @@ export class OpeningLock {
   /** Lets writers enter in the order of their calls. */
   #entering: Promise<unknown> = Promise.resolve();
 
-  /** Throws `unavailable` if the folder cannot be written. */
-  constructor(folder: string) {
+  /**
+   * Throws `unavailable` if the folder cannot be written. `waitMs`: how long a writer waits for a
+   * process that opens.
+   */
+  constructor(folder: string, waitMs = enterWaitMs) {
     this.#folder = folder;
+    this.#enterWaitMs = waitMs;
     this.#writing = new FileLock(join(folder, openingLockFile), openingWaitMs);
     this.#waiting = new FileLock(join(folder, waitingLockFile), openingWaitMs);
   }
@@ -47,9 +53,14 @@ export class OpeningLock {
     }
   }
 
-  /** Resolves when the caller may write; `leave` follows. */
+  /**
+   * Resolves when the caller may write; `leave` follows. Rejects with `unavailable` if another
+   * process opens the environment for too long: it may be stopped, and nobody can write safely
+   * before it goes on or ends.
+   */
   async enter(): Promise<void> {
-    const entered = this.#entering.then(() => this.#enter());
+    const until = performance.now() + this.#enterWaitMs;
+    const entered = this.#entering.then(() => this.#enter(until));
     this.#entering = entered.catch(() => undefined);
     await entered;
   }
@@ -81,12 +92,13 @@ export class OpeningLock {
     this.#waiting.close();
   }
 
-  async #enter(): Promise<void> {
+  async #enter(until: number): Promise<void> {
     // A process that opens needs a moment in which nobody writes.
     while (this.#writers > 0 && performance.now() - this.#sharedAt > writingMsMax) {
       await this.#written.promise;
     }
     for (let waitMs = 1; this.#writers === 0 && !this.#tryShare(); waitMs *= 2) {
+      if (performance.now() > until) throw this.#closed();
       await delay(Math.min(waitMs, enterRetryMsMax));
     }
     this.#writers += 1;
@@ -108,11 +120,38 @@ export class OpeningLock {
     this.#written = Promise.withResolvers();
   }
 
+  /** The failure of a process that cannot open. */
   #busy(): Failure {
+    const advice = this.#advice();
+    const others = `other processes write to ${this.#folder}, or open it, without a pause`;
+    return new Failure('unavailable', advice ?? `${others}: try again`, { retryAfterSeconds: 10 });
+  }
+
+  /** The failure of a writer, for clients, who get no path; its cause is for the log. */
+  #closed(): Failure {
+    const reason = this.#advice() ?? `another process opens ${this.#folder} and does not finish`;
     return new Failure(
       'unavailable',
-      `other processes write to ${this.#folder}, or open it, without a pause: try again`,
-      { retryAfterSeconds: 10 },
+      'Nothing was stored: another process opens the data and does not finish. Try again.',
+      { retryAfterSeconds: 10, cause: new Error(reason) },
     );
   }
+
+  #advice(): string | undefined {
+    const holder = otherHolder(lockFilesOf(this.#folder));
+    return holder === undefined ? undefined : holderAdvice(holder, this.#folder);
+  }
+}
+
+/**
+ * Says which stopped process keeps all others from writing to the environment of a folder, and what
+ * to do about it; undefined if none does.
+ */
+export function stoppedOpener(folder: string): string | undefined {
+  const holder = otherHolder(lockFilesOf(folder));
+  return holder?.isStopped === true ? holderAdvice(holder, folder) : undefined;
+}
+
+function lockFilesOf(folder: string): readonly string[] {
+  return [openingLockFile, waitingLockFile].map((name) => join(folder, name));
 }

@@ -1,5 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import type { Change, Draft } from '../../src/model/change.ts';
@@ -106,4 +109,23 @@ export function startWriter(
     err += chunk.toString();
   });
   return { child, lines: createInterface({ input: child.stdout }), err: () => err, closed };
+}
+
+/** Starts a process that stops itself while it opens a folder, `count` times. */
+export function startStoppedOpener(t: Cleaning, folder: string, count = 1): ChildProcess {
+  const path = join(import.meta.dirname, 'stopped-opener.ts');
+  const child = spawn(process.execPath, [path, folder, String(count)], { stdio: 'inherit' });
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+/** Resolves to true when a process is stopped, to false when it has ended. */
+export async function isStopped({ pid, exitCode }: ChildProcess): Promise<boolean> {
+  for (;;) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') X');
+    const state = stat.slice(stat.lastIndexOf(')') + 2)[0];
+    if (state === 'T') return true;
+    if (exitCode !== null || state === 'X' || state === 'Z') return false;
+    await setImmediate();
+  }
 }
