@@ -23,7 +23,7 @@ import type { VisitCounter } from './breadcrumbs/visit-counter.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
 import type { CacheStore } from './cache/cache-store.ts';
 import { createDisk, type Disk } from './static/disk.ts';
-import type { ResponseCompressor } from './compression/response-compressor.ts';
+import type { Compressors } from './compression/compressors.ts';
 import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import type { SourceStatistics } from './proxy/source-statistics.ts';
@@ -78,7 +78,7 @@ export interface AppContext {
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
   readonly renderedPages: RenderedPages;
-  readonly responseCompressor: ResponseCompressor;
+  readonly compressors: Compressors;
   readonly answers: CacheStore;
   readonly sourceHealth: SourceHealth;
   readonly sourceStatistics: SourceStatistics;
@@ -125,7 +125,7 @@ export function engineNames(config: Config): ReadonlySet<string> {
 export function compose(config: Config, context: AppContext): AppInstance {
   const { store, publicFiles, ownFiles } = context;
   const { base, publicUrl } = config.server;
-  const disk = createDisk({ mounts: config.disk, now });
+  const disk = createDisk({ mounts: config.disk, compressors: context.compressors, now });
   const { sourceStatistics } = context;
   const connected = (origin: string) => sourceStatistics.connected(origin);
   const dialler = createDialler({ ...config.fetch, connected });
@@ -237,7 +237,7 @@ function composeSite(
 /** Fetched content: compression in front of the cache, in front of the source. */
 function composeFetch(
   config: Config,
-  { answers, responseCompressor, emit, sourceHealth: health, sourceStatistics }: AppContext,
+  { answers, compressors, emit, sourceHealth: health, sourceStatistics }: AppContext,
   dialler: Dialler,
 ): Fetcher {
   const via = 'waymark';
@@ -248,7 +248,7 @@ function composeFetch(
   );
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
-  return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
+  return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), compressors.responses);
 }
 
 function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteParts {

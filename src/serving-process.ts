@@ -29,8 +29,7 @@ import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import type { CacheStore } from './cache/cache-store.ts';
 import { openCacheStore } from './cache/open-cache-store.ts';
-import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
-import { createResponseCompressor } from './compression/response-compressor.ts';
+import { createCompressors } from './compression/compressors.ts';
 import { SourceHealth } from './proxy/source-health.ts';
 import { SourceStatistics } from './proxy/source-statistics.ts';
 import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
@@ -135,7 +134,6 @@ class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;
-  readonly #pageCompressor: PageCompressor;
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
   readonly #visits: VisitCounter;
@@ -181,7 +179,7 @@ class ServingProcess implements RunningServer {
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
-    this.#pageCompressor = createPageCompressor();
+    const compressors = createCompressors();
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visits = openVisitCounter(config, { now, log: logs.log });
@@ -192,16 +190,16 @@ class ServingProcess implements RunningServer {
       publicFiles,
       consoleFiles,
       rules: createRuleCache(store),
-      ownFiles: createPublicFileReplies(this.#pageCompressor),
-      storedPages: createStoredPages(this.#pageCompressor),
+      ownFiles: createPublicFileReplies(compressors.pages),
+      storedPages: createStoredPages(compressors.pages),
       renderedPages: createRenderedPages({
         thread: this.#templates,
         shared: rendering.shared,
-        compressor: this.#pageCompressor,
+        compressor: compressors.pages,
         now,
         log: logs.log,
       }),
-      responseCompressor: createResponseCompressor(),
+      compressors,
       answers: this.#answers,
       ...this.#sources(logs),
       wrongKeys: createWrongKeys({ now }),
@@ -370,7 +368,7 @@ class ServingProcess implements RunningServer {
     await this.#visits.close();
     await this.#keyUses.close();
     await this.#templates.close();
-    this.#pageCompressor.close();
+    this.#context.compressors.pages.close();
     await this.#answers.close();
     this.#context.logs.access.flush();
     return cut;
@@ -425,14 +423,14 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, responseCompressor, store, renderedPages } = this.#context;
+    const { rules, compressors, store, renderedPages } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),
-      this.#pageCompressor.memory(),
+      compressors.pages.memory(),
       renderedPages.memory(),
       this.#answers.memory(),
-      responseCompressor.memory(),
+      compressors.responses.memory(),
       ...rules.memory(),
       store.memory(),
     ]);

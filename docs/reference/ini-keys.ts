@@ -153,6 +153,11 @@ export const keyTexts: Texts = {
       about: 'Whether `app.js.zst`, `app.js.br` or `app.js.gz` is sent in place of `app.js`.',
       example: 'no',
     },
+    compress: {
+      about:
+        'Whether text is compressed for clients that accept it, if it has no precompressed file.',
+      example: 'no',
+    },
     cache_control: {
       about: 'The Cache-Control of its answers.',
       example: 'public, max-age=31536000, immutable',

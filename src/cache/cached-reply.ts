@@ -36,7 +36,7 @@ export function toCachedResponse(
 export function withContent(cached: CachedResponse, bytes: Buffer): CachedResponse {
   const { answer } = cached;
   const page = { representation: representationOfAnswer(answer), bytes };
-  return Object.assign(cached, { page: preparePage(page, sourceOf(answer)) });
+  return Object.assign(cached, { page: preparePage(page, { source: sourceOf(answer) }) });
 }
 
 /**

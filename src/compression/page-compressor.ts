@@ -1,6 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { preferredCodings, type ByCoding } from '../http/coding.ts';
-import { preparePage, replyWithPage, type PreparedPage, type Page } from '../http/prepared-page.ts';
+import {
+  preparePage,
+  replyWithPage,
+  type Answered,
+  type PreparedPage,
+  type Page,
+} from '../http/prepared-page.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
@@ -28,8 +34,8 @@ export interface CompressiblePage {
  * thread pool stays free for files. It never compresses a page without a request.
  */
 export interface PageCompressor {
-  /** Makes a page ready to be sent; `source` names it in the access log. */
-  prepare(page: Page, source: string): CompressiblePage;
+  /** Makes a page ready to be sent. */
+  prepare(page: Page, answered: Answered): CompressiblePage;
   /**
    * The reply with a page, in the best coding for the request that exists by now; follows the
    * request's preconditions and ranges.
@@ -75,15 +81,15 @@ export function createPageCompressor({
   }
 
   return {
-    prepare(page, source) {
+    prepare(page, answered) {
       if (!isWorthCompressing(page)) {
-        return { identity: preparePage(page, source), variants: undefined };
+        return { identity: preparePage(page, answered), variants: undefined };
       }
       const { representation, bytes } = page;
       const fields = withVary(representation.fields, 'Accept-Encoding');
       const negotiated = { ...representation, fields, sharesDate: true };
       return {
-        identity: preparePage({ representation: negotiated, bytes }, source),
+        identity: preparePage({ representation: negotiated, bytes }, answered),
         variants: newVariants(),
       };
     },

@@ -44,7 +44,7 @@ export function isWorthCompressing({ representation, bytes }: Page): boolean {
  * compression saves less than a tenth.
  */
 export function variantPage(
-  { representation, bytes, source }: PreparedPage,
+  { representation, bytes, answered }: PreparedPage,
   coding: Coding,
   compressed: Buffer,
 ): PreparedPage | undefined {
@@ -61,7 +61,7 @@ export function variantPage(
       },
       bytes: compressed,
     },
-    source,
+    answered,
   );
 }
 

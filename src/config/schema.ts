@@ -113,6 +113,8 @@ export const sections = {
     dotfiles: single(choice('deny', 'allow'), 'deny'),
     symlinks: single(choice('within', 'deny', 'follow'), 'within'),
     precompressed: single(yesNo, 'yes'),
+    /** Whether the server compresses files that have no precompressed ones. */
+    compress: single(yesNo, 'yes'),
     cache_control: optional(fieldValue),
     /** The path below `root` of the file for paths that no source has; its status is 200. */
     fallback: optional(pathBelow),

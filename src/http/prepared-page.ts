@@ -10,18 +10,25 @@ export interface Page {
   readonly bytes: Buffer;
 }
 
+/** What all answers with a page have from their source. */
+export interface Answered {
+  /** As in `Reply`. */
+  readonly source: string;
+  /** Adds the source's own fields to an answer, whatever its status is. */
+  readonly complete?: (reply: Reply) => Reply;
+}
+
 /** A page with the answer to a plain GET made in advance. */
 export interface PreparedPage extends Page {
-  /** The source of its answers, as in `Reply`. */
-  readonly source: string;
+  readonly answered: Answered;
   /** The answer to a GET without preconditions or ranges. */
   readonly whole: Reply;
 }
 
 /** Makes the answer to a plain GET of a page in advance. */
-export function preparePage({ representation, bytes }: Page, source: string): PreparedPage {
-  const whole = replyWithBytes({ representation, bytes }, { method: 'GET', fields: {} }, source);
-  return { representation, bytes, source, whole };
+export function preparePage({ representation, bytes }: Page, answered: Answered): PreparedPage {
+  const whole = replyWithBytes({ representation, bytes }, { method: 'GET', fields: {} }, answered);
+  return { representation, bytes, answered, whole };
 }
 
 /**
@@ -34,7 +41,7 @@ export function replyWithPage(
 ): Reply {
   return request.method === 'GET' && !hasPreconditionOrRange(request.fields)
     ? page.whole
-    : replyWithBytes(page, request, page.source);
+    : replyWithBytes(page, request, page.answered);
 }
 
 /**
@@ -43,10 +50,11 @@ export function replyWithPage(
 export function replyWithBytes(
   { representation, bytes }: Page,
   request: Pick<ContentRequest, 'method' | 'fields'>,
-  source: string,
+  { source, complete }: Answered,
 ): Reply {
   const { status, fields, parts, bytesLength } = select(representation, request);
-  return { status, fields, body: bodyOf(bytes, parts, bytesLength), source };
+  const reply: Reply = { status, fields, body: bodyOf(bytes, parts, bytesLength), source };
+  return complete === undefined ? reply : complete(reply);
 }
 
 function bodyOf(bytes: Buffer, parts: readonly Part[], bytesLength: number): Body {

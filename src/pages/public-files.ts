@@ -123,7 +123,7 @@ export function createPublicFileReplies(compressor: PageCompressor): PublicFileR
           fields,
           bytesLength: bytes.length,
         };
-        page = compressor.prepare({ representation, bytes }, source);
+        page = compressor.prepare({ representation, bytes }, { source });
         offered.set(file, page);
       }
       return { ...compressor.respond(page, request), isReusable: true };

@@ -27,7 +27,9 @@ export function createStoredPages(compressor: PageCompressor): StoredPages {
       const pages = variesByLanguage ? pagesByLanguage : sharedPages;
       let page = pages.get(stored);
       if (page === undefined) {
-        page = compressor.prepare(pageOf(stored, variesByLanguage), `rule:${stored.rule.id}`);
+        page = compressor.prepare(pageOf(stored, variesByLanguage), {
+          source: `rule:${stored.rule.id}`,
+        });
         pages.set(stored, page);
       }
       return { ...compressor.respond(page, request), isReusable: true };

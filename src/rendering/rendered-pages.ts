@@ -223,7 +223,10 @@ class PageCache {
       fields,
       bytesLength: bytes.length,
     };
-    const page = this.#parts.compressor.prepare({ representation, bytes }, `rule:${rule.id}`);
+    const page = this.#parts.compressor.prepare(
+      { representation, bytes },
+      { source: `rule:${rule.id}` },
+    );
     return { page, bytes: bytes.length };
   }
 }

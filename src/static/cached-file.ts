@@ -1,3 +1,4 @@
+import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../config/config.ts';
 import { codings, type Coding } from '../http/coding.ts';
 import type { Fields } from '../http/request.ts';
@@ -44,14 +45,14 @@ export function cachedContent(
 
 /** Whether the bytes of a representation are in memory. */
 export function isInMemory(content: CachedContent | UncachedFile): content is CachedContent {
-  return 'fullReply' in content;
+  return 'identity' in content;
 }
 
 /** The bytes of content that a cached file holds in memory. */
 export function cachedFileBytes({ plain, precompressed }: CachedFile): number {
-  let bytes = plain?.bytes.length ?? 0;
+  let bytes = plain?.identity.bytes.length ?? 0;
   for (const content of Object.values(precompressed ?? {})) {
-    if (isInMemory(content)) bytes += content.bytes.length;
+    if (isInMemory(content)) bytes += content.identity.bytes.length;
   }
   return bytes;
 }
@@ -73,6 +74,7 @@ export interface FileParts {
   readonly mount: DiskMount;
   readonly replies: MountReplies;
   readonly options: RepresentationOptions;
+  readonly compressors: Compressors;
 }
 
 /**
@@ -88,29 +90,27 @@ export async function loadCachedFile(
 ): Promise<CachedFile | undefined> {
   const name = file.relativePath;
   const variant = precompressed === undefined ? 'only' : 'identity';
-  const loaded = fitsInMemory(file.stats)
-    ? await readFileContent(mount, { relativePath: name, name, variant }, options)
-    : undefined;
-  if (loaded === undefined && fitsInMemory(file.stats)) return undefined;
+  const toRead = { relativePath: name, name, variant } as const;
+  const isSmall = fitsInMemory(mount, file.stats, toRead);
+  const loaded = isSmall ? await readFileContent(mount, toRead, options) : undefined;
+  if (loaded === undefined && isSmall) return undefined;
   const cached: Partial<Record<Coding, CachedContent | UncachedFile>> = {};
   let isSettled = loaded === undefined || loaded.version !== undefined;
   for (const coding of codings) {
     const located = precompressed?.[coding];
     if (located === undefined) continue;
-    if (!fitsInMemory(located.stats)) {
+    const coded = { relativePath: located.relativePath, name, variant: coding };
+    if (!fitsInMemory(mount, located.stats, coded)) {
       cached[coding] = { coding, file: located };
       continue;
     }
-    const { relativePath } = located;
-    const content = await undefinedIfForbiddenAsync(() =>
-      readFileContent(mount, { relativePath, name, variant: coding }, options),
-    );
+    const content = await undefinedIfForbiddenAsync(() => readFileContent(mount, coded, options));
     if (content === undefined || unusableReason(content, loaded ?? file) !== undefined) continue;
     if (content.version === undefined) isSettled = false;
-    cached[coding] = replies.prepare(content);
+    cached[coding] = replies.prepare(content, false);
   }
   return {
-    plain: loaded && replies.prepare(loaded),
+    plain: loaded && replies.prepare(loaded, precompressed === undefined),
     precompressed: precompressed && cached,
     version: isSettled ? versionOfAll({ ...file, ...loaded }, precompressed) : undefined,
   };

@@ -6,7 +6,7 @@ import type { CacheUse } from '../observability/memory-use.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
 import { createDiskCaches } from './file-cache.ts';
 import { namesBelow, type FolderNames } from './folder-names.ts';
-import { createMount, type Mount } from './mount.ts';
+import { createMount, type Mount, type MountParts } from './mount.ts';
 
 /** Serves the files of all mounts (docs/design/requests.md#precedence). */
 export interface Disk {
@@ -36,16 +36,13 @@ export interface Disk {
   close(): Promise<void>;
 }
 
-/** Creates the disk source; `mounts` are tried in their order, `now` is in milliseconds. */
+/** Creates the disk source; `mounts` are tried in their order. */
 export function createDisk({
   mounts,
-  now,
-}: {
-  readonly mounts: readonly DiskMount[];
-  readonly now: () => number;
-}): Disk {
-  const caches = createDiskCaches(now);
-  const all = mounts.map((mount) => createMount(mount, { ...caches, now }));
+  ...parts
+}: MountParts & { readonly mounts: readonly DiskMount[] }): Disk {
+  const caches = createDiskCaches(parts.now);
+  const all = mounts.map((mount) => createMount(mount, { ...caches, ...parts }));
   const withErrorPages = all.filter((_, at) => mounts[at]?.errors !== undefined);
 
   /** Tries the mounts from an index on, and waits only for one that reads from the disk. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { fstatSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import type { Coding } from '../http/coding.ts';
+import { isCompressible } from '../http/compressible.ts';
 import { createFileSource, readBytes } from '../http/file-source.ts';
 import type { FieldList } from '../http/reply.ts';
 import type { Representation } from '../http/represent.ts';
 import { withVary } from '../http/vary.ts';
 import { fileVersion, locateFile, openLocated, type OpenFile } from './find-file.ts';
-import { cachedFileBytesMax, diskReadAttemptsMax } from './limits.ts';
+import { cachedFileBytesMax, compressedFileBytesMax, diskReadAttemptsMax } from './limits.ts';
 import { mediaType } from './media-type.ts';
 import type { LoadedContent } from './mount-replies.ts';
 
@@ -18,8 +19,8 @@ import type { LoadedContent } from './mount-replies.ts';
 const clockTickMs = 2_000;
 
 /**
- * How a file is negotiated: it is the `only` representation of its path, the `identity` (RFC 9110
- * §12.5.3) next to precompressed files, or one of those.
+ * How a file is negotiated: it is the `only` representation of its path on disk, the `identity`
+ * (RFC 9110 §12.5.3) next to precompressed files or while it is compressed, or a precompressed one.
  */
 export type FileVariant = 'only' | 'identity' | Coding;
 
@@ -51,9 +52,19 @@ export function fieldsByVariant(mountFields: FieldList): RepresentationOptions['
   };
 }
 
-/** Whether a file is small enough to be cached in memory. */
-export function fitsInMemory({ size }: BigIntStats): boolean {
-  return size <= cachedFileBytesMax;
+/** Whether a file is small enough to be cached in memory: one that is compressed may be longer. */
+export function fitsInMemory(
+  mount: DiskMount,
+  { size }: BigIntStats,
+  { name, variant }: FileToSend,
+): boolean {
+  if (size <= cachedFileBytesMax) return true;
+  return size <= compressedFileBytesMax && variant === 'only' && isCompressedFile(mount, name);
+}
+
+/** Whether the server compresses a file that has no precompressed files. */
+export function isCompressedFile({ compress }: DiskMount, name: string): boolean {
+  return compress && isCompressible(mediaType(name));
 }
 
 /**
@@ -68,7 +79,7 @@ export async function readFileContent(
 ): Promise<(LoadedContent & Pick<OpenFile, 'stats'>) | undefined> {
   for (let attempt = 0; attempt < diskReadAttemptsMax; attempt += 1) {
     const located = locateFile(mount, relativePath);
-    if (located === undefined || !fitsInMemory(located.stats)) return undefined;
+    if (located === undefined || !fitsInMemory(mount, located.stats, file)) return undefined;
     const startedAtMs = options.now();
     const opened = openLocated(located);
     if (opened === undefined) continue;

@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import { withCodings } from '../compression/compressed-reply.ts';
 import type { DiskMount } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
@@ -13,7 +14,12 @@ import {
   type FileParts,
 } from './cached-file.ts';
 import type { FileCache } from './file-cache.ts';
-import { fitsInMemory, representationOf, type FileToSend } from './file-content.ts';
+import {
+  fitsInMemory,
+  isCompressedFile,
+  representationOf,
+  type FileToSend,
+} from './file-content.ts';
 import { locateFile, openLocated, type LocatedFile, type OpenFile } from './find-file.ts';
 import { diskReadAttemptsMax } from './limits.ts';
 import { findPrecompressed } from './precompressed.ts';
@@ -34,7 +40,7 @@ export interface FileSender {
 
 /** Creates the sender of a mount's files. */
 export function createFileSender(parts: FileParts, cache: FileCache<CachedFile>): FileSender {
-  const { mount, replies, options } = parts;
+  const { mount, replies, options, compressors } = parts;
 
   function sendFromDisk(
     located: LocatedFile,
@@ -52,7 +58,7 @@ export function createFileSender(parts: FileParts, cache: FileCache<CachedFile>)
     cached: CachedFile,
     located: LocatedFile,
     request: ContentRequest,
-  ): Reply | undefined {
+  ): ReplyOrPromise {
     const { plain, precompressed } = cached;
     const name = located.relativePath;
     const chosen = chooseRepresentation(cached, request.fields);
@@ -65,8 +71,12 @@ export function createFileSender(parts: FileParts, cache: FileCache<CachedFile>)
       if (coded !== undefined) return coded;
     }
     if (plain !== undefined) return replies.fromMemory(plain, request);
-    const variant = precompressed === undefined ? 'only' : 'identity';
-    return sendFromDisk(located, { name, variant }, request);
+    if (precompressed !== undefined || !isCompressedFile(mount, name)) {
+      const variant = precompressed === undefined ? 'only' : 'identity';
+      return sendFromDisk(located, { name, variant }, request);
+    }
+    const reply = sendFromDisk(located, { name, variant: 'identity' }, request);
+    return reply && withCodings(reply, request, compressors.responses);
   }
 
   return {
@@ -78,7 +88,8 @@ export function createFileSender(parts: FileParts, cache: FileCache<CachedFile>)
         return sendCached(cached, located, request);
       }
       // A large file without precompressed files leaves nothing to cache.
-      if (precompressed !== undefined || fitsInMemory(located.stats)) {
+      const file = { name: located.relativePath, variant: 'only' } as const;
+      if (precompressed !== undefined || fitsInMemory(mount, located.stats, file)) {
         return cache
           .load(key, () => loadCachedFile(parts, located, precompressed))
           .then((loaded) => sendCached(loaded ?? uncached, located, request));

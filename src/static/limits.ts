@@ -3,6 +3,11 @@ const MIB = 1024 * KIB;
 
 /** Files up to this size are cached in memory; larger ones are read while they are sent. */
 export const cachedFileBytesMax = 256 * KIB;
+/**
+ * A file that the server compresses is cached up to this size, so that it is compressed once; a
+ * larger one is compressed each time.
+ */
+export const compressedFileBytesMax = MIB;
 /** All files and listings in memory. */
 export const fileCacheBytesMax = 64 * MIB;
 /**

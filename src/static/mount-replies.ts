@@ -1,7 +1,8 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { createFileSource } from '../http/file-source.ts';
-import { replyWithBytes, type Page } from '../http/prepared-page.ts';
+import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
+import { preparePage, type Page } from '../http/prepared-page.ts';
 import { pageFields } from '../http/page-fields.ts';
 import {
   noBody,
@@ -11,12 +12,7 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import {
-  hasPreconditionOrRange,
-  select,
-  type Representation,
-  type Selection,
-} from '../http/represent.ts';
+import { select, type Representation, type Selection } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { encodePath } from '../model/path.ts';
@@ -31,15 +27,16 @@ export interface LoadedContent extends Page {
   readonly version: string | undefined;
 }
 
-/** Loaded content that is ready to be sent. */
-export interface CachedContent extends LoadedContent {
-  /** The reply to a GET without preconditions and ranges, made once. */
-  readonly fullReply: Reply;
+/** Loaded content that is ready to be sent, also compressed if the mount compresses it. */
+export interface CachedContent extends CompressiblePage {
+  /** As in `LoadedContent`. */
+  readonly version: string | undefined;
 }
 
 /** Makes the replies of one mount, with its headers and with its name for the access log. */
 export interface MountReplies {
-  prepare(loaded: LoadedContent): CachedContent;
+  /** `isOnly`: the content has no other codings than those that the server makes. */
+  prepare(loaded: LoadedContent, isOnly: boolean): CachedContent;
   fromMemory(content: CachedContent, request: ContentRequest): Reply;
   /** The reply reads the file while it is sent, and closes it; at once if it sends no content. */
   fromFile(file: OpenFile, representation: Representation, request: ContentRequest): Reply;
@@ -51,10 +48,10 @@ export interface MountReplies {
 }
 
 /** Creates the replies of a mount. */
-export function createMountReplies({
-  name,
-  headers,
-}: Pick<DiskMount, 'name' | 'headers'>): MountReplies {
+export function createMountReplies(
+  { name, headers, compress }: Pick<DiskMount, 'name' | 'headers' | 'compress'>,
+  compressor: PageCompressor,
+): MountReplies {
   const source = `disk:${name}`;
   const named = headers.filter((_, at) => at % 2 === 0).map((field) => field.toLowerCase());
   // `reply` adds these after `select` has chosen the fields, so a 304 has them too.
@@ -64,25 +61,18 @@ export function createMountReplies({
     const all = [...fields, ...added];
     return { status, fields: varies ? withVary(all) : all, body, source };
   };
-
-  function fromBytes(
-    loaded: LoadedContent,
-    request: Pick<ContentRequest, 'method' | 'fields'>,
-  ): Reply {
-    const { status, fields, body } = replyWithBytes(loaded, request, source);
-    return { ...reply(status, fields, body), isReusable: true };
-  }
+  const complete = ({ status, fields, body }: Reply): Reply => ({
+    ...reply(status, fields, body),
+    isReusable: true,
+  });
+  const answered = { source, complete };
 
   return {
-    prepare: (loaded) => ({
-      ...loaded,
-      fullReply: fromBytes(loaded, { method: 'GET', fields: {} }),
-    }),
-    fromMemory(content, request) {
-      return request.method === 'GET' && !hasPreconditionOrRange(request.fields)
-        ? content.fullReply
-        : fromBytes(content, request);
-    },
+    prepare: ({ version, ...page }, isOnly) =>
+      compress && isOnly
+        ? { ...compressor.prepare(page, answered), version }
+        : { identity: preparePage(page, answered), variants: undefined, version },
+    fromMemory: (content, request) => compressor.respond(content, request),
     fromFile({ descriptor }, representation, request) {
       let selection: Selection | undefined;
       try {

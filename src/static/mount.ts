@@ -1,5 +1,7 @@
+import { forbidsTransform } from '../compression/compressed-reply.ts';
+import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../config/config.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
+import { fieldLines, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
 import { cachedContent } from './cached-file.ts';
@@ -35,18 +37,25 @@ export interface Mount extends MountExplainer, Pick<DiskMount, 'name' | 'origin'
   errorPage(status: number, request: ContentRequest): ReplyOrPromise;
 }
 
-/** Creates a mount; `now` is in milliseconds. */
+/** The dependencies of all mounts; `now` is in milliseconds. */
+export interface MountParts {
+  readonly compressors: Compressors;
+  readonly now: () => number;
+}
+
+/** Creates a mount. */
 export function createMount(
-  mount: DiskMount,
-  { files, notFound, now }: DiskCaches & { readonly now: () => number },
+  configured: DiskMount,
+  { files, notFound, compressors, now }: DiskCaches & MountParts,
 ): Mount {
+  const mount = { ...configured, compress: configured.compress && mayTransform(configured) };
   const { name, origin, path } = mount;
-  const replies = createMountReplies(mount);
+  const replies = createMountReplies(mount, compressors.pages);
   const fields = mount.cacheControl === undefined ? [] : ['Cache-Control', mount.cacheControl];
   const options = { fields: fieldsByVariant(fields), now };
-  const sender = createFileSender({ mount, replies, options }, files);
+  const sender = createFileSender({ mount, replies, options, compressors }, files);
   const fallbackFile = fallbackPath(mount);
-  const sendListing = createListingSender(mount, { files, replies, fields });
+  const sendListing = createListingSender(mount, { files, replies, fields, compressors });
 
   function sendCached(key: string, request: ContentRequest): Reply | undefined {
     const content = cachedContent(files.fresh(key), request.fields);
@@ -91,20 +100,35 @@ export function createMount(
       return path && sendFromDisk(path, key, request);
     },
     fallback(request) {
-      if (fallbackFile === undefined || !isRead(request.method)) return undefined;
-      if (mountMismatch(mount, request) !== undefined) return undefined;
-      return sendConfigured(fallbackFile, 'fallback', request);
+      const isAsked = isRead(request.method) && mountMismatch(mount, request) === undefined;
+      return isAsked && fallbackFile !== undefined
+        ? sendConfigured(fallbackFile, 'fallback', request)
+        : undefined;
     },
-    errorPage(status, request) {
-      if (mountMismatch(mount, request) !== undefined) return undefined;
-      for (const page of errorPagePaths(mount, status)) {
-        const answer = sendConfigured(page, 'error', request);
-        if (answer !== undefined) return answer;
-      }
-      return undefined;
-    },
+    errorPage: (status, request) =>
+      mountMismatch(mount, request) === undefined
+        ? firstOf(errorPagePaths(mount, status), (page) => sendConfigured(page, 'error', request))
+        : undefined,
     ...createMountExplainer(mount, { files, notFound, sender }),
   };
+}
+
+/** The first result for a value that has one. */
+function firstOf<Value, Result>(
+  values: readonly Value[],
+  find: (value: Value) => Result | undefined,
+): Result | undefined {
+  for (const value of values) {
+    const found = find(value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Whether the server may compress what a mount sends: its fields do not say another thing. */
+function mayTransform({ cacheControl = '', headers }: DiskMount): boolean {
+  const values = [cacheControl, ...fieldLines(headers, 'cache-control')];
+  return !values.some(forbidsTransform);
 }
 
 /** Sends the listings of a mount's folders with the mount's own fields. */
@@ -114,14 +138,16 @@ function createListingSender(
     files,
     replies,
     fields,
+    compressors,
   }: Pick<DiskCaches, 'files'> & {
+    readonly compressors: Compressors;
     readonly replies: MountReplies;
     readonly fields: FieldList;
   },
 ): (relativePath: string, request: ContentRequest) => Promise<Reply | undefined> {
   const repliesByType = {
     'application/json': replies,
-    'text/html': createMountReplies({ ...mount, headers: pageHeaders(mount) }),
+    'text/html': createMountReplies({ ...mount, headers: pageHeaders(mount) }, compressors.pages),
   };
   return async (relativePath, request) => {
     const key = listingCacheKey(mount, request);
@@ -130,7 +156,7 @@ function createListingSender(
       const folder = { relativePath, path: request.path };
       const listing = await loadListingContent(mount, folder, { type, fields });
       if (listing === undefined) return undefined;
-      const plain = repliesByType[type].prepare(listing);
+      const plain = repliesByType[type].prepare(listing, true);
       return { plain, precompressed: undefined, version: undefined };
     };
     const { plain } = files.fresh(key) ?? (await files.load(key, load)) ?? {};

@@ -69,7 +69,7 @@ suite('a page held in memory', () => {
     t.after(() => {
       compressor.close();
     });
-    const ask = asking(compressor, compressor.prepare(pageOf('a'), 'rule:a'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a'), { source: 'rule:a' }));
     for (const encoding of [undefined, '', 'identity', 'deflate']) ask(encoding);
     assert.equal(codings(), '');
     assert.equal(codingOf(ask(all)), 'identity');
@@ -93,7 +93,7 @@ suite('a page held in memory', () => {
     t.after(() => {
       compressor.close();
     });
-    const ask = asking(compressor, compressor.prepare(pageOf('a'), 'rule:a'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a'), { source: 'rule:a' }));
     const tags = new Set<string | undefined>();
     for (const encoding of ['identity', 'gzip', 'br', 'zstd']) {
       while (codingOf(ask(encoding)) !== encoding) await new Promise(setImmediate);
@@ -117,11 +117,11 @@ suite('a page held in memory', () => {
       pageOf('tiny', { bytes: texts(1_023) }),
       pageOf('empty', { status: 204 }),
     ]) {
-      const reply = asking(compressor, compressor.prepare(page, 'x'))(all);
+      const reply = asking(compressor, compressor.prepare(page, { source: 'x' }))(all);
       assert.equal(replyField(reply, 'vary'), 'Accept-Language');
     }
     assert.equal(codings(), '');
-    const ask = asking(compressor, compressor.prepare(pageOf('random'), 'x'));
+    const ask = asking(compressor, compressor.prepare(pageOf('random'), { source: 'x' }));
     ask(all);
     await settle(texts(9_500));
     ask(all);
@@ -139,7 +139,10 @@ suite('a page held in memory', () => {
     t.after(() => {
       compressor.close();
     });
-    const ask = asking(compressor, compressor.prepare(pageOf('a', { status: 404 }), 'x'));
+    const ask = asking(
+      compressor,
+      compressor.prepare(pageOf('a', { status: 404 }), { source: 'x' }),
+    );
     ask('gzip');
     await settle(small);
     const reply = ask('gzip', { range: 'bytes=0-1', 'if-none-match': '*' });
@@ -151,7 +154,7 @@ suite('a page held in memory', () => {
 
   test('gets a 304 for the tag of a variant that was evicted', async (t) => {
     const first = createPageCompressor();
-    const ask = asking(first, first.prepare(pageOf('a'), 'x'));
+    const ask = asking(first, first.prepare(pageOf('a'), { source: 'x' }));
     while (codingOf(ask('br')) !== 'br') await new Promise(setImmediate);
     const tag = replyField(ask('br'), 'etag') ?? '';
     first.close();
@@ -161,7 +164,7 @@ suite('a page held in memory', () => {
     t.after(() => {
       compressor.close();
     });
-    const again = asking(compressor, compressor.prepare(pageOf('a'), 'x'));
+    const again = asking(compressor, compressor.prepare(pageOf('a'), { source: 'x' }));
     const cases: readonly (readonly [accept: string, ifNoneMatch: string, status: number])[] = [
       ['br', tag, 304],
       ['gzip, br', `W/"x", W/${tag}`, 304],
@@ -182,7 +185,10 @@ suite('a page held in memory', () => {
     }
     assert.equal(again('br', { 'if-none-match': tag, 'if-match': '"x"' }).status, 412);
     assert.doesNotMatch(codings(), /zstd/);
-    const other = asking(compressor, compressor.prepare(pageOf('a', { status: 404 }), 'x'));
+    const other = asking(
+      compressor,
+      compressor.prepare(pageOf('a', { status: 404 }), { source: 'x' }),
+    );
     assert.equal(replyField(other('br', { 'if-none-match': tag }), 'etag'), '"a"');
   });
 });
@@ -195,7 +201,7 @@ suite('the cost of compression', () => {
       compressor.close();
     });
     const pages = ['a', 'b', 'c'].map((name) =>
-      asking(compressor, compressor.prepare(pageOf(name), name)),
+      asking(compressor, compressor.prepare(pageOf(name), { source: name })),
     );
     for (const ask of pages) ask('gzip');
     assert.equal(asked.length, 1);
@@ -218,7 +224,7 @@ suite('the cost of compression', () => {
       compressor.close();
     });
     const pages = ['a', 'b', 'c'].map((name) =>
-      asking(compressor, compressor.prepare(pageOf(name), name)),
+      asking(compressor, compressor.prepare(pageOf(name), { source: name })),
     );
     const [a = pages[0], b] = pages;
     for (const ask of [a, b]) {
@@ -242,7 +248,7 @@ suite('the cost of compression', () => {
     const { compress, settle, asked } = handMade();
     const compressor = createPageCompressor({ compress });
     const pages = ['a', 'b'].map((name) =>
-      asking(compressor, compressor.prepare(pageOf(name), name)),
+      asking(compressor, compressor.prepare(pageOf(name), { source: name })),
     );
     for (const ask of pages) ask('gzip');
     compressor.close();
@@ -264,7 +270,7 @@ test('decompression gives the original bytes', async (t) => {
   for (let turn = 0; turn < 15; turn += 1) sizes.push(1_024 + Math.floor(Math.random() * 99_000));
   for (const size of sizes) {
     const bytes = texts(size, size);
-    const ask = asking(compressor, compressor.prepare(pageOf('a', { bytes }), 'x'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a', { bytes }), { source: 'x' }));
     for (const encoding of ['gzip', 'br', 'zstd']) {
       while (codingOf(ask(encoding)) !== encoding) await new Promise(setImmediate);
       const { body } = ask(encoding);

@@ -12,7 +12,7 @@ import { visitorSeeds } from '../../src/visitors/limits.ts';
 import { matchingOrigin, type Rule, type RuleKind, type StoredRule } from '../../src/model/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
-import { createPageCompressor } from '../../src/compression/page-compressor.ts';
+import { createCompressors } from '../../src/compression/compressors.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { createGenericPages } from '../../src/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';
@@ -108,25 +108,25 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
     response.end('from afar');
   });
   const fetch = testFetch(t);
-  const compressor = createPageCompressor();
+  const compressors = createCompressors();
   const generic = createGenericPages({
     engines: [
       { name: 'html', page: undefined },
       { name: 'paged', page: '/app.html' },
     ],
     builtInPage: publicFile('text/html', Buffer.from('the built-in page')),
-    ownFiles: createPublicFileReplies(compressor),
+    ownFiles: createPublicFileReplies(compressors.pages),
   });
   return {
     folder,
     source: source.origin,
     fetches: () => fetches,
     siteOf(rules, mounts = []) {
-      const disk = createDisk({ mounts, now: Date.now });
+      const disk = createDisk({ mounts, compressors, now: Date.now });
       return createSite({
         rules: rulesOf(rules),
         disk,
-        stored: createStoredPages(compressor),
+        stored: createStoredPages(compressors.pages),
         generic,
         rendered: { respond: (_found, given, { open }) => open(given), memory: () => unusedCache },
         pageRows: { variesByUser: () => false, version: () => '', get: () => Promise.resolve({}) },

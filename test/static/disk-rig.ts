@@ -3,6 +3,7 @@ import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:h
 import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createCompressors } from '../../src/compression/compressors.ts';
 import type { DiskMount } from '../../src/config/config.ts';
 import { configFieldName, defaultValue, type IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionFields } from '../../src/config/schema.ts';
@@ -65,7 +66,15 @@ export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMou
   const defaults = Object.fromEntries(
     keys.map(([name, key]) => [configFieldName(name, key), defaultValue(key)]),
   ) as SectionFields<'disk.<name>'>;
-  return { ...defaults, name: 'site', root, precompressed: false, headers: [], ...options };
+  return {
+    ...defaults,
+    name: 'site',
+    root,
+    precompressed: false,
+    compress: false,
+    headers: [],
+    ...options,
+  };
 }
 
 /** The disk source alone, with requests by path and fields; `now` is its clock. */
@@ -74,7 +83,7 @@ export function visitDisk(
   mounts: readonly DiskMount[],
   now: () => number = Date.now,
 ): (path: string, fields?: Fields) => Promise<Reply | undefined> {
-  const disk = createDisk({ mounts, now });
+  const disk = createDisk({ mounts, now, compressors: createCompressors() });
   t.after(() => disk.close());
   return async (path, fields = {}) =>
     disk.respond({

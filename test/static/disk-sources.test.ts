@@ -3,6 +3,7 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { notFoundCacheCharactersMax, fileCacheValidMs } from '../../src/static/limits.ts';
+import { createCompressors } from '../../src/compression/compressors.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { mountOf } from './disk-rig.ts';
 import { explain, createSiteParts, mountsOf, reasons, serve } from '../site/explain-rig.ts';
@@ -62,7 +63,11 @@ suite('explain says why a mount does not answer', () => {
 test('explain uses the cached file for as long as replies use it', async (t) => {
   const { folder } = await createSiteParts(t);
   let nowMs = Date.now();
-  const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => nowMs });
+  const disk = createDisk({
+    mounts: [mountOf(join(folder, 'site'))],
+    now: () => nowMs,
+    compressors: createCompressors(),
+  });
   t.after(() => disk.close());
   const look = () => disk.mounts[0]?.explain(visit({ path: '/a' }));
   assert.equal((await disk.respond(visit({ path: '/a' })))?.status, 200);
@@ -82,7 +87,11 @@ test('explain uses the cached file for as long as replies use it', async (t) => 
 
 test('the cache of missing files is bounded', async (t) => {
   const { folder } = await createSiteParts(t);
-  const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => 0 });
+  const disk = createDisk({
+    mounts: [mountOf(join(folder, 'site'))],
+    now: () => 0,
+    compressors: createCompressors(),
+  });
   t.after(() => disk.close());
   const ask = (path: string) => disk.respond(visit({ path }));
   assert.equal(await ask('/late'), undefined);

@@ -75,7 +75,8 @@ suite('a file with precompressed files', () => {
   });
 
   test('is sent in the best coding that exists', async (t) => {
-    const { get } = await start(t, { 'a.js': long, 'a.js.gz': gzipSync(long), 'b.js': long });
+    const files = { 'a.js': long, 'a.js.gz': gzipSync(long), 'b.js': long };
+    const { get } = await start(t, files, 'compress = no\n');
     assert.equal(codingOf(await get('/a.js')), 'gzip');
     const plain = await get('/b.js');
     assert.deepEqual([codingOf(plain), plain.fields.vary], ['identity', undefined]);
@@ -92,7 +93,7 @@ suite('a file with precompressed files', () => {
   });
 
   test('is sent uncompressed if the mount turns precompressed files off', async (t) => {
-    const { get } = await start(t, inAll, 'precompressed = no\n');
+    const { get } = await start(t, inAll, 'precompressed = no\ncompress = no\n');
     const seen = await get('/a.js');
     assert.deepEqual([codingOf(seen), seen.fields.vary], ['identity', undefined]);
     assert.ok(seen.bytes.equals(long));

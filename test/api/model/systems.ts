@@ -16,8 +16,7 @@ import { createLogs, silentLog } from '../../../src/observability/log.ts';
 import { createPublicFileReplies, loadPublicFiles } from '../../../src/pages/public-files.ts';
 import { createRuleCache } from '../../../src/rules/rule-cache.ts';
 import { openCacheStore, prepareCacheStore } from '../../../src/cache/open-cache-store.ts';
-import { createPageCompressor } from '../../../src/compression/page-compressor.ts';
-import { createResponseCompressor } from '../../../src/compression/response-compressor.ts';
+import { createCompressors } from '../../../src/compression/compressors.ts';
 import { SourceHealth } from '../../../src/proxy/source-health.ts';
 import { SourceStatistics } from '../../../src/proxy/source-statistics.ts';
 import { createStoredPages } from '../../../src/pages/stored-pages.ts';
@@ -94,7 +93,7 @@ function composed(
       done();
     },
   });
-  const coder = createPageCompressor();
+  const compressors = createCompressors();
   return compose(config, {
     store,
     hostStates: () => [],
@@ -113,13 +112,13 @@ function composed(
     consoleFiles: new Map(),
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     rules: createRuleCache(store),
-    ownFiles: createPublicFileReplies(coder),
-    storedPages: createStoredPages(coder),
+    ownFiles: createPublicFileReplies(compressors.pages),
+    storedPages: createStoredPages(compressors.pages),
     renderedPages: {
       respond: (_found, given, { open }) => open(given),
       memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),
     },
-    responseCompressor: createResponseCompressor(),
+    compressors,
     answers,
     sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
     sourceStatistics: new SourceStatistics({ now: Date.now }),
