@@ -158,6 +158,20 @@ export const keyTexts: Texts = {
         'Whether text is compressed for clients that accept it, if it has no precompressed file.',
       example: 'no',
     },
+    clean_urls: {
+      about:
+        'Whether `/about` answers `about.html`, or the index of the folder `about`, and their other paths redirect to it.',
+      example: 'yes',
+    },
+    try: {
+      about:
+        'Paths below the root that are tried in order for a path without a file; `{path}` is the path of the URL.',
+      example: '{path}.htm, app.html',
+    },
+    types: {
+      about: 'Media types of extensions, before the registered ones.',
+      example: 'geojson=application/geo+json',
+    },
     cache_control: {
       about: 'The Cache-Control of its answers.',
       example: 'public, max-age=31536000, immutable',

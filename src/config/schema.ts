@@ -25,6 +25,8 @@ import {
   choice,
   claimPath,
   duration,
+  extensionType,
+  extensionTypeText,
   pathBelow,
   plainFileName,
   plainName,
@@ -33,6 +35,7 @@ import {
   shortText,
   size,
   tableName,
+  tryPath,
   wholeNumber,
   wordOr,
   yesNo,
@@ -115,6 +118,12 @@ export const sections = {
     precompressed: single(yesNo, 'yes'),
     /** Whether the server compresses files that have no precompressed ones. */
     compress: single(yesNo, 'yes'),
+    /** Whether `/about` answers `about.html`, and `/about.html` redirects to `/about`. */
+    clean_urls: single(yesNo, 'no'),
+    /** Paths below `root` that are tried for a path without a file. */
+    try: list(tryPath, '', { field: 'tryPaths' }),
+    /** Media types by extension, before the registered ones. */
+    types: list(extensionType, '', { write: extensionTypeText }),
     cache_control: optional(fieldValue),
     /** The path below `root` of the file for paths that no source has; its status is 200. */
     fallback: optional(pathBelow),

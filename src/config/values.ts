@@ -133,6 +133,35 @@ export const pathBelow: ValueParser<string> = (text) => {
     : { value };
 };
 
+/** A path below a folder that may contain `{path}`, without a leading `/`. */
+export const tryPath: ValueParser<string> = (text) => {
+  const parsed = pathBelow(text.replaceAll('{path}', 'path'));
+  return 'refused' in parsed || /[{}]/.test(text.replaceAll('{path}', ''))
+    ? { refused: 'write the path of a file below `root`; `{path}` stands for the path of the URL' }
+    : { value: text.replace(/^\/+/, '') };
+};
+
+/** The media type of an extension. */
+export interface ExtensionType {
+  /** In lower case, without the dot. */
+  readonly extension: string;
+  readonly type: string;
+}
+
+/** An extension and its media type: `geojson=application/geo+json`. */
+export const extensionType: ValueParser<ExtensionType> = (text) => {
+  const [, extension, type] =
+    /^\.?([A-Za-z0-9_+-]{1,32})=(\w[\w.+-]*\/\w[\w.+-]*)$/.exec(text) ?? [];
+  return extension === undefined || type === undefined
+    ? { refused: 'write an extension and its type, such as `geojson=application/geo+json`' }
+    : { value: { extension: extension.toLowerCase(), type } };
+};
+
+/** The ini text of an extension and its media type. */
+export function extensionTypeText({ extension, type }: ExtensionType): string {
+  return `${extension}=${type}`;
+}
+
 /** The name of a table of records. */
 export const tableName: ValueParser<string> = (value) => {
   const refused = tableNameMistake(value);

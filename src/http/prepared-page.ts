@@ -47,7 +47,7 @@ export function replyWithPage(
 /**
  * Makes the answer to a request for a page in memory, with its preconditions and ranges evaluated.
  */
-export function replyWithBytes(
+function replyWithBytes(
   { representation, bytes }: Page,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   { source, complete }: Answered,

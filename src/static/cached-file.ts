@@ -5,7 +5,7 @@ import type { Fields } from '../http/request.ts';
 import { fitsInMemory, readFileContent, type RepresentationOptions } from './file-content.ts';
 import { undefinedIfForbiddenAsync } from './file-errors.ts';
 import { fileVersion, type LocatedFile } from './find-file.ts';
-import type { CachedContent, MountReplies } from './mount-replies.ts';
+import type { CachedContent, LoadedContent, MountReplies } from './mount-replies.ts';
 import { choosePrecompressed, unusableReason, type Precompressed } from './precompressed.ts';
 
 /** The content of a path in memory: the file, and its precompressed files, if they are small. */
@@ -77,6 +77,13 @@ export interface FileParts {
   readonly compressors: Compressors;
 }
 
+/** A file to be loaded, and what of it is in memory already. */
+interface FileToLoad {
+  readonly file: LocatedFile;
+  readonly precompressed: Precompressed<LocatedFile> | undefined;
+  readonly previous: CachedFile | undefined;
+}
+
 /**
  * Reads a file and its precompressed files into memory, if they are small; undefined if the file
  * itself does not exist any more, or changes faster than the server can read it. Leaves out
@@ -85,8 +92,7 @@ export interface FileParts {
  */
 export async function loadCachedFile(
   { mount, replies, options }: FileParts,
-  file: LocatedFile,
-  precompressed: Precompressed<LocatedFile> | undefined,
+  { file, precompressed, previous }: FileToLoad,
 ): Promise<CachedFile | undefined> {
   const name = file.relativePath;
   const variant = precompressed === undefined ? 'only' : 'identity';
@@ -94,6 +100,7 @@ export async function loadCachedFile(
   const isSmall = fitsInMemory(mount, file.stats, toRead);
   const loaded = isSmall ? await readFileContent(mount, toRead, options) : undefined;
   if (loaded === undefined && isSmall) return undefined;
+  const isOnly = precompressed === undefined && previous?.precompressed === undefined;
   const cached: Partial<Record<Coding, CachedContent | UncachedFile>> = {};
   let isSettled = loaded === undefined || loaded.version !== undefined;
   for (const coding of codings) {
@@ -110,8 +117,20 @@ export async function loadCachedFile(
     cached[coding] = replies.prepare(content, false);
   }
   return {
-    plain: loaded && replies.prepare(loaded, precompressed === undefined),
+    plain:
+      loaded &&
+      (unchanged(isOnly ? previous?.plain : undefined, loaded) ??
+        replies.prepare(loaded, precompressed === undefined)),
     precompressed: precompressed && cached,
     version: isSettled ? versionOfAll({ ...file, ...loaded }, precompressed) : undefined,
   };
+}
+
+/** The content in memory, with its compressed forms, if the loaded one has the same bytes. */
+function unchanged(
+  previous: CachedContent | undefined,
+  { representation, version }: LoadedContent,
+): CachedContent | undefined {
+  if (previous?.identity.representation.etag !== representation.etag) return undefined;
+  return previous && { ...previous, version };
 }

@@ -1,12 +1,10 @@
 import { isRead } from '../http/request.ts';
 import type { LossCode, MountLoss, CandidateExplanation } from '../model/explanation.ts';
-import { encodePath } from '../model/path.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
 import {
   readOnlyReply,
   explainReadOnly,
   replyOrFailure,
-  type PageRequest,
   type SourceExplanation,
   type ExplainedReply,
   type ExpectedReply,
@@ -32,10 +30,7 @@ export function diskSource(disk: Disk): ContentSource {
       explainMounts(disk.mounts, (mount) => {
         const explained = mount.explain(request);
         if ('loss' in explained) return explained;
-        if (!isRead(request.method)) return explainReadOnly(request.method);
-        return explained.status === 301
-          ? { ...explained, notes: [redirectNote(request)] }
-          : explained;
+        return isRead(request.method) ? explained : explainReadOnly(request.method);
       }),
   };
 }
@@ -101,8 +96,4 @@ function bounded(
   const last = Math.max(answering, explainCandidatesMax - 1);
   const first = candidates.slice(0, explainCandidatesMax - 1);
   return { candidates: [...first, ...candidates.slice(last, last + 1)], omitted };
-}
-
-function redirectNote({ path }: PageRequest): string {
-  return `It is a folder: the server redirects to ${encodePath(path)}/.`;
 }

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { cachedFileBytes, type CachedFile } from './cached-file.ts';
-import type { NotFoundReason } from './find-file.ts';
+
+import type { NotFoundReason } from './mount-lookup.ts';
 import { fileCacheBytesMax, fileCacheValidMs, notFoundCacheCharactersMax } from './limits.ts';
 
 /** Content of files in memory. Each value is valid for a short time after its last check. */

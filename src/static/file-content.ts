@@ -28,6 +28,8 @@ export type FileVariant = 'only' | 'identity' | Coding;
 export interface RepresentationOptions {
   /** The mount's own fields, for each variant. */
   readonly fields: Readonly<Record<FileVariant, FieldList>>;
+  /** The media types that the mount gives to extensions. */
+  readonly types: DiskMount['types'];
   /** The clock, milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -63,8 +65,8 @@ export function fitsInMemory(
 }
 
 /** Whether the server compresses a file that has no precompressed files. */
-export function isCompressedFile({ compress }: DiskMount, name: string): boolean {
-  return compress && isCompressible(mediaType(name));
+export function isCompressedFile({ compress, types }: DiskMount, name: string): boolean {
+  return compress && isCompressible(mediaType(name, types));
 }
 
 /**
@@ -108,6 +110,7 @@ export function representationOf(
     stats,
     bytes,
     fields,
+    types,
     now,
   }: RepresentationOptions & { readonly stats: BigIntStats; readonly bytes?: Buffer },
 ): Representation {
@@ -117,7 +120,7 @@ export function representationOf(
   if (bytes !== undefined) tag.update(bytes);
   return {
     status: 200,
-    contentType: mediaType(name),
+    contentType: mediaType(name, types),
     etag: `"${tag.digest('base64url').slice(0, 22)}"`,
     // A file's time may be in the future; Last-Modified must not be (RFC 9110 §8.8.2.1).
     lastModifiedMs: Math.min(Number(stats.mtimeMs), now()),

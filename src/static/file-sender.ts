@@ -91,7 +91,9 @@ export function createFileSender(parts: FileParts, cache: FileCache<CachedFile>)
       const file = { name: located.relativePath, variant: 'only' } as const;
       if (precompressed !== undefined || fitsInMemory(mount, located.stats, file)) {
         return cache
-          .load(key, () => loadCachedFile(parts, located, precompressed))
+          .load(key, () =>
+            loadCachedFile(parts, { file: located, precompressed, previous: cached }),
+          )
           .then((loaded) => sendCached(loaded ?? uncached, located, request));
       }
       cache.delete(key);

@@ -11,9 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
-import type { MountLoss } from '../model/explanation.ts';
 import { undefinedIfMissing } from './file-errors.ts';
-import type { MountPath } from './mount-path.ts';
 
 // These calls are synchronous because they read no content: the kernel answers them from memory in
 // 2 µs, while the thread pool costs 30 µs of CPU time, and most requests for stored pages only
@@ -107,38 +105,4 @@ function isStillInside(boundary: string, descriptor: number, path: string): bool
 
 function isInside(boundary: string, path: string): boolean {
   return path === boundary || path.startsWith(boundary === '/' ? '/' : `${boundary}/`);
-}
-
-/**
- * The answer of a mount to a path: a file, a redirect to the folder's path with a final slash, the
- * folder's listing, or the reason for no answer.
- */
-export type MountLookup = LocatedFile | 'redirect' | 'listing' | NotFoundReason;
-
-/** Why a mount has nothing to serve at a path. */
-export type NotFoundReason = Extract<
-  MountLoss,
-  'no_file' | 'not_a_file' | 'not_a_folder' | 'no_index'
->;
-
-/** Decides what a mount answers a path with, for visitors and for explain. Fails as locate does. */
-export function lookUpInMount(
-  mount: DiskMount,
-  { relativePath, trailingSlash }: MountPath,
-): MountLookup {
-  const located = locate(mount, relativePath);
-  if (located === undefined) return 'no_file';
-  if (located.stats.isFile()) return trailingSlash ? 'not_a_folder' : located;
-  if (!located.stats.isDirectory()) return 'not_a_file';
-  const index = findIndex(mount, relativePath);
-  if (index === undefined && !mount.listing) return 'no_index';
-  return trailingSlash ? (index ?? 'listing') : 'redirect';
-}
-
-function findIndex(mount: DiskMount, relativePath: string): LocatedFile | undefined {
-  for (const name of mount.index) {
-    const file = locateFile(mount, relativePath === '' ? name : `${relativePath}/${name}`);
-    if (file !== undefined) return file;
-  }
-  return undefined;
 }

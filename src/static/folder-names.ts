@@ -3,9 +3,10 @@ import type { Dirent } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
 import { undefinedIfForbidden, undefinedIfForbiddenAsync } from './file-errors.ts';
-import { locate, lookUpInMount } from './find-file.ts';
+import { locate } from './find-file.ts';
 import { listingEntriesMax } from './limits.ts';
 import { isReachable, readFolder } from './listing.ts';
+import { lookUpInMount } from './mount-lookup.ts';
 import { resolveMountPath } from './mount-path.ts';
 
 /** A name directly below a path that a mount serves. */

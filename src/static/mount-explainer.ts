@@ -1,12 +1,14 @@
 import type { DiskMount } from '../config/config.ts';
 import type { MountLoss } from '../model/explanation.ts';
+import { encodePath } from '../model/path.ts';
 import { cachedContent } from './cached-file.ts';
 import type { DiskCaches } from './file-cache.ts';
 import { undefinedIfForbidden } from './file-errors.ts';
 import type { FileSender } from './file-sender.ts';
-import { locateFile, lookUpInMount, type MountLookup } from './find-file.ts';
+import { locateFile } from './find-file.ts';
 import { listingCacheKey } from './listing-content.ts';
 import { canList } from './listing.ts';
+import { lookUpInMount, redirectPath, type MountLookup } from './mount-lookup.ts';
 import {
   fallbackPath,
   fileCacheKey,
@@ -45,14 +47,19 @@ export function createMountExplainer(
   /** Explains a file or listing that is sent, with notes on the file's precompressed files. */
   function sent(find: () => MountLookup | undefined): MountExplanation {
     const found = undefinedIfForbidden(find);
-    const notes = typeof found === 'object' ? precompressedNotes(mount, found) : [];
+    const isFile = typeof found === 'object' && 'stats' in found;
+    const notes = isFile ? precompressedNotes(mount, found) : [];
     return { status: 200, ...(notes.length > 0 && { notes }) };
   }
 
   function explainPath(path: MountPath, key: string, request: MountRequest): MountExplanation {
     const found = lookUpInMount(mount, path);
-    if (found === 'redirect') return { status: 301 };
     if (typeof found === 'object') {
+      if ('redirect' in found) {
+        const to = encodePath(redirectPath(mount, found, request.path));
+        const reason = found.redirect === 'add_slash' ? 'It is a folder' : 'clean_urls';
+        return { status: 301, notes: [`${reason}: the server redirects to ${to}.`] };
+      }
       return sender.canSend(found, key) ? sent(() => found) : noFile;
     }
     if (found !== 'listing') return { loss: found };

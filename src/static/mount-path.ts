@@ -79,6 +79,18 @@ export function errorPagePaths({ errors }: DiskMount, status: number): readonly 
   return names.flatMap((name) => configuredPath(name) ?? []);
 }
 
+/**
+ * The paths below the root that a mount tries for a path that names no file, by its key `try`.
+ * `{path}` stands for the path; hidden names stay hidden.
+ */
+export function tryPaths(mount: DiskMount, { relativePath }: MountPath): readonly string[] {
+  return mount.tryPaths.flatMap((pattern) => {
+    if (!pattern.includes('{path}')) return [pattern];
+    const path = pattern.replaceAll('{path}', relativePath);
+    return resolveMountPath({ ...mount, path: '/' }, `/${path}`)?.relativePath ?? [];
+  });
+}
+
 /** The ini file may name a hidden file, which no request can reach by its own path. */
 function configuredPath(file: string): string | undefined {
   return resolveMountPath({ path: '/', dotfiles: 'allow' }, `/${file}`)?.relativePath;

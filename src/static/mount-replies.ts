@@ -40,11 +40,8 @@ export interface MountReplies {
   fromMemory(content: CachedContent, request: ContentRequest): Reply;
   /** The reply reads the file while it is sent, and closes it; at once if it sends no content. */
   fromFile(file: OpenFile, representation: Representation, request: ContentRequest): Reply;
-  /**
-   * Redirects to the path with a final slash; without it, the browser would resolve a page's
-   * relative links against the parent folder.
-   */
-  redirectToDirectory(request: ContentRequest): Reply;
+  /** Redirects to another path of the same content, and keeps the query. */
+  redirect(path: string, request: ContentRequest): Reply;
 }
 
 /** Creates the replies of a mount. */
@@ -85,8 +82,8 @@ export function createMountReplies(
       const file = createFileSource(descriptor);
       return reply(status, fields, { kind: 'file', file, parts, bytesLength });
     },
-    redirectToDirectory({ path, query }) {
-      const location = `${encodePath(path)}/${query === '' ? '' : `?${query}`}`;
+    redirect(path, { query }) {
+      const location = `${encodePath(path)}${query === '' ? '' : `?${query}`}`;
       return reply(301, ['Location', location, 'Content-Length', '0'], noBody);
     },
   };

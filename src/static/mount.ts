@@ -8,7 +8,7 @@ import { cachedContent } from './cached-file.ts';
 import type { DiskCaches } from './file-cache.ts';
 import { fieldsByVariant } from './file-content.ts';
 import { createFileSender } from './file-sender.ts';
-import { locateFile, lookUpInMount } from './find-file.ts';
+import { locateFile } from './find-file.ts';
 import {
   listingCacheKey,
   listingType,
@@ -24,6 +24,7 @@ import {
   resolveMountPath,
   type MountPath,
 } from './mount-path.ts';
+import { lookUpInMount, redirectPath } from './mount-lookup.ts';
 import { createMountReplies, type MountReplies } from './mount-replies.ts';
 
 /** One folder on disk that serves a part of the site. All methods fail as Disk.respond does. */
@@ -52,7 +53,7 @@ export function createMount(
   const { name, origin, path } = mount;
   const replies = createMountReplies(mount, compressors.pages);
   const fields = mount.cacheControl === undefined ? [] : ['Cache-Control', mount.cacheControl];
-  const options = { fields: fieldsByVariant(fields), now };
+  const options = { fields: fieldsByVariant(fields), types: mount.types, now };
   const sender = createFileSender({ mount, replies, options, compressors }, files);
   const fallbackFile = fallbackPath(mount);
   const sendListing = createListingSender(mount, { files, replies, fields, compressors });
@@ -64,8 +65,11 @@ export function createMount(
 
   function sendFromDisk(path: MountPath, key: string, request: ContentRequest): ReplyOrPromise {
     const found = lookUpInMount(mount, path);
-    if (typeof found === 'object') return sender.send(found, key, request);
-    if (found === 'redirect') return replies.redirectToDirectory(request);
+    if (typeof found === 'object') {
+      return 'redirect' in found
+        ? replies.redirect(redirectPath(mount, found, request.path), request)
+        : sender.send(found, key, request);
+    }
     if (found === 'listing') return sendListing(path.relativePath, request);
     files.delete(key);
     notFound.set(key, found);
@@ -73,15 +77,11 @@ export function createMount(
   }
 
   /** Sends a file that the ini file names, whatever the path of the request is. */
-  function sendConfigured(
-    relativePath: string,
-    kind: 'fallback' | 'error',
-    request: ContentRequest,
-  ): ReplyOrPromise {
-    const key = fileCacheKey(mount, relativePath, kind);
+  function sendConfigured(path: string, kind: string, request: ContentRequest): ReplyOrPromise {
+    const key = fileCacheKey(mount, path, kind);
     const cached = sendCached(key, request);
     if (cached !== undefined) return cached;
-    const file = locateFile(mount, relativePath);
+    const file = locateFile(mount, path);
     return file && sender.send(file, key, request);
   }
 

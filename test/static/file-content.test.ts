@@ -12,7 +12,7 @@ import { temporaryFolder, writeFiles } from '../folder.ts';
 import { mountOf } from './disk-rig.ts';
 
 const mountFields = ['Cache-Control', 'no-cache'];
-const facts = { fields: fieldsByVariant(mountFields), now: Date.now };
+const facts = { fields: fieldsByVariant(mountFields), types: [], now: Date.now };
 
 /** A file without precompressed files. */
 function onlyFile(relativePath: string) {
