@@ -33,7 +33,7 @@ import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
 import type { RenderedPages, RowReader } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
-import { createSite, type Site, type SiteParts } from './site/site.ts';
+import { createSite, type SiteParts } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import { createEmit, type Emit } from './store/emit.ts';
 import { claimFolder } from './store/folder/folder-claim.ts';
@@ -46,7 +46,7 @@ import {
   type createWrongKeys,
 } from './api/keys/authenticate.ts';
 import { withDataHosts } from './api/rows/hosted-rows.ts';
-import { createPageRows, createPastRows } from './api/rows/page-rows.ts';
+import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
 import { takeRows } from './api/nodes/taken-rows.ts';
 import { createExecute, type Execute, type ExecuteParts } from './api/execute.ts';
 import type { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
@@ -134,12 +134,12 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const hasCentre = config.node.central !== undefined;
   const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
   const authenticate = composeAuthenticate(config, context, sessions);
-  const { pageRows, pastRows } = composeRows(store, authenticate, () => execute);
+  const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
   const siteParts = composeSite(config, context, { disk, dialler, pageRows });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
-  const readers = { site: createSite(siteParts), pastRows };
-  const operationParts = { ...readers, authenticate, sessions, visitors, hosts };
+  const reads = { site: createSite(siteParts), ...readers };
+  const operationParts = { ...reads, authenticate, sessions, visitors, hosts };
   const operations = composeOperations(config, context, operationParts);
   const execute = createExecute(operations, executeParts(config, context));
   const hookDialler = createDialler(config.webhook);
@@ -269,11 +269,12 @@ function composeRows(
   store: Store,
   authenticate: Authenticate,
   execute: () => Execute,
-): { readonly pageRows: RowReader; readonly pastRows: OperationParts['pastRows'] } {
+): { readonly pageRows: RowReader } & Pick<OperationParts, 'rowsFor' | 'pastRows'> {
   const anonymous = (address: string) => authenticate({ apikey: undefined, address });
   const parts = { store, execute, anonymous };
   return {
     pageRows: createPageRows(parts),
+    rowsFor: createRowsFor(parts),
     pastRows: (moment) => createPastRows(parts, moment),
   };
 }
@@ -293,17 +294,10 @@ function composeOperations(
   config: Config,
   context: AppContext,
   {
-    site,
-    pastRows,
-    authenticate,
-    sessions,
     visitors,
     hosts,
-  }: {
-    readonly site: Site;
-    readonly pastRows: OperationParts['pastRows'];
-    readonly authenticate: Authenticate;
-    readonly sessions: SessionStore;
+    ...given
+  }: Pick<OperationParts, 'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions'> & {
     readonly visitors: Visitors;
     readonly hosts: HostClient;
   },
@@ -329,8 +323,7 @@ function composeOperations(
       engines: config.engines,
       schemaOf: (name) => schemaOf(config, context, name),
     },
-    site,
-    pastRows,
+    ...given,
     locationOf: (address) => visitors.locationOf(address),
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: context.anonymousWrites,
@@ -340,8 +333,6 @@ function composeOperations(
     revertInThread: (request) => writeInThread(written, 'revert', request),
     importInThread: (request) => writeInThread(written, 'import', request),
     cache: context.answers,
-    authenticate,
-    sessions,
     series: () => readSeries(data),
     countVisit: context.visits.count,
     visits: context.visits,

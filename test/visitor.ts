@@ -42,6 +42,7 @@ export function someVisitor({
     bucket: (ruleId) => bucketOf(seed, ruleId),
     prepare: () => undefined,
     user: () => user,
+    signedInUser: () => user,
     location: () => ({ country, regions, cities }),
     place: () => place,
     field: (name) => fields[name],

@@ -56,4 +56,6 @@ export interface SiteAccess {
     rules: CandidateReads & { rule(id: string): StoredRule | undefined },
     rows: RowReader,
   ): SiteAccess;
+  /** The same site whose pages show the rows of another reader. */
+  withRows(rows: RowReader): SiteAccess;
 }

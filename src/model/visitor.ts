@@ -65,15 +65,23 @@ export interface Visitor {
    * rejects.
    */
   prepare(needs: VisitorNeeds): Promise<void> | undefined;
-  /** The signed-in user, after `prepare`; undefined for an anonymous visitor. */
+  /**
+   * The user of conditions and words, after `prepare`: the signed-in one, or the one that a preview
+   * names; undefined for an anonymous visitor.
+   */
   user(): User | undefined;
+  /**
+   * The user who has signed in, after `prepare`, and may therefore access rows; undefined for an
+   * anonymous visitor and in every preview.
+   */
+  signedInUser(): User | undefined;
   /** The location, after `prepare`. */
   location(): Location;
   /** The `[node] place` of the answering node, if it has one. */
   place(): string | undefined;
   /** A header field of the request by its lower-case name. */
   field(name: string): string | undefined;
-  /** The same visitor at another time, or with other header fields. */
+  /** The same visitor at another time, with other header fields, or signed out. */
   with(other: VisitorChange): Visitor;
 }
 
@@ -83,6 +91,7 @@ export interface VisitorChange {
   readonly nowMs?: number | undefined;
   /** Fields of the request by lower-case name. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
+  readonly isSignedOut?: boolean;
 }
 
 /** The location of a visitor, as far as it is known. */

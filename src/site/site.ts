@@ -88,6 +88,7 @@ export function createSite(parts: SiteParts): Site {
     explainKey: (request) => explainKey(rules, request),
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
+    withRows: (pageRows) => createSite({ ...parts, countVisit: undefined, pageRows }),
     at: (past, pageRows) =>
       createSite({
         ...parts,

@@ -151,6 +151,10 @@ class RequestVisitor implements Visitor {
     return { name, roles: listedRoles(this.#arrived.claims.roles) };
   }
 
+  signedInUser(): User | undefined {
+    return this.user();
+  }
+
   /** The claims of a trusted proxy win over the database. */
   location(): Location {
     if (this.#location === undefined) {
@@ -180,12 +184,15 @@ class RequestVisitor implements Visitor {
     return user === '' || user.length > userNameCharactersMax ? undefined : user;
   }
 
-  with({ nowMs = this.#nowMs, fields }: VisitorChange): Visitor {
-    const arrived = this.#arrived;
-    if (fields === undefined) return new RequestVisitor(arrived, this.#parts, nowMs);
+  with({ nowMs = this.#nowMs, fields, isSignedOut = false }: VisitorChange): Visitor {
+    const { claims, ...others } = this.#arrived;
+    const signedOut = { ...claims, user: undefined, roles: undefined };
+    const arrived = { ...others, claims: isSignedOut ? signedOut : claims };
+    const parts = isSignedOut ? { ...this.#parts, tokens: undefined } : this.#parts;
+    if (fields === undefined) return new RequestVisitor(arrived, parts, nowMs);
     const both = Object.create(null) as Record<string, string | undefined>;
     Object.assign(both, arrived.fields, fields);
-    return new RequestVisitor({ ...arrived, fields: both }, this.#parts, nowMs);
+    return new RequestVisitor({ ...arrived, fields: both }, parts, nowMs);
   }
 
   #verify(): Promise<void> | undefined {

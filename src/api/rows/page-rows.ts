@@ -1,11 +1,12 @@
-import type { ContentRequest, Fields } from '../../http/request.ts';
+import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { Caller } from '../../model/key.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import { TableVersions } from '../../rendering/table-versions.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Execute } from '../execute.ts';
+import type { Call } from '../operation.ts';
 import { accessTo } from './access.ts';
 import { rowTable } from './compiled-tables.ts';
 
@@ -36,8 +37,52 @@ export function createPageRows(parts: PageRowsParts): RowReader {
       ),
     version: (tables) =>
       tables.length === 0 ? '' : `${own}: ${versions.version(withReferences(store, tables))}`,
-    get: (input, request) => getRows(parts, input, request, anonymous(request.address)),
+    get: (input, request) => {
+      const { origin, visitor, address } = request;
+      // A link of another site may lead to the page.
+      const fields = withoutOrigin(request.fields);
+      const caller = anonymous(address);
+      return getRows(parts, input, { origin, fields, visitor, caller, transport: 'http' });
+    },
   };
+}
+
+/** How a call reads the rows of pages. */
+type RowCall = Pick<Call, 'origin' | 'fields' | 'visitor' | 'caller' | 'transport'>;
+
+/**
+ * The rows for pages in a preview: those that record.get returns to the caller's key. Neither the
+ * visitor that the preview describes nor the signed-in user counts. Its `version` throws
+ * `forbidden` for a table that the key may not read, or that may not exist.
+ */
+export function createRowsFor(parts: PageRowsParts): (call: RowCall) => RowReader {
+  const { store } = parts;
+  const versions = new TableVersions(store);
+  return (given) => {
+    const call = { ...given, visitor: given.visitor.with({ isSignedOut: true }) };
+    const extentOf = (name: string): string => {
+      const stored = store.table(name);
+      if (stored !== undefined) return accessTo(stored.table, call.caller, undefined).read;
+      return hasScope(call.caller, 'record.read') ? 'scope' : 'none';
+    };
+    return {
+      variesByUser: () => false,
+      version(tables) {
+        if (tables.length === 0) return '';
+        const hidden = tables.find((name) => extentOf(name) === 'none');
+        if (hidden !== undefined) throw cannotPreview(hidden, call);
+        const all = withReferences(store, tables);
+        return `preview ${all.map(extentOf).join()}: ${versions.version(all)}`;
+      },
+      get: (input) => getRows(parts, input, call),
+    };
+  };
+}
+
+function cannotPreview(table: string, { caller }: RowCall): Failure {
+  const scope = `record.read:${table}`;
+  const message = `This page shows rows of ${table}: a preview also needs the scope ${scope}.`;
+  return new Failure(caller.keyId === undefined ? 'unauthenticated' : 'forbidden', message);
 }
 
 /**
@@ -47,9 +92,12 @@ export function createPageRows(parts: PageRowsParts): RowReader {
  */
 export function createPastRows(
   parts: PageRowsParts,
-  { seq, caller }: { readonly seq: number; readonly caller: Caller },
+  { seq, call }: { readonly seq: number; readonly call: RowCall },
 ): RowReader {
   const { store, anonymous } = parts;
+  const { caller } = call;
+  // A page of the past is the same for all callers with these scopes.
+  const visitor = call.visitor.with({ isSignedOut: true });
   const readsPast = (name: string): boolean => {
     const stored = store.table(name);
     return stored === undefined || accessTo(stored.table, caller, undefined).read === 'scope';
@@ -61,8 +109,8 @@ export function createPastRows(
       throw new Failure('forbidden', message, { field: 'as_of' });
     }
     const stored = store.table(name);
-    const visitor = stored && accessTo(stored.table, anonymous(caller.address), undefined).read;
-    if (visitor !== 'none' && visitor !== 'own') return;
+    const extent = stored && accessTo(stored.table, anonymous(caller.address), undefined).read;
+    if (extent !== 'none' && extent !== 'own') return;
     const message = `This page shows rows of ${name} that only some visitors may read.`;
     throw new Failure('unprocessable', `${message} They are not shown as of the past.`);
   };
@@ -75,7 +123,7 @@ export function createPastRows(
       const read = withReferences(store, tables).filter(readsPast);
       return `as of ${seq}: ${read.map((name) => `${name} ${store.table(name)?.seq}`).join()}`;
     },
-    get: (input, request) => getRows(parts, { ...input, as_of: String(seq) }, request, caller),
+    get: (input) => getRows(parts, { ...input, as_of: String(seq) }, { ...call, visitor }),
   };
 }
 
@@ -96,16 +144,12 @@ function withReferences(
 async function getRows(
   { execute }: PageRowsParts,
   input: JsonObject,
-  { origin, fields, visitor }: ContentRequest,
-  caller: Caller,
+  { caller, origin, fields, visitor, transport }: RowCall,
 ): Promise<JsonObject> {
   const result = await execute().run('svc1.record.get', input, {
-    caller,
+    ...{ caller, origin, fields, visitor, transport },
     vk: undefined,
     qk: undefined,
-    ...{ origin, visitor, transport: 'http' },
-    // The answer goes into a page: a link of another site may lead to it.
-    fields: withoutOrigin(fields),
     signal: () => AbortSignal.timeout(readMs),
   });
   if (result.kind !== 'data' || !isJsonObject(result.data)) {

@@ -107,7 +107,7 @@ export function openTable(
   }
   const stored = reads.table(name);
   if (stored === undefined) throw unknownTable(name, operation, call, reads);
-  const user = call.visitor.user()?.name;
+  const user = call.visitor.signedInUser()?.name;
   const access = accessTo(stored.table, call.caller, user);
   const extents =
     operation === 'schema'

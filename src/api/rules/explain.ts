@@ -10,7 +10,7 @@ import { ruleKinds } from '../../model/rule.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation } from '../operation.ts';
 import type { KeyVisit, SiteAccess } from '../site-access.ts';
-import { siteThen, type PageParts } from './page-lookup.ts';
+import { siteFor, type PageParts } from './page-lookup.ts';
 import {
   parseOrigin,
   parsePlace,
@@ -166,7 +166,7 @@ export const explainRequest = defineOperation<ExplainParts, ExplainInput>({
     ({ view, ...parts }) =>
     async (v, call) => {
       const input = withoutNulls(v);
-      const site = siteThen(parts, input, call);
+      const site = siteFor(parts, input, call);
       const explained = explain(site, input, {
         origin: call.origin,
         base: view.base,

@@ -12,7 +12,7 @@ import { previewFor, previewProperties } from './preview.ts';
 import {
   contentPlace,
   placeInput,
-  siteThen,
+  siteFor,
   type PageParts,
   type PlaceThen,
 } from './page-lookup.ts';
@@ -89,7 +89,7 @@ export const getContent = defineOperation<PageParts, ContentInput>({
       const headers = requestFields(v.headers ?? {});
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
       const sent = withFields(previewed?.fields ?? {}, headers);
-      const reply = await siteThen(parts, v, call).respond({
+      const reply = await siteFor(parts, v, call).respond({
         method: 'GET',
         ...where,
         // A page that requests itself is recognised as a loop.

@@ -8,7 +8,7 @@ import { defineOperation } from '../operation.ts';
 import {
   contentPlace,
   placeInput,
-  siteThen,
+  siteFor,
   winningRule,
   type PageParts,
   type PlaceThen,
@@ -119,7 +119,7 @@ export const getRender = defineOperation<PageParts, RenderInput>({
       const user = visitor.user();
       const where = contentPlace({ ...v, query: queryText(v.query) }, view);
       const fields = previewed?.fields ?? call.fields;
-      const found = winningRule(siteThen(parts, v, call), where, { fields });
+      const found = winningRule(siteFor(parts, v, call), where, { fields });
       const { stored, capture } = found;
       const { rule, seq } = stored;
       const isHidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';

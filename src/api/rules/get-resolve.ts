@@ -6,7 +6,7 @@ import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call, type OperationResult } from '../operation.ts';
 import type { KeyVisit, SiteAccess } from '../site-access.ts';
-import { siteThen, type PageParts } from './page-lookup.ts';
+import { siteFor, type PageParts } from './page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';
 
@@ -59,7 +59,7 @@ export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
   output: resolution,
   failures: ['not_found', 'unprocessable'],
   run: (parts) => async (v, call) => {
-    const site = siteThen(parts, v, call);
+    const site = siteFor(parts, v, call);
     const nowMs = timeThen(parts.store, v.as_of);
     const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
     const visit = visitOf(v, call);

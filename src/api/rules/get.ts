@@ -2,7 +2,7 @@ import { defineOperation } from '../operation.ts';
 import {
   contentPlace,
   placeInput,
-  siteThen,
+  siteFor,
   winningRule,
   type PageParts,
   type PlaceThen,
@@ -31,7 +31,7 @@ export const getRule = defineOperation<PageParts, PlaceThen>({
     ({ view, ...parts }) =>
     async (v, call) => {
       const where = contentPlace(v, view);
-      const found = winningRule(siteThen(parts, v, call), where, call);
+      const found = winningRule(siteFor(parts, v, call), where, call);
       const { rule } = found.stored;
       const rendered = await renderRule(found, { visitor: call.visitor, query: where.query });
       const { content, enginedata, ...shown } = renderView(found);

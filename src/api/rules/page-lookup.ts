@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule } from '../../model/rule.ts';
-import { hasScope, type Caller } from '../../model/key.ts';
+import { hasScope } from '../../model/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
@@ -9,6 +9,7 @@ import { asOfProperty, seqOfMoment } from '../records/moment.ts';
 import type { Call } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { parsePlace, type Place } from './place.ts';
+import { isPreview } from './preview.ts';
 import type { ViewConfig } from './rule-view.ts';
 
 /** The parts that the operations of the scope render need. */
@@ -16,8 +17,10 @@ export interface PageParts {
   readonly site: SiteAccess;
   readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
   readonly view: ViewConfig;
+  /** The rows that pages show in previews: those that a caller may read. */
+  readonly rowsFor: (call: Call) => RowReader;
   /** The rows that pages showed at a moment, for a caller. */
-  readonly pastRows: (moment: { readonly seq: number; readonly caller: Caller }) => RowReader;
+  readonly pastRows: (moment: { readonly seq: number; readonly call: Call }) => RowReader;
   /** The location of an address. */
   readonly locationOf: (address: string) => Promise<Location>;
 }
@@ -40,17 +43,20 @@ export const placeInput = {
 } as const;
 
 /**
- * The site with the page rules of a moment. Only callers with the scope read see the past: what was
+ * The site as an input asks for it: with the page rules of a moment, and, for a described visitor,
+ * with the rows that the caller may read. Only callers with the scope read see the past: what was
  * removed from the site stays invisible to visitors (docs/design/operations.md#one-definition).
  */
-export function siteThen(
-  { site, store, pastRows }: Pick<PageParts, 'site' | 'store' | 'pastRows'>,
-  { as_of: asOf }: { readonly as_of?: string },
-  { caller }: Call,
+export function siteFor(
+  { site, store, rowsFor, pastRows }: Pick<PageParts, 'site' | 'store' | 'rowsFor' | 'pastRows'>,
+  v: { readonly as_of?: string },
+  call: Call,
 ): SiteAccess {
-  if (asOf === undefined) return site;
+  const { as_of: asOf } = v;
+  if (asOf === undefined) return isPreview(v) ? site.withRows(rowsFor(call)) : site;
   const seq = seqOfMoment(store, 'as_of', asOf);
-  if (hasScope(caller, 'read')) return site.at(store.at(seq), pastRows({ seq, caller }));
+  const { caller } = call;
+  if (hasScope(caller, 'read')) return site.at(store.at(seq), pastRows({ seq, call }));
   throw new Failure(
     caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
     'as_of needs an API key with the scope read. Send one, or leave as_of out.',

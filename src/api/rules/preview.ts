@@ -28,6 +28,11 @@ export function previewOf(v: object): Preview {
   );
 }
 
+/** Whether an input describes a visitor. */
+export function isPreview(v: object): boolean {
+  return Object.keys(previewOf(v)).length > 0;
+}
+
 /** The dependencies of a preview. */
 interface PreviewContext {
   readonly nowMs: number;
@@ -43,7 +48,11 @@ export interface Previewed {
   readonly fields: Fields;
 }
 
-/** The visitor that a preview describes. Rejects with `invalid` for an impossible value. */
+/**
+ * The visitor that a preview describes. It decides conditions and words only: what the caller may
+ * read stays the same (docs/design/operations.md#previews). Rejects with `invalid` for an
+ * impossible value.
+ */
 export async function previewVisitor(
   preview: Preview,
   { nowMs, place, locationOf }: PreviewContext,
@@ -71,6 +80,7 @@ export async function previewVisitor(
     bucket: (ruleId) => traits.bucket ?? bucketOf(seed, ruleId),
     prepare: () => undefined,
     user: () => (user === undefined ? undefined : { name: user, roles }),
+    signedInUser: () => undefined,
     location: () => location,
     place: () => traits.place ?? place,
     field: (name) => fields[name],
