@@ -8,7 +8,9 @@ import { lazy } from './components/lazy.tsx';
 import { closeLive } from './api/live.ts';
 import { partnerHook, signInByLink } from './api/partner-link.ts';
 import { currentSession } from './api/session.ts';
+import { removeWorkers } from './api/workers.ts';
 import { SignIn } from './frame/sign-in.tsx';
+import { WorkerRemoved } from './frame/worker-removed.tsx';
 
 const Partner = lazy(() => import('./webhooks/partner.tsx').then(({ Partner: one }) => one));
 
@@ -37,6 +39,11 @@ function Console({ linkError }: { linkError: string }) {
 }
 
 async function show(root: HTMLElement): Promise<void> {
+  const scripts = await removeWorkers();
+  if (scripts.length > 0) {
+    render(<WorkerRemoved scripts={scripts} />, root);
+    return;
+  }
   render(<Console linkError={await signInByLink()} />, root);
 }
 

@@ -11,6 +11,12 @@ export const texts = {
     kept: 'The key is not kept. The session ends with this tab, when you sign out, or after 12 hours.',
     busy: 'Signing in …',
   },
+  workers: {
+    title: 'A service worker was removed',
+    lead: 'A page of this origin had registered a script that could read what you type here. It is removed:',
+    submit: 'Go on',
+    note: 'If you do not know the script, find out who wrote it in the history, and give the console an origin of its own.',
+  },
   nav: {
     label: 'Screens',
     overview: 'Overview',

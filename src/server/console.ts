@@ -1,7 +1,8 @@
 import type { Config } from '../config/config.ts';
-import { noBody, type Reply } from '../http/reply.ts';
-import { isRead, type Fields } from '../http/request.ts';
+import { fieldLines, noBody, withoutFields, type Reply } from '../http/reply.ts';
+import { isRead, type Fields, type RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { canonicalPath, encodePath } from '../model/path.ts';
 import { aloneIndex, type ConsoleFile, type ConsoleFiles } from '../pages/console-files.ts';
 
 type ConsoleConfig = Pick<Config, 'server'>;
@@ -72,25 +73,63 @@ export function consoleOriginReply(
   );
 }
 
-/**
- * A Failure `forbidden` for a service worker from a page rule whose scope could contain the console
- * (docs/design/console.md#hostile-pages-of-the-same-origin). Files on disk may be one.
- */
-export function serviceWorkerFailure(
-  config: ConsoleConfig,
-  { path, fields }: { readonly path: string; readonly fields: Fields },
-  { source }: Pick<Reply, 'source'>,
-): Failure | undefined {
-  if (fields['service-worker'] === undefined || !source.startsWith('rule:')) {
-    return undefined;
-  }
-  const scope = path.slice(0, path.lastIndexOf('/') + 1);
-  const console = `${config.server.base}/svc1/console/`;
-  if (!isShared(config) || !console.startsWith(scope)) return undefined;
-  return new Failure(
-    'forbidden',
-    'A page rule cannot be a service worker for the whole site, because it would control the ' +
-      'console. Serve the script from disk, give the console an origin of its own ' +
-      '([server] console = https://…), or turn it off.',
+/** Whether a browser wants to register the answer as a service worker (Service Workers §Update). */
+function isForServiceWorker(fields: Fields): boolean {
+  return (
+    fields['service-worker'] !== undefined ||
+    fields['sec-fetch-dest']?.toLowerCase() === 'serviceworker'
   );
 }
+
+/**
+ * Throws `forbidden` for a service worker below `{base}/svc1`: Waymark has none, and a script that
+ * an operation or a breadcrumb answers could control the console.
+ */
+export function refuseServiceWorker(fields: Fields): void {
+  if (!isForServiceWorker(fields)) return;
+  throw new Failure(
+    'forbidden',
+    'A service worker cannot be loaded from here, because it could control operations. Load it ' +
+      "from its page's own address.",
+    { field: 'service-worker' },
+  );
+}
+
+/**
+ * The answer of the site to a request, without a Service-Worker-Allowed by which a service worker
+ * of a page rule could control operations or the console
+ * (docs/design/console.md#hostile-pages-of-the-same-origin). Throws `forbidden` for the request of
+ * a service worker whose folder contains them. Files on disk may be one: only the ini file
+ * publishes them.
+ */
+export function withoutConsoleWorker(
+  config: ConsoleConfig,
+  { target, fields }: { readonly target: RequestTarget; readonly fields: Fields },
+  reply: Reply,
+): Reply {
+  if (!isShared(config) || !reply.source.startsWith('rule:')) return reply;
+  const service = `${config.server.base}/svc1/`;
+  const folder = target.path.slice(0, target.path.lastIndexOf('/') + 1);
+  if (isForServiceWorker(fields) && service.startsWith(folder)) throw workerFailure;
+  const scopes = fieldLines(reply.fields, scopeName);
+  const script = target.origin + encodePath(target.path);
+  return scopes.some((scope) => reaches(scope, script, service))
+    ? { ...reply, fields: withoutFields(reply.fields, scopeName) }
+    : reply;
+}
+
+const scopeName = 'service-worker-allowed';
+
+/** Whether a scope, relative to its script, has paths in common with those below a folder. */
+function reaches(scope: string, script: string, folder: string): boolean {
+  const pathname = URL.parse(scope, script)?.pathname ?? '/';
+  const path = canonicalPath(pathname) ?? '/';
+  return folder.startsWith(path) || path.startsWith(folder);
+}
+
+const workerFailure = new Failure(
+  'forbidden',
+  'A page rule cannot be a service worker for the whole site, because it would control the ' +
+    'console. Serve the script from disk, give the console an origin of its own ' +
+    '([server] console = https://…), or turn it off.',
+);

@@ -12,7 +12,7 @@ import {
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
-import { consoleOriginReply, serviceWorkerFailure } from './console.ts';
+import { consoleOriginReply, withoutConsoleWorker } from './console.ts';
 import { canDiscardBody, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
@@ -85,8 +85,6 @@ export class Exchange {
       const toConsole = consoleOriginReply(serving.config, incoming.target, message.method);
       if (toConsole !== undefined) return toConsole;
       const reply = await this.#content(incoming);
-      const isWorker = incoming.fields['service-worker'] !== undefined;
-      if (isWorker) await this.#checkServiceWorker(incoming, reply);
       if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
       const timed = this.#withServerTiming(reply, incoming);
       this.#hold(timed, this.caller);
@@ -142,17 +140,18 @@ export class Exchange {
     };
   }
 
-  /** Rejects for a service worker that could control the console. */
-  async #checkServiceWorker({ fields, target }: IncomingRequest, reply: Reply): Promise<void> {
-    const { config } = this.#moment.serving;
-    const refused = serviceWorkerFailure(config, { path: target.path, fields }, reply);
-    if (refused === undefined) return;
-    await discard(reply);
-    throw refused;
+  /** Makes the reply of the site. Rejects for a service worker that could control the console. */
+  async #content(incoming: IncomingRequest): Promise<Reply> {
+    const reply = await this.#siteReply(incoming);
+    try {
+      return withoutConsoleWorker(this.#moment.serving.config, incoming, reply);
+    } catch (refused) {
+      await discard(reply);
+      throw refused;
+    }
   }
 
-  /** Makes the reply of the site. */
-  #content(incoming: IncomingRequest): Reply | Promise<Reply> {
+  #siteReply(incoming: IncomingRequest): Reply | Promise<Reply> {
     const message = this.#message;
     const recipient: Recipient = {
       signal: new ClientGone(this.#response, message.socket),

@@ -34,6 +34,7 @@ type Role =
   | 'cache-control'
   | 'user-agent'
   | 'referer'
+  | 'sec-fetch-dest'
   | 'ignored';
 
 const roles: ReadonlyMap<string, Role> = rolesByName({
@@ -46,9 +47,10 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
   'cache-control': ['Cache-Control'],
   'user-agent': ['User-Agent'],
   referer: ['Referer'],
+  'sec-fetch-dest': ['Sec-Fetch-Dest'],
   ignored: (
     'Connection Keep-Alive Cookie Pragma Priority DNT Origin ' +
-    'Upgrade-Insecure-Requests Sec-Fetch-Dest Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
+    'Upgrade-Insecure-Requests Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
     'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Sec-CH-UA-Form-Factors Save-Data'
   ).split(' '),
 });
@@ -138,6 +140,10 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
         break;
       case 'referer':
         referer ??= value;
+        break;
+      case 'sec-fetch-dest':
+        // A service worker gets other answers (console.ts).
+        if (value.toLowerCase() === 'serviceworker') return undefined;
         break;
       case undefined:
         return undefined;

@@ -10,7 +10,7 @@ import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
-import { consoleFile, isConsoleOrigin, redirectToConsole } from './console.ts';
+import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
 import type { RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
@@ -51,6 +51,7 @@ export async function answerService(
   const cors = corsFields(operation, serving.config.auth.corsOrigins, fields);
   let caller: Caller | undefined;
   try {
+    refuseServiceWorker(fields);
     const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { suite, test } from 'node:test';
+import { httpSource } from '../outbound/sources.ts';
 import { startSite } from '../harness.ts';
 
 // Does nothing if the build is that of `npm ci`.
@@ -92,10 +93,86 @@ suite('a service worker', () => {
     });
     const status = async (path: string, headers: Record<string, string> = worker) =>
       (await fetch(url + path, { headers })).status;
-    assert.equal(await status('/rule.js'), 403);
     assert.equal(await status('/rule.js', {}), 200);
-    assert.equal(await status('/app/rule.js'), 200);
-    assert.equal(await status('/disk.js'), 200);
+    for (const headers of [worker, { 'sec-fetch-dest': 'serviceworker' }]) {
+      // The answer to the request before is prepared by now.
+      assert.equal(await status('/rule.js', headers), 403);
+      assert.equal(await status('/app/rule.js', headers), 200);
+      assert.equal(await status('/disk.js', headers), 200);
+    }
+  });
+
+  for (const base of ['', '/way']) {
+    test(`does not come from below ${base}/svc1/, in any spelling`, async (t) => {
+      const enginedata = { html: 'self.x = 1' };
+      const { url } = await startSite(t, {
+        server: base === '' ? '' : `base = ${base}`,
+        rules: [
+          { path: '/k', kind: 'resolve', contenttype: 'text/javascript', enginedata },
+          { path: '/page.js', ...script },
+        ],
+      });
+      const place = `_v.origin=${encodeURIComponent(url)}&_v.path=/page.js`;
+      for (const path of [
+        ...['/svc1/userinterface.link.htm?k=/k', '/svc1/userinterface/link.htm?k=/k'],
+        ...['/%73vc1/userinterface.link.htm?k=/k', '/svc1/./userinterface.link.htm?k=/k'],
+        ...[`/svc1/userinterface/get_content?${place}`, `/svc1/userinterface.get_content?${place}`],
+        ...['/svc1/console/preview.js', '/svc1/docs/theme.js', '/svc1/health'],
+      ]) {
+        for (const headers of [worker, { 'sec-fetch-dest': 'serviceworker' }]) {
+          assert.equal((await fetch(url + base + path, { headers })).status, 403, path);
+        }
+      }
+      const crumb = await fetch(`${url}${base}/svc1/userinterface.link.htm?k=/k`);
+      assert.deepEqual([crumb.status, await crumb.text()], [200, 'self.x = 1']);
+    });
+  }
+
+  test('gets no scope of a source over operations or the console', async (t) => {
+    const scopes = [
+      '/',
+      '/s',
+      '/svc1',
+      '/svc1/',
+      '/svc1/console/',
+      '../',
+      '/app/',
+      '/app/x',
+      '/%73vc1/',
+    ];
+    const source = await httpSource(t, (request, response) => {
+      const scope = new URL(request.url ?? '', 'http://x').searchParams.get('scope') ?? '';
+      response.writeHead(200, {
+        'content-type': 'text/javascript',
+        ...(scope !== '' && { 'service-worker-allowed': scope }),
+      });
+      response.end('1');
+    });
+    const fetched = (path: string, pass: readonly string[]) => ({
+      ...{ path, kind: 'content.fetch' },
+      enginedata: { source: `${source.origin}/*`, pass },
+    });
+    const rules = [fetched('/app/*', ['service-worker-allowed']), fetched('/*', [])];
+    const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
+    const shared = await startSite(t, { ini, rules });
+    const alone = await startSite(t, { ini, rules, server: 'console = no' });
+    for (const path of ['/app/sw.js', '/other/sw.js']) {
+      for (const scope of scopes) {
+        const allowed = async (url: string, headers = {}) => {
+          const target = `${url}${path}?scope=${encodeURIComponent(scope)}`;
+          return (await fetch(target, { headers })).headers.get('service-worker-allowed');
+        };
+        const isHarmless = ['/app/', '/app/x'].includes(scope);
+        for (const headers of [{}, worker]) {
+          const seen = await allowed(shared.url, headers);
+          assert.equal(seen, isHarmless ? scope : null, `${path} ${scope}`);
+        }
+        assert.equal(await allowed(alone.url, worker), scope);
+      }
+    }
+    // By its folder alone, a script of the source is a worker of that folder only.
+    assert.equal((await fetch(`${shared.url}/app/sw.js`, { headers: worker })).status, 200);
+    assert.equal((await fetch(`${shared.url}/sw.js`, { headers: worker })).status, 403);
   });
 
   test('may be at the root of a site whose console is elsewhere', async (t) => {

@@ -148,7 +148,7 @@ suite('claims of a caller about itself are not trusted', () => {
     const own = await show(site.url, '/src/a');
     assert.deepEqual(own.headers.getSetCookie(), ['jwt=x; Path=/src/']);
     const worker = await show(site.url, '/src/a', { 'Service-Worker': 'script' });
-    assert.equal(worker.status, 400);
+    assert.equal(worker.status, 403);
     const direct = await fetch(`${site.url}/src/a`, { headers: { 'Service-Worker': 'script' } });
     assert.equal(direct.status, 200);
   });

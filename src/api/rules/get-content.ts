@@ -83,7 +83,6 @@ export const getContent = defineOperation<PageParts, ContentInput>({
     ({ view, ...parts }) =>
     async (v, call) => {
       const where = contentPlace(v, view);
-      refuseServiceWorker(call);
       const { via } = call.fields;
       const nowMs = timeThen(parts.store, v.as_of);
       const headers = requestFields(v.headers ?? {});
@@ -104,20 +103,6 @@ export const getContent = defineOperation<PageParts, ContentInput>({
       return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };
     },
 });
-
-/**
- * A service worker controls the folder of its script (Service Workers §Update). A script that is
- * loaded by this operation could control all operations, whichever page it comes from.
- */
-function refuseServiceWorker({ fields }: Call): void {
-  if (fields['service-worker'] === undefined) return;
-  throw new Failure(
-    'invalid',
-    'A service worker cannot be loaded from here, because it could control operations. Load it ' +
-      "from its page's own address.",
-    { field: 'service-worker' },
-  );
-}
 
 /**
  * A page of another origin gets an opaque origin (CSP 3, sandbox), sets no cookies and no policies
