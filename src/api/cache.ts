@@ -32,7 +32,10 @@ interface CacheListInput {
 const text = { type: 'string', nullable: true } as const;
 const integer = { type: 'integer' } as const;
 
-const urlText = { ...text, description: 'A URL, or a path on this site.' } as const;
+const urlText = {
+  ...text,
+  description: 'A URL, or a path on this site. Every spelling of it is removed.',
+} as const;
 const prefixText = {
   ...text,
   description: 'The start of the URLs, with their origin or as a path on this site.',
@@ -90,7 +93,7 @@ const cacheList: JsonObject = {
         type: 'object',
         required: ['url', 'rule', 'status', 'bytes', 'age_seconds', 'fresh_seconds', 'vary'],
         properties: {
-          url: { type: 'string' },
+          url: { type: 'string', description: 'As a client sent it.' },
           rule: ruleText,
           status: integer,
           contenttype: { type: 'string' },

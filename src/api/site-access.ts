@@ -2,6 +2,7 @@ import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
+import type { CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Resolution } from '../model/rule.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
@@ -25,7 +26,7 @@ export interface SiteAccess {
   /** The rule that replies at an origin and path if no file does; undefined if there is none. */
   findRule(place: {
     readonly origin: string;
-    readonly path: string;
+    readonly path: CanonicalPath;
     readonly fields: Fields;
   }): FoundRule | undefined;
   /**

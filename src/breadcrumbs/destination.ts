@@ -1,4 +1,4 @@
-import { encodePath, isWildcardPath } from '../model/path.ts';
+import { asQueryValue, encodePath, isWildcardPath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
 
 /** The target of a branch as it is written; undefined for missing members. */
@@ -62,8 +62,8 @@ export function locationOf(
     return query === '' && location !== undefined ? location : normalize(withQuery(text, query));
   }
   const inPath = !/[?#]/.test(text);
-  const encoded = inPath ? encodePath(capture) : encodeURIComponent(capture.toWellFormed());
-  const whole = text + encoded;
+  const encoded = encodePath(capture);
+  const whole = text + (inPath ? encoded : asQueryValue(encoded));
   if (inPath && !staysBelow(text, whole)) return undefined;
   return normalize(withQuery(whole, query));
 }

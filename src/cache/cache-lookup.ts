@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ContentRequest, Fields } from '../http/request.ts';
-import { urlOf } from '../model/path.ts';
+import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
+import { sentUrlOf, urlOf } from '../model/path.ts';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
 import type { PageRequest } from '../rules/source.ts';
@@ -14,6 +14,7 @@ import {
   withCanonicalLists,
   type SentField,
 } from './selection.ts';
+import { spelledUrl } from './storage/spelling.ts';
 
 /** A request, and the stored responses that may answer it. */
 export interface CacheLookup {
@@ -37,7 +38,7 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
   plan: CachePlan,
   given: T,
 ): Pick<CacheLookup, 'plan' | 'url' | 'sent' | 'stored'> & { readonly request: T } {
-  const url = urlOf(given);
+  const url = cacheUrlOf(given);
   const stored = ofPlan(answers.find(url), plan);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
@@ -48,6 +49,11 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
   const names = variedNames(stored).filter((name) => !plan.credentialFields.includes(name));
   if (names.length === 0 || matchingVary(stored, lookup.sent).length > 0) return lookup;
   return inFields(withCanonicalLists(lookup.request.fields, names));
+}
+
+/** The primary key of the responses to a request. */
+export function cacheUrlOf(target: RequestTarget): string {
+  return spelledUrl(urlOf(target), sentUrlOf(target));
 }
 
 /** Selects the responses that the current version of a rule stored. */

@@ -3,7 +3,6 @@ import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from './limits.ts';
-import { urlOf } from '../model/path.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import type { FetchRule } from '../proxy/fetch-plan.ts';
@@ -49,6 +48,7 @@ import { explainCached } from './explain.ts';
 import { invalidatedUrls, isGetEquivalent } from './invalidation.ts';
 import {
   cachePlans,
+  cacheUrlOf,
   coalescingKey,
   forwardReason,
   lookUp,
@@ -80,7 +80,7 @@ export function cachedFetch(parts: CachedFetchParts): Fetcher {
       if (!parts.answers.isShared) return replied;
       return replied.then(async (reply) => {
         // The client's next request may reach another process, which must see the change.
-        await parts.answers.visible(urlOf(request));
+        await parts.answers.visible(cacheUrlOf(request));
         return reply;
       });
     },
@@ -161,7 +161,7 @@ class Cache {
     if (invalid.length > 0) await answers.invalidate(invalid);
     // After another change of the URL, the order of the two is unknown.
     const isNewest =
-      isGetEquivalent(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
+      isGetEquivalent(request, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
     const outcome: FetchOutcome = isNewest
       ? storeResponse(this.#parts, { ...lookup, since }, arrived)

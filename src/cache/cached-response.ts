@@ -15,7 +15,7 @@ export interface StoredRange {
 export interface StoredResponse {
   /** Identifies the content: a freshened response keeps its id. */
   readonly id: string;
-  /** The URL that clients request: the primary cache key (RFC 9111 §2). */
+  /** The URL that clients request, as spelledUrl makes it. */
   readonly url: string;
   /** Id of the page rule that fetched it, and a hash of the settings that affect the response. */
   readonly rule: string;

@@ -6,9 +6,9 @@ import type { ReceivedResponse } from './storability.ts';
 import { freshnessOf } from './freshness.ts';
 
 /**
- * The URLs that a response invalidates (RFC 9111 §4.4): that of the request, and those of the same
- * origin in Location and Content-Location. None after a safe method or an error. Unknown methods
- * count as unsafe.
+ * The canonical URLs that a response invalidates (RFC 9111 §4.4): that of the request, and those of
+ * the same origin in Location and Content-Location. None after a safe method or an error. Unknown
+ * methods count as unsafe.
  */
 export function invalidatedUrls(
   target: RequestTarget,
@@ -26,12 +26,13 @@ export function invalidatedUrls(
  * target, and it has an explicit lifetime.
  */
 export function isGetEquivalent(
-  url: string,
+  target: RequestTarget,
   method: string,
   { received }: ReceivedResponse,
 ): boolean {
   if (method !== 'POST' || received.status !== 200) return false;
   const [reference] = fieldLines(received.fields, 'content-location');
+  const url = urlOf(target);
   if (reference === undefined || sameOrigin(reference, url) !== url) return false;
   return freshnessOf(received).isExplicit;
 }

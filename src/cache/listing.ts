@@ -1,6 +1,7 @@
 import type { CacheListPage, CacheListRow } from '../model/cache-admin.ts';
 import { replyField } from '../http/reply.ts';
 import type { ListedUrl } from './storage/response-storage.ts';
+import { sentUrlOfKey } from './storage/spelling.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { ageMs, byClock, remainingMs, type ClockReading } from './freshness.ts';
 
@@ -23,7 +24,7 @@ export function listPage(
 function listed(answer: StoredResponse, nowMs: number): CacheListRow {
   const { url, rule, shownStatus, freshness, varyNames, range, bytesLength } = answer;
   return {
-    url,
+    url: sentUrlOfKey(url),
     rule,
     status: shownStatus,
     contentType: replyField(answer, 'content-type'),

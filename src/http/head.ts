@@ -35,6 +35,25 @@ export function isRequestLine(line: string): boolean {
   return requestLine.test(line);
 }
 
+/** The request line and the fields of a head. */
+interface HeadParts {
+  readonly method: string;
+  readonly target: string;
+  /** Flat list of name, value, name, value. */
+  readonly rawFields: readonly string[];
+}
+
+/** Splits a head whose request line isRequestLine accepts; its fields are not checked. */
+export function splitHead(head: string): HeadParts {
+  const [line = '', ...lines] = head.split('\r\n');
+  const [method = '', target = ''] = line.split(' ');
+  const rawFields = lines.flatMap((field) => {
+    const colon = field.indexOf(':');
+    return field === '' ? [] : [field.slice(0, colon), trimOws(field.slice(colon + 1))];
+  });
+  return { method, target, rawFields };
+}
+
 /**
  * Returns the framing of the content after a head, or a sentence about why recipients could
  * disagree on it (RFC 9112 §6.1, §6.3). `head` is latin1 and ends with the CR LF of its last field.

@@ -18,6 +18,18 @@ export function headerSectionTooLarge(): Failure {
   );
 }
 
+/** The status of unencodedTarget: the client has to send the target in its encoded form. */
+export const unencodedStatus = 308;
+
+/**
+ * Makes the 308 for a target with raw bytes beyond ASCII, which no URI contains (RFC 9112 §3.2).
+ */
+export function unencodedTarget(): Failure {
+  return new Failure('invalid', 'The request target has bytes that must be percent-encoded.', {
+    status: unencodedStatus,
+  });
+}
+
 /** Makes the 501 for a method that the server does not implement (RFC 9110 §15.6.2). */
 export function methodNotImplemented(): Failure {
   return new Failure('invalid', 'The server does not implement the method of the request.', {

@@ -9,7 +9,12 @@ import {
 import { beginsMethod } from '../model/method.ts';
 import { chunkSize, trailerRefusal } from './chunked.ts';
 import { contentFraming, isRequestLine, methodState } from './head.ts';
-import { headerSectionTooLarge, methodNotImplemented, requestLineTooLong } from './refusals.ts';
+import {
+  headerSectionTooLarge,
+  methodNotImplemented,
+  requestLineTooLong,
+  unencodedTarget,
+} from './refusals.ts';
 
 const cr = 13;
 const lf = 10;
@@ -17,6 +22,7 @@ const headEnd = '\r\n\r\n';
 /** The request line up to the digit of the minor version. */
 const versionStart = Buffer.from(' HTTP/1.');
 const [minor1, minor9] = [0x31, 0x39];
+const lastOfAscii = 0x7f;
 const manyEmptyLines = `More than ${emptyLinesMax} empty lines come before the request line.`;
 
 /**
@@ -29,11 +35,6 @@ const manyEmptyLines = `More than ${emptyLinesMax} empty lines come before the r
 export class RequestScanner {
   /** The reason to read nothing more; once set, it stays. */
   refusal: Failure | undefined;
-  /**
-   * Whether the bytes since the last message begin no method of the parser: the parser must not get
-   * them. The next few bytes decide the refusal.
-   */
-  isMethodUnknown = false;
   /** Whether the bytes that were read last end a head. */
   endsHead = false;
   /** The reader of the next bytes. */
@@ -48,6 +49,9 @@ export class RequestScanner {
   /** The bytes of `versionStart` that the request line ends in so far. */
   #versionBytes = 0;
   #hasMethod = false;
+  #isMethodUnknown = false;
+  /** Whether the request line has a byte beyond ASCII. */
+  #isUnencoded = false;
   /** Bytes of content that have not arrived. */
   #contentLeft = 0;
   #trailerBytes = 0;
@@ -70,6 +74,14 @@ export class RequestScanner {
 
   #pauses(): boolean {
     return this.refusal !== undefined || this.#isBoundary;
+  }
+
+  /**
+   * Whether the parser must not get the bytes since the last message: they begin no method that it
+   * knows, or have a target that it does not read. The rest of the head decides the refusal.
+   */
+  get isWithheld(): boolean {
+    return this.#isMethodUnknown || this.#isUnencoded;
   }
 
   /** Whether the bytes so far are whole messages. */
@@ -101,6 +113,7 @@ export class RequestScanner {
     this.#head = '';
     this.#versionBytes = 0;
     this.#hasMethod = false;
+    this.#isUnencoded = false;
     this.#next = this.#readHead;
     return this.#readHead(chunk, from);
   }
@@ -114,7 +127,7 @@ export class RequestScanner {
   }
 
   #readHead(chunk: Buffer, from: number): number {
-    if (this.#lineBytes === undefined) this.#lowerVersion(chunk, from);
+    if (this.#lineBytes === undefined) this.#readLineBytes(chunk, from);
     const text = chunk.toString('latin1', from);
     if (this.#pieces.length === 0) {
       const end = text.indexOf(headEnd);
@@ -153,14 +166,16 @@ export class RequestScanner {
   }
 
   /**
-   * Changes HTTP/1.2 to HTTP/1.9 to HTTP/1.1 for the parser, which knows none of them (RFC 9110
-   * §2.5). If the line does not end after the version, `isRequestLine` refuses it.
+   * Notices bytes beyond ASCII in the request line, and changes HTTP/1.2 to HTTP/1.9 to HTTP/1.1
+   * for the parser, which knows none of them (RFC 9110 §2.5). If the line does not end after the
+   * version, `isRequestLine` refuses it.
    */
-  #lowerVersion(chunk: Buffer, from: number): void {
+  #readLineBytes(chunk: Buffer, from: number): void {
     const lineEnd = chunk.indexOf(lf, from);
     const end = lineEnd === -1 ? chunk.length : lineEnd;
     for (let at = from; at < end; at += 1) {
       const byte = chunk[at] ?? 0;
+      if (byte > lastOfAscii) this.#isUnencoded = true;
       const isMinor = this.#versionBytes === versionStart.length;
       if (isMinor && byte > minor1 && byte <= minor9) chunk[at] = minor1;
       if (byte === versionStart[this.#versionBytes]) this.#versionBytes += 1;
@@ -173,7 +188,7 @@ export class RequestScanner {
     this.#hasMethod = state !== 'unfinished';
     if (state === 'malformed') this.#refuse('The request does not begin with a method.');
     else if (state === 'not_implemented') this.refusal = methodNotImplemented();
-    else if (state === 'unfinished') this.isMethodUnknown = !beginsMethod(head);
+    else if (state === 'unfinished') this.#isMethodUnknown = !beginsMethod(head);
   }
 
   #requireSizes(lineBytes: number, blockBytes: number): void {
@@ -195,6 +210,10 @@ export class RequestScanner {
     if (this.refusal !== undefined) return from;
     if (!isRequestLine(head.slice(0, lineEnd))) {
       this.#refuse('The request line is not: method, space, target, space, HTTP/1.1.');
+      return from;
+    }
+    if (this.#isUnencoded) {
+      this.refusal = unencodedTarget();
       return from;
     }
     const body = contentFraming(head);

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { RequestPath } from '../model/path.ts';
 import type { Visitor } from '../model/visitor.ts';
 import type { Recipient } from './reply.ts';
 
@@ -10,13 +11,12 @@ export type Fields = Readonly<Record<string, string | undefined>>;
 
 /**
  * The validated target that `parseRequest` makes of request line, Host and peer; no later code
- * reads the original text.
+ * reads the original text. Its canonical path decides, its sent path travels
+ * (docs/design/requests.md#two-forms-of-a-path).
  */
-export interface RequestTarget {
+export interface RequestTarget extends RequestPath {
   /** `scheme://host[:port]`, lower case, without the default port of the scheme. */
   readonly origin: string;
-  /** The canonical path: starts with `/`, decoded once, no dot segments. `*` for `OPTIONS *`. */
-  readonly path: string;
   /** The query as the client sent it, without `?`; empty if there is none. */
   readonly query: string;
 }

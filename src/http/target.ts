@@ -2,7 +2,13 @@ import { parseAuthority, type Scheme } from '../model/authority.ts';
 import type { Cidr } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { requestLineBytesMax } from './limits.ts';
-import { queryRefusal, readPath } from '../model/path.ts';
+import {
+  encodeBytes,
+  queryRefusal,
+  readRequestPath,
+  wholeServer,
+  type RequestPath,
+} from '../model/path.ts';
 import { isImplemented } from '../model/method.ts';
 import { readFields, requireExpectation, requireFraming } from './fields.ts';
 import { resolveClient } from './forwarded.ts';
@@ -26,6 +32,11 @@ export interface RequestHead {
 /** A request that passed validation. */
 export interface ValidatedRequest {
   readonly target: RequestTarget;
+  /**
+   * Whether the request line has raw bytes beyond ASCII, which no URI contains: the client has to
+   * send `target`, in which they are percent-encoded (RFC 9112 §3.2).
+   */
+  readonly isUnencoded: boolean;
   readonly fields: Fields;
   /** The address of the client: the peer's, or the one in a trusted proxy's fields. */
   readonly address: string;
@@ -55,17 +66,22 @@ export function parseRequest(
     scheme: head.secure ? 'https' : 'http',
     trustProxy,
   });
-  const { origin, path, query } = canonicalTarget(head, { scheme, host: fields.host });
+  const encoded = encodeBytes(head.target);
+  const target = canonicalTarget(
+    { method: head.method, target: encoded },
+    { scheme, host: fields.host },
+  );
   return {
-    target: { origin: authority === undefined ? origin : `${scheme}://${authority}`, path, query },
+    target: authority === undefined ? target : { ...target, origin: `${scheme}://${authority}` },
+    isUnencoded: encoded !== head.target,
     fields,
     address,
   };
 }
 
 /**
- * Returns the canonical target of a request line and its Host field (RFC 9110 §7.1). Throws
- * `invalid` or `too_large` if they name no target, `method_not_allowed` for CONNECT.
+ * Returns the target of a request line and its Host field (RFC 9110 §7.1). Throws `invalid` or
+ * `too_large` if they name no target, `method_not_allowed` for CONNECT.
  */
 export function canonicalTarget(
   line: Pick<RequestHead, 'method' | 'target'>,
@@ -74,8 +90,7 @@ export function canonicalTarget(
   requireLength(line);
   const host = requireHost(field, scheme);
   if (line.method === 'CONNECT') throw noTunnel(line.target, scheme);
-  const { path, query } = readTarget(line, { scheme, host });
-  return { origin: `${scheme}://${host}`, path, query };
+  return readTarget(line, { scheme, host });
 }
 
 function requireVersion({ httpVersion }: RequestHead): void {
@@ -113,40 +128,53 @@ function requireHost(value: string | undefined, scheme: Scheme): string {
   return host;
 }
 
-/** Returns path and query of a request target in any form for an origin server (RFC 9112 §3.2). */
+/** A site: the scheme of the connection, and an authority. */
+interface RequestSite {
+  readonly scheme: Scheme;
+  readonly host: string;
+}
+
+/** Returns the target of a request line in any form for an origin server (RFC 9112 §3.2). */
 function readTarget(
   { method, target }: Pick<RequestHead, 'method' | 'target'>,
-  site: { readonly scheme: Scheme; readonly host: string },
-): { readonly path: string; readonly query: string } {
-  if (target === '*' && method === 'OPTIONS') return { path: target, query: '' };
-  const relative = target.startsWith('/') ? target : withoutSite(target, site);
-  const mark = relative.indexOf('?');
-  const query = mark === -1 ? '' : relative.slice(mark + 1);
+  site: RequestSite,
+): RequestTarget {
+  if (target === '*' && method === 'OPTIONS') return targetAt(site, wholeServer, '');
+  const { host, rest } = target.startsWith('/')
+    ? { ...site, rest: target }
+    : absolute(target, site);
+  const mark = rest.indexOf('?');
+  const query = mark === -1 ? '' : rest.slice(mark + 1);
   const refused = queryRefusal(query);
   if (refused !== undefined) throw refusal(refused.reason);
-  const path = readPath(mark === -1 ? relative : relative.slice(0, mark));
-  if (typeof path !== 'string') throw refusal(path.reason);
-  return { path, query };
+  const read = readRequestPath(mark === -1 ? rest : rest.slice(0, mark));
+  if ('reason' in read) throw refusal(read.reason);
+  return targetAt({ scheme: site.scheme, host }, read, query);
+}
+
+function targetAt({ scheme, host }: RequestSite, path: RequestPath, query: string): RequestTarget {
+  return { origin: `${scheme}://${host}`, path: path.path, sentPath: path.sentPath, query };
 }
 
 /**
- * Returns an absolute-form target without its scheme and authority, which must equal the
- * connection's scheme and the Host field.
+ * Returns the authority of an absolute-form target, which counts instead of the Host field (RFC
+ * 9112 §3.2.2), and the rest of the target. Its scheme has to be that of the connection.
  */
-function withoutSite(
+function absolute(
   target: string,
-  { scheme, host }: { readonly scheme: Scheme; readonly host: string },
-): string {
+  { scheme }: Pick<RequestSite, 'scheme'>,
+): { readonly host: string; readonly rest: string } {
   const match = absoluteForm.exec(target);
   if (match === null) {
     throw new Failure('invalid', 'The request target must be a path that starts with /.');
   }
   const [site, targetScheme = '', authority = ''] = match;
-  if (targetScheme.toLowerCase() !== scheme || parseAuthority(authority, scheme) !== host) {
-    throw new Failure('invalid', 'The request target names another site than the Host field.');
+  const host = parseAuthority(authority, scheme);
+  if (targetScheme.toLowerCase() !== scheme || host === undefined) {
+    throw new Failure('invalid', 'The request target names no site of this connection.');
   }
   const rest = target.slice(site.length);
-  return rest.startsWith('/') ? rest : `/${rest}`;
+  return { host, rest: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
 /** Makes the failure for CONNECT: the server is not a proxy (RFC 9110 §9.3.6). */

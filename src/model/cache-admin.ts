@@ -1,7 +1,8 @@
 /** Selects the stored responses that a purge removes. */
 export type CachePurge =
+  /** A canonical URL, in all spellings that clients have sent. */
   | { readonly kind: 'url'; readonly url: string }
-  /** URLs that start with `prefix`. */
+  /** Canonical URLs that start with `prefix`. */
   | { readonly kind: 'prefix'; readonly prefix: string }
   /** Responses that a page rule has fetched, by its id. */
   | { readonly kind: 'rule'; readonly rule: string }
@@ -9,6 +10,7 @@ export type CachePurge =
 
 /** A stored response in a list. */
 export interface CacheListRow {
+  /** As a client sent it. */
   readonly url: string;
   /** Id of the page rule that fetched it. */
   readonly rule: string;
@@ -28,7 +30,10 @@ export interface CacheListRow {
 /** One page of a list of stored responses. */
 export interface CacheListPage {
   readonly rows: readonly CacheListRow[];
-  /** The last URL of this page, after which the next one begins; undefined on the last page. */
+  /**
+   * The key of the last URL of this page, after which the next one begins; undefined on the last
+   * page.
+   */
   readonly next: string | undefined;
 }
 
@@ -45,8 +50,8 @@ export interface CacheAdmin {
   /** Removes responses, also those that are arriving; resolves to the number of URLs with one. */
   purge(purge: CachePurge): Promise<number>;
   /**
-   * Lists about `limit` responses after the URL `after`, whose URLs start with `prefix`, of one
-   * rule or of all.
+   * Lists about `limit` responses after the key `after`, whose canonical URLs start with `prefix`,
+   * of one rule or of all.
    */
   list(query: {
     readonly prefix: string;

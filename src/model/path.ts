@@ -3,53 +3,217 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** pchar and `/` (RFC 3986 §3.3), and brackets, which browsers do not encode; no escapes. */
-const plainPath = /^[A-Za-z0-9\-._~!$&'()*+,;=:@[\]/]*$/;
-const notInPath = /[^A-Za-z0-9\-._~!$&'()*+,;=:@[\]/%]/;
-const badEscape = /%(?![0-9A-Fa-f]{2})/;
-const encodedSeparator = /%(?:2f|5c)/i;
-/** C0, DEL, C1 and the line and paragraph separators. */
-const control = /[^\x20-\x7e\xa0-\u2027\u202a-\uffff]/;
+declare const form: unique symbol;
+
 /**
- * `.` and `..`, also with path parameters, because some servers remove those and find a dot segment
- * (RFC 3986 §3.3).
+ * The path that decides: rules, mounts and explain match it. Percent escapes are decoded exactly
+ * once (RFC 3986 §2.4), and everything else stays, including empty segments. An encoded `/` or `\`
+ * and a byte that is not UTF-8 stay encoded, in upper case, and separate nothing. A `%` that would
+ * look like one of these escapes stays `%25`: two different paths never have one canonical form.
  */
-const dotSegment = /\/\.\.?(?:[;/]|$)/;
+export type CanonicalPath = string & { readonly [form]: 'canonical' };
+
+/** The path that travels: byte for byte as the client sent it. Sources and the cache use it. */
+type SentPath = string & { readonly [form]: 'sent' };
+
+/** Both forms of the path of a request. */
+export interface RequestPath {
+  readonly path: CanonicalPath;
+  readonly sentPath: SentPath;
+}
+
+/**
+ * Characters of a path besides escapes: pchar and `/` (RFC 3986 §3.3), and those that browsers do
+ * not encode, or did not by an older edition of the URL Standard.
+ */
+const plainPath = /^[A-Za-z0-9\-._~!$&'()*+,;=:@[\]/^`{|}]*$/;
+const notInPath = /[^A-Za-z0-9\-._~!$&'()*+,;=:@[\]/^`{|}%]/;
+const badEscape = /%(?![0-9A-Fa-f]{2})/;
+const encodedSeparator = /%(?:2f|5c)/gi;
+/** C0 but NUL, DEL, C1 and the line and paragraph separators. */
+const control = /[^\0\x20-\x7e\xa0-\u2027\u202a-\uffff]/;
+/**
+ * `.` and `..` in a canonical path, also between encoded separators, and with path parameters,
+ * because some servers remove those and find a dot segment (RFC 3986 §3.3).
+ */
+const dotSegment = /(?:\/|%2F|%5C)\.\.?(?:[;/]|%2F|%5C|$)/;
+/** A longer form than a character needs: some servers read a `.` or `/` in it (RFC 3629 §10). */
+const overlong = /%C[01]%[89AB]|%E0%[89].%[89AB]|%F0%8.%[89AB].%[89AB]|%F8%8[0-7]|%FC%8[0-3]/i;
+const trailingByte = '%[89AB][0-9A-F]';
+/** A character of UTF-8 beyond ASCII (RFC 3629 §4), or a single byte as the captured group. */
+const utf8OrByte = new RegExp(
+  [
+    `%(?:C[2-9A-F]|D[0-9A-F])${trailingByte}`,
+    `%E0%[AB][0-9A-F]${trailingByte}`,
+    `%ED%[89][0-9A-F]${trailingByte}`,
+    `%E[1-9A-CEF]${trailingByte}${trailingByte}`,
+    `%F0%[9AB][0-9A-F]${trailingByte}${trailingByte}`,
+    `%F4%8[0-9A-F]${trailingByte}${trailingByte}`,
+    `%F[1-3]${trailingByte}${trailingByte}${trailingByte}`,
+    '(%[89A-F][0-9A-F])',
+  ].join('|'),
+  'gi',
+);
+/** Stands for the `%` of an escape that stays, while a path is decoded: `%00` is refused before. */
+const keptPercent = '\0';
+/** The escapes that stay in a canonical path, without their `%`: separators, and single bytes. */
+const keptEscape = '(?:2F|5C|[89A-F][0-9A-F])';
+/** A `%` of a text that would look like such an escape, or like the `%25` before one. */
+const ambiguousPercent = new RegExp(`%(?=(?:25)*${keptEscape})`, 'gi');
+/** What stays as it is when a canonical path is encoded or read as text. */
+const keptEscapes = new RegExp(`%(?:25)*${keptEscape}`, 'gi');
+const keptEscapeHere = new RegExp(`%(?:25)*${keptEscape}`, 'iy');
+/** The same escapes, after their `%` was encoded. */
+const encodedKeptEscapes = new RegExp(`%25(?:25)*${keptEscape}`, 'gi');
 const needsNoEncoding = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]*$/;
 const notInUrl = /[ "<>^`{|}\u{80}-\u{d7ff}\u{e000}-\u{10ffff}]/gu;
 
-/**
- * The canonical form of an encoded path: percent escapes are decoded exactly once (RFC 3986 §2.4),
- * and everything else stays, including empty inner segments. Undefined if it does not start with
- * exactly one `/`, or has a dot segment, an encoded `/`, a backslash, a control character, a bad
- * escape, bytes that are not UTF-8, or a character that a path of a URL cannot contain.
- */
-export function canonicalPath(encoded: string): string | undefined {
+/** The canonical form of an encoded path; undefined if readPath refuses it. */
+export function canonicalPath(encoded: string): CanonicalPath | undefined {
   const path = readPath(encoded);
   return typeof path === 'string' ? path : undefined;
 }
 
 /**
- * The path of a URL for a canonical path, which canonicalPath decodes to the same path. Everything
- * except unreserved characters, sub-delims, `:`, `@` and `/` is percent-encoded as UTF-8 (RFC 3986
- * §3.3).
+ * The canonical form of an encoded path, or why it is invalid: it does not start with `/`, or has a
+ * dot segment in any spelling, a backslash, a control character, a bad escape, an overlong form of
+ * UTF-8, or a character that no browser sends.
+ */
+export function readPath(encoded: string): CanonicalPath | Refusal {
+  if (!encoded.startsWith('/')) return { reason: 'the path does not start with /' };
+  const path = plainPath.test(encoded) ? encoded : decodePath(encoded);
+  if (typeof path !== 'string') return path;
+  return path.includes('.') && dotSegment.test(path)
+    ? { reason: 'the path has a . or .. segment' }
+    : (path as CanonicalPath);
+}
+
+/** Both forms of the path that a client sends, or why it is invalid: see readPath. */
+export function readRequestPath(sent: string): RequestPath | Refusal {
+  const path = readPath(sent);
+  return typeof path === 'string' ? { path, sentPath: sent as SentPath } : path;
+}
+
+/** Both forms of a canonical path that no client has sent. */
+export function requestPathOf(path: CanonicalPath): RequestPath {
+  return { path, sentPath: encodePath(path) as SentPath };
+}
+
+/** The path of `OPTIONS *` (RFC 9112 §3.2.4); no rule and no mount has it. */
+export const wholeServer: RequestPath = {
+  path: '*' as CanonicalPath,
+  sentPath: '*' as SentPath,
+};
+
+/**
+ * The path with single slashes, in both forms; undefined if the path has no empty segment. Its own
+ * first character is a single slash, so that a redirect to it stays on its host (RFC 3986 §4.2).
+ */
+export function withSingleSlashes({ path, sentPath }: RequestPath): RequestPath | undefined {
+  if (!path.includes('//')) return undefined;
+  const single = <T extends string>(text: T): T => text.replace(/\/{2,}/g, '/') as T;
+  return { path: single(path), sentPath: single(sentPath) };
+}
+
+/** The canonical path of a text that is no URL, such as the path of a file. */
+export function pathOfText(text: string): CanonicalPath {
+  return text.replace(ambiguousPercent, '%25') as CanonicalPath;
+}
+
+/** The canonical path of a name in the folder of a canonical path, which ends with `/`. */
+export function pathInFolder(folder: string, name: string): CanonicalPath {
+  return `${folder}${pathOfText(name)}` as CanonicalPath;
+}
+
+/**
+ * The text that pathOfText makes a path or a part of one of; undefined if it has an encoded
+ * separator or a byte that is not UTF-8, which are in no text.
+ */
+export function textOfPath(path: string): string | undefined {
+  if (!path.includes('%')) return path;
+  const escapes = path.match(keptEscapes) ?? [];
+  if (escapes.some(({ length }) => length === '%2F'.length)) return undefined;
+  return path.replace(keptEscapes, (escape) => `%${escape.slice('%25'.length)}`);
+}
+
+/**
+ * The path of a URL for a canonical path, which canonicalPath decodes to the same path, or for a
+ * part of one. Everything except unreserved characters, sub-delims, `:`, `@`, `/` and the escapes
+ * that a canonical path has is percent-encoded as UTF-8 (RFC 3986 §3.3).
  */
 export function encodePath(path: string): string {
   if (needsNoEncoding.test(path)) return path;
-  return encodeURI(path.toWellFormed()).replace(/[?#]/g, encodeURIComponent);
+  const encoded = encodeURI(path.toWellFormed()).replace(/[?#]/g, encodeURIComponent);
+  return encoded.replace(encodedKeptEscapes, (escape) => `%${escape.slice('%25'.length)}`);
 }
 
-/** The URL for an origin, a canonical path and a query, which may be empty. */
+/** An encoded path, or a part of one, as the value of a parameter of a query. */
+export function asQueryValue(encoded: string): string {
+  return encoded.replace(/[^A-Za-z0-9\-_.!~*'()%]/g, encodeURIComponent);
+}
+
+/**
+ * The part of a sent path behind the first characters of its canonical path. Undefined if these end
+ * within an escape.
+ */
+export function sentAfter(
+  { path, sentPath }: RequestPath,
+  canonicalLength: number,
+): string | undefined {
+  // Up to the first escape, both forms are the same.
+  if (!sentPath.slice(0, canonicalLength).includes('%')) return sentPath.slice(canonicalLength);
+  let [at, sentAt] = [0, 0];
+  while (at < canonicalLength) {
+    const character = path.codePointAt(at) ?? 0;
+    if (sentPath[sentAt] !== '%') [at, sentAt] = [at + 1, sentAt + 1];
+    else if (character === percent && isKeptAt(path, at)) [at, sentAt] = [at + 3, sentAt + 3];
+    else {
+      at += String.fromCodePoint(character).length;
+      sentAt += 3 * utf8Length(character);
+    }
+  }
+  return at === canonicalLength ? sentPath.slice(sentAt) : undefined;
+}
+
+const percent = 0x25;
+
+/** Whether an escape of a canonical path begins at a position: `%2F`, or `%25` before `2F`. */
+function isKeptAt(path: string, at: number): boolean {
+  keptEscapeHere.lastIndex = at;
+  return keptEscapeHere.test(path);
+}
+
+/** The bytes of a character in UTF-8. */
+function utf8Length(character: number): number {
+  if (character < 0x80) return 1;
+  if (character < 0x800) return 2;
+  return character < 0x1_0000 ? 3 : 4;
+}
+
+/** The URL for an origin, a canonical path and a query, which may be empty: one for each path. */
 export function urlOf({
   origin,
   path,
   query,
 }: {
   readonly origin: string;
-  readonly path: string;
+  readonly path: CanonicalPath;
   readonly query: string;
 }): string {
   return `${origin}${encodePath(path)}${query === '' ? '' : `?${query}`}`;
+}
+
+/** The URL that a client has sent: origin, sent path and query, which may be empty. */
+export function sentUrlOf({
+  origin,
+  sentPath,
+  query,
+}: {
+  readonly origin: string;
+  readonly sentPath: SentPath;
+  readonly query: string;
+}): string {
+  return `${origin}${sentPath}${query === '' ? '' : `?${query}`}`;
 }
 
 /**
@@ -60,15 +224,11 @@ export function encodeNonAscii(text: string): string {
   return text.replace(notInUrl, encodeURIComponent);
 }
 
-/** As canonicalPath, but says why a path is invalid. */
-export function readPath(encoded: string): string | Refusal {
-  if (!encoded.startsWith('/')) return { reason: 'the path does not start with /' };
-  if (encoded.startsWith('//')) return { reason: 'the path starts with //' };
-  const path = plainPath.test(encoded) ? encoded : decodePath(encoded);
-  if (typeof path !== 'string') return path;
-  return path.includes('/.') && dotSegment.test(path)
-    ? { reason: 'the path has a . or .. segment' }
-    : path;
+/** Percent-encodes the bytes beyond ASCII of a request target, one latin1 character each. */
+export function encodeBytes(target: string): string {
+  return target.replace(/[\x80-\xff]/g, (byte) =>
+    `%${byte.charCodeAt(0).toString(16)}`.toUpperCase(),
+  );
 }
 
 /**
@@ -93,14 +253,28 @@ function decodePath(encoded: string): string | Refusal {
   if (badEscape.test(encoded)) {
     return { reason: 'the path has a % without two hexadecimal digits after it: write %25' };
   }
-  if (encodedSeparator.test(encoded)) return { reason: 'the path has an encoded / or \\' };
-  let path;
-  try {
-    path = decodeURIComponent(encoded);
-  } catch {
-    return { reason: 'the path is not UTF-8' };
+  if (overlong.test(encoded)) return { reason: 'the path has an overlong form of UTF-8' };
+  const text = decodeText(encoded.replace(encodedSeparator, keepEscape));
+  if (encoded.includes('%00') || control.test(text)) {
+    return { reason: 'the path has a control character' };
   }
-  return control.test(path) ? { reason: 'the path has a control character' } : path;
+  return pathOfText(text).replaceAll(keptPercent, '%');
+}
+
+/** Decodes the escapes of a path; those of bytes that are not UTF-8 stay. */
+function decodeText(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    const keepByte = (escape: string, byte?: string): string =>
+      byte === undefined ? escape : keepEscape(escape);
+    return decodeURIComponent(encoded.replace(utf8OrByte, keepByte));
+  }
+}
+
+/** An escape that decoding does not change, in upper case. */
+function keepEscape(escape: string): string {
+  return `${keptPercent}${escape.slice(1).toUpperCase()}`;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { PublicFile } from '../http/page.ts';
 import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
-import { canonicalPath } from '../model/path.ts';
+import { canonicalPath, requestPathOf, type CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Rule } from '../model/rule.ts';
 import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../rules/source.ts';
 import type { PublicFileReplies } from './public-files.ts';
@@ -53,7 +53,7 @@ export function createGenericPages({
   readonly ownFiles: PublicFileReplies;
 }): GenericPages {
   /** The path of a rule's generic page; undefined for the built-in one. */
-  function pageOf(rule: Rule): string | undefined {
+  function pageOf(rule: Rule): CanonicalPath | undefined {
     const named = rule.enginedata?.page;
     const engine = engines.find(({ name }) => name === rule.engine);
     return canonicalPath(typeof named === 'string' ? named : (engine?.page ?? ''));
@@ -69,7 +69,9 @@ export function createGenericPages({
           ? request
           : { ...request, method, fields: withoutConditions(request.fields) };
       const opened =
-        page === undefined ? undefined : await open({ ...pageRequest, path: page, query: '' });
+        page === undefined
+          ? undefined
+          : await open({ ...pageRequest, ...requestPathOf(page), query: '' });
       const reply = opened ?? sendBuiltIn(pageRequest);
       return withStatus(reply, statusFor(rule, reply.status), `rule:${rule.id}`);
     },
@@ -78,7 +80,12 @@ export function createGenericPages({
       const path = pageOf(rule);
       if (path === undefined) return { status: statusFor(rule, 200), notes: [`${builtIn}.`] };
       const method = methodFor(rule, pageRequest.method);
-      const { winner, status } = explain({ ...pageRequest, method, path, query: '' });
+      const { winner, status } = explain({
+        ...pageRequest,
+        ...requestPathOf(path),
+        method,
+        query: '',
+      });
       if (winner === null) {
         return { status: statusFor(rule, 200), notes: [`${builtIn}: nothing is at ${path}.`] };
       }

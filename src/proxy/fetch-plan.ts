@@ -1,5 +1,5 @@
 import { cgiName } from '../http/fields.ts';
-import { encodePath } from '../model/path.ts';
+import { asQueryValue, readPath, sentAfter, type RequestPath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { Rule } from '../model/rule.ts';
@@ -46,9 +46,6 @@ export interface FetchSource {
  */
 const neverSent = new Set(['CONNECT', 'TRACE', 'UPGRADE']);
 
-/** Some servers drop path parameters (`;x`) and then read a dot segment. */
-const dotSegment = /\/\.\.?(?:[;/]|$)/;
-
 /** The plan of each rule. An edit makes a new rule object. */
 const plans = new WeakMap<FetchRule, FetchPlan>();
 
@@ -94,48 +91,44 @@ export interface SourceTarget {
 /** The fields of a rule that a fetch uses. */
 export type FetchRule = Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'>;
 
+/** The parts of a request that its target at a source is made of. */
+export type TargetRequest = RequestPath & { readonly query: string };
+
 /**
- * The targets of a request, one for each source: the part of its path under the rule's `*` replaces
- * the source's `*`, then its query is added. Leaves out a source whose path the result would leave
- * by a dot segment that the two parts form together.
+ * The targets of a request, one for each source: the part of its sent path under the rule's `*`
+ * replaces the source's `*` byte for byte, then its query is added. Leaves out a source whose path
+ * the result would leave by a dot segment that the two parts form together. None if the rule's path
+ * ends within an escape of the request's path.
  */
-export function sourceTargets(
-  plan: FetchPlan,
-  request: { readonly path: string; readonly query: string },
-): readonly SourceTarget[] {
+export function sourceTargets(plan: FetchPlan, request: TargetRequest): readonly SourceTarget[] {
+  const { visiblePrefix, visibleWildcard } = plan;
+  const capture = visibleWildcard ? sentAfter(request, visiblePrefix.length) : '';
+  if (capture === undefined) return [];
   const targets: SourceTarget[] = [];
   for (const source of plan.sources) {
-    const target = targetOf(plan, source, request);
+    const target = targetOf(source, capture, request.query);
     if (target !== undefined) targets.push({ source, target });
   }
   return targets;
 }
 
-function targetOf(
-  { visiblePrefix, visibleWildcard }: FetchPlan,
-  source: FetchSource,
-  request: { readonly path: string; readonly query: string },
-): string | undefined {
-  const capture = visibleWildcard ? request.path.slice(visiblePrefix.length) : '';
+function targetOf(source: FetchSource, capture: string, sentQuery: string): string | undefined {
   const { wildcard, suffix } = source;
-  const path = wildcard === 'path' ? source.path + encodePath(capture) + suffix : source.path;
-  const own =
-    wildcard === 'query' ? source.query + encodeURIComponent(capture) + suffix : source.query;
-  if (!isUnambiguousPath(path, source.origin)) return undefined;
-  const asked = encodeQuery(request.query);
+  const path = wildcard === 'path' ? source.path + capture + suffix : source.path;
+  const own = wildcard === 'query' ? source.query + asQueryValue(capture) + suffix : source.query;
+  if (!isUnambiguousPath(path)) return undefined;
+  const asked = encodeQuery(sentQuery);
   const query = own === '' || asked === '' ? own + asked : `${own}&${asked}`;
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** Whether a URL parser keeps a path unchanged, and no server can read a dot segment in it. */
-function isUnambiguousPath(path: string, ofOrigin: string): boolean {
-  if (path.startsWith('/') && plainPath.test(path)) return true;
-  const { origin, pathname } = new URL(ofOrigin + path);
-  return origin === ofOrigin && pathname === path && !dotSegment.test(path);
+/** Whether a path is valid as a whole, and no server can read a dot segment in it. */
+function isUnambiguousPath(path: string): boolean {
+  return plainPath.test(path) || typeof readPath(path) === 'string';
 }
 
-/** The common case without a URL parser: plain characters, and no segment begins with a dot. */
-const plainPath = /^(?:\/[\w~-][\w.~-]*)*\/?$/;
+/** The common case: plain characters, and no segment begins with a dot. */
+const plainPath = /^(?:\/[\w~-][\w.~-]*)+\/?$/;
 
 /**
  * Parses a source (docs/design/fetching.md#sources): a URL that the dialler accepts, with at most

@@ -10,7 +10,12 @@ import { isSourceFailure, sendWithFailover, type SendTo, type TargetAnswer } fro
 import { requestFields } from './request-fields.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
-import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.ts';
+import {
+  sourceTargets,
+  type FetchPlan,
+  type SourceTarget,
+  type TargetRequest,
+} from './fetch-plan.ts';
 
 /**
  * The dependencies of requests: `via` is this server's name in Via fields, `bodyBytesMax` limits
@@ -149,7 +154,7 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
 /** The targets of a request; throws `not_found` if there are none. */
 export function requireTargets(
   plan: FetchPlan,
-  asked: { readonly path: string; readonly query: string },
+  asked: TargetRequest,
 ): readonly [SourceTarget, ...SourceTarget[]] {
   const [first, ...others] = sourceTargets(plan, asked);
   if (first === undefined) throw new Failure('not_found', 'There is no page here.');

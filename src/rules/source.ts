@@ -10,7 +10,7 @@ export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;
 /** The parts of a request that decide which source answers it, and how. */
 export type PageRequest = Pick<
   ContentRequest,
-  'method' | 'origin' | 'path' | 'query' | 'fields' | 'visitor'
+  'method' | 'origin' | 'path' | 'sentPath' | 'query' | 'fields' | 'visitor'
 >;
 
 /**

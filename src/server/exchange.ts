@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
+import { respelledReply } from '../http/respelled.ts';
 import {
   discard,
   noBody,
@@ -73,6 +74,7 @@ export class Exchange {
       requireWhole(message);
       incoming = acceptRequest(serving, message);
       this.address = incoming.address;
+      if (incoming.isUnencoded) return respelledReply(incoming.target, 'none');
       const early = this.#parts.earlyReply(serving, incoming, message);
       const elsewhere = early instanceof Promise ? await early : early;
       if (elsewhere !== undefined) return elsewhere;

@@ -21,7 +21,7 @@ export type PreparableHead = {
 /** An ordinary GET: its answer can be prepared for later requests. */
 export interface PreparableRequest {
   readonly head: PreparableHead;
-  /** Its canonical URL. */
+  /** Its URL, with the path as it was sent: sources may answer two spellings differently. */
   readonly key: string;
 }
 
@@ -72,11 +72,11 @@ export function preparableRequest(
   return key === undefined ? undefined : { head, key };
 }
 
-/** Joins the parts of a canonical URL; none of them contains a line end. */
+/** Joins the parts of a valid target as it was sent; none of them contains a line end. */
 function keyOf(...target: Parameters<typeof canonicalTarget>): string | undefined {
   try {
-    const { origin, path, query } = canonicalTarget(...target);
-    return `${origin}\n${path}\n${query}`;
+    const { origin, sentPath, query } = canonicalTarget(...target);
+    return `${origin}\n${sentPath}\n${query}`;
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

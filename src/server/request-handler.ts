@@ -1,6 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { splitHead } from '../http/head.ts';
+import { unencodedStatus } from '../http/refusals.ts';
+import type { Reply } from '../http/reply.ts';
+import { respelledReply } from '../http/respelled.ts';
+import { parseRequest } from '../http/target.ts';
 import type { Failure } from '../model/failure.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
@@ -8,7 +13,7 @@ import { isWhole } from './h1/body.ts';
 import { peerAddress } from './h1/connections.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import type { Prepared, RequestMessage, SendingResponse } from './http-message.ts';
-import { schemeOf } from './incoming-request.ts';
+import { isSecure, schemeOf } from './incoming-request.ts';
 import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
 import type { PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './request-log.ts';
@@ -74,10 +79,22 @@ export class RequestHandler {
   refuse(socket: Duplex, thrown: Failure, head: string): void {
     const { requestLog, now } = this.#parts;
     const address = peerAddress(socket);
-    const { failure, id } = loggedFailure(this.#parts, thrown, address);
-    const reply = contentFailure(failure, id, undefined);
+    const reply = this.#refusal(thrown, head, socket as Socket);
     const bytes = writeAndClose(socket, reply, now());
     requestLog.recordRefused(head, this.start(), reply, { address, bytes });
+  }
+
+  #refusal(thrown: Failure, head: string, socket: Socket): Reply {
+    try {
+      if (thrown.status !== unencodedStatus) throw thrown;
+      const peer = { peerAddress: socket.remoteAddress ?? '', secure: isSecure({ socket }) };
+      const arrived = { ...splitHead(head), httpVersion: '1.1', ...peer };
+      const { target } = parseRequest(arrived, this.#parts.serving().config.server);
+      return respelledReply(target, 'none');
+    } catch (refused) {
+      const { failure, id } = loggedFailure(this.#parts, refused, peerAddress(socket));
+      return contentFailure(failure, id, undefined);
+    }
   }
 
   /**

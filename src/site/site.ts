@@ -12,11 +12,17 @@ import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
 import { findRule } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
-import { type ReplyOrPromise, notFoundReply, type ContentSource } from '../rules/source.ts';
+import {
+  type ReplyOrPromise,
+  notFoundReply,
+  type ContentSource,
+  type PageRequest,
+} from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import { explainFrom } from './explain.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
+import { withSlashRedirect } from './single-slashes.ts';
 
 /** The parts of a site. */
 export interface SiteParts {
@@ -49,15 +55,23 @@ export interface Site extends SiteAccess {
 /** Creates a site. */
 export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
+  const files = diskSource(disk);
+  const isExact = (request: PageRequest): boolean => {
+    const found = findRule('stored', rules, request);
+    return found !== undefined && found.capture === undefined;
+  };
+  const stored = storedSource(parts, {
+    respond: (request, depth) => respondFrom(sources, request, depth),
+    explain: (request, depth) => explainFrom(sources, request, depth),
+  });
   // The precedence (docs/design/requests.md#precedence): the first source that has a page replies,
   // whatever the method is.
+  // A file, and a page rule without a wildcard, are also found by their path with more slashes; a
+  // wildcard matches them as they are.
   const sources: readonly ContentSource[] = [
-    diskSource(disk),
-    storedSource(parts, {
-      respond: (request, depth) => respondFrom(sources, request, depth),
-      explain: (request, depth) => explainFrom(sources, request, depth),
-    }),
-    fetchedSource(parts),
+    withSlashRedirect(files, (single) => files.explain(single, 0).reply !== undefined),
+    withSlashRedirect(stored, (single, request) => isExact(single) && !isExact(request)),
+    withSlashRedirect(fetchedSource(parts), () => false),
     fallbackSource(disk),
   ];
   return {

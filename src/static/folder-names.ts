@@ -2,6 +2,7 @@ import { opendir } from 'node:fs/promises';
 import type { Dirent } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
+import { pathInFolder, type CanonicalPath } from '../model/path.ts';
 import { undefinedIfForbidden, undefinedIfForbiddenAsync } from './file-errors.ts';
 import { locate } from './find-file.ts';
 import { listingEntriesMax } from './limits.ts';
@@ -75,7 +76,9 @@ async function namesOfMount(
     const rest = mount.path.slice(path.length);
     return { names: [rest.slice(0, rest.indexOf('/') + 1)], isTruncated: false };
   }
-  const place = path.startsWith(mount.path) ? resolveMountPath(mount, path) : undefined;
+  const place = path.startsWith(mount.path)
+    ? resolveMountPath(mount, path as CanonicalPath)
+    : undefined;
   if (place?.trailingSlash !== true) return undefined;
   const { relativePath } = place;
   // A folder that the server may not read has nothing to show.
@@ -99,10 +102,12 @@ async function readNames(
   const names: string[] = [];
   for await (const entry of await opendir(folder, { bufferSize: 256 })) {
     const { name } = entry;
-    if (resolveMountPath(mount, path + name) === undefined || !isReachable(name)) continue;
+    const named = pathInFolder(path, name);
+    if (resolveMountPath(mount, named) === undefined || !isReachable(name)) continue;
     if (names.length === listingEntriesMax) return { names, isTruncated: true };
     const type = entryType(mount, join(relativePath, name), entry);
-    if (type !== undefined) names.push(type === 'folder' ? `${name}/` : name);
+    const segment = named.slice(path.length);
+    if (type !== undefined) names.push(type === 'folder' ? `${segment}/` : segment);
   }
   return { names, isTruncated: false };
 }

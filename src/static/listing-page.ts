@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../http/html.ts';
-import { encodePath } from '../model/path.ts';
+import { encodePath, pathOfText } from '../model/path.ts';
 import type { Listing, ListingEntry } from './listing.ts';
 import { listingScript, listingScriptHash } from './listing-script.ts';
 import { mediaType } from './media-type.ts';
@@ -131,7 +131,7 @@ function entryRow({ name, type, size, modified }: ListingEntry): string {
   const folder = type === 'directory';
   const slash = folder ? '/' : '';
   // Without `./`, the browser would read `mailto:x` as a scheme.
-  const href = escapeHtml(`./${encodePath(name)}${slash}`);
+  const href = escapeHtml(`./${encodePath(pathOfText(name))}${slash}`);
   return (
     `<tr${folder ? ' class="folder"' : ''}><th scope="row" data-bytes="${size ?? -1}">` +
     `<a href="${href}">` +

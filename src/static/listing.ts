@@ -3,7 +3,7 @@ import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
-import { canonicalPath, encodePath } from '../model/path.ts';
+import { canonicalPath, encodePath, pathInFolder } from '../model/path.ts';
 import { undefinedIfMissing, undefinedIfMissingAsync } from './file-errors.ts';
 import { locate } from './find-file.ts';
 import { diskReadAttemptsMax, listingEntriesMax, listingStatsAtOnceMax } from './limits.ts';
@@ -131,7 +131,8 @@ const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59);
  * so such a name leads nowhere.
  */
 export function isReachable(name: string): boolean {
-  return !name.includes('\ufffd') && canonicalPath(encodePath(`/${name}`)) === `/${name}`;
+  const path = pathInFolder('/', name);
+  return !name.includes('\ufffd') && canonicalPath(encodePath(path)) === path;
 }
 
 const nameOrder = new Intl.Collator('en', { numeric: true });

@@ -1,5 +1,6 @@
 import type { DiskMount } from '../config/config.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { pathOfText, textOfPath, type CanonicalPath } from '../model/path.ts';
 import { fileNameBytesMax } from './limits.ts';
 
 /** A request path relative to a mount's root folder. */
@@ -12,14 +13,15 @@ export interface MountPath {
 
 /**
  * Maps a canonical request path to a path below a mount's root; undefined if the mount serves no
- * such path: it has an empty segment, a hidden name, or a name that no file can have. The site's
+ * such path: it has an empty segment, a hidden name, or one that no file can have. The site's
  * `/.well-known` is never hidden (RFC 8615 §3).
  */
 export function resolveMountPath(
   { path: prefix, dotfiles }: Pick<DiskMount, 'path' | 'dotfiles'>,
-  path: string,
+  path: CanonicalPath,
 ): MountPath | undefined {
-  const rest = path.slice(prefix.length);
+  const rest = textOfPath(path.slice(prefix.length));
+  if (rest === undefined) return undefined;
   if (rest === '') return { relativePath: '', trailingSlash: path.endsWith('/') };
   const trailingSlash = rest.endsWith('/');
   const relativePath = trailingSlash ? rest.slice(0, -1) : rest;
@@ -87,11 +89,11 @@ export function tryPaths(mount: DiskMount, { relativePath }: MountPath): readonl
   return mount.tryPaths.flatMap((pattern) => {
     if (!pattern.includes('{path}')) return [pattern];
     const path = pattern.replaceAll('{path}', relativePath);
-    return resolveMountPath({ ...mount, path: '/' }, `/${path}`)?.relativePath ?? [];
+    return resolveMountPath({ ...mount, path: '/' }, pathOfText(`/${path}`))?.relativePath ?? [];
   });
 }
 
 /** The ini file may name a hidden file, which no request can reach by its own path. */
 function configuredPath(file: string): string | undefined {
-  return resolveMountPath({ path: '/', dotfiles: 'allow' }, `/${file}`)?.relativePath;
+  return resolveMountPath({ path: '/', dotfiles: 'allow' }, pathOfText(`/${file}`))?.relativePath;
 }

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
-import { canonicalPath } from '../../src/model/path.ts';
+import { canonicalPath, readRequestPath } from '../../src/model/path.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 import { anyCharacter } from '../any-character.ts';
+import { pathOf, sentPath } from '../request-path.ts';
 
 function target(source: string, path: string, asked: string, query = ''): string | undefined {
   const plan = fetchPlan(fetchRule({ source }, { path }));
-  const [way] = sourceTargets(plan, { path: asked, query });
+  const [way] = sourceTargets(plan, { ...pathOf(asked), query });
   return way && way.source.origin + way.target;
 }
 
@@ -86,18 +87,58 @@ suite('the URL that is requested from the source', () => {
     });
   }
 
-  test('stays below the source and keeps the whole capture, whatever the path', () => {
-    const segment = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 12 });
+  /** Source, rule path, sent path → URL. */
+  const spelled: readonly (readonly [string, string, string, string | undefined])[] = [
+    ['http://s/*', '/x/*', '/x/a%2Fb', 'http://s/a%2Fb'],
+    ['http://s/*', '/x/*', '/x/a%2fb%5cc', 'http://s/a%2fb%5cc'],
+    ['http://s/*', '/x/*', '/x/caf%e9/%C3%a9', 'http://s/caf%e9/%C3%a9'],
+    ['http://s/*', '/x/*', '/x/%61%7e', 'http://s/%61%7e'],
+    ['http://s/*', '/x/*', '/x/a|b^`{}[]', 'http://s/a|b^`{}[]'],
+    ['http://s/*', '/x/*', '/x//a//', 'http://s//a//'],
+    ['http://s/*', '/*', '//a', 'http://s//a'],
+    ['http://s/*', '/x/*', '/%78/%79', 'http://s/%79'],
+    ['http://s/*', '/caf\xe9 😀%/*', '/caf%c3%A9%20%f0%9f%98%80%25/%79', 'http://s/%79'],
+    ['http://s/*', '/a%2Fb/*', '/a%2fb/c', 'http://s/c'],
+    ['http://s/*', '/caf%E9*', '/caf%e9t', 'http://s/t'],
+    ['http://s/*', '/a%252F*', '/a%252Fb', 'http://s/b'],
+    // The `*` begins within an escape of the path.
+    ['http://s/*', '/a%*', '/a%2Fb', undefined],
+    ['http://s/*', '/a%2*', '/a%2Fb', undefined],
+    ['http://s/get?file=*', '/x/*', '/x/a%2Fb/c&d|e', 'http://s/get?file=a%2Fb%2Fc%26d%7Ce'],
+    ['http://s/a%2F*', '/x*', '/x..%2Fb', undefined],
+    ['http://s/a/*', '/x*', '/x..%2Fb', undefined],
+    ['http://s/a/.*', '/x*', '/x.%5Cb', undefined],
+  ];
+  for (const [source, path, sent, url] of spelled) {
+    test(`${source} under ${path}, sent as ${sent} → ${url ?? 'none'}`, () => {
+      const plan = fetchPlan(fetchRule({ source }, { path }));
+      const [way] = sourceTargets(plan, { ...sentPath(sent), query: '' });
+      assert.equal(way && way.source.origin + way.target, url);
+    });
+  }
+
+  test('stays below the source and has the sent bytes, whatever the path', () => {
+    const names = fc
+      .string({ unit: anyCharacter, maxLength: 12 })
+      .map((name) => name.toWellFormed());
+    const pieces = fc.constantFrom('%2f', '%5C', '%e9', '//', '%252F', '|', '%', '.', '%2e', '%c3');
+    const segment = fc.oneof(names.map(encodeURIComponent), pieces);
+    const rules = fc.constantFrom('/x/*', '/*', '/x*', '/x/%*', '/x/caf\xe9*');
     fc.assert(
-      fc.property(fc.array(segment, { maxLength: 5 }), (segments) => {
-        const path = `/x/${segments.join('/')}`;
-        const url = target('http://s.example/base/*', '/x/*', path);
-        if (url === undefined) return;
-        assert.equal(new URL(url).href, url);
-        assert.ok(url.startsWith('http://s.example/base/'), url);
-        const seen = canonicalPath(new URL(url).pathname);
-        if (seen !== undefined) assert.equal(seen, path.toWellFormed().replace('/x/', '/base/'));
+      fc.property(fc.array(segment, { maxLength: 5 }), rules, (segments, rule) => {
+        const sent = `/x/${segments.join('')}`;
+        const asked = readRequestPath(sent);
+        if ('reason' in asked || !asked.path.startsWith(rule.slice(0, -1))) return;
+        const plan = fetchPlan(fetchRule({ source: 'http://s.example/base/*' }, { path: rule }));
+        const [way] = sourceTargets(plan, { ...asked, query: '' });
+        if (way === undefined) return;
+        const capture = way.target.slice('/base/'.length);
+        assert.equal(way.target, `/base/${capture}`);
+        assert.ok(sent.endsWith(capture));
+        assert.equal(canonicalPath(sent.slice(0, sent.length - capture.length)), rule.slice(0, -1));
+        assert.ok(new URL(way.source.origin + way.target).pathname.startsWith('/base/'));
       }),
+      { numRuns: 2_000 },
     );
   });
 });

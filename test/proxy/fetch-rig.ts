@@ -13,6 +13,7 @@ import { SourceStatistics } from '../../src/proxy/source-statistics.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { createFetcher, type Fetcher } from '../../src/proxy/fetcher.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
+import { pathOf } from '../request-path.ts';
 import { someVisitor } from '../visitor.ts';
 import { testDialler } from '../outbound/sources.ts';
 
@@ -25,14 +26,16 @@ export function fetchRule(
 }
 
 /** A visitor's request, by default a GET of `http://visible.example/shop/` from 192.0.2.7. */
-export function visit(
-  options: Omit<Partial<ContentRequest>, 'fields'> & {
-    readonly fields?: Readonly<Record<string, string>>;
-  } = {},
-): ContentRequest {
+export function visit({
+  path = '/shop/',
+  ...options
+}: Omit<Partial<ContentRequest>, 'fields' | 'path'> & {
+  readonly path?: string;
+  readonly fields?: Readonly<Record<string, string>>;
+} = {}): ContentRequest {
   return {
     origin: 'http://visible.example',
-    path: '/shop/',
+    ...pathOf(path),
     query: '',
     method: 'GET',
     address: '192.0.2.7',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { responseFields, trailerFields } from '../../src/proxy/response-fields.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
+import { pathOf } from '../request-path.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 suite('the fields of an answer that the client gets', () => {
@@ -9,7 +10,7 @@ suite('the fields of an answer that the client gets', () => {
     const source = `http://src.example/base/${path.endsWith('*') ? '*' : ''}`;
     const plan = fetchPlan(fetchRule({ source, pass }, { path }));
     const asked = path.replace('*', 'a');
-    const [way] = sourceTargets(plan, { path: asked, query: '' });
+    const [way] = sourceTargets(plan, { ...pathOf(asked), query: '' });
     assert.ok(way !== undefined);
     const place = { plan, ...way, origin: 'http://visible.example', path: asked };
     return responseFields(fields, place, 'waymark');

@@ -9,6 +9,7 @@ import {
   rewriteRefresh,
   type FetchedUrl,
 } from '../../src/proxy/rewrite-headers.ts';
+import { pathOf } from '../request-path.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 function fetched(
@@ -18,7 +19,7 @@ function fetched(
   pass: readonly string[] = [],
 ): FetchedUrl {
   const plan = fetchPlan(fetchRule({ source, pass }, { path }));
-  const [way] = sourceTargets(plan, { path: asked, query: '' });
+  const [way] = sourceTargets(plan, { ...pathOf(asked), query: '' });
   assert.ok(way !== undefined);
   return { plan, ...way, origin: 'https://shop.example', path: asked };
 }

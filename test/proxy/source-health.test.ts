@@ -5,6 +5,7 @@ import { sourcePauseMs, sourcePauseMsMax } from '../../src/proxy/limits.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
+import { pathOf } from '../request-path.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 const a = 'http://a.example';
@@ -16,7 +17,7 @@ function rig() {
   const clock = { ms: 1_000 };
   const health = new SourceHealth({ monotonicMs: () => clock.ms, log: silentLog });
   const source: Json = [`${a}/*`, `${b}/*`, `${c}/*`];
-  const ways = sourceTargets(fetchPlan(fetchRule({ source })), { path: '/shop/', query: '' });
+  const ways = sourceTargets(fetchPlan(fetchRule({ source })), { ...pathOf('/shop/'), query: '' });
   const order = () => health.order(ways).map((way) => way.source.origin);
   const fail = (origin: string): void => {
     const attempt = health.start(origin);

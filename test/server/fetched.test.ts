@@ -58,7 +58,7 @@ suite('headers between a source and a client', () => {
     const rules = [
       { path, kind: 'content.fetch', enginedata: { source: `${origin}${path}`, pass } },
     ];
-    const site = await startSite(t, { ini, rules });
+    const site = await startSite(t, { server: 'console = no', ini, rules });
     const headers = { X_Forwarded_For: '1.1.1.1', 'x-forwarded_host': 'evil', api_key: 'k' };
     const { headers: seen } = await fetch(`${site.url}/src/a`, { headers });
     return { seen, got: () => got };

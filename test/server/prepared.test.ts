@@ -137,7 +137,9 @@ suite('a page that is requested often', () => {
       ['localhost', 'sub/p.html', 400],
       ['localhost/sub/p.html', '', 400],
       ['localhost:0', '/sub/p.html', 400],
-      ['localhost', '/sub%2Fp.html', 400],
+      ['localhost', '/sub%2Fp.html', 404],
+      ['localhost', '/sub//p.html', 308],
+      ['localhost', '/sub/p.html%e9', 404],
       ['localhost', '/sub/p.html%3F', 404],
       ['LOCALHOST:80', '/sub/p%2Ehtml', 200],
     ] as const) {

@@ -24,6 +24,7 @@ import { candidateOf } from '../../src/store/projections/rule-index.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { someVisitor, type VisitorTraits } from '../visitor.ts';
 import { httpSource } from '../outbound/sources.ts';
+import { pathOf } from '../request-path.ts';
 import { mountOf } from '../static/disk-rig.ts';
 import { testFetch, visit } from '../proxy/fetch-rig.ts';
 import { wildcardGroups } from '../rules/wildcard-groups.ts';
@@ -172,7 +173,7 @@ export function explain(
 ): Explanation {
   const fields = lang === undefined ? {} : { 'accept-language': lang };
   const asks = someVisitor({ ...visitor, lang });
-  return site.explain({ method, origin, path, query, fields, visitor: asks });
+  return site.explain({ method, origin, ...pathOf(path), query, fields, visitor: asks });
 }
 
 /** `source: name code` for each candidate; the one that answers has no code. */

@@ -10,6 +10,7 @@ import { sections, type SectionFields } from '../../src/config/schema.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/static/disk.ts';
+import { pathOf } from '../request-path.ts';
 import { someVisitor } from '../visitor.ts';
 
 /** A complete answer. */
@@ -89,7 +90,7 @@ export function visitDisk(
     disk.respond({
       method: 'GET',
       origin: 'http://visible.example',
-      path,
+      ...pathOf(path),
       query: '',
       fields,
       address: '192.0.2.7',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { isServableName, resolveMountPath } from '../../src/static/mount-path.ts';
 import { startSite } from '../harness.ts';
+import { pathOf } from '../request-path.ts';
 import { ask } from './disk-rig.ts';
 
 suite('the path of a file below a mount', () => {
@@ -37,7 +38,7 @@ suite('the path of a file below a mount', () => {
   for (const [path, requestPath, relativePath, trailingSlash] of cases) {
     test(`${JSON.stringify(requestPath)} below ${path} is ${relativePath === undefined ? 'none' : JSON.stringify(relativePath)}`, () => {
       assert.deepEqual(
-        resolveMountPath({ path, dotfiles: 'deny' }, requestPath),
+        resolveMountPath({ path, dotfiles: 'deny' }, pathOf(requestPath).path),
         relativePath === undefined ? undefined : { relativePath, trailingSlash },
       );
     });
@@ -45,12 +46,12 @@ suite('the path of a file below a mount', () => {
 
   test('may be hidden if the mount allows it, but never leads upwards', () => {
     const allowed = { path: '/', dotfiles: 'allow' } as const;
-    assert.deepEqual(resolveMountPath(allowed, '/.git/config'), {
+    assert.deepEqual(resolveMountPath(allowed, pathOf('/.git/config').path), {
       relativePath: '.git/config',
       trailingSlash: false,
     });
     for (const path of ['/..', '/../x', '/a/../b', '/.', '/a/./b', '/a/..']) {
-      assert.equal(resolveMountPath(allowed, path), undefined, path);
+      assert.equal(resolveMountPath(allowed, pathOf(path).path), undefined, path);
     }
   });
 });

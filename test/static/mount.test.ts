@@ -71,8 +71,6 @@ root = docs
       '/bare/',
       '/bare/page.txt/',
       '/bare/page.txt/x',
-      '/bare//page.txt',
-      '/both//',
       '/index.html/',
       '/doc',
     ]) {

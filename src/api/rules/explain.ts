@@ -2,6 +2,7 @@ import type { JSONSchemaType } from 'ajv';
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
 import { methodBytesMax } from '../../http/limits.ts';
 import { takeParameter } from '../../http/query.ts';
+import type { RequestTarget } from '../../http/request.ts';
 import { lossCodes, sourceNames, type Explanation, type Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -17,7 +18,6 @@ import {
   parseQueryText,
   parseUrl,
   requireBreadcrumbKey,
-  type Place,
 } from './place.ts';
 import {
   previewOf,
@@ -109,7 +109,9 @@ const output: JsonObject = {
     request: {
       type: 'object',
       additionalProperties: true,
-      description: 'The request in canonical form.',
+      description:
+        'The request. Its path is the canonical one, which mounts and rules match; sent_path is ' +
+        'what the source of a content.fetch rule gets under its *.',
     },
     winner: {
       type: ['object', 'null'],
@@ -231,10 +233,15 @@ function explain(site: SiteAccess, input: ExplainInput, around: Surroundings): E
       `${method} ${urlOf(place)}${isOwn ? '' : ', if it reaches this server,'}`,
       explanation,
     ),
-    request: { method, ...place, ...preview },
+    request: { method, ...shownTarget(place), ...preview },
     ...explanation,
     notes: isOwn ? explanation.notes : [foreignOrigin(place.origin), ...explanation.notes],
   };
+}
+
+/** The target of a request, with both forms of its path. */
+function shownTarget({ origin, path, sentPath, query }: RequestTarget): object {
+  return { origin, path, sent_path: sentPath, query };
 }
 
 /** Whether the winner names the origin, and is not for `*`. */
@@ -252,7 +259,7 @@ function foreignOrigin(origin: string): string {
   );
 }
 
-function readPlace(input: ExplainInput, ownOrigin: string): Required<Place> {
+function readPlace(input: ExplainInput, ownOrigin: string): RequestTarget {
   const { url, path, origin = ownOrigin, query = '' } = input;
   if (url === undefined) {
     if (path !== undefined) return parsePlace({ origin, path, query });
@@ -289,7 +296,7 @@ function explainKey(site: SiteAccess, visit: KeyVisit, preview: Preview): Explai
 function explainOwn(
   site: SiteAccess,
   own: string,
-  { path, ...visit }: Required<Place> & Omit<KeyVisit, 'key'>,
+  { path, sentPath, ...visit }: RequestTarget & Omit<KeyVisit, 'key'>,
   preview: Preview,
 ): ExplainAnswer {
   const key = takeParameter(visit.query, 'k');
@@ -299,7 +306,7 @@ function explainOwn(
   const { origin, query } = visit;
   return {
     says: `${urlOf({ origin, path, query })} belongs to Waymark itself, not to the site.`,
-    request: { origin, path, query, ...preview },
+    request: { ...shownTarget({ origin, path, sentPath, query }), ...preview },
     winner: null,
     status: null,
     tried: [],

@@ -1,3 +1,4 @@
+import type { RequestTarget } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule } from '../../model/rule.ts';
 import { hasScope } from '../../model/key.ts';
@@ -69,7 +70,7 @@ export function siteFor(
  * Waymark, whatever rules and files exist (docs/design/requests.md#precedence). Throws `invalid`,
  * and `not_found` for such a path.
  */
-export function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
+export function contentPlace(v: Place, { base }: ViewConfig): RequestTarget {
   const where = parsePlace(v);
   if (servicePath(where.path, base) === undefined) return where;
   throw new Failure(
@@ -83,7 +84,7 @@ export function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
 /** The rule that answers at a place. Throws `not_found`. */
 export function winningRule(
   site: SiteAccess,
-  where: Required<Place>,
+  where: Pick<RequestTarget, 'origin' | 'path'>,
   { fields }: Pick<Call, 'fields'>,
 ): FoundRule {
   const found = site.findRule({ ...where, fields });

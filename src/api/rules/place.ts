@@ -1,7 +1,8 @@
 import { isBreadcrumbKey } from '../../model/rule.ts';
 import { Failure } from '../../model/failure.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
-import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../../model/path.ts';
+import type { RequestTarget } from '../../http/request.ts';
+import { encodeNonAscii, queryRefusal, readRequestPath } from '../../model/path.ts';
 import { parseRuleOrigin } from './fields.ts';
 
 /** The parts of a URL on the site. */
@@ -12,13 +13,13 @@ export interface Place {
 }
 
 /**
- * The parts of a URL in canonical form. The path is as in a URL, or decoded, and may have a query.
- * Throws `invalid`.
+ * The target that a request for a place has. The path is as in a URL, or decoded, and may have a
+ * query. Throws `invalid`.
  */
-export function parsePlace({ origin, path, query = '' }: Place): Required<Place> {
+export function parsePlace({ origin, path, query = '' }: Place): RequestTarget {
   const [written, ownQuery] = splitQuery(path);
-  const canonical = canonicalPath(encodeNonAscii(written));
-  if (canonical === undefined) {
+  const read = readRequestPath(encodeNonAscii(written));
+  if ('reason' in read) {
     throw new Failure(
       'invalid',
       'path is not the path of a URL: /like/this, no . or .. segments.',
@@ -29,7 +30,7 @@ export function parsePlace({ origin, path, query = '' }: Place): Required<Place>
   }
   return {
     origin: parseOrigin(origin),
-    path: canonical,
+    ...read,
     query: joinQueries(ownQuery, query),
   };
 }
@@ -46,24 +47,26 @@ export function parseOrigin(text: string, field = 'origin'): string {
 }
 
 /**
- * The parts of a URL as a person writes it, or of a path alone at `origin`; `query` is added to its
- * own one, and a fragment is ignored, as a browser does not send it. Throws `invalid` for a URL
+ * The target of a URL as a person writes it, or of a path alone at `origin`; `query` is added to
+ * its own one, and a fragment is ignored, as a browser does not send it. Throws `invalid` for a URL
  * that request validation refuses.
  */
 export function parseUrl(
   url: string,
   { origin, query }: { readonly origin: string; readonly query: string },
-): Required<Place> {
+): RequestTarget {
   const [whole = ''] = url.split('#', 1);
   const [site] = /^https?:\/\/[^/?]*/i.exec(whole) ?? [];
   const [written, ownQuery] = splitQuery(whole.slice(site?.length ?? 0));
-  const path = readPath(site !== undefined && written === '' ? '/' : encodeNonAscii(written));
-  if (typeof path !== 'string') {
-    throw new Failure('invalid', `The server refuses this url: ${path.reason}.`, { field: 'url' });
+  const read = readRequestPath(
+    site !== undefined && written === '' ? '/' : encodeNonAscii(written),
+  );
+  if ('reason' in read) {
+    throw new Failure('invalid', `The server refuses this url: ${read.reason}.`, { field: 'url' });
   }
   return {
     origin: site === undefined ? origin : parseOrigin(site, 'url'),
-    path,
+    ...read,
     query: joinQueries(encodeNonAscii(ownQuery), query),
   };
 }

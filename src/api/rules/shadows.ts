@@ -1,4 +1,5 @@
 import type { Problem } from '../../model/failure.ts';
+import { requestPathOf, type CanonicalPath } from '../../model/path.ts';
 import type { Candidate, Rule } from '../../model/rule.ts';
 import { sortByPrecedence, lossAgainst } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';
@@ -92,7 +93,7 @@ function fileShadow(
   const { winner } = site.explain({
     method: 'GET',
     origin: origin === '*' ? call.origin : origin,
-    path,
+    ...requestPathOf(path as CanonicalPath),
     query: '',
     fields: {},
     visitor: call.visitor,

@@ -218,8 +218,11 @@ class FolderCache<T extends CacheEntry> implements ResponseStorage<T> {
     const { urls, rules } = this.#databases;
     const limit = purgeSliceUrls;
     switch (purge.kind) {
-      case 'url':
-        return from === '' ? [urlKey(purge.url)] : [];
+      case 'url': {
+        const first = prefixKey(purge.url);
+        const start = from === '' ? first : from;
+        return [...urls.getKeys({ start, end: endOf(`${first} `), limit })];
+      }
       case 'prefix': {
         const prefix = prefixKey(purge.prefix);
         const start = from === '' ? prefix : from;

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import type { CachePurge } from '../../model/cache-admin.ts';
 import type { CacheDatabases } from './environment.ts';
 import { cacheJournalMax, cacheUrlKeyCharactersMax } from './limits.ts';
+import { isSpellingOf } from './spelling.ts';
 
 /** The members of a response that the storage uses. */
 export interface CacheEntry {
   readonly id: string;
+  /** As spelledUrl makes it. */
   readonly url: string;
   /** The id of the page rule that fetched it. */
   readonly rule: string;
@@ -75,7 +77,7 @@ interface Purged {
 export function isSelected(purge: CachePurge, entry: Purged): boolean {
   switch (purge.kind) {
     case 'url':
-      return entry.url === purge.url;
+      return isSpellingOf(entry.url, purge.url);
     case 'prefix':
       return entry.url.startsWith(purge.prefix);
     case 'rule':

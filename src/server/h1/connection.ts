@@ -231,7 +231,7 @@ export class Connection {
       // The parser pauses the socket when it is full; the rest is read again later.
       if (at > 0 && socket.isPaused()) break;
       const end = scanner.read(chunk, at);
-      if (scanner.isMethodUnknown) this.#limitHeadTime(scanner);
+      if (scanner.isWithheld) this.#limitHeadTime(scanner);
       else if (end > at) {
         const before = this.#parsedRequests;
         const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);

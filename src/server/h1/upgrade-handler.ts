@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
+import { respelledReply } from '../../http/respelled.ts';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import { refusedTunnelBytesMax, refusedTunnelMs } from './limits.ts';
 import { stalledMs } from '../limits.ts';
@@ -100,7 +101,9 @@ export class UpgradeHandler {
       this.#requireRunning();
       const incoming = acceptRequest(serving, message);
       address = incoming.address;
-      const elsewhere = await exchangeParts.earlyReply(serving, incoming, message);
+      const elsewhere = incoming.isUnencoded
+        ? respelledReply(incoming.target, 'none')
+        : await exchangeParts.earlyReply(serving, incoming, message);
       const { base } = serving.config.server;
       const isService = servicePath(incoming.target.path, base) !== undefined;
       const { config } = serving;

@@ -47,7 +47,7 @@ suite('a request over HTTP is redirected to https', () => {
       '301',
       'https://shop.example:PORT/A%20b/%C3%A9?%20',
     ],
-    ['GET //evil.example/x', 'shop.example', '400', undefined],
+    ['GET //evil.example/x', 'shop.example', '301', 'https://shop.example:PORT//evil.example/x'],
     ['GET /a', 'b.shop.example.', '301', 'https://b.shop.example:PORT/a'],
     ['GET /a', '127.0.0.1', '301', 'https://127.0.0.1:PORT/a'],
     ['GET /a', '[::1]:80', '301', 'https://[::1]:PORT/a'],
