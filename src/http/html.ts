@@ -28,14 +28,14 @@ export function plainPage(title: string, sentence: string, further = ''): string
 @media (prefers-color-scheme: dark) {
   :root { --paper: #131519; --ink: #e8e9ec; --soft: #a4a9b3; --link: #8fbcff }
 }
-body { margin: 0; background: var(--paper); color: var(--ink) }
+body { margin: 0; background: var(--paper); color: var(--ink); overflow-wrap: anywhere }
 main { max-width: 36rem; margin: 0 auto; padding: clamp(3rem, 16vh, 9rem) 1.5rem 3rem }
 h1 { margin: 0; font-size: clamp(1.7rem, 5vw, 2.1rem); line-height: 1.2; letter-spacing: -.015em }
-p { margin: .7rem 0 0; overflow-wrap: anywhere }
+p { margin: .7rem 0 0 }
 a { color: var(--link); text-underline-offset: .2em }
 a:focus-visible { outline: 2px solid var(--link); outline-offset: 3px }
 ul { margin: .7rem 0 0; padding-left: 1.2rem }
-li { margin: .3rem 0; overflow-wrap: anywhere }
+li { margin: .3rem 0 }
 small { display: block; margin-top: 1.4rem; color: var(--soft); font-size: .875rem }
 </style>
 <main>

@@ -179,7 +179,9 @@ function RuleRow({
   const { branches, otherwise } = draftOf(enginedata);
   return (
     <a class="row breadcrumb-row" href={linkTo(`/breadcrumbs/${id}`)}>
-      <b class="row-main">{path}</b>
+      <b class="row-main" dir="auto">
+        {path}
+      </b>
       <span class="row-main quiet row-summary">{outcomeText(otherwise)}</span>
       {origin === '*' ? null : <span class="quiet row-summary">{origin}</span>}
       {branches.length === 0 ? null : <span class="tag">{t.branches(branches.length)}</span>}

@@ -30,6 +30,9 @@ function colourOf(name: string): string {
   return color;
 }
 
+/** The narrowest and the only height of a drawn chart, in CSS pixels. */
+const [widthMin, height] = [120, 190];
+
 const daySeconds = 86_400;
 
 /** The labels of the time axis: hours, with the day where it begins, or days. */
@@ -77,7 +80,7 @@ function options(
   return {
     ...(isUtc && { tzDate: utcDate }),
     width,
-    height: 190,
+    height,
     cursor: { drag: { x: true, y: false, setScale: false } },
     legend: { live: true },
     scales: {
@@ -124,6 +127,11 @@ interface ChartShape {
   readonly onSelect: (from: number, until: number) => void;
 }
 
+/** The width that a chart gets in its place, which does not depend on the chart. */
+function widthOf(place: HTMLElement): number {
+  return Math.max(widthMin, place.clientWidth);
+}
+
 /** A line chart, drawn by uPlot, with its values as a table for those who do not see it. */
 export function Chart({ title, data, ...shape }: ChartShape & { title: string; data: ChartData }) {
   const place = useRef<HTMLDivElement>(null);
@@ -140,12 +148,12 @@ export function Chart({ title, data, ...shape }: ChartShape & { title: string; d
       if (isGone) return;
       plot?.destroy();
       const all = [[...data.times], ...data.lines.map(({ values }) => [...values])];
-      const chart = options(data, { ...shape, width: Math.max(240, element.clientWidth) });
+      const chart = options(data, { ...shape, width: widthOf(element) });
       plot = new Plot(chart, all as uPlot.AlignedData, element);
     };
     void draw();
     const resized = new ResizeObserver(() => {
-      plot?.setSize({ width: Math.max(240, element.clientWidth), height: 190 });
+      plot?.setSize({ width: widthOf(element), height });
     });
     resized.observe(element);
     return () => {
@@ -157,7 +165,7 @@ export function Chart({ title, data, ...shape }: ChartShape & { title: string; d
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
-      <div ref={place} role="img" aria-label={summary(title, data, shape.format)} />
+      <div ref={place} class="plot" role="img" aria-label={summary(title, data, shape.format)} />
     </figure>
   );
 }

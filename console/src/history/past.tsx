@@ -167,7 +167,10 @@ function PathsThen({ moment }: { moment: Moment }) {
         {folders.map(([name, count]) => (
           <li key={name}>
             <a class="attempt" href={linkTo('/history/past', { ...moment, folder: folder + name })}>
-              <b class="row-main">{name}</b> <span class="tag">{count.toLocaleString()}</span>
+              <b class="row-main" dir="auto">
+                {name}
+              </b>{' '}
+              <span class="tag">{count.toLocaleString()}</span>
             </a>
           </li>
         ))}
@@ -178,7 +181,9 @@ function PathsThen({ moment }: { moment: Moment }) {
               aria-current={path === moment.page && origin === moment.origin ? 'true' : undefined}
               href={linkTo('/history/past', { ...moment, page: path, origin })}
             >
-              <span class="row-main">{path.slice(folder.length) || texts.pages.folder}</span>{' '}
+              <span class="row-main" dir="auto">
+                {path.slice(folder.length) || texts.pages.folder}
+              </span>{' '}
               <span class="tag">{kind}</span>
             </a>
           </li>

@@ -237,7 +237,9 @@ function NodeRow({ origin, node }: { origin: string; node: TreeNode }) {
   if (node.folder) {
     return (
       <a class="row folder" href={linkTo('/pages', { origin, path })}>
-        <span class="row-main">{name}</span>
+        <span class="row-main" dir="auto">
+          {name}
+        </span>
       </a>
     );
   }
@@ -254,7 +256,9 @@ function NodeRow({ origin, node }: { origin: string; node: TreeNode }) {
           : `#/pages/${first.id}`
       }
     >
-      <span class="row-main">{isRest ? t.rest : name === '' ? t.folder : name}</span>
+      <span class="row-main" dir="auto">
+        {isRest ? t.rest : name === '' ? t.folder : name}
+      </span>
       {answers === 'fetched' && first?.source !== undefined ? (
         <span class="quiet tree-source">{t.fetchedFrom(first.source)}</span>
       ) : null}
@@ -325,7 +329,9 @@ function Found({ query }: { query: ListQuery }) {
         onEnd={more}
         row={({ id, path, origin, kind }) => (
           <a class="row rule-columns" href={`#/pages/${id}`}>
-            <span class="row-main">{path}</span>
+            <span class="row-main" dir="auto">
+              {path}
+            </span>
             <span class="quiet rule-wide">{origin === '*' ? '' : origin}</span>
             <span>
               <span class="tag">{kind}</span>

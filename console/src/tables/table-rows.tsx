@@ -334,9 +334,9 @@ function RowLink({
       style={{ '--columns': columns.length }}
       href={`#/tables/${shape.table}/row/${row.id}`}
     >
-      <b>{titleOf(shape, row)}</b>
+      <b dir="auto">{titleOf(shape, row)}</b>
       {columns.map((name, at) => (
-        <span key={name} class={at > 0 ? 'wide-only' : ''}>
+        <span key={name} class={at > 0 ? 'wide-only' : ''} dir="auto">
           {titles[name]?.[valueText(row[name])] ?? valueText(row[name])}
         </span>
       ))}
