@@ -14,7 +14,7 @@ import { createHostClient, type HostClient } from './hosts/host-client.ts';
 import type { RowCheckProgress } from './api/tables/row-checks.ts';
 import type { TableHostState } from './hosts/host-follower.ts';
 import { createPassOn, type PassOn } from './nodes/pass-on.ts';
-import { createConnector, createDialler, type Dialler } from './outbound/dialler.ts';
+import { createConnector, createDialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import { createIndexPages, type IndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
@@ -27,7 +27,9 @@ import type { Compressors } from './compression/compressors.ts';
 import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import type { SourceStatistics } from './proxy/source-statistics.ts';
-import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.ts';
+import { configuredProxies } from './proxy/configured-proxies.ts';
+import { createSourceDiallers, type SourceDiallers } from './proxy/source-diallers.ts';
+import { createFetcher, withFailureEvents, withUsers, type Fetcher } from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic-pages.ts';
 import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
@@ -129,13 +131,14 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { sourceStatistics } = context;
   const connected = (origin: string) => sourceStatistics.connected(origin);
   const dialler = createDialler({ ...config.fetch, connected });
+  const diallers = createSourceDiallers(dialler, config.fetch, connected);
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const visitors = createVisitors({ config, now, log: context.logs.log });
   const hasCentre = config.node.central !== undefined;
   const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
   const authenticate = composeAuthenticate(config, context, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
-  const siteParts = composeSite(config, context, { disk, dialler, pageRows });
+  const siteParts = composeSite(config, context, { disk, diallers, pageRows });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
@@ -183,10 +186,10 @@ export function compose(config: Config, context: AppContext): AppInstance {
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       await disk.close();
-      await Promise.all([dialler.close(), hookDialler.close(), visitors.close()]);
+      await Promise.all([diallers.close(), hookDialler.close(), visitors.close()]);
     },
     cut: () => {
-      dialler.cut();
+      diallers.cut();
     },
   };
 }
@@ -220,9 +223,9 @@ function composeSite(
   context: AppContext,
   {
     disk,
-    dialler,
+    diallers,
     pageRows,
-  }: { readonly disk: Disk; readonly dialler: Dialler; readonly pageRows: RowReader },
+  }: { readonly disk: Disk; readonly diallers: SourceDiallers; readonly pageRows: RowReader },
 ): SiteParts {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
@@ -230,25 +233,27 @@ function composeSite(
     builtInPage: publicFiles.page({ base: config.server.base, nonce: '' }),
     ownFiles,
   });
-  const fetch = composeFetch(config, context, dialler);
-  return { rules, disk, stored, generic, rendered, pageRows, fetch };
+  const fetch = composeFetch(config, context, diallers);
+  const proxies = configuredProxies(config.proxies);
+  return { rules, proxies, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */
 function composeFetch(
   config: Config,
   { answers, compressors, emit, sourceHealth: health, sourceStatistics }: AppContext,
-  dialler: Dialler,
+  diallers: SourceDiallers,
 ): Fetcher {
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
-    createFetcher({ dialler, health, statistics: sourceStatistics, bodyBytesMax, via }),
+    createFetcher({ diallers, health, statistics: sourceStatistics, bodyBytesMax, via }),
     (failure) => void emit('error.detected', failure),
   );
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
-  return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), compressors.responses);
+  const cached = cacheBytesMax === 0 ? fetch : cachedFetch(parts);
+  return withUsers(withCompression(cached, compressors.responses));
 }
 
 function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteParts {

@@ -1,6 +1,8 @@
+import { variableWords } from '../../src/http/field-template.ts';
 import type { IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionKind } from '../../src/config/schema.ts';
-import { keyTexts, type KeyText } from './ini-keys.ts';
+import type { KeyText } from '../../src/config/key-text.ts';
+import { keyTexts } from './ini-keys.ts';
 import { markdownTable } from './schema-text.ts';
 
 /** A key of the ini file with everything that the reference says about it. */
@@ -73,12 +75,20 @@ ${parts.join('\n')}
 ## \`[disk.<name>.headers]\`
 
 Header fields that the mount adds to its answers: \`X-Frame-Options = DENY\`. Quote a value that contains a \`;\`.
+
+## \`[proxy.<name>.request_headers]\`
+
+Header fields of the requests to the application, in place of those of the client: \`X-Real-IP = \${client.ip}\`. An empty
+value removes the field. Values may have ${variableWords}. \`$\${\` is a literal \`\${\`. A value
+loses control characters; a field whose value is empty is not sent.
 `;
 }
 
 const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
   'disk.<name>':
     'A folder that the server publishes. Only this file can publish folders; no operation can.\n\n',
+  'proxy.<name>':
+    'An application behind Waymark. It may be in a private network, since only this file names it.\n\n',
   'tls.<host>': 'The certificate of one name.\n\n',
   'engine.<name>': 'An engine of your own for generic pages.\n\n',
   node: 'Without `central`, a reload applies all of these keys.\n\n',

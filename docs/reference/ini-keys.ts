@@ -1,13 +1,6 @@
+import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
-
-/** What the reference says about a key of the ini file besides its parser and default. */
-export interface KeyText {
-  /** One or two sentences. */
-  readonly about: string;
-  readonly example: string;
-  /** Whether a change needs a restart; otherwise a reload applies it. */
-  readonly restart?: true;
-}
+import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
 
@@ -185,6 +178,7 @@ export const keyTexts: Texts = {
       example: 'errors',
     },
   },
+  'proxy.<name>': proxyTexts,
   fetch: {
     allow_private: {
       about:

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { fieldOfVariable } from '../http/field-template.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import { sentUrlOf, urlOf } from '../model/path.ts';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
@@ -163,7 +164,7 @@ export function cachePlans(identityFields: readonly string[]): (rule: FetchRule)
 }
 
 function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan {
-  const { id, path, httpresponse, enginedata } = rule;
+  const { path, httpresponse, enginedata } = rule;
   const credentialFields = ['authorization', 'cookie', ...identityFields];
   const decisive = JSON.stringify([
     ...[storedFormat, credentialFields],
@@ -172,11 +173,28 @@ function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan
   const fetch = fetchPlan(rule);
   return {
     fetch,
-    // A field that the rule sets is the same for every client.
-    credentialFields: credentialFields.filter((name) => !fetch.headers.has(name)),
-    plainRule: { id, path, ...(enginedata !== undefined && { enginedata }) },
+    credentialFields: sentCredentials(fetch, credentialFields),
+    plainRule: withoutStatus(rule),
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),
   };
+}
+
+function withoutStatus({ httpresponse: _status, ...rule }: FetchRule): FetchRule {
+  return rule;
+}
+
+/**
+ * The fields to a source that identify the client: those of the client that the rule does not set
+ * itself, and those that it makes of one of them or of the user.
+ */
+function sentCredentials(
+  { headers }: FetchPlan,
+  credentialFields: readonly string[],
+): readonly string[] {
+  const identifies = (variable: string): boolean =>
+    variable === 'user' || credentialFields.includes(fieldOfVariable(variable) ?? '');
+  const made = [...headers].filter(([, { variables }]) => variables.some(identifies));
+  return [...credentialFields.filter((name) => !headers.has(name)), ...made.map(([name]) => name)];
 }
 
 const planCharacters = 22;

@@ -5,7 +5,7 @@ import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
-import type { FetchRule } from '../proxy/fetch-plan.ts';
+import { fetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import type { ExpectedReply, PageRequest } from '../rules/source.ts';
 import { contentOf, type CachedResponse } from './cached-response.ts';
@@ -76,6 +76,7 @@ export function cachedFetch(parts: CachedFetchParts): Fetcher {
   return {
     ...parts.fetch,
     respond(rule, request) {
+      if (fetchPlan(rule).ini?.isCached === false) return parts.fetch.respond(rule, request);
       const replied = cache.respond(rule, request);
       if (!parts.answers.isShared) return replied;
       return replied.then(async (reply) => {
@@ -84,7 +85,10 @@ export function cachedFetch(parts: CachedFetchParts): Fetcher {
         return reply;
       });
     },
-    explain: (rule, asked) => cache.explain(rule, asked),
+    explain: (rule, asked) =>
+      fetchPlan(rule).ini?.isCached === false
+        ? parts.fetch.explain(rule, asked)
+        : cache.explain(rule, asked),
   };
 }
 

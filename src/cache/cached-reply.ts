@@ -15,6 +15,7 @@ import {
 import { hasPreconditionOrRange, select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { ruleName } from '../model/rule.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs, remainingMs, type Freshness } from './freshness.ts';
@@ -184,7 +185,7 @@ function fileBody(
 }
 
 function sourceOf({ rule }: StoredResponse): string {
-  return `rule:${rule}`;
+  return ruleName(rule);
 }
 
 function representationOfAnswer(answer: StoredResponse): Representation {

@@ -11,6 +11,7 @@ import {
 } from '../http/reply.ts';
 import { hasPreconditionOrRange, select } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { ruleName } from '../model/rule.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 import {
   cachedReply,
@@ -163,7 +164,7 @@ function sharedBodyReply(
   const age = Math.floor(ageMs(freshness, nowMs) / 1000);
   const aged = age === 0 ? [] : ['Age', String(age)];
   const fields = [...answer.fields, ...aged];
-  const source = `rule:${answer.rule}`;
+  const source = ruleName(answer.rule);
   const known = notModifiedReply({ status, fields, source }, request);
   if (known !== undefined) return { ...known, fields: [...known.fields, ...aged] };
   if (isEmptyStatus(status)) {
@@ -222,7 +223,7 @@ export function notCachedReply(rule: string): Reply {
     status: 504,
     fields,
     body: { kind: 'bytes', bytes },
-    source: `rule:${rule}`,
+    source: ruleName(rule),
   };
   return withCacheStatus(reply, forwardedStatus({ forwarded: 'miss' }));
 }

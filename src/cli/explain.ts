@@ -50,6 +50,7 @@ function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly 
 
 function candidateLines({
   mount,
+  proxy,
   id = '',
   origin,
   path,
@@ -57,7 +58,7 @@ function candidateLines({
   lost,
   branches = [],
 }: Candidate): readonly string[] {
-  const name = mount ?? `${id} (${kind ?? 'rule'})`;
+  const name = mount ?? (proxy === undefined ? `${id} (${kind ?? 'rule'})` : `proxy ${proxy}`);
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;
   const lines =
     lost === undefined

@@ -948,13 +948,15 @@ export type TableSchema = {
 export type Explanation = {
   /** The outcome in a sentence. */
   readonly says: string;
-  /** The request in canonical form. */
+  /** The request. Its path is the canonical one, which mounts and rules match; sent_path is what the source of a content.fetch rule gets under its *. */
   readonly request: { readonly [name: string]: Json };
 
   readonly winner: {
     readonly source: 'disk' | 'stored' | 'content.fetch' | 'fallback';
     /** Name of a mount of the ini file. */
     readonly mount?: string;
+    /** Name of a proxy of the ini file. */
+    readonly proxy?: string;
     /** Id of a page rule. */
     readonly id?: string;
     /** HTTP status of the answer; null if only another server knows it. */
@@ -971,6 +973,8 @@ export type Explanation = {
     readonly candidates: readonly {
       /** Name of a mount of the ini file. */
       readonly mount?: string;
+      /** Name of a proxy of the ini file. */
+      readonly proxy?: string;
       /** Id of a page rule. */
       readonly id?: string;
 
@@ -1002,6 +1006,7 @@ export type Explanation = {
           | 'any_origin'
           | 'wildcard'
           | 'shorter_wildcard'
+          | 'proxy'
           | 'language'
           | 'lower_rve'
           | 'older_design'
@@ -1414,6 +1419,7 @@ export type CacheListPage = {
 
 /** The schema CacheListRow of the API. */
 export type CacheListRow = {
+  /** As a client sent it. */
   readonly url: string;
   /** The id of the page rule that fetched them. */
   readonly rule: string | null;
@@ -2726,7 +2732,7 @@ export interface Operations {
   /** Removes stored responses of other servers: of a URL, a prefix, a rule, or all. */
   'cache.purge': {
     input: {
-      /** A URL, or a path on this site. */
+      /** A URL, or a path on this site. Every spelling of it is removed. */
       readonly url?: string | null;
       /** The start of the URLs, with their origin or as a path on this site. */
       readonly prefix?: string | null;

@@ -1,7 +1,7 @@
 import { defaultPorts, parseOrigin, type Scheme } from '../model/authority.ts';
 import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
 import { pathBytesMax } from '../model/limits.ts';
-import { encodeNonAscii, readPath } from '../model/path.ts';
+import { encodeNonAscii, keptEscape, readPath, textOfPath } from '../model/path.ts';
 import type { ValueParser } from './values.ts';
 
 /** An IPv4 or IPv6 address, in its standard form. */
@@ -80,6 +80,9 @@ export const sitePath: ValueParser<string> = (text) => {
   const value = readPath(encodeNonAscii(text));
   if (typeof value !== 'string') return { refused: value.reason };
   if (value.includes('//')) return { refused: 'the path has an empty segment' };
+  if (textOfPath(value) === undefined) {
+    return { refused: 'the path has an encoded / or \\, or a byte that is not UTF-8' };
+  }
   if (Buffer.byteLength(value) > pathBytesMax) {
     return { refused: `the path has more than ${pathBytesMax} bytes` };
   }
@@ -176,7 +179,10 @@ export function listenText(listen: ListenAddress): string {
   return scheme === 'https' ? `https://${address}` : address;
 }
 
+/** `?`, `#`, and each `%` that begins no escape which a canonical path keeps. */
+const notAsText = new RegExp(`%(?!(?:25)*${keptEscape})|[?#]`, 'gi');
+
 /** A canonical path with `%`, `?` and `#` escaped, so that sitePath parses it to the same path. */
 export function escapedPath(path: string): string {
-  return path.replace(/[%?#]/g, encodeURIComponent);
+  return path.replace(notAsText, encodeURIComponent);
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { isUrl, type ListenAddress } from './addresses.ts';
-import type { Certificate, Config, DiskMount, TableConfig } from './config.ts';
+import type { Certificate, Config, DiskMount, ProxyConfig, TableConfig } from './config.ts';
 import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
@@ -37,6 +37,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       ...fieldsOfKeys(tlsKeys, tls.values, folder),
     },
     disk: mountsOf(ini, folder),
+    proxies: proxiesOf(ini, folder),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),
@@ -114,6 +115,18 @@ function mountsOf({ disk, headers }: ParsedIni, folder: string): readonly DiskMo
       Number(one.origin === '*') - Number(other.origin === '*') ||
       other.path.length - one.path.length,
   );
+}
+
+function proxiesOf(
+  { proxies, proxyRequestHeaders }: ParsedIni,
+  folder: string,
+): readonly ProxyConfig[] {
+  const sent = new Map(proxyRequestHeaders.map((section) => [section.name, section.fields]));
+  return proxies.map((section) => ({
+    name: section.name,
+    ...fieldsOf('proxy.<name>', section, folder),
+    requestHeaders: sent.get(section.name) ?? [],
+  }));
 }
 
 function tableOf(

@@ -26,6 +26,13 @@ export interface AcmeConfig extends FieldsOf<typeof acmeKeys> {
   readonly hosts: readonly string[];
 }
 
+/** `[proxy.<name>]`: an application behind Waymark. */
+export interface ProxyConfig extends SectionFields<'proxy.<name>'> {
+  readonly name: string;
+  /** Fields of the requests to it: name, template, name, template … */
+  readonly requestHeaders: readonly string[];
+}
+
 /** `[engine.<name>]`: an engine added to the built-in ones. */
 export interface EngineConfig extends SectionFields<'engine.<name>'> {
   readonly name: string;
@@ -61,6 +68,7 @@ export interface Config {
   };
   /** In the order of matching: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];
+  readonly proxies: readonly ProxyConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -86,13 +94,15 @@ export type ConfigResult =
 
 /**
  * Whether a configuration names an origin as one of its server: in `listen`, `public_url`, a
- * `[tls.<host>]` or the origin of a mount. `listen` on all interfaces names only localhost.
+ * `[tls.<host>]` or the origin of a mount or proxy. `listen` on all interfaces names only
+ * localhost.
  */
 export function namesOrigin(
-  { server, tls, disk }: Pick<Config, 'server' | 'tls' | 'disk'>,
+  { server, tls, disk, proxies }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies'>,
   origin: string,
 ): boolean {
-  if (origin === server.publicUrl || disk.some((mount) => mount.origin === origin)) return true;
+  if (origin === server.publicUrl) return true;
+  if ([...disk, ...proxies].some((one) => one.origin === origin)) return true;
   const { protocol, hostname, port } = new URL(origin);
   const isOverTls = protocol === 'https:';
   const listening = server.listen.some(

@@ -1,6 +1,6 @@
 import { isCidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
-import type { Config, DiskMount } from './config.ts';
+import type { Config, DiskMount, ProxyConfig } from './config.ts';
 import { configFieldName, type IniKey, type Keys } from './ini-key.ts';
 import { acmeKeys, sections, tlsKeys, type SectionKind, type Sections } from './schema.ts';
 import { escapeVariables } from './variables.ts';
@@ -41,6 +41,7 @@ export function describeConfig(config: Config): string {
       return section(`tls.${host}`, keys);
     }),
     ...config.disk.flatMap(mountSections),
+    ...config.proxies.flatMap(proxySections),
     described('fetch', config.fetch),
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),
@@ -70,6 +71,20 @@ function mountSections(mount: DiskMount): readonly string[] {
   });
   const keys = described('disk.<name>', mount, name);
   return lines.length === 0 ? [keys] : [keys, `[disk.${name}.headers]\n${lines.join('')}`];
+}
+
+function proxySections(proxy: ProxyConfig): readonly string[] {
+  const { name, requestHeaders } = proxy;
+  const keys = described('proxy.<name>', proxy, name);
+  const lines = templateLines(requestHeaders);
+  return lines === '' ? [keys] : [keys, `[proxy.${name}.request_headers]\n${lines}`];
+}
+
+/** Lines of name and template, whose variables stay as they are. */
+function templateLines(fields: readonly string[]): string {
+  return fields
+    .map((name, at) => (at % 2 === 0 ? textLine(name, fields[at + 1] ?? '') : ''))
+    .join('');
 }
 
 /** The text of a section: the keys of the schema with the values of the configuration. */
@@ -109,7 +124,10 @@ function section(name: string, keys: KeyTexts): string {
 
 /** One line of an ini text; a value with characters of the ini syntax is quoted, as JSON. */
 function line(key: string, value: string): string {
-  const text = escapeVariables(value);
+  return textLine(key, escapeVariables(value));
+}
+
+function textLine(key: string, text: string): string {
   const written = text === '' || plainText.test(text) ? text : JSON.stringify(text);
   const name = /^[\w-]+(?:\[\])?$/.test(key) ? key : JSON.stringify(key);
   return `${name} = ${written}`.trimEnd() + '\n';

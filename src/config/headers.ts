@@ -33,10 +33,17 @@ export const fieldName: ValueParser<string> = (text) =>
 export const cookieName: ValueParser<string> = (value) =>
   token.test(value) ? { value } : { refused: 'write the name of a cookie, such as `jwt`' };
 
+/** The name of any header field, in lower case. */
+export const fieldToken: ValueParser<string> = (value) =>
+  token.test(value)
+    ? { value: value.toLowerCase() }
+    : { refused: 'it is not a valid name of a header field' };
+
 /** The name of a field that a mount may add to its answers; unchanged. */
 export const addedFieldName: ValueParser<string> = (value) => {
-  if (!token.test(value)) return { refused: 'it is not a valid name of a header field' };
-  const name = value.toLowerCase();
+  const parsed = fieldToken(value);
+  if ('refused' in parsed) return parsed;
+  const name = parsed.value;
   if (serversOwn.has(name)) return { refused: 'the server sets that field itself' };
   if (name === 'cache-control') return { refused: 'use the key `cache_control` of the mount' };
   return { value };

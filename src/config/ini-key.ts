@@ -45,6 +45,18 @@ type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : S;
 
+/** A section with typed values. An absent key has its default, and so has an invalid one. */
+export interface ParsedKeys<S> {
+  readonly name: string;
+  /** Line of the header; 0 if the ini text does not have the section. */
+  readonly line: number;
+  readonly values: ValuesOf<S>;
+  /** Lines of the valid keys, several for a repeated `key[]`. */
+  readonly lines: ReadonlyMap<string, readonly number[]>;
+  /** Whether all of its lines are valid. */
+  readonly isValid: boolean;
+}
+
 /** The name of a key in the configuration. */
 export function configFieldName(key: string, { field }: Pick<IniKey<unknown>, 'field'>): string {
   return field ?? key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
@@ -86,6 +98,20 @@ export function repeated<T, const Field extends string>(
       return 'value' in parsed ? { value: [parsed.value] } : parsed;
     },
     defaultText,
+    isList: true,
+    isOnePerLine: true,
+  };
+}
+
+/** A key with any number of values, also none, each on a line of its own as `key[]`. */
+export function repeatedIfAny<T>(parse: ValueParser<T>): IniKey<readonly T[]> {
+  return {
+    parse: (text) => {
+      if (text === '') return { value: [] };
+      const parsed = parse(text);
+      return 'value' in parsed ? { value: [parsed.value] } : parsed;
+    },
+    defaultText: undefined,
     isList: true,
     isOnePerLine: true,
   };

@@ -5,25 +5,17 @@ import {
   duplicateMessage,
   type ParsedHeaders,
 } from './entry.ts';
-import { defaultValue, type IniKey, type Keys, type ValuesOf } from './ini-key.ts';
+import { defaultValue, type IniKey, type Keys, type ParsedKeys, type ValuesOf } from './ini-key.ts';
 import { nearestName } from '../model/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
+import { parseRequestHeaders, type ParsedTemplates } from './sections/header-lines.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment, Variables } from './variables.ts';
 
-/** A section with typed values. An absent key has its default, and so has an invalid one. */
-export interface ParsedSection<K extends SectionKind> {
-  readonly name: string;
-  /** Line of the header; 0 if the ini text does not have the section. */
-  readonly line: number;
-  readonly values: ValuesOf<Sections[K]>;
-  /** Lines of the valid keys, several for a repeated `key[]`. */
-  readonly lines: ReadonlyMap<string, readonly number[]>;
-  /** Whether all of its lines are valid. */
-  readonly isValid: boolean;
-}
+/** A section of one kind. */
+export type ParsedSection<K extends SectionKind> = ParsedKeys<Sections[K]>;
 
 /** An ini text with typed values, and the problems of its lines. */
 export interface ParsedIni {
@@ -34,6 +26,9 @@ export interface ParsedIni {
   readonly hosts: readonly ParsedSection<'tls.<host>'>[];
   readonly disk: readonly ParsedSection<'disk.<name>'>[];
   readonly headers: readonly ParsedHeaders[];
+  readonly proxies: readonly ParsedSection<'proxy.<name>'>[];
+  /** `[proxy.<name>.request_headers]` */
+  readonly proxyRequestHeaders: readonly ParsedTemplates[];
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -84,6 +79,10 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     headers: identified
       .filter(({ kind }) => kind === 'disk.<name>.headers')
       .map((section) => parseHeaders(section, within)),
+    proxies: all('proxy.<name>'),
+    proxyRequestHeaders: identified
+      .filter(({ kind }) => kind === 'proxy.<name>.request_headers')
+      .map((section) => parseRequestHeaders(section, within)),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),
@@ -195,8 +194,9 @@ function outsideProblem({ key, line }: Entry): LineProblem {
   return { line, message: `${quoted(key)} comes before the first [section]${ownerHint(key)}` };
 }
 
-/** Names the section that a key belongs to, if there is exactly one. */
+/** Names the sections that a key may belong to, if there are only two. */
 function ownerHint(key: string): string {
   const owners = Object.entries(sections).filter(([, keys]) => Object.hasOwn(keys, key));
-  return owners.length === 1 ? `; it belongs to [${owners[0]?.[0] ?? ''}]` : '';
+  const titles = owners.map(([kind]) => `[${kind}]`).join(' or ');
+  return owners.length === 1 || owners.length === 2 ? `; it belongs to ${titles}` : '';
 }

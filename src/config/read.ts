@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { isUrl } from './addresses.ts';
 import { assembleConfig } from './assemble.ts';
 import type { ConfigResult } from './config.ts';
 import { consistencyProblems } from './consistency.ts';
@@ -16,7 +17,10 @@ import type { Environment } from './variables.ts';
 interface ConfigSource {
   /** The ini file; problems name it in the same way. */
   readonly file: string;
-  /** If present, `file` may also be a folder, which is served with these settings. */
+  /**
+   * If present, `file` may also be a folder, which is served with these settings, or the URL of an
+   * application.
+   */
   readonly folder?: FolderSettings;
   /** The values of `${NAME}`. */
   readonly env: Environment;
@@ -39,8 +43,13 @@ interface ConfigSource {
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const { file, env, isReload = false } = source;
   const absolute = resolve(file);
-  if (source.folder !== undefined && (await isFolder(absolute))) {
-    return readFolder(source, source.folder);
+  if (source.folder !== undefined) {
+    const { listen = [], proxy } = source.folder;
+    if (isUrl(file)) return readGenerated(source, proxyIni(file, { listen }, env));
+    if (await isFolder(absolute)) {
+      const served = await realpath(absolute);
+      return readGenerated(source, folderIni(served, { listen, proxy }, env));
+    }
   }
   const read = await readText(absolute, { bytesMax: configFileBytesMax });
   if ('refused' in read) {
@@ -52,9 +61,17 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   return configOf(ini, source);
 }
 
-/** The configuration of a folder that is served without an ini file. */
-async function readFolder(source: ConfigSource, settings: FolderSettings): Promise<ConfigResult> {
-  const { text, env } = folderIni(await realpath(source.file), settings, source.env);
+/** An ini text that no file has, and the variables of its values. */
+interface GeneratedIni {
+  readonly text: string;
+  readonly env: Environment;
+}
+
+/** The configuration of a folder or application that is served without an ini file. */
+async function readGenerated(
+  source: ConfigSource,
+  { text, env }: GeneratedIni,
+): Promise<ConfigResult> {
   const result = await configOf(parseIni(text, { env }), source);
   if (result.ok) return result;
   // The lines belong to a generated text, not to a file.
@@ -105,10 +122,12 @@ function failed(
   };
 }
 
-/** The options of the command line for a folder that is served without an ini file. */
+/** The options of the command line for what is served without an ini file. */
 export interface FolderSettings {
   /** As `[server] listen`. */
-  readonly listen?: readonly string[];
+  readonly listen?: readonly string[] | undefined;
+  /** The URL of an application that answers behind the files of a folder. */
+  readonly proxy?: string | undefined;
 }
 
 /**
@@ -117,29 +136,53 @@ export interface FolderSettings {
  */
 export function folderIni(
   folder: string,
+  { listen = [], proxy }: FolderSettings,
+  env: Environment,
+): GeneratedIni {
+  const lines = ['[disk.folder]', 'root = ${FOLDER}', 'cache_control = no-cache'];
+  if (proxy === undefined) lines.push('listing = yes');
+  else lines.push(...applicationLines);
+  const data = dataOf(folder, basename(folder) || 'root', env);
+  return generated(lines, { listen, values: { DATA: data, FOLDER: folder, APPLICATION: proxy } });
+}
+
+/** The ini text of an application that is served without an ini file, as that of a folder. */
+export function proxyIni(
+  url: string,
   { listen = [] }: FolderSettings,
   env: Environment,
-): { readonly text: string; readonly env: Environment } {
+): GeneratedIni {
+  const name = url.replace(/^https?:\/\//i, '').replaceAll(/[^\w.-]+/g, '-');
+  const data = dataOf(url, name.slice(0, dataNameCharacters), env);
+  return generated(applicationLines, { listen, values: { DATA: data, APPLICATION: url } });
+}
+
+const applicationLines = ['[proxy.application]', 'source = ${APPLICATION}'];
+const dataNameCharacters = 64;
+
+function generated(
+  lines: readonly string[],
+  {
+    listen,
+    values,
+  }: { readonly listen: readonly string[]; readonly values: Environment & { DATA: string } },
+): GeneratedIni {
   const addresses = listen.map((address, at) => [`LISTEN_${at}`, address] as const);
   const text = [
     '[server]',
     ...addresses.map(([name]) => `listen[] = \${${name}}`),
     'data = ${DATA}',
-    '[disk.folder]',
-    'root = ${FOLDER}',
-    'listing = yes',
-    'cache_control = no-cache',
+    ...lines,
   ].join('\n');
-  const data = folderData(folder, env);
-  return { text, env: { ...Object.fromEntries(addresses), DATA: data, FOLDER: folder } };
+  return { text, env: { ...Object.fromEntries(addresses), ...values } };
 }
 
 const hashCharacters = 8;
 
-/** The data folder of a served folder, below the user's own (XDG Base Directory). */
-function folderData(folder: string, env: Environment): string {
+/** The data folder of what is served, below the user's own (XDG Base Directory). */
+function dataOf(served: string, name: string, env: Environment): string {
   const { XDG_DATA_HOME: given = '', HOME: home = homedir() } = env;
   const base = given.startsWith('/') ? given : join(home, '.local', 'share');
-  const hash = createHash('sha256').update(folder).digest('hex').slice(0, hashCharacters);
-  return join(base, 'waymark', `${basename(folder) || 'root'}-${hash}`);
+  const hash = createHash('sha256').update(served).digest('hex').slice(0, hashCharacters);
+  return join(base, 'waymark', `${name}-${hash}`);
 }

@@ -20,6 +20,7 @@ import {
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
+import { proxyKeys } from './sections/proxy.ts';
 import {
   anyText,
   choice,
@@ -130,6 +131,7 @@ export const sections = {
     /** The path below `root` of a folder with error pages: `404.html`, `5xx.html`. */
     errors: optional(pathBelow),
   },
+  'proxy.<name>': proxyKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -260,10 +262,11 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
-  Record<'tls' | 'disk' | 'engine' | 'table', ValueParser<string>>
+  Record<'tls' | 'disk' | 'proxy' | 'engine' | 'table', ValueParser<string>>
 > = {
   tls: serverName,
   disk: plainName,
+  proxy: plainName,
   engine: plainName,
   table: tableName,
 };

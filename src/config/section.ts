@@ -4,12 +4,21 @@ import { sectionNames, sections, type SectionKind } from './schema.ts';
 
 /** The kind of a `[section]`, and the part of its name that the operator chose. */
 export interface SectionIdentity {
-  readonly kind: SectionKind | 'disk.<name>.headers' | 'variables';
+  readonly kind: SectionKind | FieldSectionKind | 'variables';
   /** Empty for a section without such a part. */
   readonly name: string;
 }
 
-const prefixes = ['tls', 'disk', 'engine', 'table'] as const;
+/** The kinds of section that have header fields of another section. */
+type FieldSectionKind = 'disk.<name>.headers' | 'proxy.<name>.request_headers';
+
+const prefixes = ['tls', 'disk', 'proxy', 'engine', 'table'] as const;
+/** The last parts of the names of such sections, by the first part. */
+const fieldSections: Readonly<Partial<Record<(typeof prefixes)[number], readonly string[]>>> = {
+  disk: ['headers'],
+  proxy: ['request_headers'],
+};
+
 const kinds = Object.keys(sections) as SectionKind[];
 
 /** The header of the section with the certificate of a host, or with the default certificate. */
@@ -33,18 +42,22 @@ export function identifySection(header: string): SectionIdentity | string {
 }
 
 function identifyNamed(prefix: (typeof prefixes)[number], rest: string): SectionIdentity | string {
-  const hasHeaders = prefix === 'disk' && rest.endsWith('.headers');
-  const name = sectionNames[prefix](hasHeaders ? rest.slice(0, -'.headers'.length) : rest);
+  const tails = fieldSections[prefix] ?? [];
+  const last = tails.find((tail) => rest.endsWith(`.${tail}`));
+  const name = sectionNames[prefix](last === undefined ? rest : rest.slice(0, -last.length - 1));
   if ('refused' in name) {
-    const [mount = '', tail] = rest.split('.');
-    const meant = tail === undefined ? undefined : nearestName(tail, ['headers']);
-    const isMeant = prefix === 'disk' && meant !== undefined && !hasHeaders;
-    const hint = isMeant
-      ? `; did you mean ${quoted(`[disk.${mount}.headers]`)}?`
-      : `: ${name.refused}`;
+    const [owner = '', tail] = rest.split('.');
+    const meant = tail === undefined ? undefined : nearestName(tail, tails);
+    const hint =
+      meant !== undefined && last === undefined
+        ? `; did you mean ${quoted(`[${prefix}.${owner}.${meant}]`)}?`
+        : `: ${name.refused}`;
     return `unknown section ${quoted(`[${prefix}.${rest}]`)}${hint}`;
   }
-  if (hasHeaders) return { kind: 'disk.<name>.headers', name: name.value };
+  // The table above has the tails of these kinds only.
+  if (last !== undefined) {
+    return { kind: `${prefix}.<name>.${last}` as FieldSectionKind, name: name.value };
+  }
   const kind = kinds.find((one) => one.startsWith(`${prefix}.`));
   if (kind === undefined) throw new TypeError(`no schema for [${prefix}.…]`);
   return { kind, name: name.value };

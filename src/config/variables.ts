@@ -31,12 +31,37 @@ const notInValue = /[^\t\x20-\x7e\x80-\uffff]/;
  * result.
  */
 export function substitute(text: string, env: Environment): Parsed<string> {
+  return replaceVariables(text, env, (value) => value, noneKept);
+}
+
+/**
+ * As substitute, but leaves the variables of requests for which `isKept` holds, and `$${`, as they
+ * are: the result is a template, and the values in it are escaped.
+ */
+export function substituteInTemplate(
+  text: string,
+  env: Environment,
+  isKept: (name: string) => boolean,
+): Parsed<string> {
+  return replaceVariables(text, env, escapeVariables, isKept);
+}
+
+const noneKept = (): boolean => false;
+
+function replaceVariables(
+  text: string,
+  env: Environment,
+  write: (value: string) => string,
+  isKept: (name: string) => boolean,
+): Parsed<string> {
   let missing: string | undefined;
   const value = text.replace(/\$\$\{|\$\{([^}]*)\}?/g, (whole, name: string | undefined) => {
-    if (name === undefined) return '${';
-    const replacement = whole.endsWith('}') && Object.hasOwn(env, name) ? env[name] : undefined;
+    if (name === undefined) return isKept === noneKept ? '${' : whole;
+    if (!whole.endsWith('}')) missing ??= whole;
+    else if (isKept(name)) return whole;
+    const replacement = Object.hasOwn(env, name) ? env[name] : undefined;
     if (replacement === undefined) missing ??= whole;
-    return replacement ?? '';
+    return write(replacement ?? '');
   });
   if (missing !== undefined) {
     return {

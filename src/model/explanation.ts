@@ -1,3 +1,5 @@
+import { proxyId, ruleName } from './rule.ts';
+
 /** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
 export const sourceNames = ['disk', 'stored', 'content.fetch', 'fallback'] as const;
 
@@ -23,6 +25,7 @@ const ruleLosses = [
   'any_origin',
   'wildcard',
   'shorter_wildcard',
+  'proxy',
   'language',
   'lower_rve',
   'older_design',
@@ -65,9 +68,11 @@ export interface BranchExplanation {
   readonly lost?: BranchLossReason;
 }
 
-/** A mount or page rule that could answer. */
+/** A mount, proxy or page rule that could answer. */
 export interface CandidateExplanation {
   readonly mount?: string;
+  /** The name of a proxy of the ini file. */
+  readonly proxy?: string;
   readonly id?: string;
   readonly kind?: string;
   readonly origin: string;
@@ -93,6 +98,7 @@ export interface ExplainedSource {
 export interface Winner {
   readonly source: SourceName;
   readonly mount?: string;
+  readonly proxy?: string;
   readonly id?: string;
   /** HTTP status of the answer; null if another server decides it. */
   readonly status: number | null;
@@ -109,9 +115,10 @@ export interface Explanation {
 }
 
 /**
- * The name of the answering candidate in Server-Timing and the access log: `disk:<name>` or
- * `rule:<id>`.
+ * The name of the answering candidate in Server-Timing and the access log: `disk:<name>`,
+ * `proxy:<name>` or `rule:<id>`.
  */
-export function winnerName({ mount, id }: Pick<Winner, 'mount' | 'id'>): string {
-  return mount === undefined ? `rule:${id ?? ''}` : `disk:${mount}`;
+export function winnerName({ mount, proxy, id = '' }: Omit<Winner, 'source' | 'status'>): string {
+  if (mount !== undefined) return `disk:${mount}`;
+  return ruleName(proxy === undefined ? id : proxyId(proxy));
 }

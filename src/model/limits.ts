@@ -9,3 +9,5 @@ export const tableCharactersMax = 128;
 export const keyNameCharactersMax = 128;
 /** How deep a JSON value of a caller may nest. */
 export const jsonDepthMax = 64;
+/** Sources of one page rule, or of one proxy. */
+export const fetchSourcesMax = 16;

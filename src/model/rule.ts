@@ -52,6 +52,23 @@ export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'
 /** The index entry of rules with an invalid origin. */
 export const unmatchableOrigin = '';
 
+/** The name of a page rule in logs: `rule:<id>`, or `proxy:<name>`, which is the id of a proxy. */
+export function ruleName(id: string): string {
+  return proxyName(id) === undefined ? `rule:${id}` : id;
+}
+
+/** The id of the rule of a `[proxy.<name>]`. Those of page rules are UUIDs. */
+export function proxyId(name: string): string {
+  return `${proxyPrefix}${name}`;
+}
+
+/** The name of the proxy that an id stands for; undefined for that of a page rule. */
+export function proxyName(id: string): string | undefined {
+  return id.startsWith(proxyPrefix) ? id.slice(proxyPrefix.length) : undefined;
+}
+
+const proxyPrefix = 'proxy:';
+
 /** A rule with its place in the log. */
 export interface StoredRule {
   readonly rule: Rule;

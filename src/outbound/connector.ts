@@ -84,8 +84,9 @@ export function guardedConnector({
       host: options.hostname,
       port: Number(options.port) || 443,
     });
-    const named = servername === undefined ? options : { ...options, servername };
-    connect({ ...named, httpSocket: tcp }, (...[error, socket]) => {
+    // SNI has names only (RFC 6066 §3): for an address, TLS checks the host of the connection.
+    const named = servername === undefined || isIP(servername) ? {} : { servername };
+    connect({ ...options, ...named, httpSocket: tcp }, (...[error, socket]) => {
       if (error !== null) {
         tcp.destroy();
         callback(error, null);

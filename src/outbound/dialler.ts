@@ -30,6 +30,8 @@ export interface OutboundRequest extends OutboundExchangeParts {
   readonly body: Readable | undefined;
   /** The protocol to switch to (RFC 9110 §7.8). The server may also respond in HTTP. */
   readonly upgrade?: 'websocket';
+  /** The name that TLS checks, if it is not that of the Host field. */
+  readonly serverName?: string | undefined;
 }
 
 /**
@@ -92,9 +94,14 @@ export function createDialler(options: DiallerOptions): Dialler {
   ): void {
     const { origin, target: path, method, body = null } = request;
     const headers = request.fields as string[];
-    const upgrade = 'upgrade' in request ? request.upgrade : undefined;
+    const { upgrade, serverName } = request as Partial<OutboundRequest>;
+    const limitMs = handler instanceof OutboundExchange ? handler.timeoutMs : undefined;
     // No requests are pipelined, so undici need not mark a connection as blocked.
-    const options = { origin, path, method, headers, body, blocking: false };
+    const options = {
+      ...{ origin, path, method, headers, body, blocking: false },
+      ...(limitMs !== undefined && { headersTimeout: limitMs, bodyTimeout: limitMs }),
+      ...(serverName !== undefined && { servername: serverName }),
+    };
     agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
 
@@ -102,7 +109,7 @@ export function createDialler(options: DiallerOptions): Dialler {
     const started = new OutboundExchange(request);
     if (request.signal.aborted) return started;
     dispatch(request, started, how);
-    started.startWithin(connectTimeoutMs + timeoutMs);
+    started.startWithin(connectTimeoutMs + (request.timeoutMs ?? timeoutMs));
     return started;
   }
 

@@ -39,6 +39,8 @@ export interface OutboundExchangeParts {
   readonly method?: string;
   /** Aborts the exchange, including the content of the response. */
   readonly signal: Cancellation;
+  /** Replaces the limit of the dialler for the header section and each piece of content. */
+  readonly timeoutMs?: number | undefined;
   /** Called right before the first byte is sent. */
   readonly begun?: () => void;
   /** Called with status and fields of each informational response except 100 and 101. */
@@ -62,6 +64,7 @@ export interface Control {
  */
 export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionAware {
   readonly answer: Promise<SourceResponse>;
+  readonly timeoutMs: number | undefined;
   connection?: ConnectionInfo;
   /** Whether a byte of a response has arrived. */
   responded = false;
@@ -88,8 +91,9 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  constructor({ method = 'GET', signal, begun, interim }: OutboundExchangeParts) {
+  constructor({ method = 'GET', signal, timeoutMs, begun, interim }: OutboundExchangeParts) {
     this.#method = method;
+    this.timeoutMs = timeoutMs;
     this.#settle = Promise.withResolvers<SourceResponse>();
     this.answer = this.#settle.promise;
     this.#signal = signal;

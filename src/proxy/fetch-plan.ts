@@ -1,31 +1,64 @@
 import { cgiName } from '../http/fields.ts';
-import { asQueryValue, readPath, sentAfter, type RequestPath } from '../model/path.ts';
+import { parseTemplate, type FieldTemplate } from '../http/field-template.ts';
+import { asQueryValue, encodePath, readPath, sentAfter, type RequestPath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject } from '../model/json.ts';
-import type { Rule } from '../model/rule.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { ruleName, type Rule } from '../model/rule.ts';
+import { durationMs } from '../model/units.ts';
 import { outboundUrl } from '../outbound/url.ts';
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
 export interface FetchPlan {
   readonly id: string;
+  /** `rule:<id>` or `proxy:<name>`. */
+  readonly name: string;
   /** The rule's canonical path without its `*`. */
   readonly visiblePrefix: string;
   readonly visibleWildcard: boolean;
-  /** Whether the rule covers all paths of the origin. */
+  /**
+   * Whether the rule is responsible for all paths of the origin: it covers them, or the ini file
+   * has it.
+   */
   readonly isWholeOrigin: boolean;
   /** At least one; any of them can answer. */
   readonly sources: readonly FetchSource[];
-  readonly methods: readonly string[];
+  readonly methods: FetchMethods;
   /** Whether websockets are forwarded. */
   readonly upgrades: boolean;
-  /** Request fields that the rule sets, by lower-case name. */
-  readonly headers: ReadonlyMap<string, string>;
+  /** The Host that the source gets: that of the client, that of the source, or a name. */
+  readonly host: string;
+  /** Request fields that the rule sets, by lower-case name; one with an empty value is removed. */
+  readonly headers: ReadonlyMap<string, FieldTemplate>;
   /** Their names as CGI variables. */
   readonly headerCgiNames: ReadonlySet<string>;
   /** Lower-case names of fields that are forwarded in both directions against the defaults. */
   readonly pass: ReadonlySet<string>;
   readonly httpresponse: number | undefined;
+  /** Replaces `[fetch] timeout`. */
+  readonly timeoutMs: number | undefined;
+  /** Whether its fields name the user, whom the visitor has to be prepared for. */
+  readonly needsUser: boolean;
+  /** The settings that only the ini file can make; undefined for a page rule. */
+  readonly ini: IniSettings | undefined;
 }
+
+/** Some methods, or all that can be forwarded. */
+type FetchMethods = 'all' | readonly string[];
+
+/** The settings of a `[proxy.<name>]` that no page rule can have. */
+interface IniSettings {
+  /** Replaces `[fetch] connect_timeout`. */
+  readonly connectTimeoutMs: number | undefined;
+  /** Replaces `[fetch] max_body`. */
+  readonly bodyBytesMax: number | undefined;
+  readonly isCached: boolean;
+}
+
+/**
+ * The property of a rule with its settings of the ini file. As a symbol, it cannot come from a
+ * stored rule; sources of a rule with it may be in private networks.
+ */
+export const iniSettings = Symbol('settings of the ini file');
 
 /** The parts of a source URL, percent-encoded. */
 export interface FetchSource {
@@ -62,24 +95,69 @@ export function fetchPlan(rule: FetchRule): FetchPlan {
   return plan;
 }
 
-function parsePlan({ id, path, httpresponse, enginedata }: FetchRule): FetchPlan {
-  const sources = [enginedata?.source].flat().flatMap((item) => parseSource(item) ?? []);
+function parsePlan(rule: FetchRule): FetchPlan {
+  const { id, path, httpresponse, enginedata = {}, [iniSettings]: ini } = rule;
+  const { timeout, host } = enginedata;
+  const sources = sourceTexts(rule).flatMap((item) => parseSource(item) ?? []);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
-  const headers = parseHeaders(enginedata?.headers);
+  const headers = requestTemplates(enginedata);
+  const methods = methodsOf(enginedata);
+  const usual = isApplication(enginedata) ? applicationHost : 'source';
   return {
     id,
+    name: ruleName(id),
     visiblePrefix: visibleWildcard ? path.slice(0, -1) : path,
     visibleWildcard,
-    isWholeOrigin: path === '/*',
+    isWholeOrigin: path === '/*' || ini !== undefined,
     sources,
-    methods: parseMethods(enginedata?.methods),
-    upgrades: textsOf(enginedata?.methods).includes('UPGRADE'),
+    methods,
+    upgrades: methods === 'all' || textsOf(enginedata.methods).includes('UPGRADE'),
+    host: typeof host === 'string' ? host : usual,
     headers,
     headerCgiNames: new Set([...headers.keys()].map(cgiName)),
-    pass: new Set(textsOf(enginedata?.pass).map((name) => name.toLowerCase())),
+    pass: new Set([
+      ...textsOf(enginedata.pass).map((name) => name.toLowerCase()),
+      ...(isApplication(enginedata) ? applicationPass : []),
+      ...(methods === 'all' ? methodOverrides : []),
+    ]),
     httpresponse,
+    timeoutMs: typeof timeout === 'string' ? durationMs(timeout) : undefined,
+    needsUser: [...headers.values()].some(({ variables }) => variables.includes('user')),
+    ini,
   };
+}
+
+/** Whether enginedata has the defaults that an application expects. */
+function isApplication({ as }: JsonObject): boolean {
+  return as === 'application';
+}
+
+/** The Host of an application: it makes links to itself of it. */
+const applicationHost = 'client';
+/** The fields that an application gets and sends, besides those of every source. */
+const applicationPass = ['authorization', 'cookie', 'set-cookie'] as const;
+/** Fields in place of a method, which are harmless if every method is allowed. */
+const methodOverrides = ['x-http-method', 'x-http-method-override', 'x-method-override'] as const;
+
+/** The sources of a rule, as parseSource reads them. */
+function sourceTexts({ path, enginedata = {} }: FetchRule): readonly unknown[] {
+  const texts = [enginedata.source].flat();
+  return isApplication(enginedata) ? texts.map((text) => applicationSource(text, path)) : texts;
+}
+
+/**
+ * A source of an application: without a path of its own, it gets the visible path; otherwise its
+ * path replaces that of the rule.
+ */
+function applicationSource(text: unknown, path: string): unknown {
+  if (typeof text !== 'string' || /[*?#]/.test(text)) return text;
+  const isWildcard = path.endsWith('*');
+  const prefix = encodePath(isWildcard ? path.slice(0, -1) : path);
+  const isBare = /^https?:\/\/[^/]+$/i.test(text);
+  if (!isWildcard) return isBare ? text + prefix : text;
+  if (isBare) return `${text}${prefix}*`;
+  return prefix.endsWith('/') ? `${text.replace(/\/?$/, '/')}*` : `${text}*`;
 }
 
 /** A source of a rule, with the path and query of the request to it. */
@@ -89,7 +167,9 @@ export interface SourceTarget {
 }
 
 /** The fields of a rule that a fetch uses. */
-export type FetchRule = Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'>;
+export interface FetchRule extends Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'> {
+  readonly [iniSettings]?: IniSettings;
+}
 
 /** The parts of a request that its target at a source is made of. */
 export type TargetRequest = RequestPath & { readonly query: string };
@@ -172,24 +252,54 @@ function pathWildcard(before: string, after: string): FetchSource | undefined {
 const placeholder = 'x';
 
 /** The methods of a rule for Allow, with OPTIONS, which this server answers itself. */
-export function allowedMethods({ enginedata }: Pick<FetchRule, 'enginedata'>): readonly string[] {
-  return [...new Set([...parseMethods(enginedata?.methods), 'OPTIONS'])];
+export function allowedMethods({
+  enginedata = {},
+}: Pick<FetchRule, 'enginedata'>): readonly string[] {
+  const methods = methodsOf(enginedata);
+  return methods === 'all' ? usualMethods : [...new Set([...methods, 'OPTIONS'])];
+}
+
+/** The methods for Allow if every method is allowed. */
+const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+/** Whether a rule forwards a method. */
+export function forwardsMethod(
+  { enginedata = {} }: Pick<FetchRule, 'enginedata'>,
+  method: string,
+): boolean {
+  const methods = methodsOf(enginedata);
+  return methods === 'all' ? !neverSent.has(method) : methods.includes(method);
 }
 
 /** A rule that allows GET allows HEAD (RFC 9110 §9.1). */
-function parseMethods(value: unknown): readonly string[] {
+function methodsOf(enginedata: JsonObject): FetchMethods {
+  const { methods: value } = enginedata;
+  if (value === undefined && isApplication(enginedata)) return 'all';
   const listed = Array.isArray(value) ? textsOf(value) : ['GET'];
   const methods = listed.includes('GET') ? ['GET', 'HEAD', ...listed] : listed;
   return [...new Set(methods)].filter((method) => !neverSent.has(method));
 }
 
-function parseHeaders(value: unknown): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>();
-  if (!isJsonObject(value)) return headers;
-  for (const [name, text] of Object.entries(value)) {
-    if (typeof text === 'string') headers.set(name.toLowerCase(), text);
+/** The fields of `headers`, which are plain texts, and of `request_headers`, with variables. */
+function requestTemplates({
+  headers,
+  request_headers: templates,
+}: JsonObject): ReadonlyMap<string, FieldTemplate> {
+  const fields = new Map<string, FieldTemplate>();
+  for (const [name, value] of textMembers(headers)) {
+    fields.set(name.toLowerCase(), { variables: [], value: () => value });
   }
-  return headers;
+  for (const [name, text] of textMembers(templates)) {
+    fields.set(name.toLowerCase(), parseTemplate(text));
+  }
+  return fields;
+}
+
+function textMembers(value: unknown): readonly (readonly [string, string])[] {
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).flatMap(([name, text]) =>
+    typeof text === 'string' ? [[name, text] as const] : [],
+  );
 }
 
 function textsOf(value: unknown): readonly string[] {

@@ -12,10 +12,17 @@ import {
 } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { needsUser } from '../model/visitor.ts';
 import { SharedLimit, type Shares } from '../model/shared-limit.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import type { ExpectedReply, PageRequest } from '../rules/source.ts';
-import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-plan.ts';
+import {
+  allowedMethods,
+  fetchPlan,
+  forwardsMethod,
+  type FetchPlan,
+  type FetchRule,
+} from './fetch-plan.ts';
 import { fetchesPerAddressMax } from './limits.ts';
 import { isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
@@ -94,7 +101,7 @@ export function createFetcher(parts: SourceRequestParts): Fetcher {
         answer.discard();
         throw new Failure('bad_gateway', 'The source switched to another protocol than websocket.');
       }
-      return { fields, connection, source: `rule:${plan.id}` };
+      return { fields, connection, source: plan.name };
     },
     explain(rule, asked) {
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
@@ -124,7 +131,7 @@ function sourceStatusNote({ httpresponse }: FetchRule): string {
 
 /** The plan, if it allows the method; throws `method_not_allowed` if not. */
 function requireMethod(plan: FetchPlan, rule: FetchRule, method: string): FetchPlan {
-  if (plan.methods.includes(method)) return plan;
+  if (forwardsMethod(rule, method)) return plan;
   throw new Failure('method_not_allowed', 'This page does not allow this method.', {
     allow: allowedMethods(rule),
   });
@@ -144,7 +151,7 @@ function setAsideNotes({ sources }: FetchPlan, health: SourceHealth): readonly s
 interface FetchFailure {
   readonly code: 'bad_gateway' | 'gateway_timeout';
   readonly message: string;
-  /** The id of the page rule that names the source. */
+  /** The id of the page rule that names the source, or `proxy:<name>`. */
   readonly id: string;
 }
 
@@ -171,6 +178,19 @@ export function withFailureEvents(
   };
 }
 
+/** Prepares the visitor of each request whose fields for the source name its user. */
+export function withUsers(fetch: Fetcher): Fetcher {
+  const prepared = async (rule: FetchRule, { visitor }: ContentRequest): Promise<void> => {
+    if (fetchPlan(rule).needsUser) await visitor.prepare(needsUser);
+  };
+  return {
+    ...fetch,
+    respond: (rule, request) => prepared(rule, request).then(() => fetch.respond(rule, request)),
+    openWebsocket: (rule, request) =>
+      prepared(rule, request).then(() => fetch.openWebsocket(rule, request)),
+  };
+}
+
 /** Makes the reply to the client from a source's response. */
 function replyToClient(
   { answer, fields }: FetchedResponse,
@@ -178,7 +198,7 @@ function replyToClient(
   request: ContentRequest,
 ): Reply {
   const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
-  const source = `rule:${plan.id}`;
+  const source = plan.name;
   if (request.method === 'HEAD' || isEmptyStatus(status)) {
     answer.discard();
     // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
@@ -217,7 +237,7 @@ function bodyWithTrailers(answer: SourceResponse): Body {
 }
 
 /** The reply to a request that comes back to the rule that sent it (508, after RFC 5842 §7.2). */
-function loopReply({ id }: FetchPlan): Reply {
+function loopReply({ name }: FetchPlan): Reply {
   const page = plainPage('508 Loop Detected', 'This page is fetched from itself.');
   const bytes = Buffer.from(page);
   return {
@@ -231,6 +251,6 @@ function loopReply({ id }: FetchPlan): Reply {
       'no-store',
     ],
     body: { kind: 'bytes', bytes },
-    source: `rule:${id}`,
+    source: name,
   };
 }

@@ -1,6 +1,7 @@
 import { ipv4Number, parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { cgiName } from '../http/fields.ts';
+import { authorityOf, type TemplateRequest } from '../http/field-template.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 
 /** Hop-by-hop fields, whether Connection names them or not (RFC 9110 §7.6.1). */
@@ -39,11 +40,12 @@ const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop
 /** Fields that enginedata.headers cannot set: framing, and Via, which detects loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
 /** The parts of a request that the fields for its source are made of. */
-export type ForwardedRequest = Pick<ContentRequest, 'fields' | 'address' | 'origin'>;
+export type ForwardedRequest = TemplateRequest;
 
 /** This server's name in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
-  return `${via}-${ruleId}`;
+  // The id of a proxy has a colon, which would begin a port (RFC 9110 §7.6.3).
+  return `${via}-${ruleId.replace(':', '-')}`;
 }
 
 /** Whether a request has passed through the same rule before (RFC 9110 §7.6.3). */
@@ -64,10 +66,11 @@ export function countRulesInVia(viaField: string | undefined, via: string): numb
  */
 export function requestFields(
   plan: FetchPlan,
-  { fields, address, origin }: ForwardedRequest,
+  request: ForwardedRequest,
   hasBody: boolean,
   via: string,
 ): string[] {
+  const { fields, address, origin } = request;
   const sent: string[] = [];
   const send = (name: string, value: string): void => {
     if (!isOverridden(name, plan)) sent.push(name, value);
@@ -77,11 +80,15 @@ export function requestFields(
     const value = fields[name];
     if (value !== undefined && isForwarded(name, plan, named)) send(name, value);
   }
+  if (plan.host !== 'source') {
+    send('host', plan.host === 'client' ? authorityOf(origin) : plan.host);
+  }
   addForwardedFields(send, { address, origin });
   const trail = `1.1 ${viaName(via, plan.id)}`;
   send('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
-  for (const [name, value] of plan.headers) {
-    if (isOverridden(name, plan)) sent.push(name, value);
+  for (const [name, template] of plan.headers) {
+    const value = isOverridden(name, plan) ? template.value(request) : undefined;
+    if (value !== undefined) sent.push(name, value);
   }
   const length = fields['content-length'];
   if (hasBody && length !== undefined) sent.push('content-length', length);
@@ -95,7 +102,7 @@ export function forwardedField(
   via: string,
   name: string,
 ): string | undefined {
-  if (isOverridden(name, plan)) return plan.headers.get(name);
+  if (isOverridden(name, plan)) return plan.headers.get(name)?.value(request);
   if (name === 'forwarded' || name === 'via' || name.startsWith('x-forwarded-')) {
     const sent = requestFields(plan, request, false, via);
     return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
@@ -135,8 +142,8 @@ function addForwardedFields(
   send: (name: string, value: string) => void,
   { address, origin }: Pick<ContentRequest, 'address' | 'origin'>,
 ): void {
-  const schemeEnd = origin.indexOf('://');
-  const [scheme, host] = [origin.slice(0, schemeEnd), origin.slice(schemeEnd + '://'.length)];
+  const scheme = origin.slice(0, origin.indexOf('://'));
+  const host = authorityOf(origin);
   const client = canonicalAddress(address);
   const node = client?.includes(':') === true ? `"[${client}]"` : (client ?? 'unknown');
   send('forwarded', `for=${node};host="${host}";proto=${scheme}`);

@@ -3,13 +3,13 @@ import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
 import { isSourceFailure, sendWithFailover, type SendTo, type TargetAnswer } from './failover.ts';
 import { requestFields } from './request-fields.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
+import type { SourceDiallers } from './source-diallers.ts';
 import {
   sourceTargets,
   type FetchPlan,
@@ -22,7 +22,7 @@ import {
  * the content of a request.
  */
 export interface SourceRequestParts {
-  readonly dialler: Dialler;
+  readonly diallers: Pick<SourceDiallers, 'of'>;
   readonly health: SourceHealth;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
@@ -40,18 +40,21 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { dialler, health, statistics, bodyBytesMax, via }: SourceRequestParts,
+  { diallers, health, statistics, via, ...limits }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
 ): Promise<FetchedResponse> {
   const { method, signal, interim } = request;
+  const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
+  const dialler = diallers.of(plan);
   const body = bodyOf(request, bodyBytesMax);
   const targets = requireTargets(plan, request);
   const sent = {
     method,
     fields: requestFields(plan, request, body !== undefined, via),
     signal,
+    timeoutMs: plan.timeoutMs,
     ...(upgrade !== undefined && { upgrade }),
   };
   const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
@@ -65,6 +68,8 @@ export async function sendToSource(
     const answer = dialler.send({
       ...sent,
       origin: to.source.origin,
+      // Its certificate has the name of the source, whatever Host the client has sent.
+      serverName: plan.host === 'client' ? serverNameOf(to.source) : undefined,
       target: to.target,
       body: body && limitBody(body, bodyBytesMax),
       // A 1xx has no content (RFC 9110 §8.6).
@@ -84,6 +89,11 @@ export async function sendToSource(
       : await sendWithFailover(targets, { method, body, signal }, { sendTo, health });
   requireUsable(answer);
   return { answer, fields: clientFields(answer.fields, target) };
+}
+
+/** The host of a source that is reached over TLS. */
+function serverNameOf({ origin }: SourceTarget['source']): string | undefined {
+  return origin.startsWith('https:') ? new URL(origin).hostname : undefined;
 }
 
 /** Counts the outcome of a request; returns the answer unchanged. */

@@ -1,7 +1,7 @@
 import type { Fields } from '../http/request.ts';
 import type { CandidateExplanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/rule.ts';
-import { unmatchableOrigin, type Candidate } from '../model/rule.ts';
+import { proxyName, unmatchableOrigin, type Candidate } from '../model/rule.ts';
 import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,
@@ -80,8 +80,10 @@ export function explainCandidates(
   return {
     candidates: ordered.slice(0, explainCandidatesMax).map((rule) => {
       const { id, kind, origin, path } = rule;
+      const proxy = proxyName(id);
       const lost = winner && lossAgainst(winner, rule, fields);
-      return { id, kind, origin, path, ...(lost && { lost }) };
+      const named = proxy === undefined ? { id, kind } : { proxy };
+      return { ...named, origin, path, ...(lost && { lost }) };
     }),
     ...(omitted > 0 && { omitted }),
   };

@@ -2,7 +2,7 @@ import { languagePreference, type LanguagePreference } from '../http/negotiation
 import type { Fields } from '../http/request.ts';
 import type { LossReason, RuleLoss } from '../model/explanation.ts';
 import { isWildcardPath } from '../model/path.ts';
-import type { Candidate } from '../model/rule.ts';
+import { proxyName, type Candidate } from '../model/rule.ts';
 
 /** The reads of the store that the matcher uses. */
 export interface CandidateReads {
@@ -47,6 +47,11 @@ const criteria: readonly Criterion[] = [
     code: 'shorter_wildcard',
     merit: ({ path }) => path.length,
     says: (_, winner) => `Another rule has the longer wildcard ${winner.path}.`,
+  },
+  {
+    code: 'proxy',
+    merit: ({ id }) => (proxyName(id) === undefined ? 1 : 0),
+    says: (_, winner) => `It is of the ini file; a page rule has the same path ${winner.path}.`,
   },
   {
     code: 'language',

@@ -34,9 +34,10 @@ export interface SourceExplanation extends Pick<ExplainedSource, 'candidates' | 
   readonly reply: ExplainedReply | undefined;
 }
 
-/** A reply as far as explain knows it, and the rule or mount that it comes from. */
+/** A reply as far as explain knows it, and the rule, proxy or mount that it comes from. */
 export interface ExplainedReply extends ExpectedReply {
   readonly mount?: string;
+  readonly proxy?: string;
   readonly id?: string;
   /** The branches of a breadcrumb. */
   readonly branches?: readonly BranchExplanation[];

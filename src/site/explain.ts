@@ -31,12 +31,10 @@ export function explainFrom(
       ...(winner === undefined ? explained : withLoss(explained, winner)),
     });
     if (reply === undefined || winner !== undefined) continue;
-    const { mount, id, status } = reply;
-    winner = {
-      source: source.name,
-      ...(mount === undefined ? { id: id ?? '' } : { mount }),
-      status,
-    };
+    const { mount, proxy, id, status } = reply;
+    const ofRule = proxy === undefined ? { id: id ?? '' } : { proxy };
+    const named = mount === undefined ? ofRule : { mount };
+    winner = { source: source.name, ...named, status };
     notes = reply.notes ?? [];
     tried.push(...(reply.hops ?? []));
   }

@@ -13,10 +13,10 @@ import { withVary } from '../http/vary.ts';
 import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
-import type { Rule, StoredRule } from '../model/rule.ts';
+import { proxyName, ruleName, type Rule, type StoredRule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
-import { allowedMethods } from '../proxy/fetch-plan.ts';
+import { allowedMethods, forwardsMethod } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import { mayRender, type RenderedPages, type RowReader } from '../rendering/rendered-pages.ts';
 import {
@@ -128,7 +128,7 @@ export function storedSource(
   };
 }
 
-/** The page rules of the kind content.fetch, which may allow any method. */
+/** The page rules of the kind content.fetch, and proxies, which may allow any method. */
 export function fetchedSource({
   rules,
   fetch,
@@ -158,7 +158,8 @@ export function fetchedSource({
         return fetch.explain(rule, request);
       });
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
-      const reply = { id: rule.id, ...outcome };
+      const proxy = proxyName(rule.id);
+      const reply = { ...(proxy === undefined ? { id: rule.id } : { proxy }), ...outcome };
       return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
   };
@@ -174,7 +175,7 @@ function withRendering({ stored }: FoundRule, expected: ExpectedReply): Expected
 
 /** A failure with the name of its rule as its source, as in a reply of the rule. */
 export function failureOf({ id }: Rule, thrown: unknown): Failure {
-  return failureFrom(thrown).of(`rule:${id}`);
+  return failureFrom(thrown).of(ruleName(id));
 }
 
 /** Throws a failure as that of a rule. */
@@ -236,10 +237,8 @@ function replyKindOf(
 }
 
 /** Whether a method is forwarded: this server answers OPTIONS itself, unless the rule lists it. */
-function isForwarded({ enginedata }: Rule, method: string): boolean {
-  if (method !== 'OPTIONS') return true;
-  const methods = enginedata?.methods;
-  return Array.isArray(methods) && methods.includes('OPTIONS');
+function isForwarded(rule: Rule, method: string): boolean {
+  return method !== 'OPTIONS' || forwardsMethod(rule, method);
 }
 
 /** Also true for an unknown engine: its generic page explains the mistake and is never blank. */

@@ -6,10 +6,12 @@ import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { proxyName, type Rule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
+import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import {
@@ -27,6 +29,8 @@ import { withSlashRedirect } from './single-slashes.ts';
 /** The parts of a site. */
 export interface SiteParts {
   readonly rules: RuleReader;
+  /** The rules of the proxies of the ini file. */
+  readonly proxies: readonly Rule[];
   readonly disk: Disk;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
@@ -64,6 +68,7 @@ export function createSite(parts: SiteParts): Site {
     respond: (request, depth) => respondFrom(sources, request, depth),
     explain: (request, depth) => explainFrom(sources, request, depth),
   });
+  const fetchedRules = withConfiguredRules(rules, parts.proxies);
   // The precedence (docs/design/requests.md#precedence): the first source that has a page replies,
   // whatever the method is.
   // A file, and a page rule without a wildcard, are also found by their path with more slashes; a
@@ -71,7 +76,7 @@ export function createSite(parts: SiteParts): Site {
   const sources: readonly ContentSource[] = [
     withSlashRedirect(files, (single) => files.explain(single, 0).reply !== undefined),
     withSlashRedirect(stored, (single, request) => isExact(single) && !isExact(request)),
-    withSlashRedirect(fetchedSource(parts), () => false),
+    withSlashRedirect(fetchedSource({ ...parts, rules: fetchedRules }), () => false),
     fallbackSource(disk),
   ];
   return {
@@ -81,7 +86,7 @@ export function createSite(parts: SiteParts): Site {
       return answer.then((reply) => reply ?? notFoundReply(request.method));
     },
     async openWebsocket(request) {
-      const rule = findRule('content.fetch', rules, request)?.stored.rule;
+      const rule = findRule('content.fetch', fetchedRules, request)?.stored.rule;
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
       try {
         return await parts.fetch.openWebsocket(rule, request);
@@ -90,8 +95,13 @@ export function createSite(parts: SiteParts): Site {
       }
     },
     errorPage: (status, failed) => disk.errorPage(status, failed),
-    findRule: (request) =>
-      findRule('stored', rules, request) ?? findRule('content.fetch', rules, request),
+    findRule(request) {
+      const found =
+        findRule('stored', rules, request) ?? findRule('content.fetch', fetchedRules, request);
+      // A proxy is no page rule, and hides those with a shorter path.
+      const isProxy = found !== undefined && proxyName(found.stored.rule.id) !== undefined;
+      return isProxy ? undefined : found;
+    },
     resolve: (request) => resolveKey(rules, request),
     breadcrumb: breadcrumbReply,
     breadcrumbData: (resolved) => ({

@@ -443,6 +443,7 @@ test('an empty ini file gives the defaults', async (context) => {
       hsts: undefined,
     },
     disk: [],
+    proxies: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

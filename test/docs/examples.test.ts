@@ -154,10 +154,20 @@ async function installClient(folder: string): Promise<void> {
 /** Runs the blocks of a page in one shell, and compares what each prints with its answer. */
 async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> {
   const receiverPort = await freePort();
+  const ports = new Map([['9099', receiverPort]]);
+  for (const port of ['3000', '3001', '3002']) {
+    let free = await freePort();
+    while ([...ports.values()].includes(free)) free = await freePort();
+    ports.set(port, free);
+  }
+  const withPorts = (code: string): string =>
+    code.replaceAll(/\b(?:300[012]|9099)\b/g, (port) => String(ports.get(port) ?? port));
   const site = blocks.some(({ info }) => info === 'sh demo')
     ? await startDemo(t, receiverPort)
     : await startSite(t, {
-        ini: '[fetch]\nallow_private = 127.0.0.0/8\n[webhook]\nallow_private = 127.0.0.0/8\n[auth]\nanonymous = render\n',
+        ini:
+          '[fetch]\nallow_private = 127.0.0.0/8\n[webhook]\nallow_private = 127.0.0.0/8\n' +
+          `[auth]\nanonymous = render\n${withPorts(proxiesOf(blocks))}`,
       });
   const bin = join(site.folder, 'bin');
   await mkdir(bin);
@@ -168,16 +178,7 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
   if (blocks.some(({ info }) => info === 'ts test')) await installClient(site.folder);
   const marker = '=== end of block ===';
   const runs = blocks.filter(isRun).map(commandsOf);
-  const ports = new Map([['9099', receiverPort]]);
-  for (const port of ['3000', '3001', '3002']) {
-    let free = await freePort();
-    while ([...ports.values()].includes(free)) free = await freePort();
-    ports.set(port, free);
-  }
-  const script = runs
-    .map((code) => `${code}\necho; echo '${marker}'\n`)
-    .join('')
-    .replaceAll(/\b(?:300[012]|9099)\b/g, (port) => String(ports.get(port) ?? port));
+  const script = withPorts(runs.map((code) => `${code}\necho; echo '${marker}'\n`).join(''));
   const text = await new Promise<string>((resolve) => {
     const child = execFile(
       'bash',
@@ -208,6 +209,14 @@ async function runPage(t: TestContext, blocks: readonly Block[]): Promise<void> 
     const shown = (printed[run] ?? '').trim();
     assert.match(shown, patternOf(answer.code.trim()), text);
   }
+}
+
+/** The sections of proxies in the ini files of a page. */
+function proxiesOf(blocks: readonly Block[]): string {
+  const sections = blocks
+    .filter(({ info }) => info === 'ini')
+    .flatMap(({ code }) => code.split(/^(?=\[)/m));
+  return sections.filter((section) => section.startsWith('[proxy.')).join('\n');
 }
 
 /** The answer as a regular expression: `…` stands for any text. */

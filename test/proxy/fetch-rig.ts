@@ -52,8 +52,9 @@ export function testFetch(
   t: TestContext,
   { bodyBytesMax = 1_000, timeoutMs = 20_000, monotonicMs = () => performance.now() } = {},
 ): Fetcher {
+  const dialler = testDialler(t, { timeoutMs });
   return createFetcher({
-    dialler: testDialler(t, { timeoutMs }),
+    diallers: { of: () => dialler },
     health: new SourceHealth({ monotonicMs, log: silentLog }),
     statistics: new SourceStatistics({ now: Date.now }),
     bodyBytesMax,

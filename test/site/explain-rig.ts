@@ -81,7 +81,11 @@ export interface Ground {
   readonly source: string;
   /** The number of requests to that server. */
   readonly fetches: () => number;
-  readonly siteOf: (rules: readonly RuleFields[], mounts?: readonly DiskMount[]) => Site;
+  readonly siteOf: (
+    rules: readonly RuleFields[],
+    mounts?: readonly DiskMount[],
+    proxies?: readonly Rule[],
+  ) => Site;
 }
 
 /** Creates the parts for many sites. */
@@ -122,10 +126,11 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
     folder,
     source: source.origin,
     fetches: () => fetches,
-    siteOf(rules, mounts = []) {
+    siteOf(rules, mounts = [], proxies = []) {
       const disk = createDisk({ mounts, compressors, now: Date.now });
       return createSite({
         rules: rulesOf(rules),
+        proxies,
         disk,
         stored: createStoredPages(compressors.pages),
         generic,

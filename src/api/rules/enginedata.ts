@@ -2,7 +2,9 @@ import type { ErrorObject } from 'ajv';
 import formSchema from '../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../public/engines/template.schema.json' with { type: 'json' };
+import { unknownVariable, variableWords } from '../../http/field-template.ts';
 import { wordsOfAjv } from '../../model/ajv-words.ts';
+import { parseAuthority } from '../../model/authority.ts';
 import { nearestName } from '../../model/nearest.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
@@ -12,8 +14,10 @@ import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 import { kindSchemas, sourceWords } from './kind-schemas.ts';
 import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { isTarget, type RuleKind } from '../../model/rule.ts';
+import { durationMs } from '../../model/units.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
 import { problemsMax, waitingMembersMax } from '../limits.ts';
+import { fetchTimeoutMsMax } from './limits.ts';
 import { createValidators } from '../schema-validators.ts';
 
 /** The schemas of enginedata by engine: those that the engines' documentation shows. */
@@ -61,6 +65,7 @@ export function enginedataProblems(
       problems.push(memberProblem(['source'], value, 'bad_format', `has to be ${sourceWords}`));
     }
   }
+  if (kind === 'content.fetch') problems.push(...wordProblems(value, hasProblem));
   if (kind === 'resolve' && typeof target === 'string' && !isTarget(target)) {
     const words = 'has to be an absolute http or https URL, a path on this site, or key:<key>';
     problems.push(memberProblem(['target'], value, 'bad_format', words));
@@ -71,6 +76,33 @@ export function enginedataProblems(
     const { when: _when, ...members } = value;
     const closed = kind === 'content.fetch' ? value : members;
     problems.push(...unknownMembers(schema, closed, 'enginedata'));
+  }
+  return problems;
+}
+
+/** The problems of the members of content.fetch whose words a schema cannot describe. */
+function wordProblems(
+  value: JsonObject,
+  hasProblem: (name: string) => boolean,
+): readonly EnginedataProblem[] {
+  const { host, timeout, request_headers: templates } = value;
+  const problems: EnginedataProblem[] = [];
+  if (typeof host === 'string' && !hasProblem('host') && parseAuthority(host, 'http') !== host) {
+    const words = 'has to be client, source, or a host such as app.example.com';
+    problems.push(memberProblem(['host'], value, 'bad_format', words));
+  }
+  if (typeof timeout === 'string' && !hasProblem('timeout')) {
+    const ms = durationMs(timeout) ?? 0;
+    if (ms < 1 || ms > fetchTimeoutMsMax) {
+      problems.push(memberProblem(['timeout'], value, 'out_of_range', 'has to be from 1ms to 24h'));
+    }
+  }
+  if (!isJsonObject(templates) || hasProblem('request_headers')) return problems;
+  for (const [name, text] of Object.entries(templates)) {
+    const unknown = typeof text === 'string' ? unknownVariable(text) : undefined;
+    if (unknown === undefined) continue;
+    const words = `has the unknown variable ${unknown}; known are ${variableWords}`;
+    problems.push(memberProblem(['request_headers', name], value, 'bad_format', words));
   }
   return problems;
 }

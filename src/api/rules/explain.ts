@@ -53,6 +53,7 @@ const optionalText = { type: 'string', nullable: true } as const;
 const text = { type: 'string' } as const;
 const source = { ...text, enum: sourceNames } as const;
 const mount = { ...text, description: 'Name of a mount of the ini file.' } as const;
+const proxy = { ...text, description: 'Name of a proxy of the ini file.' } as const;
 const id = { ...text, description: 'Id of a page rule.' } as const;
 const status = {
   type: ['integer', 'null'],
@@ -67,6 +68,7 @@ const candidate = {
   required: ['origin', 'path'],
   properties: {
     mount,
+    proxy,
     id,
     kind: { ...text, enum: ruleKinds },
     origin: text,
@@ -116,7 +118,7 @@ const output: JsonObject = {
     winner: {
       type: ['object', 'null'],
       required: ['source', 'status'],
-      properties: { source, mount, id, status },
+      properties: { source, mount, proxy, id, status },
     },
     status,
     tried: {
@@ -255,7 +257,7 @@ function isForOrigin({ tried }: Explanation, origin: string): boolean {
 function foreignOrigin(origin: string): string {
   return (
     `The configuration does not name ${origin}: not in listen, public_url, [tls.<host>] or the ` +
-    'origins of mounts. Rules and mounts for every origin (*) answer under any name.'
+    'origins of mounts and proxies. What is for every origin (*) answers under any name.'
   );
 }
 
@@ -320,7 +322,8 @@ function sentence(subject: string, { winner, status: code }: Explanation): strin
   return `${subject} is answered by ${describe(winner)}, ${ending}.`;
 }
 
-function describe({ source: winning, mount: name, id: rule = '' }: Winner): string {
+function describe({ source: winning, mount: name, proxy: app, id: rule = '' }: Winner): string {
+  if (app !== undefined) return `the proxy ${app}`;
   if (name === undefined) return `the page rule ${rule}`;
   return winning === 'fallback' ? `the fallback file of the mount ${name}` : `the mount ${name}`;
 }

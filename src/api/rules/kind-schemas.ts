@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../model/json.ts';
+import { fetchSourcesMax } from '../../model/limits.ts';
 import type { RuleKind } from '../../model/rule.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
-import { fetchSourcesMax } from './limits.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
 const sourceText = { type: 'string', maxLength: 4096 } as const;
@@ -56,6 +56,39 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
           type: 'string',
           pattern: '^[A-Z][A-Z-]{0,31}$',
           description: 'a method in capitals, such as POST',
+        },
+      },
+      as: {
+        type: 'string',
+        enum: ['application'],
+        description:
+          'application: all methods, cookies, Authorization, websockets and the Host of the ' +
+          'client are passed on, and a source without a path gets the path of the request',
+      },
+      host: {
+        type: 'string',
+        maxLength: 255,
+        description: 'the Host that the source gets: client, source, or a host',
+      },
+      timeout: {
+        type: 'string',
+        pattern: '^[0-9]{1,6} ?(ms|s|m|h)$',
+        description: 'how long the source may take or pause, such as 30s; at most 24h',
+      },
+      request_headers: {
+        type: 'object',
+        description:
+          'header fields of requests with variables such as ${client.ip}; an empty value removes',
+        maxProperties: 32,
+        propertyNames: {
+          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+          description: 'the name of a header field, such as X-Shop',
+        },
+        additionalProperties: {
+          type: 'string',
+          maxLength: 4096,
+          pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+          description: 'one line of Latin-1 text',
         },
       },
       pass: {

@@ -7,5 +7,5 @@ export const enginedataBytesMax = MIB;
 export const ruleBytesMax = 4 * MIB;
 /** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */
 export const wildcardPathBytesMax = KIB;
-/** Sources of one page rule. */
-export const fetchSourcesMax = 16;
+/** The longest `timeout` of a page rule. */
+export const fetchTimeoutMsMax = 24 * 3_600_000;

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
+import { isUrl } from '../../config/addresses.ts';
 import type { Config, ConfigResult } from '../../config/config.ts';
 import { configAfterReload } from '../../config/restart.ts';
 import { watchConfig } from '../../config/watch.ts';
@@ -40,28 +41,46 @@ import type { LeaderMessage } from './worker-messages.ts';
 interface ServeOptions {
   readonly config?: string;
   readonly listen?: readonly string[];
+  readonly proxy?: string;
 }
 
 /** `waymark serve`: runs the server until a signal, and reloads the ini file when it changes. */
 export const defineServe: DefineCommand = (command, terminal) => {
   command
     .description(
-      'Run the server. It reads the ini file again when it changes. With a folder, serve its ' +
-        'files without an ini file; page rules and keys are then stored in ' +
-        '$XDG_DATA_HOME/waymark (~/.local/share/waymark).',
+      'Run the server. It reads the ini file again when it changes. With a folder or --proxy, ' +
+        'serve files or an application without an ini file; page rules and keys are then stored ' +
+        'in $XDG_DATA_HOME/waymark (~/.local/share/waymark).',
     )
     .argument('[dir]', 'a folder to serve')
     .option(
+      '--proxy <url>',
+      'an application that answers for all paths; with dir, for those without a file',
+    )
+    .option(
       '--listen <address>',
-      'with dir: an address to listen on (127.0.0.1:8080); may be repeated',
+      'with dir or --proxy: an address to listen on (127.0.0.1:8080); may be repeated',
       append,
     )
-    .addOption(configOption().conflicts('listen'))
+    .addOption(configOption().conflicts(['listen', 'proxy']))
     .action(async (folder: string | undefined, options: ServeOptions) => {
-      const file = folder === undefined ? iniFileOf(options, terminal) : folderOf(folder, options);
+      const file = servedOf(folder, options, terminal);
       terminal.exitCode = await serve(file, options, terminal);
     });
 };
+
+/** The ini file, the folder, or the URL of the application that is served. */
+function servedOf(folder: string | undefined, options: ServeOptions, terminal: Terminal): string {
+  if (folder !== undefined) return folderOf(folder, options);
+  const { proxy } = options;
+  if (proxy === undefined) return iniFileOf(options, terminal);
+  if (isUrl(proxy)) return proxy;
+  throw new UsageError(notUrl(proxy));
+}
+
+function notUrl(proxy: string): string {
+  return `--proxy ${proxy} is not a URL: write one such as --proxy http://127.0.0.1:3000.`;
+}
 
 function append(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
@@ -74,12 +93,13 @@ function iniFileOf({ config, listen }: ServeOptions, terminal: Terminal): string
   }
   if (listen === undefined) return file;
   throw new UsageError(
-    `--listen needs a folder: with an ini file, set \`listen\` in [server] of ${file}.`,
+    `--listen needs a folder or --proxy: with an ini file, set \`listen\` in [server] of ${file}.`,
   );
 }
 
-function folderOf(folder: string, { config }: ServeOptions): string {
+function folderOf(folder: string, { config, proxy }: ServeOptions): string {
   if (config !== undefined) throw new UsageError('give a folder or --config, not both.');
+  if (proxy !== undefined && !isUrl(proxy)) throw new UsageError(notUrl(proxy));
   if (isFolder(folder)) return folder;
   throw new UsageError(
     existsSync(folder)
@@ -97,13 +117,15 @@ async function serve(file: string, options: ServeOptions, terminal: Terminal): P
   if (cluster.isWorker) return serveAsWorker(file, terminal);
   const inheritance = receiveInheritance(process.env);
   try {
-    const { listen = [] } = options;
-    const config = await readWholeConfig(file, terminal, { listen });
+    const { listen = [], proxy } = options;
+    const config = await readWholeConfig(file, terminal, { listen, proxy });
     const context = serveContext(file, config, terminal);
     const { log } = context.logs;
-    if (isFolder(file)) {
+    if (isFolder(file) || isUrl(file)) {
       const { data } = config.server;
-      log.info({}, `Serving the files of ${resolve(file)}. Page rules and keys are in ${data}.`);
+      const behind = proxy === undefined ? '' : `, and ${proxy}`;
+      const what = isUrl(file) ? file : `the files of ${resolve(file)}${behind}`;
+      log.info({}, `Serving ${what}. Page rules and keys are in ${data}.`);
     }
     const sockets = await closeUnused(inheritance, config.server.listen, log);
     const manager = new ServiceManager(terminal.env, log);
@@ -419,14 +441,14 @@ function logStopped({ log }: Logs, cut: number): void {
 type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
 
 /**
- * The configuration after each change of the ini file, until the signal aborts; none for a folder.
+ * The configuration after each change of the ini file, until the signal aborts; none without one.
  */
 function configChanges(
   { file, config, terminal }: ServeContext,
   signal: AbortSignal,
   watching?: () => void,
 ): ConfigResults {
-  if (isFolder(file)) return [];
+  if (isFolder(file) || isUrl(file)) return [];
   const read = () => terminal.readConfig(file, { isReload: true });
   const current: ConfigResult = { ok: true, config };
   return watchConfig({ file, current, read, now, signal, ...(watching && { watching }) });

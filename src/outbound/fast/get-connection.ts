@@ -34,6 +34,8 @@ export class GetConnection implements Control, ConnectionInfo {
   #exchange: OutboundExchange | undefined;
   #isSent = false;
   #isPaused = false;
+  /** Limits the waits of the current exchange. */
+  #timeoutMs: number;
   readonly #head = new HeadReader();
   /** Limits a header section in several chunks: each of them restarts the socket's own timer. */
   #headTimer: NodeJS.Timeout | undefined;
@@ -43,6 +45,7 @@ export class GetConnection implements Control, ConnectionInfo {
   constructor(socket: Socket, pool: ConnectionPool) {
     this.#socket = socket;
     this.#pool = pool;
+    this.#timeoutMs = pool.timeoutMs;
     socket.setTimeout(pool.timeoutMs);
     // Only over TLS: else the connection is read by `onread`.
     if (socket instanceof TLSSocket) {
@@ -62,6 +65,7 @@ export class GetConnection implements Control, ConnectionInfo {
     this.#exchange = exchange;
     this.#isSent = false;
     this.#content = undefined;
+    this.#limitWaits(exchange.timeoutMs ?? this.#pool.timeoutMs);
     exchange.connection = this;
     exchange.onRequestStart(this);
     if (this.#isAborted(exchange)) {
@@ -72,6 +76,12 @@ export class GetConnection implements Control, ConnectionInfo {
       this.#isSent = true;
       this.#pool.corks.write(this.#socket, head);
     }
+  }
+
+  #limitWaits(timeoutMs: number): void {
+    if (timeoutMs === this.#timeoutMs) return;
+    this.#timeoutMs = timeoutMs;
+    this.#socket.setTimeout(timeoutMs);
   }
 
   destroy(): void {
@@ -97,7 +107,7 @@ export class GetConnection implements Control, ConnectionInfo {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     // The timer may have expired during the pause.
-    this.#socket.setTimeout(this.#pool.timeoutMs);
+    this.#socket.setTimeout(this.#timeoutMs);
     this.#socket.resume();
   }
 
@@ -140,7 +150,7 @@ export class GetConnection implements Control, ConnectionInfo {
       read = read.rest.length === 0 ? 'incomplete' : this.#head.read(read.rest);
     }
     if (read === 'too_large') this.#break();
-    else this.#headTimer ??= setTimeout(this.#timeOut, this.#pool.timeoutMs);
+    else this.#headTimer ??= setTimeout(this.#timeOut, this.#timeoutMs);
   }
 
   #readContent(exchange: OutboundExchange, content: ResponseContent, chunk: Buffer): void {

@@ -50,9 +50,9 @@ const cases: readonly (readonly [
   ['content.fetch without enginedata', fetched, ['enginedata.source missing']],
   [
     'content.fetch with unknown members',
-    { ...fetched, enginedata: { source, timeout: '5s', header: {}, statuss: 1 } },
+    { ...fetched, enginedata: { source, time_out: '5s', header: {}, statuss: 1 } },
     [
-      'enginedata.timeout unknown_field',
+      'enginedata.time_out unknown_field timeout',
       'enginedata.header unknown_field headers',
       'enginedata.statuss unknown_field',
     ],

@@ -225,6 +225,33 @@ test('the rules to import may contain the variables of the ini file', async (t) 
   assert.equal(await (await fetch(`${served.url}/a`)).text(), '"é" and ${OTHER}');
 });
 
+suite('waymark serve --proxy', () => {
+  test('puts the server in front of an application, and behind the files of a folder', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFiles(join(folder, 'site'), { 'a.html': '<h1>A</h1>' });
+    const { origin } = await httpSource(t, ({ method, url }, response) => {
+      response.end(`app ${method} ${url}`);
+    });
+    const env = { XDG_DATA_HOME: join(folder, 'share') };
+    const words = ['--proxy', origin, '--listen', '127.0.0.1:0'];
+    const alone = await startServed(t, '', { words, env });
+    const get = async (url: string, method = 'GET') => (await fetch(url, { method })).text();
+    assert.equal(await get(`${alone.url}/a%2Fb`, 'DELETE'), 'app DELETE /a%2Fb');
+    assert.match(alone.out(), new RegExp(`Serving ${origin}\\.`));
+    const call = { apikey: alone.adminKey };
+    const v = { path: '/page', content: 'x', kind: 'content' };
+    const made = await postOperation(alone.url, 'svc1.userinterface.insert', v, call);
+    assert.equal(made.status, 200);
+    assert.equal(await get(`${alone.url}/page`), 'x');
+    const both = await startServed(t, '', { words: [join(folder, 'site'), ...words], env });
+    assert.equal(await get(`${both.url}/a.html`), '<h1>A</h1>');
+    assert.equal(await get(`${both.url}/b`), 'app GET /b');
+    const wrong = await runHere(['serve', '--proxy', 'localhost:3000'], { env });
+    assert.deepEqual([wrong.code, wrong.out], [2, '']);
+    assert.match(wrong.err, /is not a URL: write one such as --proxy http:\/\/127\.0\.0\.1:3000/);
+  });
+});
+
 suite('waymark serve DIR', () => {
   test('serves a folder without an ini file, and stores its data elsewhere', async (t) => {
     const folder = await temporaryFolder(t);
