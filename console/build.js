@@ -1,7 +1,7 @@
 // Builds the console into public/console, unless that is current (docs/design/console.md#framework-and-packages).
 // In an installation without development packages it does nothing.
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
@@ -22,8 +22,16 @@ function isCurrent() {
 
 async function build() {
   const { build: buildWithVite } = await import('vite');
-  await buildWithVite({ configFile: `${folder}/vite.config.js`, logLevel: 'warn' });
-  writeFileSync(`${target}/build.json`, JSON.stringify({ sources: sourcesHash() }));
+  // The former build answers until the new one is complete: a server may read it meanwhile.
+  const made = `${target}.${process.pid}`;
+  await buildWithVite({
+    configFile: `${folder}/vite.config.js`,
+    logLevel: 'warn',
+    build: { outDir: made },
+  });
+  writeFileSync(`${made}/build.json`, JSON.stringify({ sources: sourcesHash() }));
+  rmSync(target, { recursive: true, force: true });
+  renameSync(made, target);
 }
 
 function hasVite() {
@@ -35,7 +43,4 @@ function hasVite() {
   }
 }
 
-if (!isCurrent() && hasVite()) {
-  rmSync(target, { recursive: true, force: true });
-  await build();
-}
+if (!isCurrent() && hasVite()) await build();

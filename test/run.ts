@@ -1,45 +1,35 @@
 import { tap, type Base, type Spawn, type SpawnOpts } from '@tapjs/core';
-import { execFileSync } from 'node:child_process';
-import { existsSync, globSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { delimiter, dirname, join, resolve, sep } from 'node:path';
+import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { prepareEverything, repeatedFiles } from './everything.ts';
+import { filesOfChange, groupFiles, testFiles, type FileGroup, type Tier } from './selection.ts';
 
 /**
- * `npm test`: tap runs every test file, those of one folder in one process: a file spends most of
- * its time on loading the code that it tests, and the files of a folder load the same code. For
- * the same reason, folders with short tests share a process. Each process reports in TAP. Its
- * report is printed when it is done. At the end come all failures again, the skipped tests with
- * their reasons (a skip without a reason fails), and the line `N passed, N failed`.
+ * `npm test` and `npm run test:all`: tap runs the test files of a group in one process
+ * (selection.ts). Each process reports in TAP. Its report is printed when it is done. At the end
+ * come all failures again, the skipped tests with their reasons (a skip without a reason fails),
+ * and the line `N passed, N failed`.
  *
  * Tests start commands from the npm package, which starts faster than the sources.
  *
- * `--also DIR` runs tests again with the `node` in DIR: all, or those in `test/PATH`, a folder or a
- * file, for each `--only PATH`.
+ * `--tier main` is `npm test`; `all` has the rest, too: the files `*.full.test.ts`, the packages, and
+ * some tests once more with Node.js 24. `--changed` runs only test files that import a file that
+ * has changed since the last commit, or since a commit: `--changed=main`.
  */
 const { values: given } = parseArgs({
   options: {
-    also: { type: 'string' },
-    only: { type: 'string', multiple: true },
+    tier: { type: 'string', default: 'main' },
+    changed: { type: 'string' },
     // Longer than the timeout of any test: a handle that a test has left open can keep a process
     // alive.
     'silence-ms': { type: 'string', default: '400000' },
   },
+  // `--changed` alone stands for the last commit.
+  args: process.argv.slice(2).map((word) => (word === '--changed' ? '--changed=HEAD' : word)),
 });
-
-/** Folders that take long: these and the folders below them start first, in this order. */
-const slow = ['browser', 'api', 'cli', 'server', 'store', 'webhooks', 'nodes'];
-
-/** Folders that share a process. */
-const sharing = [
-  ...[['breadcrumbs', 'compression', 'config', 'console', 'http', 'model', 'rules', 'tables']],
-  ...[['client', 'hosts', 'pages', 'rendering', 'site', 'visitors']],
-  ...[['docs', 'tidy']],
-];
-
-/** Folders that share a process when a few of their tests run again. */
-const sharingAgain = [['cache', 'outbound', 'proxy', 'store', 'webhooks']];
 
 const flags = [
   `--import=${import.meta.resolve('./compile-cache.js')}`,
@@ -49,10 +39,8 @@ const flags = [
   `--test-reporter=${fileURLToPath(import.meta.resolve('./tap.ts'))}`,
 ];
 
-/** The test files of a folder, and the program that runs them. */
-interface FolderRun {
-  readonly name: string;
-  readonly files: readonly string[];
+/** A group of test files, and the program that runs them. */
+interface GroupRun extends FileGroup {
   readonly node: string;
 }
 
@@ -67,67 +55,47 @@ suite.setTimeout(0);
 suite.jobs = availableParallelism() + 2;
 suite.on('spawn', endIfSilent);
 
-const program = await installedProgram();
 const [passed, failures, skipped] = [[] as number[], [] as string[], [] as string[]];
-await Promise.all(folderRuns().map(report));
+const runs = groupRuns(tierOf(given.tier));
+const program = await installedProgram();
+await Promise.all(runs.map(report));
 suite.end();
 if (skipped.length > 0) process.stdout.write(`\nSkipped:\n${skipped.join('\n')}\n`);
 if (failures.length > 0) process.stdout.write(`\nFailed:\n\n${failures.join('\n\n')}\n\n`);
 const total = passed.reduce((sum, count) => sum + count, 0);
 const left = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
 process.stdout.write(`${total} passed, ${failures.length} failed${left}\n`);
-process.exitCode = failures.length === 0 && total > 0 ? 0 : 1;
+const isNoneMeant = given.changed !== undefined && runs.length === 0;
+process.exitCode = failures.length === 0 && (total > 0 || isNoneMeant) ? 0 : 1;
 
-function folderRuns(): readonly FolderRun[] {
-  const found = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort();
-  const runs = processesOf(found, sharing).map((run) => ({ ...run, node: process.execPath }));
-  return [...runs, ...repeatedRuns(found)].sort((one, other) => rankOf(one) - rankOf(other));
+function tierOf(name: string): Tier {
+  if (name === 'main' || name === 'all' || name === 'rest') return name;
+  throw new Error(`--tier ${name} is unknown: write main, all or rest.`);
 }
 
-/** The runs with another Node.js. */
-function repeatedRuns(found: readonly string[]): readonly FolderRun[] {
-  const { also, only = ['.'] } = given;
-  if (also === undefined) return [];
-  const node = `${also}/node`;
-  const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
-  const files = only.flatMap((path) => {
-    const place = join('test', path);
-    const those = found.filter((file) => file === place || file.startsWith(join(place, sep)));
-    if (those.length === 0) throw new Error(`${place} has no tests to run again.`);
-    return those;
-  });
-  return processesOf(files, sharingAgain).map((run) => ({
-    ...run,
-    name: `${run.name} on Node.js ${version}`,
-    node,
-  }));
+function groupRuns(tier: Tier): readonly GroupRun[] {
+  const { changed } = given;
+  const found = testFiles(tier);
+  const files = changed === undefined ? found : filesOfChange(found, changed);
+  const own = groupFiles(files).map((group) => ({ ...group, node: process.execPath }));
+  return tier === 'main' || changed !== undefined ? own : [...own, ...furtherRuns()];
 }
 
-/** Which files run in one process. */
-function processesOf(
-  found: readonly string[],
-  shared: readonly (readonly string[])[],
-): readonly Pick<FolderRun, 'name' | 'files'>[] {
-  // A process for each folder of test/, and for each folder of test/server, the slowest of all.
-  const folderOf = (file: string): string => {
-    const top = topOf(file);
-    const together = shared.find((names) => names.includes(top));
-    if (together !== undefined) return `test/{${together.join()}}`;
-    const parts = dirname(file).split(sep);
-    return parts.slice(0, top === 'server' ? 3 : 2).join(sep);
-  };
-  const groups = Object.entries(Object.groupBy(found, folderOf));
-  return groups.map(([name, files = []]) => ({ name, files }));
-}
-
-/** The place in the order of starts. */
-function rankOf({ files: [first = ''] }: FolderRun): number {
-  const place = slow.indexOf(topOf(first));
-  return place === -1 ? slow.length : place;
-}
-
-function topOf(file: string): string {
-  return file.split(sep)[1] ?? '';
+/** The tests of the packages, and those that run again with another Node.js. */
+function furtherRuns(): readonly GroupRun[] {
+  if (!existsSync('packaging/test')) return [];
+  const { otherNode, packageTests, leftOut } = prepareEverything();
+  skipped.push(...leftOut);
+  const packages = { name: 'packaging/test', files: packageTests, node: process.execPath };
+  const again =
+    otherNode === undefined
+      ? []
+      : groupFiles(repeatedFiles()).map(({ name, files }) => ({
+          name: `${name} on Node.js 24`,
+          files,
+          node: `${otherNode}/node`,
+        }));
+  return [...again, ...(packageTests.length === 0 ? [] : [packages])];
 }
 
 /** Builds the npm package of the project in this folder, if there is one; returns its program. */
@@ -137,8 +105,8 @@ async function installedProgram(): Promise<string | undefined> {
   return buildInstalled(resolve('node_modules/.cache/waymark-installed'));
 }
 
-/** Runs the tests of a folder, prints their report and adds up their results. */
-async function report({ name, files, node }: FolderRun): Promise<void> {
+/** Runs the tests of a group, prints their report and adds up their results. */
+async function report({ name, files, node }: GroupRun): Promise<void> {
   // Otherwise, tap loads its hooks by NODE_OPTIONS into this process and all its child processes.
   const env = [
     '-u',

@@ -1,7 +1,7 @@
 import { defaultPorts, parseOrigin, type Scheme } from '../model/authority.ts';
 import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
 import { pathBytesMax } from '../model/limits.ts';
-import { encodeNonAscii, keptEscape, readPath, textOfPath } from '../model/path.ts';
+import { encodeNonAscii, readPath, textOfPath } from '../model/path.ts';
 import type { ValueParser } from './values.ts';
 
 /** An IPv4 or IPv6 address, in its standard form. */
@@ -177,12 +177,4 @@ export function listenText(listen: ListenAddress): string {
   const { scheme, host, port } = listen;
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return scheme === 'https' ? `https://${address}` : address;
-}
-
-/** `?`, `#`, and each `%` that begins no escape which a canonical path keeps. */
-const notAsText = new RegExp(`%(?!(?:25)*${keptEscape})|[?#]`, 'gi');
-
-/** A canonical path with `%`, `?` and `#` escaped, so that sitePath parses it to the same path. */
-export function escapedPath(path: string): string {
-  return path.replace(notAsText, encodeURIComponent);
 }

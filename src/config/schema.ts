@@ -1,9 +1,9 @@
 import { connectionsMax, keyRateMax, nodeNameCharactersMax, outboxEntriesLimit } from './limits.ts';
+import { escapedPath } from '../model/path.ts';
 import { durationText, sizeText } from '../model/units.ts';
 import {
   basePath,
   cidr,
-  escapedPath,
   httpsUrl,
   ipAddress,
   link,

@@ -57,7 +57,7 @@ const utf8OrByte = new RegExp(
 /** Stands for the `%` of an escape that stays, while a path is decoded: `%00` is refused before. */
 const keptPercent = '\0';
 /** The escapes that stay in a canonical path, without their `%`: separators, and single bytes. */
-export const keptEscape = '(?:2F|5C|[89A-F][0-9A-F])';
+const keptEscape = '(?:2F|5C|[89A-F][0-9A-F])';
 /** A `%` of a text that would look like such an escape, or like the `%25` before one. */
 const ambiguousPercent = new RegExp(`%(?=(?:25)*${keptEscape})`, 'gi');
 /** What stays as it is when a canonical path is encoded or read as text. */
@@ -134,6 +134,14 @@ export function textOfPath(path: string): string | undefined {
   const escapes = path.match(keptEscapes) ?? [];
   if (escapes.some(({ length }) => length === '%2F'.length)) return undefined;
   return path.replace(keptEscapes, (escape) => `%${escape.slice('%25'.length)}`);
+}
+
+/** `?`, `#`, and each `%` that begins no escape which a canonical path keeps. */
+const notAsText = new RegExp(`%(?!(?:25)*${keptEscape})|[?#]`, 'gi');
+
+/** A canonical path with `%`, `?` and `#` escaped, so that readPath reads the same path. */
+export function escapedPath(path: string): string {
+  return path.replace(notAsText, encodeURIComponent);
 }
 
 /**

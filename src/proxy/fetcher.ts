@@ -180,14 +180,17 @@ export function withFailureEvents(
 
 /** Prepares the visitor of each request whose fields for the source name its user. */
 export function withUsers(fetch: Fetcher): Fetcher {
-  const prepared = async (rule: FetchRule, { visitor }: ContentRequest): Promise<void> => {
-    if (fetchPlan(rule).needsUser) await visitor.prepare(needsUser);
-  };
+  // Others go on at once: the content of a request must not break before anyone reads it.
+  const preparing = (rule: FetchRule, { visitor }: ContentRequest): Promise<void> | undefined =>
+    fetchPlan(rule).needsUser ? visitor.prepare(needsUser) : undefined;
   return {
     ...fetch,
-    respond: (rule, request) => prepared(rule, request).then(() => fetch.respond(rule, request)),
+    respond: (rule, request) =>
+      preparing(rule, request)?.then(() => fetch.respond(rule, request)) ??
+      fetch.respond(rule, request),
     openWebsocket: (rule, request) =>
-      prepared(rule, request).then(() => fetch.openWebsocket(rule, request)),
+      preparing(rule, request)?.then(() => fetch.openWebsocket(rule, request)) ??
+      fetch.openWebsocket(rule, request),
   };
 }
 

@@ -158,6 +158,10 @@ const lastStatus = 599;
 function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
   if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
   if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
+  // It broke before it was read: the source would wait for the rest.
+  if (body.destroyed && !body.readableEnded) {
+    throw new Failure('invalid', 'The content of the request is not complete.');
+  }
   return body;
 }
 

@@ -19,6 +19,7 @@ import { bindPath, ownPath, type ListeningSocket } from './inherited-sockets.ts'
 import { allowHalfOpen } from './node-internals.ts';
 import { handshakeOptions } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';
+import { takenPortAdvice } from './port-owner.ts';
 
 /** A server of HTTP/1.1 on a port, in the clear or over TLS. */
 export type Listener = HttpServer | HttpsServer;
@@ -151,7 +152,9 @@ export async function listen(
     else await open(server, { host: where.host, port: where.port });
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw listenFailure(where, error as NodeJS.ErrnoException);
+    const failed = error as NodeJS.ErrnoException;
+    if (failed.code !== 'EADDRINUSE' || where.kind === 'unix') throw listenFailure(where, failed);
+    throw cannotListen(where, await takenPortAdvice(where), failed);
   }
   return listening(server, where, { isWorker });
 }

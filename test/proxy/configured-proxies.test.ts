@@ -204,6 +204,24 @@ suite('[proxy.<name>]', () => {
     assert.equal(answers, 1 + 3);
   });
 
+  test('does not wait for broken content, also if a field needs a token first', async (t) => {
+    const { origin } = await application(t);
+    const keys = await httpSource(t, (_, response) => response.end('{"keys":[]}'));
+    const site = await startSite(t, {
+      ini:
+        `[auth]\njwt_jwks = ${keys.origin}/keys\nallow_private = 127.0.0.0/8\n` +
+        `[proxy.app]\nsource = ${origin}\n[proxy.app.request_headers]\nX-User = \${user}\n`,
+    });
+    const head = 'POST /a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n';
+    const token = `Authorization: Bearer ${['{"alg":"RS256","kid":"a"}', '{"sub":"me"}', 'x']
+      .map((part) => Buffer.from(part).toString('base64url'))
+      .join('.')}\r\n`;
+    for (const field of ['', token]) {
+      const answer = await site.raw(`${head}${field}\r\n3\r\nabcd\r\n0\r\n\r\n`);
+      assert.match(answer, field === '' ? /^HTTP\/1\.1 400 / : /^(?:HTTP\/1\.1 400 |$)/);
+    }
+  });
+
   test('changes with a reload', async (t) => {
     const [one, two] = [await application(t, 'one'), await application(t, 'two')];
     const site = await startSite(t, { ini: `[proxy.app]\nsource = ${one.origin}\n` });

@@ -10,6 +10,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Row } from '../../model/row.ts';
 import type { Rule } from '../../model/rule.ts';
 import type { TableDefinition } from '../../model/table.ts';
+import { escapedPath } from '../../model/path.ts';
 import { applyOf, foldRows } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 
@@ -139,7 +140,7 @@ function invalidatedAt(reads: HistoryReads, upTo: number): (row: Change) => stri
  * as in a URL, so `%`, `?` and `#` are percent-encoded.
  */
 export function exportedFields({ id: _id, origin, path, kind, ...fields }: Rule): JsonObject {
-  const written = path.startsWith('/') ? path.replace(/[%?#]/g, encodeURIComponent) : path;
+  const written = path.startsWith('/') ? escapedPath(path) : path;
   return { origin, path: written, kind, ...(fields as unknown as JsonObject) };
 }
 

@@ -39,7 +39,12 @@ suite('waymark serve refuses with one line', () => {
     const port = await takenPort(t);
     const { folder, iniFile } = await serverFolder(t, '');
     await writeFile(iniFile, `[server]\nlisten = 127.0.0.1:${port}\ndata = data\n`);
-    assert.match(await refusal(iniFile, runHere), new RegExp(`127\\.0\\.0\\.1:${port}.* in use`));
+    const line = await refusal(iniFile, runHere);
+    assert.match(line, new RegExp(`127\\.0\\.0\\.1:${port}.* in use`));
+    if (process.platform === 'linux')
+      assert.match(line, new RegExp(`by process ${process.pid} \\(`));
+    const [, free] = /to 127\.0\.0\.1:(\d+), which is free/.exec(line) ?? [];
+    assert.ok(Number(free) > port);
     // The failed start has left no files: the next one works, and shows its key.
     await writeFile(join(folder, 'server.ini'), '[server]\nlisten = 127.0.0.1:0\ndata = data\n');
     const { adminKey } = await startServed(t, iniFile);

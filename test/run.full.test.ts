@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder, writeFiles } from './folder.ts';
 
+const imports = "import { test } from 'node:test';\n";
+
 /** Runs `npm test` in a folder with these files below `test/`; returns the exit code and output. */
 async function runTests(t: TestContext, files: Record<string, string>, words: string[] = []) {
   const cwd = await temporaryFolder(t);
-  const imports = "import { test } from 'node:test';\n";
   await writeFiles(
     cwd,
     Object.fromEntries(
       Object.entries(files).map(([name, content]) => [`test/${name}`, imports + content]),
     ),
   );
+  return runIn(cwd, words);
+}
+
+async function runIn(cwd: string, words: readonly string[]) {
   const run = fileURLToPath(import.meta.resolve('./run.ts'));
   const child = spawn(process.execPath, [run, ...words], {
     cwd,
@@ -100,30 +105,44 @@ suite('npm test', () => {
     assert.match(out, /✖ test\/a[^]*printed nothing for 500 ms/);
   });
 
-  test('runs chosen folders and files again with another Node.js', async (t) => {
-    const { out, lastLine } = await runTests(
-      t,
-      {
-        'a/one.test.ts': "test('one', () => {});",
-        'a/two.test.ts': "test('two', () => {});",
-        'b/three.test.ts': "test('three', () => {});",
-        'bc/four.test.ts': "test('four', () => {});",
-      },
-      [
-        `--also=${process.execPath.replace(/\/node$/, '')}`,
-        ...['--only=a/two.test.ts', '--only=b'],
-      ],
-    );
-    assert.equal(lastLine, '6 passed, 0 failed');
-    assert.match(out, /^test\/a on Node\.js v.*: 1 files, 1 passed, 0 failed$/m);
-    assert.match(out, /^test\/b on Node\.js v.*: 1 files, 1 passed, 0 failed$/m);
-    assert.doesNotMatch(out, /^test\/bc on Node/m);
+  test('leaves the rest to test:all', async (t) => {
+    const files = {
+      'a/one.test.ts': "test('one', () => {});",
+      'a/two.full.test.ts': "test('two', () => {});",
+      'a/three.full.test.ts': "test('three', () => {});",
+    };
+    for (const [words, count] of [
+      [[], 1],
+      [['--tier=rest'], 2],
+      [['--tier=all'], 3],
+    ] as const) {
+      const { code, lastLine } = await runTests(t, files, [...words]);
+      assert.deepEqual([code, lastLine], [0, `${count} passed, 0 failed`]);
+    }
   });
 
-  test('fails if there are no tests to run again', async (t) => {
-    const words = [`--also=${process.execPath.replace(/\/node$/, '')}`, '--only=b'];
-    const { code } = await runTests(t, { 'a/one.test.ts': "test('one', () => {});" }, words);
-    assert.equal(code, 1);
+  test('runs with --changed the tests that a change may concern', async (t) => {
+    const cwd = await temporaryFolder(t);
+    await writeFiles(cwd, {
+      'src/deep.ts': 'export const deep = 1;',
+      'src/near.ts': "export { deep } from './deep.ts';",
+      'src/other.ts': 'export const other = 1;',
+      'test/a/near.test.ts': `${imports}import '../../src/near.ts'; test('near', () => {});`,
+      'test/a/other.test.ts': `${imports}import '../../src/other.ts'; test('other', () => {});`,
+    });
+    const git = (...words: string[]) => {
+      const named = ['-c', 'user.name=test', '-c', 'user.email=test@localhost'];
+      assert.equal(spawnSync('git', [...named, ...words], { cwd }).status, 0, words.join(' '));
+    };
+    git('init', '-q');
+    git('add', '.');
+    git('commit', '-qm', 'first');
+    assert.equal((await runIn(cwd, ['--changed'])).lastLine, '0 passed, 0 failed');
+    await writeFiles(cwd, { 'src/deep.ts': 'export const deep = 2;' });
+    const { code, out, lastLine } = await runIn(cwd, ['--changed']);
+    assert.deepEqual([code, lastLine], [0, '1 passed, 0 failed']);
+    assert.match(out, /✔ near/);
+    assert.equal((await runIn(cwd, ['--changed=HEAD'])).lastLine, '1 passed, 0 failed');
   });
 
   test('runs folders with short tests in one process', async (t) => {
