@@ -160,6 +160,8 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
   if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
   // It broke before it was read: the source would wait for the rest.
   if (body.destroyed && !body.readableEnded) {
+    // An `error` event may still follow; without a listener it would end the process.
+    body.on('error', () => undefined);
     throw new Failure('invalid', 'The content of the request is not complete.');
   }
   return body;

@@ -30,7 +30,7 @@ function application(t: TestContext, name = 'app') {
       });
       response.end(JSON.stringify(got));
     };
-    void answer();
+    answer().catch(() => response.destroy());
   });
 }
 
