@@ -1,5 +1,6 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
+import { headersTexts } from '../../src/config/sections/headers.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
@@ -179,6 +180,7 @@ export const keyTexts: Texts = {
     },
   },
   'proxy.<name>': proxyTexts,
+  'headers.<name>': headersTexts,
   fetch: {
     allow_private: {
       about:

@@ -31,6 +31,15 @@ export interface ProxyConfig extends SectionFields<'proxy.<name>'> {
   readonly name: string;
   /** Fields of the requests to it: name, template, name, template … */
   readonly requestHeaders: readonly string[];
+  /** Fields of its answers: name, template, name, template … */
+  readonly headers: readonly string[];
+}
+
+/** `[headers.<name>]`: fields of answers. */
+export interface HeadersConfig extends SectionFields<'headers.<name>'> {
+  readonly name: string;
+  /** Name, template, name, template …; a name that ends with `[]` adds a field. */
+  readonly fields: readonly string[];
 }
 
 /** `[engine.<name>]`: an engine added to the built-in ones. */
@@ -69,6 +78,8 @@ export interface Config {
   /** In the order of matching: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];
   readonly proxies: readonly ProxyConfig[];
+  /** In the order of the file. */
+  readonly headers: readonly HeadersConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];

@@ -444,6 +444,7 @@ test('an empty ini file gives the defaults', async (context) => {
     },
     disk: [],
     proxies: [],
+    headers: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,
