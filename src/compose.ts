@@ -252,7 +252,8 @@ function composeSite(
   });
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
-  return { rules, proxies, disk, stored, generic, rendered, pageRows, fetch };
+  const { redirects } = config;
+  return { rules, proxies, redirects, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */

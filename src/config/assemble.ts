@@ -43,6 +43,10 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       ...fieldsOf('headers.<name>', keys, folder),
       fields: fields.fields,
     })),
+    redirects: ini.redirects.map(({ name, values }) => ({
+      ...{ name, ...values, to: values.to ?? '/' },
+      status: Number(values.status),
+    })),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),

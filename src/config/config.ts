@@ -35,6 +35,16 @@ export interface ProxyConfig extends SectionFields<'proxy.<name>'> {
   readonly headers: readonly string[];
 }
 
+/** `[redirect.<name>]`. */
+export interface RedirectConfig {
+  readonly name: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly to: string;
+  readonly status: number;
+  readonly query: 'keep' | 'drop';
+}
+
 /** `[headers.<name>]`: fields of answers. */
 export interface HeadersConfig extends SectionFields<'headers.<name>'> {
   readonly name: string;
@@ -80,6 +90,8 @@ export interface Config {
   readonly proxies: readonly ProxyConfig[];
   /** In the order of the file. */
   readonly headers: readonly HeadersConfig[];
+  /** In the order of the file. */
+  readonly redirects: readonly RedirectConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -109,11 +121,17 @@ export type ConfigResult =
  * localhost.
  */
 export function namesOrigin(
-  { server, tls, disk, proxies }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies'>,
+  {
+    server,
+    tls,
+    disk,
+    proxies,
+    redirects,
+  }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies' | 'redirects'>,
   origin: string,
 ): boolean {
   if (origin === server.publicUrl) return true;
-  if ([...disk, ...proxies].some((one) => one.origin === origin)) return true;
+  if ([...disk, ...proxies, ...redirects].some((one) => one.origin === origin)) return true;
   const { protocol, hostname, port } = new URL(origin);
   const isOverTls = protocol === 'https:';
   const listening = server.listen.some(

@@ -4,6 +4,7 @@ import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
 import { headerRuleProblems } from './sections/headers.ts';
 import { proxyProblems } from './sections/proxy.ts';
+import { redirectProblems } from './sections/redirect.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 
@@ -31,6 +32,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...headersWithoutMount(ini),
     ...proxyProblems(ini),
     ...headerRuleProblems(ini),
+    ...redirectProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

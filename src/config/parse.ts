@@ -37,6 +37,7 @@ export interface ParsedIni {
   /** `[proxy.<name>.headers]` */
   readonly proxyHeaders: readonly ParsedTemplates[];
   readonly headerRules: readonly ParsedHeaderRule[];
+  readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -99,6 +100,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     headerRules: identified
       .filter(({ kind }) => kind === 'headers.<name>')
       .map((section) => parseHeaderRule(section, within)),
+    redirects: all('redirect.<name>'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

@@ -19,10 +19,7 @@ const formTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ['[]\nlevel = x', '1: a section without a name: write `[name]`'],
   ['[ ]', '1: a section without a name: write `[name]`'],
   ['level = info', '1: `level` comes before the first [section]; it belongs to [log]'],
-  [
-    'origin = *',
-    '1: `origin` comes before the first [section]; it belongs to [disk.<name>] or [proxy.<name>] or [headers.<name>]',
-  ],
+  ['origin = *', '1: `origin` comes before the first [section]'],
   [
     'timeout = 3s',
     '1: `timeout` comes before the first [section]; it belongs to [proxy.<name>] or [fetch] or [webhook]',
