@@ -39,7 +39,7 @@ export const variableWords = `\${request.header.<name>}, ${[...variables.keys()]
   .map((name) => `\${${name}}`)
   .join(', ')}`;
 
-/** Variables whose value the URL decides, whoever asks. */
+/** Variables whose value the URL decides, not the client. */
 const ofUrl: ReadonlySet<string> = new Set(['host', 'origin', 'path', 'query', 'scheme']);
 
 const headerVariable = new RegExp(`^request\\.header\\.(${tokenSource})$`);
