@@ -203,7 +203,8 @@ test('every reference to the docs leads to a heading that exists', () => {
 
 test('the map of the code and its invariants name only files that exist', () => {
   const files = [...sources, ...tests, ...readSources('docs/**/*.ts')].map(({ path }) => path);
-  const missing = ['src/README.md', 'docs/design/invariants.md'].flatMap((page) => {
+  const pages = ['ARCHITECTURE.md', 'src/README.md', 'docs/design/invariants.md'];
+  const missing = pages.flatMap((page) => {
     const text = readFileSync(join(project, page), 'utf8');
     return [...text.matchAll(/`([\w./-]+\.ts)`/g)]
       .map(([, name = '']) => name)
