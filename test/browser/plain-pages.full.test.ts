@@ -77,7 +77,7 @@ suite('an error page', () => {
   const rules = [{ path: '/down/*', kind: 'content.fetch', enginedata: { source } }];
   const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
   const cases = [
-    { status: 400, path: '/a%2fb', title: '400 Bad Request', says: 'an encoded /' },
+    { status: 400, path: '/a%zz', title: '400 Bad Request', says: 'write %25' },
     { status: 404, path: '/none', title: '404 Not Found', says: 'There is no page here.' },
     { status: 404, path: `/${'none'.repeat(100)}`, title: '404 Not Found', says: 'no page here' },
     { status: 502, path: '/down/page', title: '502 Bad Gateway', says: '' },

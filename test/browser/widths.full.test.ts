@@ -123,7 +123,7 @@ for (const { colorScheme, way } of themes) {
       const { page } = tab;
       await prepareWidths(page);
       for (const path of [
-        ...['/files/', `/files/${'w'.repeat(200)}/`, `/${wide}`, '/a%2fb', '/built-in', '/broken'],
+        ...['/files/', `/files/${'w'.repeat(200)}/`, `/${wide}`, '/a%zz', '/built-in', '/broken'],
         ...['/svc1/', '/svc1/engines', ...builtInEngines.map((one) => `/svc1/engines/${one}`)],
         '/svc1/webhooks',
       ]) {
