@@ -47,7 +47,7 @@ const flags = [
 ];
 
 /** The memory that a process of tests may take, with the servers and the browser that it starts. */
-const bytesOfProcess = 768 * 1024 * 1024;
+const bytesOfProcess = 1.5 * 1024 * 1024 * 1024;
 
 /** A group of test files, and the program that runs them. */
 interface GroupRun extends FileGroup {
