@@ -1,5 +1,7 @@
+import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
+import { proxyId } from './model/rule.ts';
 import { namesOrigin, type Config } from './config/config.ts';
 import { builtInEngines } from './model/rule.ts';
 import type { JsonObject } from './model/json.ts';
@@ -166,6 +168,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       consoleFiles: context.consoleFiles,
       ownFiles,
       metricsText: context.metricsText,
+      responseHeaders: createResponseHeaders(headerRulesOf(config)),
       publicAnswers,
       indexPages: composeIndexPages(config, context),
       documents: createDocuments({
@@ -192,6 +195,20 @@ export function compose(config: Config, context: AppContext): AppInstance {
       diallers.cut();
     },
   };
+}
+
+/** The changes of answers: those of the proxies, then those for paths in the order of the file. */
+function headerRulesOf({ proxies, headers }: Config): readonly HeaderRule[] {
+  const ofProxies = proxies
+    .filter(({ headers: fields }) => fields.length > 0)
+    .map(({ name, headers: fields }) => {
+      return { origin: '*', paths: ['/*'], source: proxyId(name), fields };
+    });
+  const ofPaths = headers.map(({ origin, path: paths, security, fields }) => {
+    const strict = security === undefined ? [] : strictFields;
+    return { origin, paths, source: undefined, fields: [...strict, ...fields] };
+  });
+  return [...ofProxies, ...ofPaths];
 }
 
 function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppContext): IndexPages {
@@ -235,7 +252,8 @@ function composeSite(
   });
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
-  return { rules, proxies, disk, stored, generic, rendered, pageRows, fetch };
+  const { redirects } = config;
+  return { rules, proxies, redirects, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */

@@ -76,6 +76,13 @@ ${parts.join('\n')}
 
 Header fields that the mount adds to its answers: \`X-Frame-Options = DENY\`. Quote a value that contains a \`;\`.
 
+## \`[proxy.<name>.headers]\` and the fields of \`[headers.<name>]\`
+
+Header fields of answers: \`Cache-Control = "public, max-age=60"\`. A line replaces the fields of its name, an empty value removes
+them, and \`Link[] = …\` adds one. \`Vary\` keeps what the answer varies by. Values may have the variables below. The
+sections apply in the order of the file, after the fields of a mount or source; a later line wins. They apply to files, pages,
+answers of sources, redirects, errors and 304, but not below \`/svc1\`.
+
 ## \`[proxy.<name>.request_headers]\`
 
 Header fields of the requests to the application, in place of those of the client: \`X-Real-IP = \${client.ip}\`. An empty
@@ -89,6 +96,9 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
     'A folder that the server publishes. Only this file can publish folders; no operation can.\n\n',
   'proxy.<name>':
     'An application behind Waymark. It may be in a private network, since only this file names it.\n\n',
+  'redirect.<name>':
+    'A redirect. It comes before all other sources; the first one of the file that applies answers. A circle is refused.\n\n',
+  'headers.<name>': 'Header fields of answers. All other lines of the section are fields.\n\n',
   'tls.<host>': 'The certificate of one name.\n\n',
   'engine.<name>': 'An engine of your own for generic pages.\n\n',
   node: 'Without `central`, a reload applies all of these keys.\n\n',

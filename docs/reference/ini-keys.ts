@@ -1,5 +1,7 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
+import { headersTexts } from '../../src/config/sections/headers.ts';
+import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
@@ -179,6 +181,8 @@ export const keyTexts: Texts = {
     },
   },
   'proxy.<name>': proxyTexts,
+  'headers.<name>': headersTexts,
+  'redirect.<name>': redirectTexts,
   fetch: {
     allow_private: {
       about:

@@ -51,6 +51,7 @@ function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly 
 function candidateLines({
   mount,
   proxy,
+  redirect,
   id = '',
   origin,
   path,
@@ -58,7 +59,9 @@ function candidateLines({
   lost,
   branches = [],
 }: Candidate): readonly string[] {
-  const name = mount ?? (proxy === undefined ? `${id} (${kind ?? 'rule'})` : `proxy ${proxy}`);
+  const ofIni = redirect === undefined ? undefined : `redirect ${redirect}`;
+  const ofProxy = proxy === undefined ? `${id} (${kind ?? 'rule'})` : `proxy ${proxy}`;
+  const name = mount ?? ofIni ?? ofProxy;
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;
   const lines =
     lost === undefined

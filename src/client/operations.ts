@@ -952,7 +952,9 @@ export type Explanation = {
   readonly request: { readonly [name: string]: Json };
 
   readonly winner: {
-    readonly source: 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    readonly source: 'redirect' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    /** Name of a redirect of the ini file. */
+    readonly redirect?: string;
     /** Name of a mount of the ini file. */
     readonly mount?: string;
     /** Name of a proxy of the ini file. */
@@ -966,7 +968,7 @@ export type Explanation = {
   readonly status: number | null;
 
   readonly tried: readonly {
-    readonly source: 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    readonly source: 'redirect' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
     /** Key of the breadcrumb that was looked up. */
     readonly key?: string;
 
@@ -975,6 +977,8 @@ export type Explanation = {
       readonly mount?: string;
       /** Name of a proxy of the ini file. */
       readonly proxy?: string;
+      /** Name of a redirect of the ini file. */
+      readonly redirect?: string;
       /** Id of a page rule. */
       readonly id?: string;
 
@@ -993,6 +997,7 @@ export type Explanation = {
       readonly lost?: {
         readonly code:
           | 'earlier_source'
+          | 'earlier_redirect'
           | 'earlier_mount'
           | 'method'
           | 'other_origin'

@@ -38,6 +38,15 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     },
     disk: mountsOf(ini, folder),
     proxies: proxiesOf(ini, folder),
+    headers: ini.headerRules.map(({ keys, fields }) => ({
+      name: keys.name,
+      ...fieldsOf('headers.<name>', keys, folder),
+      fields: fields.fields,
+    })),
+    redirects: ini.redirects.map(({ name, values }) => ({
+      ...{ name, ...values, to: values.to ?? '/' },
+      status: Number(values.status),
+    })),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),
@@ -118,14 +127,16 @@ function mountsOf({ disk, headers }: ParsedIni, folder: string): readonly DiskMo
 }
 
 function proxiesOf(
-  { proxies, proxyRequestHeaders }: ParsedIni,
+  { proxies, proxyRequestHeaders, proxyHeaders }: ParsedIni,
   folder: string,
 ): readonly ProxyConfig[] {
   const sent = new Map(proxyRequestHeaders.map((section) => [section.name, section.fields]));
+  const answered = new Map(proxyHeaders.map((section) => [section.name, section.fields]));
   return proxies.map((section) => ({
     name: section.name,
     ...fieldsOf('proxy.<name>', section, folder),
     requestHeaders: sent.get(section.name) ?? [],
+    headers: answered.get(section.name) ?? [],
   }));
 }
 

@@ -31,6 +31,25 @@ export interface ProxyConfig extends SectionFields<'proxy.<name>'> {
   readonly name: string;
   /** Fields of the requests to it: name, template, name, template … */
   readonly requestHeaders: readonly string[];
+  /** Fields of its answers: name, template, name, template … */
+  readonly headers: readonly string[];
+}
+
+/** `[redirect.<name>]`. */
+export interface RedirectConfig {
+  readonly name: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly to: string;
+  readonly status: number;
+  readonly query: 'keep' | 'drop';
+}
+
+/** `[headers.<name>]`: fields of answers. */
+export interface HeadersConfig extends SectionFields<'headers.<name>'> {
+  readonly name: string;
+  /** Name, template, name, template …; a name that ends with `[]` adds a field. */
+  readonly fields: readonly string[];
 }
 
 /** `[engine.<name>]`: an engine added to the built-in ones. */
@@ -69,6 +88,10 @@ export interface Config {
   /** In the order of matching: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];
   readonly proxies: readonly ProxyConfig[];
+  /** In the order of the file. */
+  readonly headers: readonly HeadersConfig[];
+  /** In the order of the file. */
+  readonly redirects: readonly RedirectConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -98,11 +121,17 @@ export type ConfigResult =
  * localhost.
  */
 export function namesOrigin(
-  { server, tls, disk, proxies }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies'>,
+  {
+    server,
+    tls,
+    disk,
+    proxies,
+    redirects,
+  }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies' | 'redirects'>,
   origin: string,
 ): boolean {
   if (origin === server.publicUrl) return true;
-  if ([...disk, ...proxies].some((one) => one.origin === origin)) return true;
+  if ([...disk, ...proxies, ...redirects].some((one) => one.origin === origin)) return true;
   const { protocol, hostname, port } = new URL(origin);
   const isOverTls = protocol === 'https:';
   const listening = server.listen.some(

@@ -2,7 +2,9 @@ import type { ListenAddress } from './addresses.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
+import { headerRuleProblems } from './sections/headers.ts';
 import { proxyProblems } from './sections/proxy.ts';
+import { redirectProblems } from './sections/redirect.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 
@@ -29,6 +31,8 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...duplicateMounts(ini),
     ...headersWithoutMount(ini),
     ...proxyProblems(ini),
+    ...headerRuleProblems(ini),
+    ...redirectProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

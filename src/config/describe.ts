@@ -1,6 +1,6 @@
 import { isCidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
-import type { Config, DiskMount, ProxyConfig } from './config.ts';
+import type { Config, DiskMount, HeadersConfig, ProxyConfig } from './config.ts';
 import { configFieldName, type IniKey, type Keys } from './ini-key.ts';
 import { acmeKeys, sections, tlsKeys, type SectionKind, type Sections } from './schema.ts';
 import { escapeVariables } from './variables.ts';
@@ -42,6 +42,8 @@ export function describeConfig(config: Config): string {
     }),
     ...config.disk.flatMap(mountSections),
     ...config.proxies.flatMap(proxySections),
+    ...config.headers.map(headersSection),
+    ...config.redirects.map((one) => described('redirect.<name>', one, one.name)),
     described('fetch', config.fetch),
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),
@@ -74,10 +76,21 @@ function mountSections(mount: DiskMount): readonly string[] {
 }
 
 function proxySections(proxy: ProxyConfig): readonly string[] {
-  const { name, requestHeaders } = proxy;
-  const keys = described('proxy.<name>', proxy, name);
-  const lines = templateLines(requestHeaders);
-  return lines === '' ? [keys] : [keys, `[proxy.${name}.request_headers]\n${lines}`];
+  const { name, requestHeaders, headers } = proxy;
+  const parts = [
+    ['request_headers', templateLines(requestHeaders)],
+    ['headers', templateLines(headers)],
+  ] as const;
+  return [
+    described('proxy.<name>', proxy, name),
+    ...parts.flatMap(([part, lines]) =>
+      lines === '' ? [] : [`[proxy.${name}.${part}]\n${lines}`],
+    ),
+  ];
+}
+
+function headersSection(rule: HeadersConfig): string {
+  return described('headers.<name>', rule, rule.name) + templateLines(rule.fields);
 }
 
 /** Lines of name and template, whose variables stay as they are. */

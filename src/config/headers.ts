@@ -23,6 +23,11 @@ const serversOwn: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** Whether the server sets an answer's field itself; by its lower-case name. */
+export function isServersOwn(name: string): boolean {
+  return serversOwn.has(name);
+}
+
 /** The name of a header field (RFC 9110 §5.1), in lower case. */
 export const fieldName: ValueParser<string> = (text) =>
   token.test(text)
@@ -44,7 +49,7 @@ export const addedFieldName: ValueParser<string> = (value) => {
   const parsed = fieldToken(value);
   if ('refused' in parsed) return parsed;
   const name = parsed.value;
-  if (serversOwn.has(name)) return { refused: 'the server sets that field itself' };
+  if (isServersOwn(name)) return { refused: 'the server sets that field itself' };
   if (name === 'cache-control') return { refused: 'use the key `cache_control` of the mount' };
   return { value };
 };

@@ -9,7 +9,12 @@ import { defaultValue, type IniKey, type Keys, type ParsedKeys, type ValuesOf } 
 import { nearestName } from '../model/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
-import { parseRequestHeaders, type ParsedTemplates } from './sections/header-lines.ts';
+import {
+  parseRequestHeaders,
+  parseResponseHeaders,
+  type ParsedTemplates,
+} from './sections/header-lines.ts';
+import { headersKeys, type ParsedHeaderRule } from './sections/headers.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment, Variables } from './variables.ts';
@@ -29,6 +34,10 @@ export interface ParsedIni {
   readonly proxies: readonly ParsedSection<'proxy.<name>'>[];
   /** `[proxy.<name>.request_headers]` */
   readonly proxyRequestHeaders: readonly ParsedTemplates[];
+  /** `[proxy.<name>.headers]` */
+  readonly proxyHeaders: readonly ParsedTemplates[];
+  readonly headerRules: readonly ParsedHeaderRule[];
+  readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -83,6 +92,15 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     proxyRequestHeaders: identified
       .filter(({ kind }) => kind === 'proxy.<name>.request_headers')
       .map((section) => parseRequestHeaders(section, within)),
+    proxyHeaders: identified
+      .filter(({ kind }) => kind === 'proxy.<name>.headers')
+      .map((section) =>
+        parseResponseHeaders(section, { ...within, title: `[proxy.${section.name}.headers]` }),
+      ),
+    headerRules: identified
+      .filter(({ kind }) => kind === 'headers.<name>')
+      .map((section) => parseHeaderRule(section, within)),
+    redirects: all('redirect.<name>'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),
@@ -120,6 +138,17 @@ function identifyAll(
     }
   }
   return [...identified.values()];
+}
+
+/** Parses a `[headers.<name>]`, whose lines are keys or header fields. */
+function parseHeaderRule(section: IdentifiedSection, context: ParseContext): ParsedHeaderRule {
+  const isKey = ({ key }: Entry): boolean => Object.hasOwn(headersKeys, key);
+  const keys = { ...section, entries: section.entries.filter(isKey) };
+  const fields = { ...section, entries: section.entries.filter((entry) => !isKey(entry)) };
+  return {
+    keys: parseSection('headers.<name>', keys, context),
+    fields: parseResponseHeaders(fields, { ...context, title: `[headers.${section.name}]` }),
+  };
 }
 
 function parseSection<K extends SectionKind>(
@@ -194,9 +223,11 @@ function outsideProblem({ key, line }: Entry): LineProblem {
   return { line, message: `${quoted(key)} comes before the first [section]${ownerHint(key)}` };
 }
 
-/** Names the sections that a key may belong to, if there are only two. */
+/** Names the sections that a key may belong to, if there are only a few. */
 function ownerHint(key: string): string {
   const owners = Object.entries(sections).filter(([, keys]) => Object.hasOwn(keys, key));
-  const titles = owners.map(([kind]) => `[${kind}]`).join(' or ');
-  return owners.length === 1 || owners.length === 2 ? `; it belongs to ${titles}` : '';
+  if (owners.length === 0 || owners.length > ownersNamedMax) return '';
+  return `; it belongs to ${owners.map(([kind]) => `[${kind}]`).join(' or ')}`;
 }
+
+const ownersNamedMax = 3;

@@ -20,7 +20,9 @@ import {
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
+import { headersKeys } from './sections/headers.ts';
 import { proxyKeys } from './sections/proxy.ts';
+import { redirectKeys } from './sections/redirect.ts';
 import {
   anyText,
   choice,
@@ -132,6 +134,8 @@ export const sections = {
     errors: optional(pathBelow),
   },
   'proxy.<name>': proxyKeys,
+  'headers.<name>': headersKeys,
+  'redirect.<name>': redirectKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -262,11 +266,16 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
-  Record<'tls' | 'disk' | 'proxy' | 'engine' | 'table', ValueParser<string>>
+  Record<
+    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'engine' | 'table',
+    ValueParser<string>
+  >
 > = {
   tls: serverName,
   disk: plainName,
   proxy: plainName,
+  headers: plainName,
+  redirect: plainName,
   engine: plainName,
   table: tableName,
 };

@@ -10,13 +10,16 @@ export interface SectionIdentity {
 }
 
 /** The kinds of section that have header fields of another section. */
-type FieldSectionKind = 'disk.<name>.headers' | 'proxy.<name>.request_headers';
+type FieldSectionKind =
+  | 'disk.<name>.headers'
+  | 'proxy.<name>.headers'
+  | 'proxy.<name>.request_headers';
 
-const prefixes = ['tls', 'disk', 'proxy', 'engine', 'table'] as const;
+const prefixes = ['tls', 'disk', 'proxy', 'headers', 'redirect', 'engine', 'table'] as const;
 /** The last parts of the names of such sections, by the first part. */
 const fieldSections: Readonly<Partial<Record<(typeof prefixes)[number], readonly string[]>>> = {
   disk: ['headers'],
-  proxy: ['request_headers'],
+  proxy: ['request_headers', 'headers'],
 };
 
 const kinds = Object.keys(sections) as SectionKind[];

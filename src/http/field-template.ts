@@ -15,7 +15,7 @@ export interface FieldTemplate {
    * The value for a request, without control characters and without white space around it;
    * undefined for an empty one. `user` needs a visitor that is prepared.
    */
-  value(request: TemplateRequest): string | undefined;
+  readonly value: (request: TemplateRequest) => string | undefined;
 }
 
 /** The variables besides `request.header.<name>`, each with its value for a request. */
@@ -39,12 +39,20 @@ export const variableWords = `\${request.header.<name>}, ${[...variables.keys()]
   .map((name) => `\${${name}}`)
   .join(', ')}`;
 
+/** Variables whose value the URL decides, not the client. */
+const ofUrl: ReadonlySet<string> = new Set(['host', 'origin', 'path', 'query', 'scheme']);
+
 const headerVariable = new RegExp(`^request\\.header\\.(${tokenSource})$`);
 const reference = /\$\$\{|\$\{([^}]*)\}?/g;
 
 /** Whether a name is that of a variable. The API key of a request is for this server alone. */
 export function isTemplateVariable(name: string): boolean {
   return variables.has(name) || (headerVariable.test(name) && fieldOfVariable(name) !== 'apikey');
+}
+
+/** Whether two requests for the same URL get the same value. */
+export function isSameForUrl({ variables: used }: FieldTemplate): boolean {
+  return used.every((name) => ofUrl.has(name));
 }
 
 /** The field that a variable stands for, by its lower-case name; undefined for other variables. */

@@ -1,7 +1,7 @@
 import { proxyId, ruleName } from './rule.ts';
 
 /** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
-export const sourceNames = ['disk', 'stored', 'content.fetch', 'fallback'] as const;
+export const sourceNames = ['redirect', 'disk', 'stored', 'content.fetch', 'fallback'] as const;
 
 /** The name of a source of content. */
 export type SourceName = (typeof sourceNames)[number];
@@ -38,6 +38,7 @@ export type RuleLoss = (typeof ruleLosses)[number];
 /** All codes for why a candidate does not answer; scripts may rely on them. */
 export const lossCodes = [
   'earlier_source',
+  'earlier_redirect',
   'earlier_mount',
   ...mountLosses,
   ...ruleLosses,
@@ -71,6 +72,8 @@ export interface BranchExplanation {
 /** A mount, proxy or page rule that could answer. */
 export interface CandidateExplanation {
   readonly mount?: string;
+  /** The name of a redirect of the ini file. */
+  readonly redirect?: string;
   /** The name of a proxy of the ini file. */
   readonly proxy?: string;
   readonly id?: string;
@@ -97,6 +100,7 @@ export interface ExplainedSource {
 /** The candidate that answers. */
 export interface Winner {
   readonly source: SourceName;
+  readonly redirect?: string;
   readonly mount?: string;
   readonly proxy?: string;
   readonly id?: string;
@@ -115,10 +119,12 @@ export interface Explanation {
 }
 
 /**
- * The name of the answering candidate in Server-Timing and the access log: `disk:<name>`,
- * `proxy:<name>` or `rule:<id>`.
+ * The name of the answering candidate in Server-Timing and the access log: `redirect:<name>`,
+ * `disk:<name>`, `proxy:<name>` or `rule:<id>`.
  */
-export function winnerName({ mount, proxy, id = '' }: Omit<Winner, 'source' | 'status'>): string {
+export function winnerName(winner: Omit<Winner, 'source' | 'status'>): string {
+  const { redirect, mount, proxy, id = '' } = winner;
+  if (redirect !== undefined) return `redirect:${redirect}`;
   if (mount !== undefined) return `disk:${mount}`;
   return ruleName(proxy === undefined ? id : proxyId(proxy));
 }

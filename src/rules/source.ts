@@ -36,6 +36,7 @@ export interface SourceExplanation extends Pick<ExplainedSource, 'candidates' | 
 
 /** A reply as far as explain knows it, and the rule, proxy or mount that it comes from. */
 export interface ExplainedReply extends ExpectedReply {
+  readonly redirect?: string;
   readonly mount?: string;
   readonly proxy?: string;
   readonly id?: string;

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import { respelledReply } from '../http/respelled.ts';
+import type { ResponseHeaders } from '../http/response-headers.ts';
 import {
   discard,
   noBody,
@@ -49,6 +50,7 @@ export class Exchange {
   readonly #moment: Moment;
   readonly #message: RequestMessage;
   readonly #response: ServerResponse | SendingResponse;
+  #incoming: IncomingRequest | undefined;
   address: string;
   caller: Caller | undefined;
 
@@ -66,13 +68,32 @@ export class Exchange {
   }
 
   /** Makes the answer. It never rejects: a failure is an answer as well. */
-  async reply(): Promise<Reply> {
+  reply(): Promise<Reply> {
+    const { responseHeaders } = this.#moment.serving;
+    return responseHeaders === undefined ? this.#reply() : this.#changedReply(responseHeaders);
+  }
+
+  /** The answer with the fields of the ini file, unless it is one of Waymark's own paths. */
+  async #changedReply(change: ResponseHeaders): Promise<Reply> {
+    const { config, visitors } = this.#moment.serving;
+    const reply = await this.#reply();
+    const incoming = this.#incoming;
+    if (incoming === undefined) return reply;
+    const { target, fields, address } = incoming;
+    if (servicePath(target.path, config.server.base) !== undefined) return reply;
+    const method = this.#message.method ?? '';
+    const visitor = visitors.visitorOf(incoming);
+    return change(reply, { ...target, method, fields, address, visitor });
+  }
+
+  async #reply(): Promise<Reply> {
     const message = this.#message;
     const { serving } = this.#moment;
     let incoming: IncomingRequest | undefined;
     try {
       requireWhole(message);
       incoming = acceptRequest(serving, message);
+      this.#incoming = incoming;
       this.address = incoming.address;
       if (incoming.isUnencoded) return respelledReply(incoming.target, 'none');
       const early = this.#parts.earlyReply(serving, incoming, message);

@@ -1,3 +1,4 @@
+import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Config } from '../config/config.ts';
 import type { Caller } from '../model/key.ts';
 import type { ConsoleFiles } from '../pages/console-files.ts';
@@ -35,6 +36,8 @@ export interface Serving {
   /** Returns the metrics of all processes on the port in the text format of Prometheus. */
   readonly metricsText: () => Promise<string>;
   readonly publicAnswers: PublicAnswers;
+  /** Changes the fields of all answers but those of Waymark's own paths. */
+  readonly responseHeaders: ResponseHeaders | undefined;
 }
 
 /** The state of the site when a request arrives. */

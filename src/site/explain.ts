@@ -7,6 +7,7 @@ import {
 import {
   notFoundReply,
   replyOrFailure,
+  type ExplainedReply,
   type PageRequest,
   type SourceExplanation,
   type ContentSource,
@@ -31,9 +32,8 @@ export function explainFrom(
       ...(winner === undefined ? explained : withLoss(explained, winner)),
     });
     if (reply === undefined || winner !== undefined) continue;
-    const { mount, proxy, id, status } = reply;
-    const ofRule = proxy === undefined ? { id: id ?? '' } : { proxy };
-    const named = mount === undefined ? ofRule : { mount };
+    const { status } = reply;
+    const named = nameOf(reply);
     winner = { source: source.name, ...named, status };
     notes = reply.notes ?? [];
     tried.push(...(reply.hops ?? []));
@@ -55,4 +55,11 @@ function withLoss(
     candidates: candidates.map((one) => (one.lost === undefined ? { ...one, lost } : one)),
     ...(omitted !== undefined && { omitted }),
   };
+}
+
+/** The name of what replies, as in `Winner`. */
+function nameOf({ redirect, mount, proxy, id }: ExplainedReply): Omit<Winner, 'source' | 'status'> {
+  if (redirect !== undefined) return { redirect };
+  if (mount !== undefined) return { mount };
+  return proxy === undefined ? { id: id ?? '' } : { proxy };
 }

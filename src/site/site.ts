@@ -3,6 +3,7 @@ import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
 import { resolveKey } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
+import type { RedirectConfig } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
@@ -22,6 +23,7 @@ import {
 } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
+import { redirectSource } from './configured-redirects.ts';
 import { explainFrom } from './explain.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
@@ -32,6 +34,8 @@ export interface SiteParts {
   /** The rules of the proxies of the ini file. */
   readonly proxies: readonly Rule[];
   readonly disk: Disk;
+  /** Those of the ini file, in its order. */
+  readonly redirects: readonly RedirectConfig[];
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
@@ -60,10 +64,7 @@ export interface Site extends SiteAccess {
 export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
   const files = diskSource(disk);
-  const isExact = (request: PageRequest): boolean => {
-    const found = findRule('stored', rules, request);
-    return found !== undefined && found.capture === undefined;
-  };
+  const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
   const stored = storedSource(parts, {
     respond: (request, depth) => respondFrom(sources, request, depth),
     explain: (request, depth) => explainFrom(sources, request, depth),
@@ -74,6 +75,7 @@ export function createSite(parts: SiteParts): Site {
   // A file, and a page rule without a wildcard, are also found by their path with more slashes; a
   // wildcard matches them as they are.
   const sources: readonly ContentSource[] = [
+    ...(parts.redirects.length === 0 ? [] : [redirectSource(parts.redirects)]),
     withSlashRedirect(files, (single) => files.explain(single, 0).reply !== undefined),
     withSlashRedirect(stored, (single, request) => isExact(single) && !isExact(request)),
     withSlashRedirect(fetchedSource({ ...parts, rules: fetchedRules }), () => false),
@@ -126,6 +128,12 @@ export function createSite(parts: SiteParts): Site {
         },
       }),
   };
+}
+
+/** Whether a page rule without a wildcard answers a request. */
+function isExactRule(rules: RuleReader, request: PageRequest): boolean {
+  const found = findRule('stored', rules, request);
+  return found !== undefined && found.capture === undefined;
 }
 
 /**

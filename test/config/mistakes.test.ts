@@ -19,11 +19,11 @@ const formTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ['[]\nlevel = x', '1: a section without a name: write `[name]`'],
   ['[ ]', '1: a section without a name: write `[name]`'],
   ['level = info', '1: `level` comes before the first [section]; it belongs to [log]'],
+  ['origin = *', '1: `origin` comes before the first [section]'],
   [
-    'origin = *',
-    '1: `origin` comes before the first [section]; it belongs to [disk.<name>] or [proxy.<name>]',
+    'timeout = 3s',
+    '1: `timeout` comes before the first [section]; it belongs to [proxy.<name>] or [fetch] or [webhook]',
   ],
-  ['timeout = 3s', '1: `timeout` comes before the first [section]'],
   ['[log]\n\n[node]\n[log]', '4: line 1 already begins `[log]`: put both together'],
   ['[tls.A.b]\n[tls.a.B]', '2: line 1 already begins `[tls.a.B]`: put both together'],
   [

@@ -444,6 +444,8 @@ test('an empty ini file gives the defaults', async (context) => {
     },
     disk: [],
     proxies: [],
+    headers: [],
+    redirects: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

@@ -131,6 +131,7 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
       return createSite({
         rules: rulesOf(rules),
         proxies,
+        redirects: [],
         disk,
         stored: createStoredPages(compressors.pages),
         generic,

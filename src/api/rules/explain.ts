@@ -54,6 +54,7 @@ const text = { type: 'string' } as const;
 const source = { ...text, enum: sourceNames } as const;
 const mount = { ...text, description: 'Name of a mount of the ini file.' } as const;
 const proxy = { ...text, description: 'Name of a proxy of the ini file.' } as const;
+const redirect = { ...text, description: 'Name of a redirect of the ini file.' } as const;
 const id = { ...text, description: 'Id of a page rule.' } as const;
 const status = {
   type: ['integer', 'null'],
@@ -69,6 +70,7 @@ const candidate = {
   properties: {
     mount,
     proxy,
+    redirect,
     id,
     kind: { ...text, enum: ruleKinds },
     origin: text,
@@ -118,7 +120,7 @@ const output: JsonObject = {
     winner: {
       type: ['object', 'null'],
       required: ['source', 'status'],
-      properties: { source, mount, proxy, id, status },
+      properties: { source, redirect, mount, proxy, id, status },
     },
     status,
     tried: {
@@ -322,7 +324,9 @@ function sentence(subject: string, { winner, status: code }: Explanation): strin
   return `${subject} is answered by ${describe(winner)}, ${ending}.`;
 }
 
-function describe({ source: winning, mount: name, proxy: app, id: rule = '' }: Winner): string {
+function describe(winner: Winner): string {
+  const { source: winning, mount: name, proxy: app, redirect: moved, id: rule = '' } = winner;
+  if (moved !== undefined) return `the redirect ${moved}`;
   if (app !== undefined) return `the proxy ${app}`;
   if (name === undefined) return `the page rule ${rule}`;
   return winning === 'fallback' ? `the fallback file of the mount ${name}` : `the mount ${name}`;

@@ -1,7 +1,7 @@
 import { isTemplateVariable, variableWords } from '../../http/field-template.ts';
 import { customHeadersMax } from '../limits.ts';
 import { duplicateMessage } from '../entry.ts';
-import { fieldToken, fieldValue } from '../headers.ts';
+import { fieldToken, fieldValue, isServersOwn } from '../headers.ts';
 import { quoted, type LineProblem } from '../problem.ts';
 import type { Entry } from '../scan.ts';
 import { substituteInTemplate, type Environment } from '../variables.ts';
@@ -11,8 +11,13 @@ import type { ValueParser } from '../values.ts';
 export interface ParsedTemplates {
   readonly name: string;
   readonly line: number;
-  /** Name, template, name, template …; an empty template removes the field. */
+  /**
+   * Name, template, name, template …; an empty template removes the field. A name that ends with
+   * `[]` adds one.
+   */
   readonly fields: readonly string[];
+  /** Whether the section has no lines, also no wrong ones. */
+  readonly isEmpty: boolean;
 }
 
 /** Fields of a request that frame the message, or that Waymark makes itself. */
@@ -37,34 +42,76 @@ const requestFieldName: ValueParser<string> = (value) => {
   return { value };
 };
 
+interface FieldSection {
+  readonly name: string;
+  readonly line: number;
+  readonly entries: readonly Entry[];
+}
+
+interface FieldContext {
+  readonly env: Environment;
+  readonly problems: LineProblem[];
+}
+
 /**
  * Parses the lines of `[proxy.<name>.request_headers]`: each sets a field of the requests to the
  * application. Values may have the variables of a request (http/field-template.ts).
  */
-export function parseRequestHeaders(
-  section: { readonly name: string; readonly line: number; readonly entries: readonly Entry[] },
-  { env, problems }: { readonly env: Environment; readonly problems: LineProblem[] },
+export function parseRequestHeaders(section: FieldSection, context: FieldContext): ParsedTemplates {
+  const title = `[proxy.${section.name}.request_headers]`;
+  return parseFieldLines(section, { ...context, title, parseName: requestFieldName });
+}
+
+/**
+ * Parses the lines of `[headers.<name>]` and `[proxy.<name>.headers]`, which change the fields of
+ * answers; `title` names the section in messages. `name[]` adds a field.
+ */
+export function parseResponseHeaders(
+  section: FieldSection,
+  context: FieldContext & { readonly title: string },
 ): ParsedTemplates {
-  const { name, line, entries } = section;
+  return parseFieldLines(section, { ...context, parseName: answerFieldName });
+}
+
+const answerFieldName: ValueParser<string> = (value) => {
+  const name = fieldToken(value);
+  if ('refused' in name) return name;
+  return isServersOwn(name.value) ? { refused: 'the server sets that field itself' } : { value };
+};
+
+function parseFieldLines(
+  { name, line, entries }: FieldSection,
+  {
+    env,
+    problems,
+    title,
+    parseName,
+  }: FieldContext & { readonly title: string; readonly parseName: ValueParser<string> },
+): ParsedTemplates {
+  const canRepeat = parseName === answerFieldName;
   const fields: string[] = [];
   const seen = new Map<string, number>();
   for (const entry of entries) {
     const lowerCase = entry.key.toLowerCase();
     const earlierLine = seen.get(lowerCase);
-    const parsed = parseTemplateField(entry, requestFieldName, env);
-    const isTwice = earlierLine !== undefined || entry.repeated;
+    const parsed = parseTemplateField(entry, parseName, env);
+    const isTwice = canRepeat
+      ? earlierLine !== undefined && !entry.repeated
+      : earlierLine !== undefined || entry.repeated;
     const refused = isTwice
-      ? duplicateMessage(entry.key, { earlierLine: earlierLine ?? entry.line, isList: false })
+      ? duplicateMessage(entry.key, { earlierLine: earlierLine ?? entry.line, isList: canRepeat })
       : 'refused' in parsed && parsed.refused;
     if (typeof refused === 'string') problems.push({ line: entry.line, message: refused });
-    else if ('value' in parsed) fields.push(entry.key, parsed.value);
+    else if ('value' in parsed) {
+      fields.push(entry.repeated ? `${entry.key}[]` : entry.key, parsed.value);
+    }
     if (earlierLine === undefined) seen.set(lowerCase, entry.line);
   }
   if (fields.length / 2 > customHeadersMax) {
-    const message = `[proxy.${name}.request_headers] has more than ${customHeadersMax} fields`;
-    problems.push({ line, message: `${message}: remove some` });
+    const message = `${title} has more than ${customHeadersMax} fields: remove some`;
+    problems.push({ line, message });
   }
-  return { name, line, fields };
+  return { name, line, fields, isEmpty: entries.length === 0 };
 }
 
 /** Parses one line; `refused` is a complete message about it. */

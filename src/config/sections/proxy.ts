@@ -110,18 +110,25 @@ type ParsedProxy = ParsedKeys<typeof proxyKeys>;
 export function proxyProblems({
   proxies,
   proxyRequestHeaders,
+  proxyHeaders,
 }: {
   readonly proxies: readonly ParsedProxy[];
   readonly proxyRequestHeaders: readonly ParsedTemplates[];
+  readonly proxyHeaders: readonly ParsedTemplates[];
 }): readonly LineProblem[] {
   const names = new Set(proxies.map(({ name }) => name));
-  const unowned = proxyRequestHeaders
-    .filter(({ name }) => !names.has(name))
-    .map(({ name, line }) => ({
-      line,
-      message: `[proxy.${name}.request_headers] has no effect: there is no [proxy.${name}]`,
-    }));
-  return [...wrongProxies(proxies), ...unowned];
+  const unowned = (sections: readonly ParsedTemplates[], part: string): readonly LineProblem[] =>
+    sections
+      .filter(({ name }) => !names.has(name))
+      .map(({ name, line }) => ({
+        line,
+        message: `[proxy.${name}.${part}] has no effect: there is no [proxy.${name}]`,
+      }));
+  return [
+    ...wrongProxies(proxies),
+    ...unowned(proxyRequestHeaders, 'request_headers'),
+    ...unowned(proxyHeaders, 'headers'),
+  ];
 }
 
 function wrongProxies(proxies: readonly ParsedProxy[]): readonly LineProblem[] {

@@ -1,0 +1,123 @@
+import { origin, sitePath } from '../addresses.ts';
+import { single, optional, type ParsedKeys } from '../ini-key.ts';
+import type { KeyText } from '../key-text.ts';
+import type { LineProblem } from '../problem.ts';
+import { choice, wordOr, type ValueParser } from '../values.ts';
+import { locationFor } from '../../http/redirect-target.ts';
+import type { RequestTarget } from '../../http/request.ts';
+import { canonicalPath, escapedPath, requestPathOf } from '../../model/path.ts';
+
+/** A path, or all paths below a prefix that ends with `*`. */
+const redirectPath: ValueParser<string> = (text) => {
+  const parsed = sitePath(text.replace(/\*$/, ''));
+  if ('refused' in parsed) return parsed;
+  if (parsed.value.includes('*')) return { refused: 'a * may only be the end of the path' };
+  return { value: text.endsWith('*') ? `${parsed.value}*` : parsed.value };
+};
+
+/** The target of a redirect: an absolute URL or a path, with variables. */
+const redirectTarget: ValueParser<string> = (value) => {
+  const unknown = [...value.matchAll(/\{([^{}]*)\}/g)].find(([, name = '']) => !names.has(name));
+  if (unknown !== undefined) {
+    return { refused: `${unknown[0]} is unknown: there are {splat}, {path}, {query} and {host}` };
+  }
+  const sample = value.replaceAll(/\{\w+\}/g, 'x');
+  return /^(?:https?:\/\/[^/\\@]|\/(?![/\\]))/.test(sample) && URL.canParse(sample, 'http://x')
+    ? { value }
+    : { refused: 'write a path that starts with /, or an http or https URL' };
+};
+
+const names: ReadonlySet<string> = new Set(['splat', 'path', 'query', 'host']);
+
+/** The keys of `[redirect.<name>]`. */
+export const redirectKeys = {
+  origin: single(wordOr('*', origin), '*'),
+  path: single(redirectPath, '/*', { write: (path: string) => writtenPath(path) }),
+  to: optional(redirectTarget),
+  status: single(choice('301', '302', '303', '307', '308'), '301'),
+  query: single(choice('keep', 'drop'), 'keep'),
+};
+
+function writtenPath(path: string): string {
+  return path.endsWith('*') ? `${escapedPath(path.slice(0, -1))}*` : escapedPath(path);
+}
+
+/** What the reference says about each key. */
+export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>> = {
+  origin: {
+    about: 'The origin whose requests are redirected; `*` for every origin.',
+    example: 'https://www.example.com',
+  },
+  path: {
+    about: 'The path that is redirected; a `*` at its end stands for all paths below.',
+    example: '/blog/*',
+  },
+  to: {
+    about:
+      'The target: a URL or a path. `{splat}` is what the `*` stands for, `{path}` the path, ' +
+      '`{query}` the query, `{host}` the host of the request, each as the client has sent it.',
+    example: 'https://example.com/{splat}',
+  },
+  status: { about: 'The status: 308 and 307 keep the method.', example: '308' },
+  query: {
+    about: 'Whether the query of the request is added to the target.',
+    example: 'drop',
+  },
+};
+
+type ParsedRedirect = ParsedKeys<typeof redirectKeys>;
+
+/** Finds redirects without a target, and those that lead in a circle. */
+export function redirectProblems({
+  redirects,
+}: {
+  readonly redirects: readonly ParsedRedirect[];
+}): readonly LineProblem[] {
+  const valid = redirects.filter(({ isValid, values }) => isValid && values.to !== undefined);
+  return redirects.flatMap((redirect) => {
+    const { name, line, lines, isValid, values } = redirect;
+    if (!isValid) return [];
+    const title = `[redirect.${name}]`;
+    if (values.to === undefined) {
+      return [{ line, message: `${title} needs \`to\`, such as \`to = /new/{splat}\`` }];
+    }
+    const others = circleFrom(redirect, valid);
+    if (others === undefined) return [];
+    const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
+    const message = `${title} leads to itself${through}: change its \`to\` or its \`path\``;
+    return [{ line: lines.get('to')?.[0] ?? line, message }];
+  });
+}
+
+/** The sections through which a redirect leads back to itself; undefined if it does not. */
+function circleFrom(
+  start: ParsedRedirect,
+  all: readonly ParsedRedirect[],
+): readonly string[] | undefined {
+  const { values } = start;
+  const origin = values.origin === '*' ? 'http://any.invalid' : values.origin;
+  let place = placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')));
+  const passed: string[] = [];
+  for (let hop = 0; hop <= all.length && place !== undefined; hop += 1) {
+    const here = place;
+    const next = all.find((one) => locationOf(one, here) !== undefined);
+    if (next === undefined) return undefined;
+    if (hop > 0 && next === start) return passed;
+    if (hop > 0) passed.push(`[redirect.${next.name}]`);
+    const url = URL.parse(locationOf(next, here) ?? '', here.origin);
+    // Whether this server answers for another origin is only known if a redirect names it.
+    const isOwn =
+      url?.origin === here.origin || all.some((one) => one.values.origin === url?.origin);
+    place = url === null || !isOwn ? undefined : placeAt(url.origin, url.pathname);
+  }
+  return undefined;
+}
+
+function locationOf({ values }: ParsedRedirect, place: RequestTarget): string | undefined {
+  return locationFor({ ...values, to: values.to ?? '/' }, place);
+}
+
+function placeAt(origin: string, encoded: string): RequestTarget | undefined {
+  const path = canonicalPath(encoded);
+  return path && { origin, ...requestPathOf(path), query: '' };
+}
