@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -20,12 +21,12 @@ async function runTests(t: TestContext, files: Record<string, string>, words: st
   return runIn(cwd, words);
 }
 
-async function runIn(cwd: string, words: readonly string[]) {
+async function runIn(cwd: string, words: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const run = fileURLToPath(import.meta.resolve('./run.ts'));
   const child = spawn(process.execPath, [run, ...words], {
     cwd,
     // Otherwise they report to the runner of this test.
-    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+    env: { ...process.env, ...env, NODE_TEST_CONTEXT: undefined },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
@@ -119,6 +120,19 @@ suite('npm test', () => {
       const { code, lastLine } = await runTests(t, files, [...words]);
       assert.deepEqual([code, lastLine], [0, `${count} passed, 0 failed`]);
     }
+  });
+
+  test('leaves out the tests in a browser where none starts, with one line', async (t) => {
+    const cwd = await temporaryFolder(t);
+    await writeFiles(cwd, {
+      'test/browser/browser.ts': 'export const browser = 1;',
+      'test/browser/rig.ts': "export { browser } from './browser.ts';",
+      'test/browser/page.test.ts': `${imports}import './rig.ts'; test('page', () => {});`,
+      'test/browser/plain.test.ts': `${imports}test('plain', () => {});`,
+    });
+    const { code, out, lastLine } = await runIn(cwd, [], { CHROMIUM: join(cwd, 'none') });
+    assert.deepEqual([code, lastLine], [0, '1 passed, 0 failed, 1 skipped']);
+    assert.match(out, /^﹣ 1 files of tests in a browser # none starts: spawn .*none ENOENT$/m);
   });
 
   test('runs with --changed the tests that a change may concern', async (t) => {

@@ -1,11 +1,18 @@
 import { tap, type Base, type Spawn, type SpawnOpts } from '@tapjs/core';
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { delimiter, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { prepareEverything, repeatedFiles } from './everything.ts';
-import { filesOfChange, groupFiles, testFiles, type FileGroup, type Tier } from './selection.ts';
+import {
+  filesOfChange,
+  filesThatReach,
+  groupFiles,
+  testFiles,
+  type FileGroup,
+  type Tier,
+} from './selection.ts';
 
 /**
  * `npm test` and `npm run test:all`: tap runs the test files of a group in one process
@@ -39,6 +46,9 @@ const flags = [
   `--test-reporter=${fileURLToPath(import.meta.resolve('./tap.ts'))}`,
 ];
 
+/** The memory that a process of tests may take, with the servers and the browser that it starts. */
+const bytesOfProcess = 1.5 * 1024 * 1024 * 1024;
+
 /** A group of test files, and the program that runs them. */
 interface GroupRun extends FileGroup {
   readonly node: string;
@@ -52,11 +62,11 @@ const suite = tap();
 suite.register();
 suite.resume();
 suite.setTimeout(0);
-suite.jobs = availableParallelism() + 2;
+suite.jobs = jobsHere();
 suite.on('spawn', endIfSilent);
 
 const [passed, failures, skipped] = [[] as number[], [] as string[], [] as string[]];
-const runs = groupRuns(tierOf(given.tier));
+const runs = await groupRuns(tierOf(given.tier));
 const program = await installedProgram();
 await Promise.all(runs.map(report));
 suite.end();
@@ -73,12 +83,30 @@ function tierOf(name: string): Tier {
   throw new Error(`--tier ${name} is unknown: write main, all or rest.`);
 }
 
-function groupRuns(tier: Tier): readonly GroupRun[] {
+/** Two more processes than cores, because tests wait as well, if there is memory for them. */
+function jobsHere(): number {
+  const limit = process.constrainedMemory();
+  const bytes = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+  return Math.max(1, Math.min(availableParallelism() + 2, Math.floor(bytes / bytesOfProcess)));
+}
+
+async function groupRuns(tier: Tier): Promise<readonly GroupRun[]> {
   const { changed } = given;
   const found = testFiles(tier);
-  const files = changed === undefined ? found : filesOfChange(found, changed);
+  const files = await withoutBrowser(changed === undefined ? found : filesOfChange(found, changed));
   const own = groupFiles(files).map((group) => ({ ...group, node: process.execPath }));
   return tier === 'main' || changed !== undefined ? own : [...own, ...furtherRuns()];
+}
+
+/** The files that can run here: those that need a browser are left out where none starts. */
+async function withoutBrowser(files: readonly string[]): Promise<readonly string[]> {
+  const needing = new Set(filesThatReach(files, (file) => file === 'test/browser/browser.ts'));
+  if (needing.size === 0) return files;
+  const { chromiumProblem } = await import('./browser/packaged-chromium.ts');
+  const problem = await chromiumProblem();
+  if (problem === undefined) return files;
+  skipped.push(`﹣ ${needing.size} files of tests in a browser # none starts: ${problem}`);
+  return files.filter((file) => !needing.has(file));
 }
 
 /** The tests of the packages, and those that run again with another Node.js. */

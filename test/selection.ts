@@ -58,17 +58,25 @@ export function filesOfChange(files: readonly string[], commit: string): readonl
     ...git('diff', '--name-only', commit),
     ...git('ls-files', '--others', '--exclude-standard'),
   ]);
+  return filesThatReach(files, (file) => changed.has(file));
+}
+
+/** The files that meet a condition or import one that does, directly or through others. */
+export function filesThatReach(
+  files: readonly string[],
+  isMeant: (file: string) => boolean,
+): readonly string[] {
   const known = new Map<string, boolean>();
-  const depends = (file: string): boolean => {
+  const reaches = (file: string): boolean => {
     const before = known.get(file);
     if (before !== undefined) return before;
     // A circle of imports adds nothing.
     known.set(file, false);
-    const result = changed.has(file) || importsOf(file).some(depends);
+    const result = isMeant(file) || importsOf(file).some(reaches);
     known.set(file, result);
     return result;
   };
-  return files.filter(depends);
+  return files.filter(reaches);
 }
 
 const importedFile = /(?:from|import\(?|URL\() ?'(\.[^']+)'/g;

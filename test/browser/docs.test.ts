@@ -4,19 +4,12 @@ import { builtDocs } from '../docs/built-docs.ts';
 import { startSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { oneBrowser, sizes, visit } from './browser.ts';
+import { testLooks } from './docs-looks.ts';
 
 const openTab = oneBrowser();
 const { folder: docsFolder } = await builtDocs();
 const site = await startSite({ after }, { server: 'base = /way', docsFolder });
 const docs = `${site.url}/way/svc1/docs`;
-
-const shown = [
-  'index.html',
-  'reference/operations.html',
-  'reference/ini-file.html',
-  'start/first-site.html',
-  'design/index.html',
-];
 
 suite('the documentation, as the server serves it', () => {
   test('has a strict policy, and caches only what never changes', async () => {
@@ -45,23 +38,7 @@ suite('the documentation, as the server serves it', () => {
     assert.match(missing.headers.get('content-type') ?? '', /^text\/html/);
   });
 
-  for (const [{ name, viewport }, colorScheme] of [
-    [sizes[0], 'light'],
-    [sizes[1], 'dark'],
-  ] as const) {
-    test(`has no barrier and nothing too wide on ${name} in ${colorScheme}`, async (t) => {
-      const tab = await openTab(t, { viewport, colorScheme });
-      for (const path of shown) {
-        await visit(tab, `${docs}/${path}`);
-        const overflow = await tab.page.evaluate<number>(
-          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-        );
-        assert.equal(overflow, 0, `${path} is wider than the window`);
-        await assertOpenToAll(tab.page, path);
-      }
-      assert.deepEqual(tab.troubles, []);
-    });
-  }
+  testLooks(openTab, docs, ['index.html', 'start/first-site.html']);
 
   test('finds a key of the ini file by the search, without a network', async (t) => {
     const tab = await openTab(t, { viewport: sizes[0].viewport });

@@ -48,6 +48,18 @@ export async function unpackChromium(): Promise<Chromium> {
   };
 }
 
+/** Why no browser starts here, for example because a library is missing; undefined if one does. */
+export async function chromiumProblem(): Promise<string | undefined> {
+  try {
+    const { executablePath, env } = await unpackChromium();
+    await promisify(execFile)(executablePath, ['--version'], { env });
+    return undefined;
+  } catch (error) {
+    const lines = (error as Error).message.split('\n');
+    return lines.find((line) => line !== '' && !line.startsWith('Command failed')) ?? lines[0];
+  }
+}
+
 /** Unpacks into a temporary folder first: a parallel process may do the same, or a run may be aborted. */
 async function unpackInto(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });

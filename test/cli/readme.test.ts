@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'node:test';
+import { temporaryFolder } from '../folder.ts';
 import { startSite } from '../harness.ts';
 import { project } from '../tidy/sources.ts';
 
@@ -38,10 +39,13 @@ test(
   },
 );
 
-test('`npx waymark` in a clone prints no text of npm', async () => {
+test('`npx waymark` in a clone prints no text of npm', async (t) => {
   const run = promisify(execFile);
+  // npx fails without a folder for its cache: the home of a user may be read-only.
+  const env = { ...process.env, npm_config_cache: await temporaryFolder(t) };
   const { stdout, stderr } = await run('npx', ['--offline', 'waymark', '--version'], {
     cwd: project,
+    env,
     shell: process.platform === 'win32',
   });
   assert.match(stdout, /^\d+\.\d+\.\d+\n$/);

@@ -63,11 +63,15 @@ test('a definition with a long chain of references is refused', () => {
     const properties = starts.map((start) => [start, { $ref: `#/$defs/${start}` }]);
     return { properties: Object.fromEntries(properties), $defs };
   };
-  assert.ok('definition' in parseDefinition({ name: 'x', schema: chain(200) }));
-  for (const schema of [
-    chain(4_000),
-    { ...chain(4_000), properties: { x: { $ref: '#/$defs/a0' } } },
-  ]) {
+  const fromStart = (length: number): JsonObject => ({
+    ...chain(length),
+    properties: { x: { $ref: '#/$defs/a0' } },
+  });
+  // The row, its field and the last link are schemas, too.
+  for (const schema of [chain(200), fromStart(253)]) {
+    assert.ok('definition' in parseDefinition({ name: 'x', schema }));
+  }
+  for (const schema of [chain(4_000), fromStart(254), fromStart(4_000)]) {
     const refused = parseDefinition({ name: 'x', schema });
     assert.match(JSON.stringify(refused), /lead through more than 256 schemas/);
   }

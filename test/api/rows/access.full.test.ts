@@ -1,0 +1,4 @@
+import { testWay } from './access-rig.ts';
+
+testWay('HTTP JSON');
+testWay('HTTP form');
