@@ -3,8 +3,10 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { ListenAddress } from '../config/addresses.ts';
 
-/** Ports after a taken one that are tried, to name a free one. */
+/** Ports that are tried, to name a free one. */
 const portsTriedMax = 20;
+/** The ports right after a taken one are often others of the same ini file. */
+const portStep = 10;
 
 /**
  * What to do about a TCP address that is in use: names the process that listens there, if the
@@ -51,7 +53,8 @@ function listeningSockets(port: number): ReadonlySet<string> {
 }
 
 async function freePortAfter(port: number, host: string): Promise<number | undefined> {
-  for (let next = port + 1; next <= Math.min(port + portsTriedMax, 65_535); next += 1) {
+  const last = Math.min(port + portsTriedMax * portStep, 65_535);
+  for (let next = port + portStep; next <= last; next += portStep) {
     const server = createServer();
     server.listen(next, host);
     try {
