@@ -86,7 +86,7 @@ suite('values that a template shows', () => {
       const presses = page.getByText('press', { exact: true });
       for (const press of await presses.all()) await press.click();
       // The remaining form is sent to the page itself, which loads again.
-      await page.waitForFunction('document.readyState === "complete"');
+      await page.waitForLoadState('load');
       assert.equal(await page.evaluate('window.hit'), undefined);
       assert.equal(await page.evaluate('document.baseURI'), page.url());
       const left =
