@@ -9,11 +9,13 @@ const revertibleFamilies = ['userinterface', 'webhook', 'table', 'record'] as co
 export type RevertibleFamily = (typeof revertibleFamilies)[number];
 
 /**
- * The families of records in the log. `secret` is the secret of a hook. The other three have a
+ * The families of records in the log. `secret` is the secret of a hook; `draft` is a draft, and
+ * `draftchange` a change of a record in one (docs/design/drafts.md). The other three have a
  * single row for each record: `event`; `replay`, a request to send messages again; and `purge`,
  * which records the removal of secrets from the log.
  */
-export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay' | 'purge';
+export type Family =
+  RevertibleFamily | 'key' | 'secret' | 'draft' | 'draftchange' | 'event' | 'replay' | 'purge';
 
 /** Whether the changes of a family can be reverted. */
 export function isRevertible(family: Family): family is RevertibleFamily {
@@ -51,6 +53,8 @@ export interface Change {
    * record that no longer apply.
    */
   readonly data: JsonObject;
+  /** The draft in which alone the row counts; only in the reads of that draft. */
+  readonly draft?: string;
 }
 
 /** A row of `qk=history` (docs/design/history.md#history-rows), newest first in every list. */

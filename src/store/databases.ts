@@ -3,10 +3,10 @@ import { openShared } from './environment.ts';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
-export const schemaVersion = 6;
+export const schemaVersion = 7;
 
 /** Older versions that this one can open: opening a folder adds the missing databases. */
-export const extensibleVersions: readonly number[] = [3, 4, 5];
+export const extensibleVersions: readonly number[] = [3, 4, 5, 6];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
@@ -82,6 +82,16 @@ export interface Databases {
   readonly tablecount: Database<string, Uint8Array>;
   /** Table and index → IndexBuild, while the index is not complete. */
   readonly indexbuild: Database<string, Uint8Array>;
+  /** Id → SiteDraft. */
+  readonly draft: Database<string, Uint8Array>;
+  /** Name of an open draft → its id. */
+  readonly draftname: Database<string, Uint8Array>;
+  /** Draft, database and key → what the draft changes there: see drafts/draft-entries.ts. */
+  readonly draftentry: Database<string, Uint8Array>;
+  /** Draft, family and id → DraftedRecord: what a draft changes of a record. */
+  readonly draftrecord: Database<string, Uint8Array>;
+  /** Id of a record and draft → nothing: the drafts that change a record. */
+  readonly drafttouch: Database<string, Uint8Array>;
   /**
    * State of the deliverer: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts). In
    * a cluster, also the node that has a task (task-turn.ts), and the values of shared-values.ts.
@@ -211,6 +221,11 @@ export function openDatabases(environment: RootDatabase): Databases {
     rowword: named('rowword'),
     tablecount: named('tablecount'),
     indexbuild: named('indexbuild'),
+    draft: named('draft'),
+    draftname: named('draftname'),
+    draftentry: named('draftentry'),
+    draftrecord: named('draftrecord'),
+    drafttouch: named('drafttouch'),
     delivery: environment.openDB<string, string>('delivery', { encoding: 'string' }),
     lane: environment.openDB<string, number>('lane', {
       encoding: 'string',

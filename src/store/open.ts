@@ -14,6 +14,7 @@ import {
 } from './databases.ts';
 import { createDeliveryLog } from './deliveries/delivery-log.ts';
 import { createLocalDeliveryWriter } from './deliveries/delivery-writer.ts';
+import { createDraftReads } from './drafts/draft-reads.ts';
 import { backUp } from './folder/backup.ts';
 import {
   damageFailure,
@@ -114,6 +115,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     commit,
     changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
+    inDraft: (draft) => createDraftReads(databases, draft),
     deliveries,
     rowLog,
     outbox,

@@ -1,4 +1,5 @@
 import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type { DraftedFamily, SiteDraft } from '../model/draft.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { ApiKey } from '../model/key.ts';
@@ -275,8 +276,30 @@ export interface Reads extends TreeReads {
    * the most relevant first. Throws `invalid` for an unusable cursor.
    */
   searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
+  /** A draft, also one that is no longer open. */
+  draft(id: string): SiteDraft | undefined;
+  /** The open draft that has a name. */
+  draftNamed(name: string): SiteDraft | undefined;
+  /** All drafts in the order of their ids, after `after`. */
+  draftsAfter(after: string): Iterable<SiteDraft>;
+  /** The records that an open draft changes, of one family after the other, by their ids. */
+  draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
+}
+
+/** The name of a record that a draft changes. */
+export interface DraftedRecordName {
+  readonly family: DraftedFamily;
+  readonly id: string;
+}
+
+/** A record that a draft changes. */
+export interface DraftedRecord extends DraftedRecordName {
+  /** Seq of the draft's first change of it: live changes since then are conflicts. */
+  readonly first: number;
+  /** Why the draft cannot change the live record of today, as a sentence. */
+  readonly problem?: string;
 }
 
 /**
@@ -430,6 +453,11 @@ export interface Store extends Reads {
    * Rejects as changesAfter does.
    */
   waitForRows(seq: number, signal: AbortSignal, pollMs?: number): Promise<void>;
+  /**
+   * The reads of an open draft: the state of today with its changes on top. A moment of the past
+   * has no draft: the reads of one do not know it.
+   */
+  inDraft(draft: Pick<SiteDraft, 'id' | 'insertedSeq'>): Reads;
   /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
   /** The rows of the log for other nodes, and from them. */

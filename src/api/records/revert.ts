@@ -240,7 +240,9 @@ function withRevert(history: readonly Change[], rows: readonly number[]): readon
   const newest = history.at(-1);
   if (newest === undefined) return [];
   const data = { rows: [...rows] };
-  return [...history, { ...newest, seq: newest.seq + 1, action: 'invalidate', data }];
+  // In a draft, live rows may be newer than the last one.
+  const seq = 1 + history.reduce((most, row) => Math.max(most, row.seq), 0);
+  return [...history, { ...newest, seq, action: 'invalidate', data }];
 }
 
 function becoming(

@@ -1,4 +1,5 @@
 import type { Change, Family } from '../../model/change.ts';
+import type { SiteDraft } from '../../model/draft.ts';
 import { hookOfSecret, type HookSecret, type StoredHook } from '../../model/hook.ts';
 import type { ApiKey } from '../../model/key.ts';
 import type { StoredRow } from '../../model/row.ts';
@@ -7,7 +8,7 @@ import type { StoredTable } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
 import type { Reads } from '../store.ts';
-import { foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
+import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
 import type { PlannedEntries, Transition } from './planned-entries.ts';
 import type { PlannedPlaces } from './planned-places.ts';
 import type { PlannedRows } from './planned-rows.ts';
@@ -93,6 +94,19 @@ const record: FamilyProjection<StoredRow> = {
   },
 };
 
+const draft: FamilyProjection<SiteDraft> = {
+  stored: (reads, id) => reads.draft(id),
+  fold: foldDraft,
+  plan({ entries }, { id }, { before, after }) {
+    const [former, name] = [before, after].map((one) =>
+      one?.state === 'open' ? one.name : undefined,
+    );
+    if (former !== undefined && former !== name) entries.remove('draftname', keyOf(former));
+    if (name !== undefined) entries.put('draftname', keyOf(name), id);
+    entries.state('draft', keyOf(id), after);
+  },
+};
+
 /** The families by name. A projection gets the states that it has returned itself. */
 const families: Readonly<Partial<Record<Family, FamilyProjection<object>>>> = {
   userinterface,
@@ -101,6 +115,7 @@ const families: Readonly<Partial<Record<Family, FamilyProjection<object>>>> = {
   key,
   table,
   record,
+  draft,
 };
 
 /** How the store keeps the records of a family; undefined if only the log has them. */

@@ -1,4 +1,5 @@
 import { mergeFields, type Change, type RevertibleFamily } from '../../model/change.ts';
+import type { SiteDraft } from '../../model/draft.ts';
 import { purgedValue } from '../../model/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -135,6 +136,25 @@ export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | un
     case 'invalidate':
       return undefined;
   }
+}
+
+/** Applies a change to a draft, which ends by an edit of its state; an invalidate discards it. */
+export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDraft {
+  const { id, seq, action, data, by, txn, dtu_txn: at } = change;
+  if (action === 'insert') {
+    if (before !== undefined) throw new Error(`${id} is inserted already`);
+    const { name, comment } = data as Pick<SiteDraft, 'name' | 'comment'>;
+    const given = comment === undefined ? { name } : { name, comment };
+    return { id, ...given, state: 'open', created: at, by, seq, insertedSeq: seq };
+  }
+  if (before === undefined) throw new Error(`${id} cannot be edited, it does not exist`);
+  if (action === 'invalidate') {
+    return { ...before, state: 'discarded', closed: at, closed_by: by, seq };
+  }
+  const { state = before.state, ...fields } = data as JsonObject & Partial<SiteDraft>;
+  const merged = mergeFields(asJson(before), fields) as unknown as SiteDraft;
+  if (state === before.state) return { ...merged, seq };
+  return { ...merged, state, closed: at, closed_by: by, txn, seq };
 }
 
 /** The fields that every record must have. */

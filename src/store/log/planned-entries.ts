@@ -93,6 +93,19 @@ export class PlannedEntries {
     if (this.#hooksChange !== undefined) putHooksStamp(databases.meta, this.#hooksChange);
   }
 
+  /** Calls `each` with the entries, without marks, in the order of their databases. */
+  forEach(each: (database: PlannedDatabase, entry: PlannedEntry) => void): void {
+    for (const [name, entries] of this.#entries) {
+      const put: PutEntry = (entry) => {
+        each(name, entry);
+      };
+      for (const entry of entries) {
+        if (typeof entry === 'function') entry(put);
+        else put(entry);
+      }
+    }
+  }
+
   #add(database: PlannedDatabase, entry: PlannedEntry | EntryGroup): void {
     const known = this.#entries.get(database);
     if (known === undefined) this.#entries.set(database, [entry]);

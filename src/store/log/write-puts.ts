@@ -1,10 +1,11 @@
-import { isRevertible } from '../../model/change.ts';
+import { isRevertible, type Change } from '../../model/change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { historyKeyOf, keyOf } from '../encoding.ts';
 import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
 import { putIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
 import { indexValue } from '../projections/rule-index.ts';
-import type { PreparedInsert } from '../store.ts';
+import { refreshDrafts } from '../drafts/refresh-drafts.ts';
+import type { DraftedRecordName, PreparedInsert } from '../store.ts';
 import type { DataTexts } from './data-texts.ts';
 import type { ChangeStamp, PlannedStep, WriteStep, WritePlan } from './write-plan.ts';
 
@@ -26,7 +27,15 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
   putPreparedRules(databases, plan);
   putPreparedPlaces(databases, plan);
   plan.entries.write(databases);
+  refreshDrafts(databases, changesOf(steps));
   return bytes;
+}
+
+function* changesOf(steps: readonly WriteStep[]): Iterable<Change | DraftedRecordName> {
+  for (const step of steps) {
+    if ('change' in step) yield step.change;
+    else yield { family: 'userinterface', id: step.id };
+  }
 }
 
 function putRows({ log }: Databases, { stamp, firstSeq, steps, texts }: WritePlan): number {

@@ -6,6 +6,7 @@ import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from '../encodin
 import { foldRows, foldRule } from '../log/fold.ts';
 import type { Reads, RuleStep } from '../store.ts';
 import { claimKey, unpackClaim } from './claims.ts';
+import { createDraftsReads } from './drafts-reads.ts';
 import { createHookReads } from './hook-reads.ts';
 import { rulesByPath } from './path-order.ts';
 import { createTreeReads } from './path-tree.ts';
@@ -16,9 +17,13 @@ import { findExact, findWildcards, roomFailure } from './rule-index.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the
- * newest committed one.
+ * newest committed one. `inOrder` puts the rows of a record, which come by seq, into the order in
+ * which they apply.
  */
-export function createReads(databases: Databases): Reads {
+export function createReads(
+  databases: Databases,
+  inOrder: (rows: readonly Change[]) => readonly Change[] = (rows) => rows,
+): Reads {
   const { meta, log, mark, txn, rule, vk, key, keyhash } = databases;
 
   const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
@@ -28,10 +33,11 @@ export function createReads(databases: Databases): Reads {
 
   const rows: Reads['rows'] = (family, id, upTo = seqMax) => {
     const seqs = historySeqs(databases, id, { from: 0, below: upTo + 1 });
-    return seqs.flatMap((seq) => {
+    const found = seqs.flatMap((seq) => {
       const row = change(seq);
       return row?.family === family ? [row] : [];
     });
+    return inOrder(found);
   };
   const past: PastReads = {
     ruleAt(id, seq) {
@@ -77,6 +83,7 @@ export function createReads(databases: Databases): Reads {
     keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
     ...createHookReads(databases, rows),
     ...tables,
+    ...createDraftsReads(databases),
     ...createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes }),
     seq: () => Number(meta.get('seq') ?? 0),
   };

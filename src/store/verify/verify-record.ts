@@ -1,6 +1,7 @@
 import type { Change, Family } from '../../model/change.ts';
 import { historyPrefix } from '../encoding.ts';
 import type { Difference } from '../store.ts';
+import { verifyDraft, verifyDraftedRecord } from './verify-drafts.ts';
 import {
   rowOf,
   verifyHook,
@@ -26,6 +27,8 @@ const families: Readonly<Partial<Record<Family, VerifyFamily>>> = {
   secret: verifySecret,
   table: verifyTable,
   record: verifyTableRow,
+  draft: verifyDraft,
+  draftchange: verifyDraftedRecord,
 };
 
 /**

@@ -13,6 +13,7 @@ import {
   entryChecks,
   type EntryCheck,
 } from './verify-entries.ts';
+import { draftChecks } from './verify-drafts.ts';
 import { verifyRecord } from './verify-record.ts';
 import { openVerified, recordSeqs, type VerifiedDatabases } from './verify-records.ts';
 import { rowEntryChecks } from './verify-rows.ts';
@@ -60,8 +61,15 @@ function* passes(verified: VerifiedDatabases): Iterable<readonly [string, Iterab
 
 type Checks<T> = readonly (readonly [keyof T, T[keyof T]])[];
 
-const strays = [...Object.entries(entryChecks), ...Object.entries(deliveryChecks)] as Checks<
-  Record<keyof typeof entryChecks | keyof typeof deliveryChecks, EntryCheck>
+const strays = [
+  ...Object.entries(entryChecks),
+  ...Object.entries(deliveryChecks),
+  ...Object.entries(draftChecks),
+] as Checks<
+  Record<
+    keyof typeof entryChecks | keyof typeof deliveryChecks | keyof typeof draftChecks,
+    EntryCheck
+  >
 >;
 const ofRows = Object.entries(rowEntryChecks) as Checks<typeof rowEntryChecks>;
 const numbered = Object.entries(numberedChecks) as Checks<typeof numberedChecks>;

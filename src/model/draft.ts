@@ -1,0 +1,58 @@
+import { isRevertible, type Change, type Family, type RevertibleFamily } from './change.ts';
+import { isJsonObject, type JsonObject } from './json.ts';
+
+/** The states of a draft: only an open one takes changes and can be read. */
+export const draftStates = ['open', 'published', 'discarded'] as const;
+
+/** A named set of changes that is not live (docs/design/drafts.md). */
+export interface SiteDraft {
+  readonly id: string;
+  readonly name: string;
+  readonly comment?: string;
+  readonly state: (typeof draftStates)[number];
+  /** When it was made, ISO 8601 UTC, and who made it. */
+  readonly created: string;
+  readonly by: string;
+  /** Set once it is no longer open: when, by whom, and the transaction that published it. */
+  readonly closed?: string;
+  readonly closed_by?: string;
+  readonly txn?: string;
+  /** Seq of its newest change, and of its insert, which its keys in the store begin with. */
+  readonly seq: number;
+  readonly insertedSeq: number;
+}
+
+/** The families of records that a draft can change. A secret follows its hook. */
+export type DraftedFamily = RevertibleFamily | 'secret';
+
+/** The data of a row of the family `draftchange`: a change that counts in one draft only. */
+interface DraftChangeData {
+  readonly draft: string;
+  readonly family: DraftedFamily;
+  readonly id: string;
+  readonly data: JsonObject;
+}
+
+/** Whether a draft can change the records of a family. */
+export function isDrafted(family: Family): family is DraftedFamily {
+  return family === 'secret' || isRevertible(family);
+}
+
+/** The id of the log's rows for a record in a draft: no other record has it. */
+export function draftChangeId(draft: string, id: string): string {
+  return `${draft}-${id}`;
+}
+
+/** The change that a row of the family `draftchange` makes in its draft; undefined for others. */
+export function changeInDraft(
+  row: Change,
+): { readonly draft: string; readonly change: Change & { family: DraftedFamily } } | undefined {
+  if (row.family !== 'draftchange') return undefined;
+  const { draft, family, id, data } = row.data as unknown as DraftChangeData;
+  return { draft, change: { ...row, family, id, data: isJsonObject(data) ? data : {} } };
+}
+
+/** The vk of a request as a draft claims it: each draft has vks of its own. */
+export function draftVk(draft: string, vk: string): string {
+  return `draft ${draft} ${vk}`;
+}
