@@ -52,6 +52,7 @@ import {
 import { withDataHosts } from './api/rows/hosted-rows.ts';
 import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
 import { takeRows } from './api/nodes/taken-rows.ts';
+import { composeDrafts, type Drafts, type DraftsParts } from './compose-drafts.ts';
 import { createExecute, type Execute, type ExecuteParts } from './api/execute.ts';
 import type { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
@@ -82,6 +83,8 @@ export interface AppContext {
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
   readonly renderedPages: RenderedPages;
+  /** Makes rendered pages that are apart from those of visitors. */
+  readonly newRenderedPages: () => RenderedPages;
   readonly compressors: Compressors;
   readonly answers: CacheStore;
   readonly sourceHealth: SourceHealth;
@@ -144,45 +147,43 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
-  const operationParts = { ...reads, authenticate, sessions, visitors, hosts };
-  const operations = composeOperations(config, context, operationParts);
-  const execute = createExecute(operations, executeParts(config, context));
+  const drafts = composeDrafts({
+    ...composeDraftParts(config, context, { siteParts, diallers, hosts }),
+    ...{ authenticate, parts: () => parts },
+  });
+  const given = { ...reads, authenticate, sessions, visitors, hosts, drafts };
+  const parts = composeParts(config, context, given);
+  const operations = composeOperations(config, hosts, parts);
+  const execute = createExecute(operations, {
+    ...executeParts(config, context),
+    inDraft: (draft, name) => drafts.operation(draft, name),
+  });
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
-      config,
-      site,
+      ...{ config, site },
       refresh: () => {
         context.rules.refresh();
       },
       seq: () => context.rules.seq(),
       execute,
-      authenticate,
-      visitors,
+      ...{ authenticate, visitors },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
         if (caller.keyId !== undefined) context.keyUses.note(caller.keyId);
       },
-      publicFiles,
-      consoleFiles: context.consoleFiles,
-      ownFiles,
+      ...{ publicFiles, ownFiles, consoleFiles: context.consoleFiles },
       metricsText: context.metricsText,
       responseHeaders: createResponseHeaders(headerRulesOf(config)),
-      publicAnswers,
-      indexPages: composeIndexPages(config, context),
+      ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       documents: createDocuments({
-        operations,
-        version: context.version,
-        base,
-        publicUrl,
-        anonymous: config.auth.anonymous,
+        ...{ operations, version: context.version, anonymous: config.auth.anonymous },
+        ...{ base, publicUrl },
       }),
     },
     attempt: createAttempt({
-      dialler: hookDialler,
-      userAgent: `Waymark/${context.version}`,
-      now,
+      ...{ dialler: hookDialler, userAgent: `Waymark/${context.version}`, now },
       monotonicMs: () => performance.now(),
     }),
     hosts,
@@ -256,6 +257,34 @@ function composeSite(
   return { rules, proxies, redirects, disk, stored, generic, rendered, pageRows, fetch };
 }
 
+/** What drafts need; their fetched content is in no cache, and a failure there raises no event. */
+function composeDraftParts(
+  config: Config,
+  context: AppContext,
+  {
+    siteParts,
+    diallers,
+    hosts,
+  }: {
+    readonly siteParts: SiteParts;
+    readonly diallers: SourceDiallers;
+    readonly hosts: HostClient;
+  },
+): Omit<DraftsParts, 'authenticate' | 'parts'> {
+  const { store, compressors, keyRates, sourceHealth: health } = context;
+  const { sourceStatistics: statistics } = context;
+  const { bodyBytesMax } = config.fetch;
+  const fetch = createFetcher({ diallers, health, statistics, bodyBytesMax, via: 'waymark' });
+  const direct = withUsers(withCompression(fetch, compressors.responses));
+  return {
+    store,
+    site: { ...siteParts, fetch: direct },
+    rendered: context.newRenderedPages,
+    executeOf: (operations) => createExecute(operations, { keyRates }),
+    withHosts: (bound, parts) => withHosts(config, hosts, bound, parts),
+  };
+}
+
 /** Fetched content: compression in front of the cache, in front of the source. */
 function composeFetch(
   config: Config,
@@ -313,22 +342,22 @@ function composePassOn({ node: { central } }: Config, store: Store): PassOn | un
   return createPassOn({ store, client: createCentralClient(central, store) });
 }
 
-function composeOperations(
+function composeParts(
   config: Config,
   context: AppContext,
   {
     visitors,
-    hosts,
+    drafts,
     ...given
   }: Pick<OperationParts, 'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions'> & {
     readonly visitors: Visitors;
-    readonly hosts: HostClient;
+    readonly drafts: Drafts;
   },
-): readonly Operation[] {
+): OperationParts {
   const { store } = context;
   const { base, publicUrl, data } = config.server;
   const written = { folder: data, cluster: config.cluster };
-  const parts: OperationParts = {
+  return {
     store,
     newId,
     now,
@@ -355,6 +384,8 @@ function composeOperations(
     configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(written, 'revert', request),
     importInThread: (request) => writeInThread(written, 'import', request),
+    publishInThread: (request) => writeInThread(written, 'publish', request),
+    siteInDraft: (draft) => drafts.site(draft),
     cache: context.answers,
     series: () => readSeries(data),
     countVisit: context.visits.count,
@@ -365,11 +396,27 @@ function composeOperations(
     config,
     status: statusParts(config, context),
   };
-  const hosted = { ...parts, hosts, keyFileOf: hostKeyFiles(config) };
+}
+
+function composeOperations(
+  config: Config,
+  hosts: HostClient,
+  parts: OperationParts,
+): readonly Operation[] {
   const bound = bindOperations(definitions, parts).map((one) =>
     one.name === rowInsert && parts.takesEvents ? { ...one, run: takeRows(parts, now) } : one,
   );
-  return withDataHosts(bound, hosted);
+  return withHosts(config, hosts, bound, parts);
+}
+
+/** The operations on rows, which the data host of a table answers if it has one. */
+function withHosts(
+  config: Config,
+  hosts: HostClient,
+  bound: readonly Operation[],
+  parts: OperationParts,
+): readonly Operation[] {
+  return withDataHosts(bound, { ...parts, hosts, keyFileOf: hostKeyFiles(config) });
 }
 
 /** The state that server.status reports. */

@@ -29,7 +29,7 @@ import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import type { CacheStore } from './cache/cache-store.ts';
 import { openCacheStore } from './cache/open-cache-store.ts';
-import { createCompressors } from './compression/compressors.ts';
+import { createCompressors, type Compressors } from './compression/compressors.ts';
 import { SourceHealth } from './proxy/source-health.ts';
 import { SourceStatistics } from './proxy/source-statistics.ts';
 import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
@@ -39,7 +39,7 @@ import {
   type PublicFiles,
 } from './pages/public-files.ts';
 import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter.ts';
-import { createRenderedPages } from './rendering/rendered-pages.ts';
+import { createRenderedPages, type RenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
@@ -130,6 +130,21 @@ interface BackgroundTask {
   stop(): Promise<void>;
 }
 
+/** Makes the function that makes rendered pages, each with a cache of its own. */
+function renderedPagesMaker({
+  thread,
+  rendering: { shared },
+  compressors: { pages: compressor },
+  logs: { log },
+}: {
+  readonly thread: TemplateThread;
+  readonly rendering: Rendering;
+  readonly compressors: Compressors;
+  readonly logs: Logs;
+}): () => RenderedPages {
+  return () => createRenderedPages({ thread, shared, compressor, now, log });
+}
+
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
@@ -184,6 +199,8 @@ class ServingProcess implements RunningServer {
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visits = openVisitCounter(config, { now, log: logs.log });
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
+    const thread = this.#templates;
+    const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
     this.#context = {
       store,
       logs,
@@ -192,13 +209,8 @@ class ServingProcess implements RunningServer {
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors.pages),
-      renderedPages: createRenderedPages({
-        thread: this.#templates,
-        shared: rendering.shared,
-        compressor: compressors.pages,
-        now,
-        log: logs.log,
-      }),
+      renderedPages: newRenderedPages(),
+      newRenderedPages,
       compressors,
       answers: this.#answers,
       ...this.#sources(logs),

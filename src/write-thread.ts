@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId } from './model/clock.ts';
+import { newId, now } from './model/clock.ts';
 import { Failure, failureFrom, type FailureCode } from './model/failure.ts';
 import { largeWritesWaitingMax } from './api/limits.ts';
 import { silentLog } from './observability/log.ts';
 import { openData } from './data.ts';
 import type { Config } from './config/config.ts';
+import { draftStore, openDraftNamed } from './store/drafts/draft-store.ts';
 import type { Store } from './store/store.ts';
 import { createSecret } from './webhooks/sign.ts';
 import { runRevert } from './api/records/invalidate.ts';
 import type { RevertRequest, RevertResult } from './api/records/revert.ts';
+import { runPublish, type PublishRequest, type PublishResult } from './api/drafts/publish.ts';
 import { recordFamilies } from './api/table.ts';
 import {
   runImport,
@@ -21,6 +23,7 @@ import {
 
 /** The kinds of large writes. */
 interface LargeWrites {
+  readonly publish: { readonly request: PublishRequest; readonly result: PublishResult };
   readonly revert: { readonly request: RevertRequest; readonly result: RevertResult };
   readonly import: { readonly request: ImportRequest; readonly result: ImportResult };
 }
@@ -49,9 +52,9 @@ type Message =
     };
 
 /**
- * Runs a large invalidate or import in a thread of its own, with a store of its own on the same
- * folder, so that a hundred thousand rows delay no page. Rejects as runRevert and runImport do, or
- * with `unavailable` if several wait already.
+ * Runs a large invalidate, import or publication in a thread of its own, with a store of its own
+ * on the same folder, so that a hundred thousand rows delay no page. Rejects as runRevert,
+ * runImport and runPublish do, or with `unavailable` if several wait already.
  */
 export async function writeInThread<K extends Kind>(
   { folder, cluster }: { readonly folder: string; readonly cluster: Config['cluster'] },
@@ -61,7 +64,7 @@ export async function writeInThread<K extends Kind>(
   if (waiting >= largeWritesWaitingMax) {
     throw new Failure(
       'unavailable',
-      'Several large imports or invalidates are running. Try again later.',
+      'Several large imports, invalidates or publications are running. Try again later.',
       { retryAfterSeconds: 10 },
     );
   }
@@ -98,11 +101,7 @@ async function work(job: Job['largeWrite']): Promise<Message> {
   let store: Store | undefined;
   try {
     store = await openData(job.folder, { cluster });
-    const parts = { store, newId, newSecret: () => createSecret(randomBytes) };
-    const result = isImport(job)
-      ? await runImport(parts, job.request)
-      : await revert(store, job.request as RevertRequest);
-    return { result };
+    return { result: await runWrite(store, job) };
   } catch (thrown) {
     const { code, message, field, cause } = failureFrom(thrown);
     return { code, message, field, cause: cause === undefined ? undefined : inspect(cause) };
@@ -111,15 +110,23 @@ async function work(job: Job['largeWrite']): Promise<Message> {
   }
 }
 
+async function runWrite(
+  store: Store,
+  { kind, request }: Job['largeWrite'],
+): Promise<LargeWrites[Kind]['result']> {
+  if (kind === 'publish') return runPublish({ store, newId, now }, request as PublishRequest);
+  const { draft } = request as RevertRequest | ImportRequest;
+  const changed = draft === undefined ? store : draftStore(store, openDraftNamed(store, draft));
+  if (kind === 'revert') return revert(changed, request as RevertRequest);
+  const parts = { store: changed, newId, newSecret: () => createSecret(randomBytes) };
+  return runImport(parts, request as ImportRequest);
+}
+
 async function revert(store: Store, request: RevertRequest): Promise<RevertResult> {
   const { family: name } = request.selection;
   const family = recordFamilies.find((one) => one.name === name);
   if (family === undefined) throw new TypeError(`there is no record family ${name}`);
   return runRevert(store, family, request);
-}
-
-function isImport(job: Job['largeWrite']): job is Job<'import'>['largeWrite'] {
-  return job.kind === 'import';
 }
 
 const job = workerData as Partial<Job> | null;

@@ -51,6 +51,7 @@ export interface TestSite {
 export interface CallOptions {
   readonly vk?: string;
   readonly qk?: string;
+  readonly draft?: string;
   readonly apikey?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -58,7 +59,7 @@ export interface CallOptions {
 /** A websocket that assigns responses to requests by their id. */
 export interface TestSocket {
   readonly websocket: WebSocket;
-  call(a: string, v: object, more?: { vk?: string; qk?: string }): Promise<Answer>;
+  call(a: string, v: object, more?: { vk?: string; qk?: string; draft?: string }): Promise<Answer>;
 }
 
 /** Starts Waymark in this process, with an ini text that lacks `[server]`, files and page rules. */
@@ -148,7 +149,7 @@ export async function postOperation(
   url: string,
   name: string,
   v: object,
-  { vk, qk, apikey, headers = {} }: CallOptions,
+  { vk, qk, draft, apikey, headers = {} }: CallOptions,
 ): Promise<Answer> {
   const reply = await fetch(`${url}/svc1/${operationPath(name)}`, {
     method: 'POST',
@@ -157,7 +158,7 @@ export async function postOperation(
       ...(apikey !== undefined && { apikey }),
       ...headers,
     },
-    body: JSON.stringify({ v, vk, qk }),
+    body: JSON.stringify({ v, vk, qk, draft }),
     redirect: 'manual',
   });
   const text = await reply.text();

@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv';
+import { withoutFields } from '../http/reply.ts';
 import { wordsOfAjv } from '../model/ajv-words.ts';
 import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
@@ -44,12 +45,14 @@ export interface ExecuteParts {
   readonly passOn?: PassOn | undefined;
   /** Whether this node takes the writes of an operation into its outbox. */
   readonly isTaken?: (name: string, caller: Caller) => boolean;
+  /** An operation that can be in drafts, in an open one; throws `not_found` or `conflict`. */
+  readonly inDraft?: (draft: string, name: string) => Operation;
 }
 
 /** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
-  { keyRates, generation = () => 0, passOn, isTaken = () => false }: ExecuteParts,
+  { keyRates, generation = () => 0, passOn, isTaken = () => false, inDraft }: ExecuteParts,
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
@@ -80,17 +83,21 @@ export function createExecute(
       const found = require(name);
       requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller);
+      if (call.draft !== undefined) authoriseInDraft(found, call.caller);
       keyRates.count(call.caller);
       const v = inputObject(given);
       requireMembers(found, call);
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
-      const isPassed =
-        found.effect === 'writes' && !isLocal.has(name) && !isTaken(name, call.caller);
+      if ((v.as_of ?? null) !== null && call.draft !== undefined) throw presentOnly('A draft');
+      const isKept = isLocal.has(name) || (call.draft === undefined && isTaken(name, call.caller));
+      const isPassed = found.effect === 'writes' && !isKept;
       if (passOn !== undefined && isPassed) {
         return passedOn(await passOn(name, passedRequest(v, call)));
       }
-      return found.run(parse(found, v), call);
+      if (call.draft === undefined || inDraft === undefined)
+        return found.run(parse(found, v), call);
+      return unshared(await inDraft(call.draft, name).run(parse(found, v), call));
     },
     packet(name, change, call) {
       const found = table.get(name);
@@ -142,10 +149,13 @@ const isLocal: ReadonlySet<string> = new Set([
 ]);
 
 /** A call as the centre gets it. */
-function passedRequest(v: JsonObject, { vk, qk, caller, fields, isStrict }: Call): ClientRequest {
+function passedRequest(
+  v: JsonObject,
+  { vk, qk, draft, caller, fields, isStrict }: Call,
+): ClientRequest {
   const { 'if-match': ifMatch, cookie } = fields;
   return {
-    ...{ v, vk, qk, apikey: caller.apikey },
+    ...{ v, vk, qk, draft, apikey: caller.apikey },
     fields: {
       ...(isStrict === true && { prefer: 'handling=strict' }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
@@ -197,6 +207,33 @@ export function authorise(
     `This key may not call ${name}: it lacks the scope ${scope}. Use a key with this scope.`,
   );
 }
+
+/**
+ * Throws `invalid` for an operation that no draft has, and `unauthenticated` or `forbidden` for a
+ * caller who may not see drafts.
+ */
+function authoriseInDraft({ name, inDrafts }: Operation, caller: Caller): void {
+  if (inDrafts !== true) {
+    throw new Failure('invalid', `${name} is not possible in a draft. Leave out draft.`, {
+      field: 'draft',
+    });
+  }
+  authorise({ name: `${name} in a draft`, scope: 'read' }, caller);
+}
+
+/** An answer from a draft: it is for its caller alone, and for no cache. */
+function unshared(result: OperationResult): OperationResult {
+  if (result.kind === 'data') {
+    const { forAll: _forAll, caching: _caching, ...rest } = result;
+    return { ...rest, caching: notStored };
+  }
+  if (result.kind !== 'reply') return result;
+  const { isReusable: _isReusable, isCurrent: _isCurrent, ...reply } = result.reply;
+  const fields = withoutFields(reply.fields, 'cache-control', 'expires', 'age');
+  return { kind: 'reply', reply: { ...reply, fields: [...fields, ...notStored] } };
+}
+
+const notStored = ['Cache-Control', 'no-store'];
 
 /**
  * The input without unknown fields, of which it may have only null ones; a schema with

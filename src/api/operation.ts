@@ -15,6 +15,8 @@ export interface Call {
   readonly vk: string | undefined;
   /** Query kind (docs/design/operations.md#envelope). */
   readonly qk: string | undefined;
+  /** The name or id of the draft that it reads or changes; by default, the live state. */
+  readonly draft?: string | undefined;
   /** The origin by which the caller reached the service, for URLs in answers. */
   readonly origin: string;
   /** Header fields of the HTTP request, or of the websocket's upgrade. */
@@ -136,6 +138,8 @@ export interface OperationDescription {
   readonly query?: Readonly<Record<string, JsonObject>>;
   /** The input field that a body of NDJSON is; the query then has the other fields. */
   readonly linesField?: string;
+  /** Whether it can read or change a draft instead of the live state. */
+  readonly inDrafts?: true;
   /** Whether answers have a validator. */
   readonly etag?: true;
   /** Its failures besides those of every operation. */

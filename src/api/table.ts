@@ -2,6 +2,10 @@ import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
 import { listChanges } from './changes.ts';
+import { listDraftChanges } from './drafts/changes.ts';
+import { compareDraft } from './drafts/compare.ts';
+import { editDraft, insertDraft, invalidateDraft, listDrafts, readDraft } from './drafts/drafts.ts';
+import { publishDraft } from './drafts/publish.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
 import { ruleTree } from './rules/tree.ts';
@@ -104,6 +108,14 @@ const others = [
   breadcrumbVisits,
   listChanges,
   ruleTree,
+  insertDraft,
+  editDraft,
+  readDraft,
+  listDrafts,
+  invalidateDraft,
+  listDraftChanges,
+  compareDraft,
+  publishDraft,
   readLogEnd,
   readLogRows,
   followLog,

@@ -1987,6 +1987,160 @@ export type RuleTree = {
   readonly truncated?: boolean;
 };
 
+/** The schema Draft of the API. */
+export type Draft = {
+  readonly id: string;
+
+  readonly name: string;
+
+  readonly comment?: string;
+
+  readonly state: 'open' | 'published' | 'discarded';
+
+  readonly created: string;
+  /** Id of the key that made it. */
+  readonly by: string;
+  /** When it was published or discarded. */
+  readonly closed?: string;
+  /** Id of the key that did it. */
+  readonly closed_by?: string;
+  /** The transaction that published it, for an undo. */
+  readonly txn?: string;
+  /** Position of its newest change in the log. */
+  readonly seq: number;
+};
+
+/** The schema DraftList of the API. */
+export type DraftList = {
+  readonly rows: readonly Draft[];
+  /** The after of the next page. */
+  readonly next: string | null;
+};
+
+/** The schema DraftChanges of the API. */
+export type DraftChanges = {
+  readonly rows: readonly {
+    readonly family: string;
+
+    readonly id: string;
+    /** The path of a page rule, or the name of a record. */
+    readonly label?: string;
+
+    readonly becomes: 'inserted' | 'changed' | 'removed' | 'same';
+    /** Each field that differs, live and drafted. */
+    readonly fields: { readonly [name: string]: Json };
+    /** Whether the record was changed live since the draft first did. */
+    readonly conflict: boolean;
+    /** Why the draft cannot change the live record. */
+    readonly problem?: string;
+  }[];
+  /** The after of the next page. */
+  readonly next: string | null;
+};
+
+/** The schema DraftComparison of the API. */
+export type DraftComparison = {
+  /** How many were answered live and in the draft. */
+  readonly compared: number;
+  /** How many of them differ. */
+  readonly differing: number;
+  /** Those that differ, in their order. */
+  readonly rows: readonly {
+    readonly url?: string;
+    /** The key of a breadcrumb. */
+    readonly key?: string;
+
+    readonly differs: readonly ('status' | 'target' | 'headers' | 'content')[];
+    /** The fields that differ. */
+    readonly headers?: readonly string[];
+
+    readonly live: {
+      readonly status: number;
+      /** The source that answers: disk:<name>, rule:<id> or none. */
+      readonly source: string;
+      /** The Location of a redirect. */
+      readonly target?: string;
+      /** The first line of the content that differs. */
+      readonly line?: string;
+      /** Why there is no answer. */
+      readonly failure?: string;
+    };
+
+    readonly draft: {
+      readonly status: number;
+      /** The source that answers: disk:<name>, rule:<id> or none. */
+      readonly source: string;
+      /** The Location of a redirect. */
+      readonly target?: string;
+      /** The first line of the content that differs. */
+      readonly line?: string;
+      /** Why there is no answer. */
+      readonly failure?: string;
+    };
+  }[];
+};
+
+/** The schema PublishReport of the API. */
+export type PublishReport = {
+  readonly done: false;
+  /** Records that the draft changes. */
+  readonly records: number;
+  /** Records that would be new. */
+  readonly inserted: number;
+  /** Records that would change. */
+  readonly changed: number;
+  /** Records that would be deleted. */
+  readonly removed: number;
+
+  readonly changes: readonly DraftedChange[];
+  /** Records that were changed live since the draft first did, with three versions of each field: base is the live one of then. */
+  readonly conflicts: readonly DraftedChange[];
+  /** Number of these records. */
+  readonly conflicting: number;
+  /** Those without a resolution: nothing is published while there is one. */
+  readonly unresolved: number;
+  /** Number of records that are counted and not listed. */
+  readonly unlisted: number;
+  /** Send it as confirm to publish. */
+  readonly digest: string;
+};
+
+/** The schema DraftedChange of the API. */
+export type DraftedChange = {
+  readonly family: string;
+
+  readonly id: string;
+  /** The path of a page rule, or the name of another record. */
+  readonly label?: string;
+
+  readonly becomes: 'inserted' | 'changed' | 'removed' | 'same';
+  /** Each field that differs; of a long value only the start. */
+  readonly fields: {
+    readonly [name: string]: {
+      readonly base?: Json;
+
+      readonly live: Json;
+
+      readonly draft: Json;
+    };
+  };
+  /** Why the draft cannot change the live record. */
+  readonly problem?: string;
+};
+
+/** The schema PublishDone of the API. */
+export type PublishDone = {
+  readonly done: true;
+  /** The transaction: invalidate of each family can revert it. */
+  readonly txn: string;
+  /** Seq of its last row. */
+  readonly seq: number;
+  /** Records that have changed. */
+  readonly records: number;
+  /** Their families. */
+  readonly families: readonly string[];
+};
+
 /** The schema LogEnd of the API. */
 export type LogEnd = {
   /** The id of the log; a copy of it has the same. */
@@ -2886,6 +3040,120 @@ export interface Operations {
       readonly shadows?: boolean | null;
     };
     output: RuleTree;
+  };
+  /** Makes a draft: a named set of changes that is not live. */
+  'draft.insert': {
+    input: {
+      readonly name: string;
+
+      readonly comment?: string | null;
+    };
+    output: Draft;
+  };
+  /** Changes the name or the comment of an open draft. */
+  'draft.edit': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+
+      readonly name?: string | null;
+
+      readonly comment?: string | null;
+    };
+    output: Draft;
+  };
+  /** One draft, also one that was published or discarded. */
+  'draft.read': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+    };
+    output: Draft;
+  };
+  /** The drafts that are open, or those of another state, the oldest first. */
+  'draft.list': {
+    input: {
+      readonly state?: 'open' | 'published' | 'discarded' | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: DraftList;
+  };
+  /** Discards an open draft with all its changes; nothing live changes. */
+  'draft.invalidate': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+    };
+    output: Draft;
+  };
+  /** The records that an open draft changes, with the fields that differ. */
+  'draft.changes': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: DraftChanges;
+  };
+  /** The URLs and breadcrumbs whose answers differ between a draft and the live site. */
+  'draft.compare': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+      /** URLs, or paths at the origin: one a line. */
+      readonly urls?: string | null;
+      /** Keys of breadcrumbs: one a line. */
+      readonly keys?: string | null;
+      /** That of the request by default. */
+      readonly origin?: string | null;
+      /** Name of the signed-in user. */
+      readonly user?: string | null;
+      /** Roles of the signed-in user, separated by commas. */
+      readonly role?: string | null;
+      /** The visitor's country, as an ISO 3166-1 code such as CH. */
+      readonly country?: string | null;
+      /** The visitor's region: a code or a name. */
+      readonly region?: string | null;
+      /** The visitor's city, by name. */
+      readonly city?: string | null;
+      /** The `[node] place` of the node that answers. */
+      readonly place?: string | null;
+      /** Address of the visitor. */
+      readonly ip?: string | null;
+      /** The Accept-Language of the request. */
+      readonly lang?: string | null;
+      /** The visitor's device. */
+      readonly device?: string | null;
+      /** URL of the page that links here. */
+      readonly referer?: string | null;
+      /** The kind of client that requests the page. */
+      readonly caller?: string | null;
+      /** The time of the visit, as a date-time; now by default. */
+      readonly at?: string | null;
+      /** The visitor's bucket for percentages (percent), from 0 to 100. */
+      readonly draw?: number | null;
+    };
+    output: DraftComparison;
+  };
+  /** Makes the changes of a draft live, all or none; without confirm it only reports them. */
+  'draft.publish': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+      /** The digest of a report, to publish. */
+      readonly confirm?: string | null;
+      /** The resolution of conflicts by the ids of their records: draft puts the fields of the draft on top of the live ones, live keeps the live record. */
+      readonly resolve?: { readonly [name: string]: 'draft' | 'live' } | null;
+      /** The resolution of all other conflicts. */
+      readonly others?: 'draft' | 'live' | null;
+    };
+    output: PublishReport | PublishDone;
   };
   /** The id and the newest change of the log, for a node that copies it. */
   'log.end': {

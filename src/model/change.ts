@@ -15,7 +15,14 @@ export type RevertibleFamily = (typeof revertibleFamilies)[number];
  * which records the removal of secrets from the log.
  */
 export type Family =
-  RevertibleFamily | 'key' | 'secret' | 'draft' | 'draftchange' | 'event' | 'replay' | 'purge';
+  | RevertibleFamily
+  | 'key'
+  | 'secret'
+  | 'draft'
+  | 'draftchange'
+  | 'event'
+  | 'replay'
+  | 'purge';
 
 /** Whether the changes of a family can be reverted. */
 export function isRevertible(family: Family): family is RevertibleFamily {

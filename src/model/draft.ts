@@ -31,6 +31,8 @@ interface DraftChangeData {
   readonly family: DraftedFamily;
   readonly id: string;
   readonly data: JsonObject;
+  /** The idempotency key of the request, for the draft's publication. */
+  readonly vk?: { readonly vk: string; readonly requestHash: string };
 }
 
 /** Whether a draft can change the records of a family. */
@@ -50,6 +52,11 @@ export function changeInDraft(
   if (row.family !== 'draftchange') return undefined;
   const { draft, family, id, data } = row.data as unknown as DraftChangeData;
   return { draft, change: { ...row, family, id, data: isJsonObject(data) ? data : {} } };
+}
+
+/** The idempotency key of the request that wrote a row of the family `draftchange`. */
+export function vkInDraft({ data }: Change): DraftChangeData['vk'] {
+  return (data as unknown as DraftChangeData).vk;
 }
 
 /** The vk of a request as a draft claims it: each draft has vks of its own. */

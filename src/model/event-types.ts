@@ -120,6 +120,16 @@ const rows = {
     optional: { previous: number, location: text, ...row },
     example: { product: 'P-7', level: 3, previous: 5, location: 'counter-2' },
   },
+  'draft.published': {
+    own: true,
+    summary: 'A draft has been published: its changes are live.',
+    required: { id: { ...text, description: 'The draft.' }, name: text },
+    optional: {
+      by: { ...text, description: 'The id of the key that published it.' },
+      records: { type: 'integer', description: 'How many records it has changed.' },
+    },
+    example: { id: '0198…', name: 'spring', by: '0198…', records: 12 },
+  },
   'webhook.test': {
     own: true,
     summary: 'A test of one webhook. Only that webhook gets it.',

@@ -9,6 +9,7 @@ export interface ClientRequest {
   readonly v: unknown;
   readonly vk?: string | undefined;
   readonly qk?: string | undefined;
+  readonly draft?: string | undefined;
   /** The API key; none for an anonymous caller. */
   readonly apikey: string | undefined;
   /** Further header fields, by their lower-case names. */
@@ -47,7 +48,7 @@ export function createWaymarkClient(
   },
 ): WaymarkClient {
   const post = async (name: string, request: ClientRequest, signal: AbortSignal) => {
-    const { v, vk, qk, apikey, fields = {} } = request;
+    const { v, vk, qk, draft, apikey, fields = {} } = request;
     try {
       return await fetch(`${url}/svc1/${name.replace(/^svc1\./, '').replace('.', '/')}`, {
         method: 'POST',
@@ -57,7 +58,7 @@ export function createWaymarkClient(
           'content-type': 'application/json',
           ...(apikey !== undefined && { apikey }),
         },
-        body: JSON.stringify({ v, vk, qk }),
+        body: JSON.stringify({ v, vk, qk, draft }),
         // A redirect must not carry the key to another server.
         redirect: 'error',
         signal,

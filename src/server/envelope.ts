@@ -22,6 +22,8 @@ export interface Envelope {
   readonly qk: string | undefined;
   /** Preferences, in the form of the header field Prefer (RFC 7240). */
   readonly prefer: string | undefined;
+  /** The draft that the operation reads or changes instead of the live state. */
+  readonly draft: string | undefined;
   /** Whether all values of the input are text, as those of a query or form. */
   readonly isText: boolean;
 }
@@ -110,7 +112,7 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
   if (!isJsonObject(sent)) {
     throw new Failure('invalid', `The body must be one JSON object. ${jsonHint}`);
   }
-  const { a, v, vk, qk, prefer } = sent;
+  const { a, v, vk, qk, prefer, draft } = sent;
   const stray = Object.keys(sent).find((name) => !members.has(name));
   if (stray !== undefined) {
     const shown = JSON.stringify(stray.slice(0, shownNameCharactersMax));
@@ -127,12 +129,13 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
     vk: optionalText('vk', vk),
     qk: optionalText('qk', qk),
     prefer: optionalText('prefer', prefer),
+    draft: optionalText('draft', draft),
     isText: false,
   };
 }
 
 /** The members of an envelope (docs/design/operations.md#envelope). */
-const members = new Set(['a', 'v', 'vk', 'qk', 'id', 'r', 'prefer']);
+const members = new Set(['a', 'v', 'vk', 'qk', 'id', 'r', 'prefer', 'draft']);
 
 const jsonHint = 'Send the input in the member v: {"v": {"path": "/news", …}}.';
 
@@ -209,6 +212,7 @@ function envelopeFromPairs(operation: NamedInput, pairs: readonly QueryParameter
   let vk: string | undefined;
   let qk: string | undefined;
   let prefer: string | undefined;
+  let draft: string | undefined;
   for (const { name, value, isUtf8 } of pairs) {
     if (!isUtf8 && envelopeName.test(name)) {
       throw new Failure('invalid', `${name} is not UTF-8 in its percent-encoding.`, {
@@ -218,10 +222,11 @@ function envelopeFromPairs(operation: NamedInput, pairs: readonly QueryParameter
     if (name === '_vk') vk = value;
     else if (name === '_qk') qk = value;
     else if (name === '_prefer') prefer = value;
+    else if (name === '_draft') draft = value;
     else if (name.startsWith('_v.')) putDeep(v, name.slice('_v.'.length), value);
     else if (operation.query === undefined && value !== '') throw unknownParameter(operation, name);
   }
-  return { a, v, vk, qk, prefer, isText: true };
+  return { a, v, vk, qk, prefer, draft, isText: true };
 }
 
 /** The failure for a parameter of a query or form that is no member of an envelope. */
@@ -237,7 +242,7 @@ function unknownParameter({ name: a, input, fields }: NamedInput, name: string):
   });
 }
 
-const envelopeName = /^_(?:v\.|vk$|qk$|prefer$)/;
+const envelopeName = /^_(?:v\.|vk$|qk$|prefer$|draft$)/;
 
 interface Tree {
   [name: string]: string | Tree;

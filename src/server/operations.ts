@@ -89,11 +89,12 @@ async function answerHeld(
   authorise(operation, caller);
   const read = readEnvelope(operation, message, target.query, { held, caller });
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
-  const { v, vk, qk, prefer, isText } = sent;
+  const { v, vk, qk, prefer, draft, isText } = sent;
   const outcome = await execute.run(name, v, {
     caller,
     vk,
     qk,
+    draft,
     origin: target.origin,
     fields,
     visitor,

@@ -84,7 +84,7 @@ export interface Databases {
   readonly indexbuild: Database<string, Uint8Array>;
   /** Id → SiteDraft. */
   readonly draft: Database<string, Uint8Array>;
-  /** Name of an open draft → its id. */
+  /** Name → id of the latest draft that has it. */
   readonly draftname: Database<string, Uint8Array>;
   /** Draft, database and key → what the draft changes there: see drafts/draft-entries.ts. */
   readonly draftentry: Database<string, Uint8Array>;

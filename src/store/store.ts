@@ -278,7 +278,7 @@ export interface Reads extends TreeReads {
   searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
   /** A draft, also one that is no longer open. */
   draft(id: string): SiteDraft | undefined;
-  /** The open draft that has a name. */
+  /** The latest draft that has a name: the open one, if there is one. */
   draftNamed(name: string): SiteDraft | undefined;
   /** All drafts in the order of their ids, after `after`. */
   draftsAfter(after: string): Iterable<SiteDraft>;

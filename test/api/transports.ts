@@ -4,7 +4,7 @@ import type { Answer, TestSite } from '../harness.ts';
 export type Call = (
   name: string,
   v: object,
-  more?: { vk?: string; qk?: string },
+  more?: { vk?: string; qk?: string; draft?: string },
 ) => Promise<Answer>;
 
 /** The transports of operations: the same expectations apply to all. */

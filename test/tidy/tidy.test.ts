@@ -30,7 +30,7 @@ const layers: readonly (readonly string[])[] = [
   ['site'],
   ['server'],
   ['data.ts', 'version.ts'],
-  ['write-thread.ts'],
+  ['write-thread.ts', 'compose-drafts.ts'],
   ['compose.ts'],
   ['first-start.ts', 'start-node.ts'],
   ['prepare-data.ts', 'serving-process.ts'],

@@ -42,6 +42,16 @@ const causes: Readonly<Record<OwnEventType, Cause>> = {
     },
     raises: ['bad_gateway', 'delivery_exhausted'],
   },
+  'draft.published': {
+    run: async ({ site }) => {
+      const draft = 'spring';
+      await site.call('svc1.draft.insert', { name: draft });
+      await site.call('svc1.userinterface.insert', { path: '/a', content: 'a' }, { draft });
+      const { digest: confirm } = (await site.call('svc1.draft.publish', { draft })).data;
+      await site.call('svc1.draft.publish', { draft, confirm });
+    },
+    raises: [''],
+  },
   'webhook.test': {
     run: async ({ site, id }) => {
       await site.call('svc1.webhook.test', { id });

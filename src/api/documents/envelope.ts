@@ -105,8 +105,18 @@ export function requestMembers(operation: OperationDescription): {
 } {
   const v = shownInput(operation);
   const needed = ((v.required ?? []) as readonly Json[]).length > 0;
-  return { required: needed ? ['v'] : [], properties: { v, ...operation.envelope } };
+  return { required: needed ? ['v'] : [], properties: { v, ...envelopeMembers(operation) } };
 }
+
+/** The members of a request's envelope besides `v`. */
+export function envelopeMembers({ envelope, inDrafts }: OperationDescription): JsonObject {
+  return { ...envelope, ...(inDrafts === true && { draft: draftMember }) };
+}
+
+const draftMember: JsonObject = {
+  type: 'string',
+  description: 'The name or id of an open draft, to read or change it instead of the live state.',
+};
 
 /** The input of an operation as a caller should send it. */
 export function shownInput({ input, fields }: OperationDescription): JsonObject {

@@ -1,7 +1,7 @@
 import { ndjsonType } from '../../http/mediatype.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { OperationDescription } from '../operation.ts';
-import { requestMembers, shownInput } from './envelope.ts';
+import { envelopeMembers, requestMembers, shownInput } from './envelope.ts';
 import { published, textFields, type Components, type TextField } from './schemas.ts';
 
 /**
@@ -10,16 +10,25 @@ import { published, textFields, type Components, type TextField } from './schema
 export function queryParameters(
   operation: OperationDescription,
 ): readonly JsonObject[] | undefined {
-  const { query, envelope } = operation;
+  const { query } = operation;
   if (query !== undefined) {
     return Object.entries(query).map(([name, schema]) => queryParameter(name, schema, true));
   }
-  const qk = envelope?.qk;
   return textFields(shownInput(operation))
     ?.map(({ name, schema, isRequired }) =>
       queryParameter(name, schema ?? membersOf(name), isRequired),
     )
-    .concat(qk === undefined ? [] : [queryParameter('_qk', qk, false)]);
+    .concat(envelopeParameters(operation, ['qk', 'draft']));
+}
+
+/** The named members of the envelope, as far as the operation has them. */
+function envelopeParameters(
+  operation: OperationDescription,
+  names: readonly string[],
+): readonly JsonObject[] {
+  return Object.entries(envelopeMembers(operation))
+    .filter(([name]) => names.includes(name))
+    .map(([name, schema]) => queryParameter(`_${name}`, schema as JsonObject, false));
 }
 
 function queryParameter(
@@ -42,7 +51,8 @@ export function parametersBesideLines(operation: OperationDescription): readonly
   const fields = linesField === undefined ? [] : (textFields(shownInput(operation)) ?? []);
   return fields
     .filter(({ name }) => name !== `_v.${linesField}`)
-    .map(({ name, schema }) => queryParameter(name, schema ?? membersOf(name), false));
+    .map(({ name, schema }) => queryParameter(name, schema ?? membersOf(name), false))
+    .concat(linesField === undefined ? [] : envelopeParameters(operation, ['draft']));
 }
 
 /** An object in a query string or a form: each member is a parameter of its own. */
@@ -113,9 +123,9 @@ export function requestBody(operation: OperationDescription, components: Compone
 function formSchema(operation: OperationDescription): JsonObject | undefined {
   const fields = textFields(shownInput(operation));
   if (fields === undefined) return undefined;
-  const envelope = Object.entries(operation.envelope ?? {}).map(([name, schema]): TextField => ({
+  const envelope = Object.entries(envelopeMembers(operation)).map(([name, schema]): TextField => ({
     name: `_${name}`,
-    schema,
+    schema: schema as JsonObject,
     isRequired: false,
   }));
   const all = [...fields, ...envelope];

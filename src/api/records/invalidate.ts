@@ -88,6 +88,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
+    inDrafts: true,
     summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
     input: input as unknown as JSONSchemaType<InvalidateInput>,
     envelope: { vk: vkMember },

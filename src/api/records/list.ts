@@ -44,6 +44,7 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
     scope: scopes.read,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'reads',
+    inDrafts: true,
     summary: summaries?.list ?? `Lists the ${noun}s that match all filters, oldest first.`,
     output: listSchema(recordSchemas(schema).list, list.members),
     input: {

@@ -68,6 +68,7 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
     scope: scopes.read,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'reads',
+    inDrafts: true,
     summary: summaries?.read ?? `Reads a ${noun}, or its history (qk=history), newest row first.`,
     input: input as unknown as JSONSchemaType<ReadInput>,
     envelope: { qk: historyQuery },

@@ -28,6 +28,8 @@ export interface RevertRequest {
   readonly by: string;
   /** The vk of the request, with its hashes. */
   readonly request: KeyedRequest | undefined;
+  /** The id of the draft that it changes instead of the live state. */
+  readonly draft?: string;
 }
 
 /** The result of an invalidate. */
@@ -265,7 +267,7 @@ function fieldChanges(before: JsonObject | undefined, after: JsonObject | undefi
 }
 
 /** The start of a long value; `as_of` shows all of it. */
-function shortened(value: Json): Json {
+export function shortened(value: Json): Json {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text.length <= invalidateShownCharactersMax) return value;
   const start = text.slice(0, invalidateShownCharactersMax).toWellFormed();

@@ -40,6 +40,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true, forPages: true }),
     effect: 'writes',
+    inDrafts: true,
     summary: summaries?.insert ?? `Adds a ${noun}.`,
     input: {
       type: 'object',
@@ -173,6 +174,7 @@ export function editOperation<Parts extends RecordParts, R extends RecordFields>
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
+    inDrafts: true,
     summary: summaries?.edit ?? `Changes the sent fields of a ${noun}; null removes one.`,
     input: {
       type: 'object',

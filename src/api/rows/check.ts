@@ -24,6 +24,7 @@ export const checkRow = defineOperation<RowParts, CheckInput>({
   name: 'svc1.record.check',
   scope: 'record.write',
   effect: 'reads',
+  inDrafts: true,
   summary: 'Says what an insert or edit of a row would say about its fields, and writes nothing.',
   failures: ['not_found'],
   input: {

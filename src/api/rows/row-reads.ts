@@ -89,6 +89,7 @@ export const getRow = defineOperation<RowParts, object>({
   tableDecides: true,
   forPages: true,
   effect: 'reads',
+  inDrafts: true,
   summary: 'A row, or a list of rows, as a running page may see it.',
   input: getInput as never,
   output: { oneOf: [shownRow, rowList] },
@@ -200,6 +201,7 @@ export const getTableSchema = defineOperation<RowParts, { table: string }>({
   tableDecides: true,
   forPages: true,
   effect: 'reads',
+  inDrafts: true,
   summary: 'The schema of a table, and what the caller may do with its rows.',
   input: {
     type: 'object',

@@ -149,6 +149,7 @@ export const explainRequest = defineOperation<ExplainParts, ExplainInput>({
   name: 'svc1.userinterface.explain',
   scope: 'read',
   effect: 'reads',
+  inDrafts: true,
   summary: 'How a request would be answered, and why: every source and candidate in order.',
   input: {
     type: 'object',

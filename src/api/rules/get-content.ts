@@ -50,6 +50,7 @@ export const getContent = defineOperation<PageParts, ContentInput>({
   name: 'svc1.userinterface.get_content',
   scope: 'render',
   effect: 'reads',
+  inDrafts: true,
   summary:
     'The page at an origin and path: over HTTP its own response, over the websocket a packet.',
   input: {

@@ -104,6 +104,7 @@ export const getRender = defineOperation<PageParts, RenderInput>({
   name: 'svc1.userinterface.get_render',
   scope: 'render',
   effect: 'reads',
+  inDrafts: true,
   summary: 'The data that a generic page needs to render itself for an origin, path and query.',
   input,
   output,

@@ -50,6 +50,7 @@ export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
   name: 'svc1.userinterface.get_resolve',
   scope: 'render',
   effect: 'reads',
+  inDrafts: true,
   summary: 'The result of a breadcrumb, for the caller or for a visitor that the input describes.',
   input: {
     type: 'object',

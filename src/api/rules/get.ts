@@ -22,6 +22,7 @@ export const getRule = defineOperation<PageParts, PlaceThen>({
   name: 'svc1.userinterface.get',
   scope: 'render',
   effect: 'reads',
+  inDrafts: true,
   summary: 'The page rule that answers at an origin and path, as a running page may see it.',
   input: placeInput,
   output: publicRule,

@@ -70,6 +70,7 @@ export const ruleTree = defineOperation<TreeParts, TreeInput>({
   name: 'svc1.userinterface.tree',
   scope: 'read',
   effect: 'reads',
+  inDrafts: true,
   summary: 'Lists the names directly below a path, of page rules and files, as a folder does.',
   output: {
     title: 'RuleTree',

@@ -11,6 +11,7 @@ export const countTables = defineOperation<
   name: 'svc1.table.counts',
   scope: 'admin',
   effect: 'reads',
+  inDrafts: true,
   summary: 'The number of rows of each table.',
   input: { type: 'object' },
   output: {

@@ -29,6 +29,8 @@ export interface ImportRequest {
   /** The scopes of the caller. */
   readonly scopes?: readonly Scope[];
   readonly dryRun: boolean;
+  /** The id of the draft that it changes instead of the live state. */
+  readonly draft?: string;
 }
 
 /** The result of an import or its dry run. */
@@ -83,6 +85,7 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
   name: 'svc1.userinterface.import',
   scope: 'design',
   effect: 'writes',
+  inDrafts: true,
   summary:
     'Imports page rules, hooks, tables and rows from NDJSON, all lines in one transaction or none.',
   output: {

@@ -1,5 +1,5 @@
-import { discard, replyField, type Reply } from '../../http/reply.ts';
-import { Failure } from '../../model/failure.ts';
+import { readContent } from '../../http/content.ts';
+import { replyField, type Reply } from '../../http/reply.ts';
 import { contentBytesMax } from '../../api/rules/limits.ts';
 import { PreparedJson } from '../../model/prepared-json.ts';
 
@@ -23,7 +23,7 @@ export interface ContentPacket {
  * page.
  */
 export async function contentPacket(reply: Reply): Promise<ContentPacket> {
-  const bytes = await collect(reply);
+  const bytes = await readContent(reply, contentBytesMax);
   // Without a prototype: a field may have any name.
   const headers = Object.create(null) as Record<string, string>;
   for (let at = 0; at < reply.fields.length; at += 2) {
@@ -40,71 +40,6 @@ export async function contentPacket(reply: Reply): Promise<ContentPacket> {
     [name]: json,
     source: reply.source,
   };
-}
-
-async function collect(reply: Reply): Promise<Buffer> {
-  const { body } = reply;
-  switch (body.kind) {
-    case 'none':
-      return Buffer.alloc(0);
-    case 'bytes':
-      return body.bytes;
-    case 'file':
-      try {
-        requireSize(body.bytesLength);
-        return await readParts(body);
-      } finally {
-        await body.file.close();
-      }
-    case 'stream': {
-      try {
-        requireSize(body.bytesLength ?? 0);
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        for await (const chunk of body.stream as AsyncIterable<Buffer>) {
-          bytes += chunk.length;
-          requireSize(bytes);
-          chunks.push(chunk);
-        }
-        return Buffer.concat(chunks);
-      } finally {
-        await discard(reply);
-      }
-    }
-  }
-}
-
-async function readParts({
-  file,
-  parts,
-}: Extract<Reply['body'], { kind: 'file' }>): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for (const part of parts) {
-    if (Buffer.isBuffer(part)) {
-      pieces.push(part);
-      continue;
-    }
-    const piece = Buffer.allocUnsafe(part.last - part.first + 1);
-    for (let filled = 0; filled < piece.length;) {
-      const count = await file.read(piece.subarray(filled), part.first + filled);
-      if (count === 0)
-        throw new Failure(
-          'unavailable',
-          'The file changed during the request. Send the request again.',
-        );
-      filled += count;
-    }
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
-function requireSize(bytes: number): void {
-  if (bytes <= contentBytesMax) return;
-  throw new Failure(
-    'too_large',
-    `The content has more than ${contentBytesMax} bytes. Fetch it over HTTP, which streams it.`,
-  );
 }
 
 /** Returns the member for some content. Shared content is encoded once for all clients. */

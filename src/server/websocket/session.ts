@@ -254,12 +254,13 @@ export class WebSocketSession {
     const caller = this.#callerNow();
     // A caller with a revoked key may still authenticate with another one.
     if (message.operation !== authenticateName) requireUnrevoked(caller);
-    const { a, v, vk, qk, prefer } = message.parse(execute, caller);
+    const { a, v, vk, qk, prefer, draft } = message.parse(execute, caller);
     if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     const call = {
       caller,
       vk,
       qk,
+      draft,
       origin: this.#opening.origin,
       fields: this.#opening.fields,
       visitor: visitors.visitorOf({ ...this.#opening, address: caller.address }),

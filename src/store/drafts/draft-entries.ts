@@ -30,6 +30,7 @@ const codes = {
 /** A database that a draft has entries of its own for. */
 export type LayeredName = keyof typeof codes;
 
+/** The names of these databases. */
 export const layeredNames = Object.keys(codes) as readonly LayeredName[];
 
 /** The databases with several values under a key: a draft's entry is about one of them. */
@@ -83,9 +84,7 @@ export function draftEntryKey(
   { key, value }: { readonly key: Uint8Array; readonly value: string },
 ): Buffer {
   const start = [layerPrefix(draft, name), key];
-  const whole = Buffer.concat(
-    hasSeveralValues(name) ? [...start, nul, Buffer.from(value)] : start,
-  );
+  const whole = Buffer.concat(hasSeveralValues(name) ? [...start, nul, Buffer.from(value)] : start);
   if (whole.length <= keyBytesMax) return whole;
   throw new Failure(
     'too_large',

@@ -16,6 +16,8 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
   return {
     ...store,
     ...reads,
+    // No delivery follows a change in a draft.
+    deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
     commit: (by, decide) =>
       store.commit(by, (live) => {
         requireOpen(live, draft);

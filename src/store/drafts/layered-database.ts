@@ -165,7 +165,10 @@ export class LayeredDatabase {
         const order = compareGroups(first, second, reverse);
         const key = order <= 0 ? first?.key : second?.key;
         const [read, own] = [order <= 0 ? first?.values : [], order >= 0 ? second?.values : []];
-        const values = this.#combined(reverse ? (read ?? []).toReversed() : (read ?? []), own ?? []);
+        const values = this.#combined(
+          reverse ? (read ?? []).toReversed() : (read ?? []),
+          own ?? [],
+        );
         if (order <= 0) first = live.next().value;
         if (order >= 0) second = mine.next().value;
         if (key !== undefined && values.length > 0) yield { key, values };
@@ -185,14 +188,15 @@ export class LayeredDatabase {
     const whole = (key: Uint8Array): Buffer => Buffer.concat([this.#prefix, key]);
     // All values of a key follow it directly.
     const behind = (key: Uint8Array): Buffer =>
-      this.#isSorted ? afterAll(Buffer.concat([whole(key), nul])) : Buffer.concat([whole(key), nul]);
+      this.#isSorted
+        ? afterAll(Buffer.concat([whole(key), nul]))
+        : Buffer.concat([whole(key), nul]);
     const [lower, upper] = reverse ? [end, start] : [start, end];
     const isLowerOut = reverse ? inclusiveEnd !== true : exclusiveStart === true;
     const isUpperIn = reverse ? exclusiveStart !== true : inclusiveEnd === true;
     return {
       start: lower === undefined ? this.#prefix : isLowerOut ? behind(lower) : whole(lower),
-      end:
-        upper === undefined ? afterAll(this.#prefix) : isUpperIn ? behind(upper) : whole(upper),
+      end: upper === undefined ? afterAll(this.#prefix) : isUpperIn ? behind(upper) : whole(upper),
       reverse,
     };
   }
@@ -218,7 +222,7 @@ export class LayeredCounts extends LayeredDatabase {
 }
 
 /** By how much a draft changes the size of a table, as it is stored. */
-export function draftCounts(
+function draftCounts(
   { draftentry }: Databases,
   draft: number,
   key: Uint8Array,

@@ -72,7 +72,7 @@ export function refreshDrafts(
   for (const layer of layers.values()) layer.refresh();
 }
 
-/** Whether any draft changes any record, which is asked once, and usually false. */
+/** Whether any draft changes any record: one read for a transaction, and usually false. */
 function createHasRecords({ drafttouch }: Databases): () => boolean {
   let known: boolean | undefined;
   return () => (known ??= [...drafttouch.getKeys({ limit: 1 })].length > 0);
@@ -183,7 +183,7 @@ export class DraftLayer {
     for (const record of failed) this.#replace(record);
   }
 
-  /** What the draft changes of a record, derived from the log, and what the databases have of it. */
+  /** What the draft changes of a record: derived from the log, and as it is stored. */
   derive(record: DraftedRecordName): {
     readonly derived: DerivedRecord;
     readonly before: StoredDraftRecord | undefined;
@@ -201,7 +201,7 @@ export class DraftLayer {
     }
   }
 
-  /** Describes how the databases differ from what is derived of a record; undefined if they do not. */
+  /** Describes how what is stored of a record differs from what is derived; undefined if equal. */
   problemOf(record: DraftedRecordName): string | undefined {
     const { draftentry, drafttouch } = this.#databases;
     const { derived, before } = this.derive(record);
@@ -263,7 +263,11 @@ export class DraftLayer {
     if (table !== undefined) {
       const { counts: former = noCounts } = before ?? {};
       const rows = more.rows - former.rows;
-      addDraftCounts(this.#databases, insertedSeq, { table, rows, words: more.words - former.words });
+      addDraftCounts(this.#databases, insertedSeq, {
+        table,
+        rows,
+        words: more.words - former.words,
+      });
     }
     const key = draftRecordKey(insertedSeq, record.family, record.id);
     draftrecord.putSync(key, JSON.stringify(stored));
@@ -287,15 +291,14 @@ export class DraftLayer {
   }
 
   #derived({ family, id }: DraftedRecordName): DerivedRecord {
-    const projection = familyProjection(family);
-    if (projection === undefined) throw new Error(`the family ${family} has no projection`);
+    const projection = projectionOf(family);
     const rows = this.#reads.rows(family, id);
     const before = projection.stored(this.#reads, id);
     const first = rows.find(({ draft }) => draft !== undefined)?.seq ?? 0;
     const table = rows[0]?.data.table;
     const ofTable = family === 'record' && typeof table === 'string' ? { table } : {};
     const name = { family, id, first, ...ofTable };
-    const { after, marks } = foldDrafted(rows, family, projection);
+    const { after, marks } = foldDrafted(rows, family);
     const newest = rows.toSorted((one, other) => one.seq - other.seq).at(-1);
     if (newest === undefined) throw new Error(`the draft has no change of ${id}`);
     try {
@@ -371,12 +374,21 @@ const sharedCodes: ReadonlySet<number> = new Set(
   }),
 );
 
-/** The record after all rows, and the rows that do not count: seq → seq of the invalidate. */
-function foldDrafted(
+function projectionOf(family: DraftedFamily): FamilyProjection<object> {
+  const projection = familyProjection(family);
+  if (projection === undefined) throw new Error(`the family ${family} has no projection`);
+  return projection;
+}
+
+/**
+ * The record after its live rows and those of a draft behind them, and the rows that do not count:
+ * seq → seq of the invalidate.
+ */
+export function foldDrafted(
   rows: readonly Change[],
   family: DraftedFamily,
-  projection: FamilyProjection<object>,
 ): { readonly after: object | undefined; readonly marks: ReadonlyMap<number, string> } {
+  const projection = projectionOf(family);
   const apply = (before: object | undefined, row: Change): object | undefined => {
     // The same record was inserted live since: from then on, the draft changes that.
     const isRepeated = row.action === 'insert' && row.draft !== undefined && before !== undefined;

@@ -98,11 +98,10 @@ const draft: FamilyProjection<SiteDraft> = {
   stored: (reads, id) => reads.draft(id),
   fold: foldDraft,
   plan({ entries }, { id }, { before, after }) {
-    const [former, name] = [before, after].map((one) =>
-      one?.state === 'open' ? one.name : undefined,
-    );
+    const [former, name] = [before?.name, after?.name];
     if (former !== undefined && former !== name) entries.remove('draftname', keyOf(former));
-    if (name !== undefined) entries.put('draftname', keyOf(name), id);
+    // The name leads to an ended draft until another one gets it.
+    if (name !== undefined && former !== name) entries.put('draftname', keyOf(name), id);
     entries.state('draft', keyOf(id), after);
   },
 };

@@ -102,8 +102,8 @@ export const draftChecks = {
   },
   draftname(databases, key, id) {
     const draft = draftIn(databases, id);
-    const isOwn = draft?.state === 'open' && keyOf(draft.name).equals(key);
-    return isOwn ? undefined : `refers to ${id}, which is not an open draft of this name`;
+    const isOwn = draft !== undefined && keyOf(draft.name).equals(key);
+    return isOwn ? undefined : `refers to ${id}, which is no draft of this name`;
   },
   draftentry: (databases, key) => draftProblem(databases, key),
   draftrecord(databases, key, value) {

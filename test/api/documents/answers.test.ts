@@ -86,6 +86,7 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask(`${rule}.invalidate`, confirmed, { vk: 'undo' });
   await ask(`${rule}.read`, { id }, { qk: 'history' });
 
+  await callDrafts(ask);
   await callHooks(ask);
   await callTables(ask);
   await ask('svc1.cache.list', { prefix: '/far/', limit: 1 });
@@ -119,6 +120,26 @@ const everyHookField = {
   retry_limit: 3,
   active: true,
 };
+
+/** The operations on drafts, with a conflict. */
+async function callDrafts(ask: Call): Promise<void> {
+  const draft = 'spring';
+  const { data: live } = await ask(`${rule}.insert`, { path: '/live', content: 'live' });
+  await ask('svc1.draft.insert', { name: draft, comment: 'For May.' });
+  await ask('svc1.draft.insert', { name: 'other' });
+  await ask('svc1.draft.edit', { draft: 'other', name: 'autumn' });
+  await ask('svc1.draft.invalidate', { draft: 'autumn' });
+  await ask(`${rule}.edit`, { id: live.id, content: 'drafted' }, { draft });
+  await ask(`${rule}.insert`, { path: '/drafted', content: 'new' }, { draft });
+  await ask(`${rule}.edit`, { id: live.id, content: 'newer' });
+  await ask('svc1.draft.read', { draft });
+  await ask('svc1.draft.list', { limit: 1 });
+  await ask('svc1.draft.changes', { draft, limit: 1 });
+  await ask('svc1.draft.compare', { draft, urls: `${origin}/live`, lang: 'de' });
+  const { data: report } = await ask('svc1.draft.publish', { draft, others: 'draft' });
+  await ask('svc1.draft.publish', { draft, others: 'draft', confirm: report.digest });
+  await ask('svc1.draft.list', { state: 'published' });
+}
 
 /** The operations on tables and their rows. */
 async function callTables(ask: Call): Promise<void> {

@@ -5,6 +5,7 @@ import { checkAgainst, fetchDocument, type Document } from './documents.ts';
 interface Envelope {
   readonly vk?: string;
   readonly qk?: string;
+  readonly draft?: string;
 }
 
 /** Calls an operation, and checks request and answer by the documents. */
@@ -62,7 +63,11 @@ export async function overHttp(site: TestSite, apikey: string | undefined): Prom
 }
 
 /** The documented parameters of a GET for an input; fails for a field without one. */
-function queryOf(v: object, { qk }: Envelope, parameters: readonly Document[]): URLSearchParams {
+function queryOf(
+  v: object,
+  { qk, draft }: Envelope,
+  parameters: readonly Document[],
+): URLSearchParams {
   const names = parameters.filter((one) => one.in === 'query').map(({ name }) => name as string);
   const sent = new URLSearchParams();
   const add = (parameter: string, name: string, value: unknown) => {
@@ -79,6 +84,7 @@ function queryOf(v: object, { qk }: Envelope, parameters: readonly Document[]): 
     }
   }
   if (qk !== undefined) add('_qk', '_qk', qk);
+  if (draft !== undefined) add('_draft', '_draft', draft);
   return sent;
 }
 

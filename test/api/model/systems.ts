@@ -84,6 +84,11 @@ function jumpingClock(): () => number {
   };
 }
 
+const renderedPages: AppContext['renderedPages'] = {
+  respond: (_found, given, { open }) => open(given),
+  memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),
+};
+
 function composed(
   config: Config,
   { store, publicFiles, answers }: Pick<AppContext, 'store' | 'publicFiles' | 'answers'>,
@@ -114,10 +119,8 @@ function composed(
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(compressors.pages),
     storedPages: createStoredPages(compressors.pages),
-    renderedPages: {
-      respond: (_found, given, { open }) => open(given),
-      memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),
-    },
+    renderedPages,
+    newRenderedPages: () => renderedPages,
     compressors,
     answers,
     sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),

@@ -1,0 +1,100 @@
+import { hasScope, type Scope } from '../../model/key.ts';
+import type { RevertibleFamily } from '../../model/change.ts';
+import { isRevertible } from '../../model/change.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { openDraftNamed } from '../../store/drafts/draft-store.ts';
+import type { DraftedRecordName, Store } from '../../store/store.ts';
+import { listRowsDefault } from '../limits.ts';
+import { defineOperation } from '../operation.ts';
+import { draftProperty } from './drafts.ts';
+import { draftRowsMax } from './limits.ts';
+import { shownChange } from './publish.ts';
+import { versionsIn } from './publish-plan.ts';
+
+/** The scopes that read the records of each family, with their history. */
+const readScopes: Readonly<Record<RevertibleFamily, Scope>> = {
+  userinterface: 'read',
+  webhook: 'webhook',
+  table: 'admin',
+  record: 'record.read',
+};
+
+const text = { type: 'string' } as const;
+
+/** draft.changes: the records that a draft changes, with their live and their drafted fields. */
+export const listDraftChanges = defineOperation<
+  { readonly store: Store },
+  { draft: string; after?: string; limit?: number }
+>({
+  name: 'svc1.draft.changes',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'The records that an open draft changes, with the fields that differ.',
+  input: {
+    type: 'object',
+    required: ['draft'],
+    properties: {
+      draft: draftProperty,
+      after: { ...text, nullable: true, description: 'The next of the page before.' },
+      limit: { type: 'integer', minimum: 1, maximum: draftRowsMax, nullable: true },
+    },
+  },
+  output: {
+    title: 'DraftChanges',
+    type: 'object',
+    required: ['rows', 'next'],
+    properties: {
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['family', 'id', 'becomes', 'fields', 'conflict'],
+          properties: {
+            family: text,
+            id: text,
+            label: { ...text, description: 'The path of a page rule, or the name of a record.' },
+            becomes: { type: 'string', enum: ['inserted', 'changed', 'removed', 'same'] },
+            fields: { type: 'object', description: 'Each field that differs, live and drafted.' },
+            conflict: {
+              type: 'boolean',
+              description: 'Whether the record was changed live since the draft first did.',
+            },
+            problem: { ...text, description: 'Why the draft cannot change the live record.' },
+          },
+        },
+      },
+      next: { type: ['string', 'null'], description: 'The after of the next page.' },
+    },
+  },
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store }) =>
+    ({ draft: name, after, limit = listRowsDefault }, { caller }) => {
+      const draft = openDraftNamed(store, name);
+      const inDraft = store.inDraft(draft);
+      const rows: JsonObject[] = [];
+      let last: DraftedRecordName | undefined;
+      for (const record of store.draftRecords(
+        draft,
+        after === undefined ? after : placeOf(after),
+      )) {
+        const { family, id } = record;
+        if (!isRevertible(family) || !hasScope(caller, readScopes[family])) continue;
+        if (rows.length >= limit) {
+          const next = last === undefined ? null : `${last.family} ${last.id}`;
+          return { kind: 'data', data: { rows, next } };
+        }
+        const versions = versionsIn(inDraft, record);
+        rows.push({ ...shownChange(versions), conflict: versions.isConflict });
+        last = { family, id };
+      }
+      return { kind: 'data', data: { rows, next: null } };
+    },
+});
+
+/** The record behind which a page begins: any text is a place. */
+function placeOf(after: string): DraftedRecordName {
+  const space = after.indexOf(' ');
+  const family = after.slice(0, Math.max(0, space)) as DraftedRecordName['family'];
+  return { family: isRevertible(family) ? family : 'userinterface', id: after.slice(space + 1) };
+}

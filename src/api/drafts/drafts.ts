@@ -1,0 +1,255 @@
+import { draftStates, type SiteDraft } from '../../model/draft.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { openDraftNamed } from '../../store/drafts/draft-store.ts';
+import type { Reads, Store } from '../../store/store.ts';
+import { identifyRequest } from '../records/idempotency.ts';
+import { vkMember } from '../records/schema.ts';
+import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
+import { listRowsDefault } from '../limits.ts';
+import {
+  draftCommentCharactersMax,
+  draftNameCharactersMax,
+  draftRowsMax,
+  openDraftsMax,
+} from './limits.ts';
+
+/** The parts that the operations on drafts need. */
+export interface DraftParts {
+  readonly store: Store;
+  readonly newId: () => string;
+}
+
+const text = { type: 'string' } as const;
+
+/** The name of a draft: one line of text that is no id. */
+const nameSchema = {
+  ...text,
+  minLength: 1,
+  maxLength: draftNameCharactersMax,
+  pattern: '^[^\\u0000-\\u001f\\u007f]+$',
+} as const;
+const commentSchema = { ...text, nullable: true, maxLength: draftCommentCharactersMax } as const;
+
+/** The input field that names a draft. */
+export const draftProperty = { ...text, description: 'The name or the id of a draft.' };
+
+const draftSchema: JsonObject = {
+  title: 'Draft',
+  type: 'object',
+  required: ['id', 'name', 'state', 'created', 'by', 'seq'],
+  properties: {
+    id: text,
+    name: text,
+    comment: text,
+    state: { type: 'string', enum: draftStates },
+    created: { ...text, format: 'date-time' },
+    by: { ...text, description: 'Id of the key that made it.' },
+    closed: { ...text, format: 'date-time', description: 'When it was published or discarded.' },
+    closed_by: { ...text, description: 'Id of the key that did it.' },
+    txn: { ...text, description: 'The transaction that published it, for an undo.' },
+    seq: { type: 'integer', description: 'Position of its newest change in the log.' },
+  },
+};
+
+/** draft.insert: makes an empty draft. Refuses with `conflict` for the name of an open one. */
+export const insertDraft = defineOperation<DraftParts, { name: string; comment?: string }>({
+  name: 'svc1.draft.insert',
+  scope: 'design',
+  effect: 'writes',
+  summary: 'Makes a draft: a named set of changes that is not live.',
+  input: {
+    type: 'object',
+    required: ['name'],
+    properties: { name: nameSchema, comment: commentSchema },
+  },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['conflict'],
+  run:
+    ({ store, newId }) =>
+    (v, call) =>
+      writeDraft(store, { name: 'draft.insert', v, call }, (reads) => {
+        requireFreeName(reads, v.name);
+        requireRoom(reads);
+        const { name, comment } = v;
+        const data = comment === undefined ? { name } : { name, comment };
+        return { id: newId(), action: 'insert', data };
+      }),
+});
+
+/** draft.edit: changes the name or the comment of an open draft. */
+export const editDraft = defineOperation<
+  DraftParts,
+  { draft: string; name?: string; comment?: string }
+>({
+  name: 'svc1.draft.edit',
+  scope: 'design',
+  effect: 'writes',
+  summary: 'Changes the name or the comment of an open draft.',
+  input: {
+    type: 'object',
+    required: ['draft'],
+    properties: {
+      draft: draftProperty,
+      name: { ...nameSchema, nullable: true },
+      comment: commentSchema,
+    },
+  },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store }) =>
+    (v, call) =>
+      writeDraft(store, { name: 'draft.edit', v, call }, (reads) => {
+        const { id, name: former } = openDraftNamed(reads, v.draft);
+        const { name, comment } = v;
+        if (name !== undefined && name !== former) requireFreeName(reads, name);
+        const data = {
+          ...(name !== undefined && { name }),
+          ...(comment !== undefined && { comment }),
+        };
+        return { id, action: 'edit', data };
+      }),
+});
+
+/** draft.invalidate: discards an open draft. Its changes stay in the log. */
+export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
+  name: 'svc1.draft.invalidate',
+  scope: 'design',
+  effect: 'writes',
+  summary: 'Discards an open draft with all its changes; nothing live changes.',
+  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store }) =>
+    (v, call) =>
+      writeDraft(store, { name: 'draft.invalidate', v, call }, (reads) => {
+        return { id: openDraftNamed(reads, v.draft).id, action: 'invalidate', data: {} };
+      }),
+});
+
+/** draft.read: one draft. */
+export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: string }>({
+  name: 'svc1.draft.read',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'One draft, also one that was published or discarded.',
+  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  output: draftSchema,
+  failures: ['not_found'],
+  run:
+    ({ store }) =>
+    ({ draft }) => ({ kind: 'data', data: draftView(draftOf(store, draft)) }),
+});
+
+/** draft.list: the drafts, in the order in which they were made. */
+export const listDrafts = defineOperation<
+  Pick<DraftParts, 'store'>,
+  { state?: SiteDraft['state']; after?: string; limit?: number }
+>({
+  name: 'svc1.draft.list',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'The drafts that are open, or those of another state, the oldest first.',
+  input: {
+    type: 'object',
+    properties: {
+      state: {
+        ...text,
+        nullable: true,
+        enum: [...draftStates, null] as unknown as readonly SiteDraft['state'][],
+      },
+      after: { ...text, nullable: true, description: 'The next of the page before.' },
+      limit: { type: 'integer', minimum: 1, maximum: draftRowsMax, nullable: true },
+    },
+  },
+  output: {
+    title: 'DraftList',
+    type: 'object',
+    required: ['rows', 'next'],
+    properties: {
+      rows: { type: 'array', items: draftSchema },
+      next: { type: ['string', 'null'], description: 'The after of the next page.' },
+    },
+  },
+  run:
+    ({ store }) =>
+    ({ state = 'open', after = '', limit = listRowsDefault }) => {
+      const rows: SiteDraft[] = [];
+      for (const draft of store.draftsAfter(after)) {
+        if (draft.state !== state) continue;
+        rows.push(draft);
+        if (rows.length > limit) break;
+      }
+      const page = rows.slice(0, limit);
+      const next = rows.length > limit ? (page.at(-1)?.id ?? null) : null;
+      return { kind: 'data', data: { rows: page.map(draftView), next } };
+    },
+});
+
+/** A draft as its readers see it. */
+function draftView({ insertedSeq: _insertedSeq, ...draft }: SiteDraft): JsonObject {
+  return { ...draft };
+}
+
+/** A draft by its name or id, whatever its state. Throws `not_found`. */
+export function draftOf(reads: Pick<Reads, 'draft' | 'draftNamed'>, name: string): SiteDraft {
+  return reads.draft(name) ?? reads.draftNamed(name) ?? openDraftNamed(reads, name);
+}
+
+/** A change of a draft itself, decided in its transaction. */
+interface DraftWrite {
+  readonly id: string;
+  readonly action: 'insert' | 'edit' | 'invalidate';
+  readonly data: JsonObject;
+}
+
+async function writeDraft(
+  store: Store,
+  { name, v, call }: { readonly name: string; readonly v: object; readonly call: Call },
+  decide: (reads: Reads) => DraftWrite,
+): Promise<OperationResult> {
+  const { vk } = call;
+  const request = identifyRequest(name, v as JsonObject, call);
+  const written = await store.commit(authorOf(call), (reads) => {
+    const earlier = vk === undefined ? undefined : request.earlier(reads, vk);
+    if (earlier !== undefined) {
+      return { drafts: [], answer: () => ({ id: earlier.id, replayed: true }) };
+    }
+    const { id, action, data } = decide(reads);
+    const claimed = vk === undefined ? {} : { vk: request.claim(vk) };
+    return {
+      drafts: [{ family: 'draft', id, action, data, ...claimed }],
+      answer: () => ({ id, replayed: false }),
+    };
+  });
+  store.refresh();
+  return {
+    kind: 'data',
+    data: draftView(draftOf(store, written.id)),
+    ...(vk !== undefined && { vk }),
+    ...(written.replayed && { replayed: true }),
+  };
+}
+
+function requireFreeName(reads: Reads, name: string): void {
+  // An id would name another draft than the name.
+  if (reads.draftNamed(name)?.state !== 'open' && reads.draft(name) === undefined) return;
+  throw new Failure('conflict', `There is a draft ${JSON.stringify(name)} already.`, {
+    field: 'name',
+  });
+}
+
+function requireRoom(reads: Reads): void {
+  let open = 0;
+  for (const { state } of reads.draftsAfter('')) if (state === 'open') open += 1;
+  if (open < openDraftsMax) return;
+  throw new Failure(
+    'conflict',
+    `There are ${openDraftsMax} open drafts, which is the limit. Publish or discard one.`,
+  );
+}

@@ -1,0 +1,17 @@
+/** Open drafts at the same time. */
+export const openDraftsMax = 1_000;
+/** Characters of the name of a draft, and of its comment. */
+export const draftNameCharactersMax = 128;
+export const draftCommentCharactersMax = 10_000;
+/** Rows of a page of draft.list and of draft.changes. */
+export const draftRowsMax = 1_000;
+/** Changes, and conflicts, that the report of a publication lists; it counts the others. */
+export const publishListedMax = 100;
+/** Records that a draft publishes in the thread that serves pages. */
+export const publishInlineRecordsMax = 500;
+/** URLs that one draft.compare answers … */
+export const comparedUrlsMax = 1_000;
+/** … and bytes of an answer that it compares. */
+export const comparedBytesMax = 4 * 2 ** 20;
+/** Live requests and requests of the draft that it waits for at the same time. */
+export const comparedAtOnce = 8;

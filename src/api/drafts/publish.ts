@@ -1,0 +1,354 @@
+import { isRevertible, type RevertibleFamily } from '../../model/change.ts';
+import { eventDraft, ownEvent } from '../../model/event.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { hasScope, type Scope } from '../../model/key.ts';
+import { draftStates } from '../../model/draft.ts';
+import { openDraftNamed } from '../../store/drafts/draft-store.ts';
+import type { Decision, Reads, Store } from '../../store/store.ts';
+import { claimName, earlierClaim, hashRequest, type KeyedRequest } from '../records/idempotency.ts';
+import { shortened } from '../records/revert.ts';
+import { vkMember } from '../records/schema.ts';
+import { authorOf, defineOperation, type Call } from '../operation.ts';
+import { draftOf, draftProperty, type DraftParts } from './drafts.ts';
+import { publishInlineRecordsMax, publishListedMax } from './limits.ts';
+import {
+  editBetween,
+  familiesOf,
+  labelOf,
+  planPublish,
+  type DraftedVersions,
+  type PublishPlan,
+  type Resolution,
+} from './publish-plan.ts';
+
+/** A publication as data, which another thread can run. */
+export interface PublishRequest {
+  /** The id of the draft. */
+  readonly draft: string;
+  /** The digest of the report to carry out; undefined for a report. */
+  readonly confirm: string | undefined;
+  readonly resolve: Readonly<Record<string, Resolution>>;
+  /** The resolution of the conflicts that `resolve` does not name. */
+  readonly others: Resolution | undefined;
+  readonly by: string;
+  readonly request: KeyedRequest | undefined;
+}
+
+/** The result of a publication. */
+export interface PublishResult {
+  readonly report: JsonObject;
+  /** Whether an earlier request with the same vk did it. */
+  readonly replayed: boolean;
+}
+
+/** The parts that publish needs. */
+interface PublishParts extends DraftParts {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Publishes a large draft in another thread. Rejects as runPublish does. */
+  readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
+}
+
+interface PublishInput {
+  draft: string;
+  confirm?: string;
+  resolve?: Record<string, Resolution>;
+  others?: Resolution;
+}
+
+/** The scopes that write the records of each family. */
+const writeScopes: Readonly<Record<RevertibleFamily, Scope>> = {
+  userinterface: 'design',
+  webhook: 'webhook',
+  table: 'admin',
+  record: 'record.write',
+};
+
+const count = (description: string): JsonObject => ({ type: 'integer', description });
+const text = { type: 'string' } as const;
+const resolution = { type: 'string', enum: ['draft', 'live'] } as const;
+
+const changeSchema: JsonObject = {
+  title: 'DraftedChange',
+  type: 'object',
+  required: ['family', 'id', 'becomes', 'fields'],
+  properties: {
+    family: text,
+    id: text,
+    label: { ...text, description: 'The path of a page rule, or the name of another record.' },
+    becomes: { type: 'string', enum: ['inserted', 'changed', 'removed', 'same'] },
+    fields: {
+      type: 'object',
+      description: 'Each field that differs; of a long value only the start.',
+      additionalProperties: {
+        type: 'object',
+        required: ['live', 'draft'],
+        properties: { base: {}, live: {}, draft: {} },
+      },
+    },
+    problem: { ...text, description: 'Why the draft cannot change the live record.' },
+  },
+};
+
+const reportSchema: JsonObject = {
+  title: 'PublishReport',
+  type: 'object',
+  required: [
+    ...['done', 'records', 'inserted', 'changed', 'removed', 'changes', 'conflicts'],
+    ...['conflicting', 'unresolved', 'unlisted', 'digest'],
+  ],
+  properties: {
+    done: { const: false },
+    records: count('Records that the draft changes.'),
+    inserted: count('Records that would be new.'),
+    changed: count('Records that would change.'),
+    removed: count('Records that would be deleted.'),
+    changes: { type: 'array', items: changeSchema },
+    conflicts: {
+      type: 'array',
+      items: changeSchema,
+      description:
+        'Records that were changed live since the draft first did, with three versions of each ' +
+        'field: base is the live one of then.',
+    },
+    conflicting: count('Number of these records.'),
+    unresolved: count('Those without a resolution: nothing is published while there is one.'),
+    unlisted: count('Number of records that are counted and not listed.'),
+    digest: { ...text, description: 'Send it as confirm to publish.' },
+  },
+};
+
+const doneSchema: JsonObject = {
+  title: 'PublishDone',
+  type: 'object',
+  required: ['done', 'txn', 'seq', 'records', 'families'],
+  properties: {
+    done: { const: true },
+    txn: { ...text, description: 'The transaction: invalidate of each family can revert it.' },
+    seq: { type: 'integer', description: 'Seq of its last row.' },
+    records: count('Records that have changed.'),
+    families: { type: 'array', items: text, description: 'Their families.' },
+  },
+};
+
+/**
+ * draft.publish: makes the changes of a draft live, in one transaction. Without `confirm` it only
+ * reports them, with a digest. Refuses with `precondition_failed` if the effect differs from the
+ * report, with `conflict` while a conflict has no resolution.
+ */
+export const publishDraft = defineOperation<PublishParts, PublishInput>({
+  name: 'svc1.draft.publish',
+  scope: 'design',
+  effect: 'writes',
+  summary: 'Makes the changes of a draft live, all or none; without confirm it only reports them.',
+  input: {
+    type: 'object',
+    required: ['draft'],
+    properties: {
+      draft: draftProperty,
+      confirm: { ...text, nullable: true, description: 'The digest of a report, to publish.' },
+      resolve: {
+        type: 'object',
+        nullable: true,
+        required: [],
+        additionalProperties: resolution,
+        description:
+          'The resolution of conflicts by the ids of their records: draft puts the fields of the ' +
+          'draft on top of the live ones, live keeps the live record.',
+      },
+      others: {
+        ...text,
+        nullable: true,
+        enum: ['draft', 'live', null] as unknown as readonly Resolution[],
+        description: 'The resolution of all other conflicts.',
+      },
+    },
+  },
+  envelope: { vk: vkMember },
+  output: { oneOf: [reportSchema, doneSchema] },
+  failures: ['not_found', 'conflict', 'precondition_failed'],
+  run: (parts) => async (v, call) => {
+    const { store } = parts;
+    const request = publishRequest(store, v, call);
+    const isLarge = hasMoreRecords(store, request.draft);
+    const { report, replayed } = await (isLarge
+      ? parts.publishInThread(request)
+      : runPublish(parts, request));
+    return {
+      kind: 'data',
+      data: report,
+      ...(request.request && { vk: request.request.vk }),
+      ...(replayed && { replayed }),
+    };
+  },
+});
+
+/** Throws `not_found`, and `forbidden` for a caller who may not write all families of the draft. */
+function publishRequest(store: Store, v: PublishInput, call: Call): PublishRequest {
+  const draft = draftOf(store, v.draft);
+  for (const family of familiesOf(store, draft)) {
+    const scope = isRevertible(family) ? writeScopes[family] : 'admin';
+    if (hasScope(call.caller, scope)) continue;
+    const message = `The draft changes records of ${family}: publishing needs the scope ${scope}.`;
+    throw new Failure('forbidden', message, { field: 'draft' });
+  }
+  const by = authorOf(call);
+  const { confirm, resolve = {}, others } = v;
+  const { vk } = call;
+  const keyed =
+    vk === undefined || confirm === undefined
+      ? undefined
+      : { vk, by, ...hashRequest('draft.publish', { ...v }) };
+  return { draft: draft.id, confirm, resolve, others, by, request: keyed };
+}
+
+function hasMoreRecords(store: Store, id: string): boolean {
+  const draft = store.draft(id);
+  if (draft === undefined) return false;
+  const records = store.draftRecords(draft)[Symbol.iterator]();
+  let count = 0;
+  while (count <= publishInlineRecordsMax && records.next().done !== true) count += 1;
+  records.return?.();
+  return count > publishInlineRecordsMax;
+}
+
+/** Publishes a draft, or reports what that would change. Rejects as draft.publish does. */
+export async function runPublish(
+  { store, newId, now }: Pick<PublishParts, 'store' | 'newId' | 'now'>,
+  { draft: id, confirm, resolve, others, by, request }: PublishRequest,
+): Promise<PublishResult> {
+  const resolutionOf = (record: string): Resolution | undefined =>
+    Object.hasOwn(resolve, record) ? resolve[record] : others;
+  const planned = (live: Reads): PublishPlan => {
+    const draft = openDraftNamed(live, id);
+    return planPublish({ live, inDraft: store.inDraft(draft), draft }, resolutionOf);
+  };
+  if (confirm === undefined) return { report: reportOf(planned(store)), replayed: false };
+  return store.commit(by, (live): Decision<PublishResult> => {
+    const earlier = request && earlierClaim(live, request);
+    if (earlier !== undefined) {
+      const report = doneReport(live, live.change(earlier.seq)?.txn ?? '');
+      return { drafts: [], answer: () => ({ report, replayed: true }) };
+    }
+    const { digest, drafts, records, unresolved } = planned(live);
+    requireConfirmed(digest, confirm);
+    if (unresolved > 0) throw unresolvedFailure(records, resolutionOf);
+    const changes = drafts();
+    const { name } = openDraftNamed(live, id);
+    const event = ownEvent('draft.published', { id, name, by, records: changes.length }, now());
+    const claim = request && { vk: claimName(request), requestHash: request.requestHash };
+    return {
+      drafts: [
+        ...changes,
+        {
+          ...{ family: 'draft', id, action: 'edit', data: { state: published } },
+          ...(claim && { vk: claim }),
+        },
+        eventDraft(newId(), event),
+      ],
+      answer: (rows) => ({
+        report: doneOf(
+          rows.filter(({ family }) => isRevertible(family)),
+          rows,
+        ),
+        replayed: false,
+      }),
+    };
+  });
+}
+
+const published = draftStates[1];
+
+function requireConfirmed(digest: string, confirm: string): void {
+  if (digest === confirm) return;
+  throw new Failure(
+    'precondition_failed',
+    'The draft or the live records have changed since the report. Look at a new one, and ' +
+      'confirm that.',
+    { field: 'confirm' },
+  );
+}
+
+function unresolvedFailure(
+  records: readonly DraftedVersions[],
+  resolutionOf: (id: string) => Resolution | undefined,
+): Failure {
+  const open = records.filter(({ id, isConflict }) => isConflict && resolutionOf(id) === undefined);
+  const named = open.slice(0, namedMax).map(({ id, live, draft, base }) => {
+    return `${labelOf(live ?? draft ?? base) ?? id} (${id})`;
+  });
+  const more = open.length > namedMax ? ` and ${open.length - namedMax} more` : '';
+  return new Failure(
+    'conflict',
+    `Nothing is published: ${named.join(', ')}${more} changed live since the draft did. ` +
+      'Resolve each with resolve, or all with others.',
+    { field: 'resolve' },
+  );
+}
+
+const namedMax = 10;
+
+type Row = Pick<NonNullable<ReturnType<Reads['change']>>, 'family' | 'id' | 'txn' | 'seq'>;
+
+function doneOf(changed: readonly Row[], all: readonly Row[]): JsonObject {
+  return {
+    done: true,
+    txn: all[0]?.txn ?? '',
+    seq: all.at(-1)?.seq ?? 0,
+    records: changed.length,
+    families: [...new Set(changed.map(({ family }) => family))],
+  };
+}
+
+/** The report of a publication that an earlier request has made. */
+function doneReport(reads: Reads, txn: string): JsonObject {
+  const { first, last } = reads.txnSeqs(txn) ?? { first: 1, last: 0 };
+  const seqs = Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  const rows = seqs.flatMap((seq) => reads.change(seq) ?? []);
+  return doneOf(
+    rows.filter(({ family }) => isRevertible(family)),
+    rows,
+  );
+}
+
+/** The report of a dry run: counts of everything, and details of the first records. */
+function reportOf({ records, unresolved, digest }: PublishPlan): JsonObject {
+  const counted = (becomes: DraftedVersions['becomes']): number =>
+    records.filter((record) => record.becomes === becomes).length;
+  const conflicts = records.filter(({ isConflict }) => isConflict);
+  return {
+    done: false,
+    records: records.length,
+    inserted: counted('inserted'),
+    changed: counted('changed'),
+    removed: counted('removed'),
+    changes: records.slice(0, publishListedMax).map(shownChange),
+    conflicts: conflicts.slice(0, publishListedMax).map(shownChange),
+    conflicting: conflicts.length,
+    unresolved,
+    unlisted: Math.max(0, records.length - publishListedMax),
+    digest,
+  };
+}
+
+/** A record with the fields that differ between its versions. */
+export function shownChange(record: DraftedVersions): JsonObject {
+  const { family, id, becomes, live = {}, draft = {}, base = {}, isConflict, problem } = record;
+  const names = new Set([
+    ...Object.keys(editBetween(live, draft)),
+    ...(isConflict ? Object.keys(editBetween(base, live)) : []),
+  ]);
+  const label = labelOf(record.live ?? record.draft ?? record.base);
+  const fields = [...names].map((name) => {
+    const [one, other] = [live, draft].map((version) => shortened(version[name] ?? null));
+    const then = isConflict ? { base: shortened(base[name] ?? null) } : {};
+    return [name, { ...then, live: one ?? null, draft: other ?? null }] as const;
+  });
+  return {
+    ...{ family, id, becomes },
+    ...(label !== undefined && { label }),
+    fields: Object.fromEntries(fields),
+    ...(problem !== undefined && { problem }),
+  };
+}

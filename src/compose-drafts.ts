@@ -1,0 +1,120 @@
+import { LRUCache } from 'lru-cache';
+import type { Authenticate } from './api/keys/authenticate.ts';
+import type { Execute } from './api/execute.ts';
+import { bindOperations, type Operation } from './api/operation.ts';
+import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
+import type { SiteAccess } from './api/site-access.ts';
+import { operations as definitions, type OperationParts } from './api/table.ts';
+import type { SiteDraft } from './model/draft.ts';
+import { Failure } from './model/failure.ts';
+import type { RenderedPages } from './rendering/rendered-pages.ts';
+import { createRuleCache } from './rules/rule-cache.ts';
+import { createSite, type SiteParts } from './site/site.ts';
+import { draftStore, openDraftNamed } from './store/drafts/draft-store.ts';
+import type { Store } from './store/store.ts';
+
+/** The site and the operations of drafts (docs/design/drafts.md). */
+export interface Drafts {
+  /** An operation of an open draft, by its name or id. Throws `not_found` or `conflict`. */
+  operation(draft: string, name: string): Operation;
+  /** The site as an open draft has it. */
+  site(draft: SiteDraft): SiteAccess;
+}
+
+/** The dependencies of drafts under one configuration. */
+export interface DraftsParts {
+  readonly store: Store;
+  readonly authenticate: Authenticate;
+  /** Runs operations, as those of the live state are run. */
+  readonly executeOf: (operations: readonly Operation[]) => Execute;
+  /** The parts of the live operations. */
+  readonly parts: () => OperationParts;
+  /** The parts of the live site, without caches that a draft could fill. */
+  readonly site: SiteParts;
+  readonly rendered: () => RenderedPages;
+  readonly withHosts: (bound: readonly Operation[], parts: OperationParts) => readonly Operation[];
+}
+
+interface DraftInstance {
+  readonly site: SiteAccess;
+  readonly operations: ReadonlyMap<string, Operation>;
+}
+
+/** Drafts whose operations and caches are in memory. */
+const instancesMax = 16;
+
+const inDrafts = definitions.filter((one) => one.inDrafts === true);
+
+/**
+ * Makes the operations of drafts: those of the live state, with a store that has the draft on top,
+ * and the site that follows from it.
+ */
+export function composeDrafts(given: DraftsParts): Drafts {
+  const { store } = given;
+  const instances = new LRUCache<string, DraftInstance>({ max: instancesMax });
+  const instanceOf = (draft: SiteDraft): DraftInstance => {
+    const known = instances.get(draft.id);
+    if (known !== undefined) return known;
+    const made = createInstance(given, draft);
+    instances.set(draft.id, made);
+    return made;
+  };
+  return {
+    operation(name, operation) {
+      const { operations } = instanceOf(openDraftNamed(store, name));
+      const found = operations.get(operation);
+      if (found === undefined) throw new TypeError(`${operation} is not possible in a draft`);
+      return found;
+    },
+    site: (draft) => instanceOf(draft).site,
+  };
+}
+
+function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
+  const { store: live, authenticate, parts, site: siteParts, rendered } = given;
+  const store = draftStore(live, draft);
+  const anonymous = (address: string) => authenticate({ apikey: undefined, address });
+  // The rows of a page come from its draft, too.
+  const rowParts = { store, execute: () => execute, anonymous };
+  const rules = createRuleCache(store);
+  const site = createSite({
+    ...siteParts,
+    rules: {
+      exactRules: (origin, path) => rules.exactRules(origin, path),
+      wildcardRules: (origin, path) => rules.wildcardRules(origin, path),
+      ruleOf: (candidate) => rules.ruleOf(candidate),
+    },
+    pageRows: createPageRows(rowParts),
+    rendered: rendered(),
+  });
+  const { revertInThread, importInThread, ...others } = parts();
+  const ofDraft: OperationParts = {
+    ...others,
+    store,
+    site,
+    rowsFor: createRowsFor(rowParts),
+    pastRows: (moment) => createPastRows(rowParts, moment),
+    revertInThread: (request) => revertInThread({ ...request, draft: draft.id }),
+    importInThread: (request) => importInThread({ ...request, draft: draft.id }),
+  };
+  const bound = given.withHosts(bindOperations(inDrafts, ofDraft), ofDraft);
+  const operations = bound.map((one) => refuseHosted(one, store));
+  const execute = given.executeOf(operations);
+  return { site, operations: new Map(operations.map((one) => [one.name, one])) };
+}
+
+/** Throws `invalid` for a write of rows that another server has: they are in no draft. */
+function refuseHosted(operation: Operation, store: Store): Operation {
+  const isWrite = operation.name.startsWith('svc1.record.') && operation.effect === 'writes';
+  if (!isWrite) return operation;
+  return {
+    ...operation,
+    run(v, call) {
+      const { table } = v as { readonly table?: unknown };
+      const host = typeof table === 'string' ? store.table(table)?.table.host : undefined;
+      if (host === undefined) return operation.run(v, call);
+      const message = `Another server has the rows of ${String(table)}: they are in no draft.`;
+      throw new Failure('invalid', message, { field: 'table' });
+    },
+  };
+}
