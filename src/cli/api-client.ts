@@ -18,8 +18,14 @@ export function apiOptions(): readonly Option[] {
   ];
 }
 
+/** The option of commands that can read or change a draft. */
+export function draftOption(): Option {
+  return new Option('--draft <name>', 'read and change this open draft instead of the live state');
+}
+
 /** The values of these options. */
 export interface ApiTargetOptions {
+  readonly draft?: string;
   readonly url?: string;
   readonly apikey?: string;
   readonly config?: string;
@@ -29,6 +35,8 @@ export interface ApiTargetOptions {
 export interface ApiTarget {
   readonly url: string;
   readonly apikey: string | undefined;
+  /** The draft that operations read or change. */
+  readonly draft?: string | undefined;
 }
 
 /**
@@ -41,9 +49,9 @@ export async function apiTargetOf(
   terminal: Terminal,
 ): Promise<ApiTarget> {
   const { env } = terminal;
-  const apikey = options.apikey ?? env.WAYMARK_APIKEY;
+  const { apikey = env.WAYMARK_APIKEY, draft } = options;
   const named = options.url ?? (options.config === undefined ? env.WAYMARK_URL : undefined);
-  if (named !== undefined && named !== '') return { url: serverUrl(named), apikey };
+  if (named !== undefined && named !== '') return { url: serverUrl(named), apikey, draft };
   const file = findConfigFile(options.config, terminal);
   if (file === undefined) {
     throw new UsageError(
@@ -51,7 +59,7 @@ export async function apiTargetOf(
         'the ini file of the server by --config.',
     );
   }
-  return { url: addressOf(await requireConfig(file, terminal), file), apikey };
+  return { url: addressOf(await requireConfig(file, terminal), file), apikey, draft };
 }
 
 /** A server's URL without its final slash. Throws UsageError if it has no scheme. */
@@ -95,7 +103,8 @@ export async function callApi(
   name: string,
   envelope: object,
 ): Promise<JsonObject> {
-  const content = { type: 'application/json', body: JSON.stringify(envelope) };
+  const { draft } = service;
+  const content = { type: 'application/json', body: JSON.stringify({ ...envelope, draft }) };
   return postToApi(service, name, content);
 }
 

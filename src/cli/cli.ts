@@ -54,6 +54,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./hook.ts')).defineHook,
   },
   {
+    name: 'draft',
+    summary: 'make, compare and publish drafts',
+    load: async () => (await import('./draft.ts')).defineDraft,
+  },
+  {
     name: 'event',
     summary: 'insert and list events',
     load: async () => (await import('./event.ts')).defineEvent,

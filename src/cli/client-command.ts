@@ -5,7 +5,13 @@ import type { Problem } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { choiceOption, jsonOption, wholeNumber } from './options.ts';
-import { apiTargetOf, apiOptions, type ApiTarget, type ApiTargetOptions } from './api-client.ts';
+import {
+  apiTargetOf,
+  apiOptions,
+  draftOption,
+  type ApiTarget,
+  type ApiTargetOptions,
+} from './api-client.ts';
 
 /** The result of a subcommand, or one page of it. */
 export interface SubcommandResult {
@@ -49,6 +55,8 @@ export interface Subcommand {
   readonly options?: Readonly<Record<string, InputOption>>;
   /** Whether it has the option `--vk`. */
   readonly writes?: boolean;
+  /** Whether it has the option `--draft`. */
+  readonly inDrafts?: boolean;
   /** Runs it with the values of its arguments. */
   readonly run: (
     args: readonly string[],
@@ -73,7 +81,8 @@ export function clientCommand({
 }
 
 function defineSubcommand(command: Command, subcommand: Subcommand, terminal: Terminal): void {
-  const { summary, args = {}, options: inputOptions = {}, writes = false, run } = subcommand;
+  const { summary, args = {}, options: inputOptions = {}, run } = subcommand;
+  const { writes = false, inDrafts = false } = subcommand;
   const inputs = Object.entries(inputOptions).map(([field, input]) => {
     const option = optionOf(field, input);
     return { field, option, name: option.attributeName() };
@@ -82,6 +91,7 @@ function defineSubcommand(command: Command, subcommand: Subcommand, terminal: Te
   for (const [name, description] of Object.entries(args)) command.argument(name, description);
   for (const { option } of inputs) command.addOption(option);
   if (writes) command.option('--vk <key>', 'your own id of this change: repeating it does nothing');
+  if (inDrafts) command.addOption(draftOption());
   for (const option of [...apiOptions(), jsonOption()]) command.addOption(option);
   command.action(async () => {
     const options: ClientOptions = command.opts();

@@ -2,7 +2,13 @@ import { previewFields } from '../breadcrumbs/conditions/table.ts';
 import type { Explanation } from '../client/operations.ts';
 import { writeLine, type DefineCommand } from './command.ts';
 import { choiceOption, jsonOption } from './options.ts';
-import { callApi, apiTargetOf, apiOptions, type ApiTargetOptions } from './api-client.ts';
+import {
+  callApi,
+  apiTargetOf,
+  apiOptions,
+  draftOption,
+  type ApiTargetOptions,
+} from './api-client.ts';
 
 interface ExplainOptions extends ApiTargetOptions {
   readonly json: boolean;
@@ -21,9 +27,10 @@ export const defineExplain: DefineCommand = (command, terminal) => {
     if (choices === undefined) command.option(flags, description);
     else command.addOption(choiceOption(flags, description, choices));
   }
-  for (const option of [...apiOptions(), jsonOption()]) command.addOption(option);
+  for (const option of [...apiOptions(), draftOption(), jsonOption()]) command.addOption(option);
   command.action(async (requested: string, options: ExplainOptions) => {
-    const { url: _url, apikey: _key, config: _config, json, asOf, ...question } = options;
+    const { url: _url, apikey: _key, config: _config, ...others } = options;
+    const { draft: _draft, json, asOf, ...question } = others;
     const api = await apiTargetOf(options, terminal);
     const v = { ...question, url: requested, as_of: asOf };
     const answer = await callApi(api, 'userinterface.explain', { v });

@@ -15,7 +15,7 @@ import { writeLine, UsageError, type DefineCommand, type Terminal } from './comm
 import { configOption, findConfigFile, jsonOption, requireConfig } from './options.ts';
 import { importTimeoutMs } from './limits.ts';
 import { createProgress } from './progress.ts';
-import { postToApi, apiTargetOf, type ApiTargetOptions } from './api-client.ts';
+import { postToApi, apiTargetOf, draftOption, type ApiTargetOptions } from './api-client.ts';
 
 interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;
@@ -35,6 +35,7 @@ export const defineImport: DefineCommand = (command, terminal) => {
     .argument('[file]', 'an NDJSON file, or - for standard input', '-')
     .option('--url <url>', 'the server to import to, instead of the data folder of the ini file')
     .option('--apikey <key>', 'with --url: the API key; default: WAYMARK_APIKEY')
+    .addOption(draftOption())
     .option('--dry-run', 'with --url: only show what would be imported', false)
     .addOption(configOption().conflicts('url'))
     .addOption(jsonOption())
@@ -53,7 +54,7 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
     type: 'application/x-ndjson',
     body,
     timeoutMs: importTimeoutMs,
-    query: options.dryRun ? '?_v.dry_run=true' : '',
+    query: queryOf(options),
     ...(options.strict && { prefer: 'handling=strict' }),
   });
   const report = answer.data as unknown as ImportReport;
@@ -67,6 +68,14 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
   }
   writeLine(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
   return counts.refused > 0 ? 1 : 0;
+}
+
+function queryOf({ dryRun, draft }: ImportOptions): string {
+  const members = [
+    ...(dryRun ? ['_v.dry_run=true'] : []),
+    ...(draft === undefined ? [] : [`_draft=${encodeURIComponent(draft)}`]),
+  ];
+  return members.length === 0 ? '' : `?${members.join('&')}`;
 }
 
 function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
@@ -116,9 +125,11 @@ function countsText({
 
 async function importFile(
   file: string,
-  { config: iniFile, json, dryRun, strict: isStrict }: ImportOptions,
+  { config: iniFile, json, dryRun, draft, strict: isStrict }: ImportOptions,
   terminal: Terminal,
 ): Promise<number> {
+  if (draft !== undefined)
+    throw new UsageError('--draft needs --url: a server imports into drafts.');
   if (dryRun) throw new UsageError('--dry-run needs --url: only a server can do a dry run.');
   if (findConfigFile(iniFile, terminal) === undefined) {
     throw new UsageError(

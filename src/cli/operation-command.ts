@@ -43,6 +43,7 @@ function operationSubcommand({
   input,
   fields = input,
   envelope,
+  inDrafts,
 }: OperationDescription): Subcommand {
   const { required = [] } = input;
   const isRequired = (field: string): boolean => (required as readonly Json[]).includes(field);
@@ -58,6 +59,7 @@ function operationSubcommand({
     ),
     options: inputOptions(schemas.filter((one) => !positional.includes(one))),
     writes: envelope?.vk !== undefined,
+    inDrafts: inDrafts === true,
     async *run(args, { api, vk, input: given, stdin }) {
       const v = new Map(Object.entries(given));
       for (const [at, [field]] of positional.entries()) {

@@ -100,9 +100,20 @@ function requireNoName(fields: JsonObject, named: JsonObject): void {
 const fieldsDescription = 'the fields: JSON, @FILE, or - for standard input';
 
 /** The subcommands that all record families have. */
-export function recordSubcommands(family: CommandFamily) {
-  return { ...readingSubcommands(family), ...writingSubcommands(family) };
+export function recordSubcommands(family: CommandFamily): RecordSubcommands {
+  const all = { ...readingSubcommands(family), ...writingSubcommands(family) };
+  const inDrafts = Object.entries<Subcommand>(all).map(([name, one]) => {
+    return [name, { ...one, inDrafts: true }] as const;
+  });
+  return Object.fromEntries(inDrafts) as RecordSubcommands;
 }
+
+type RecordSubcommands = Readonly<
+  Record<
+    keyof ReturnType<typeof readingSubcommands> | keyof ReturnType<typeof writingSubcommands>,
+    Subcommand
+  >
+>;
 
 function readingSubcommands(records: CommandFamily) {
   const { name, noun, list, afterAt } = records;
@@ -211,10 +222,16 @@ function writingSubcommands(records: CommandFamily) {
         const row = id === undefined ? named : await naming(records, { api, part: named, id });
         const v = { ...input, ...row };
         const answer = await callApi(api, `${family}.invalidate`, { v, vk });
-        yield { answer, lines: invalidateLines(answer.data as JsonObject, records, named) };
+        const asked = { named, draft: api.draft };
+        yield { answer, lines: invalidateLines(answer.data as JsonObject, records, asked) };
       },
     },
   } as const satisfies Readonly<Record<string, Subcommand>>;
+}
+
+/** A word of a command line. */
+function shownWord(text: string): string {
+  return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function shownArg(value: Json): string {
@@ -303,9 +320,11 @@ interface Names {
 function invalidateLines(
   data: JsonObject,
   { noun, command: own }: Names,
-  named: JsonObject,
+  { named, draft }: { readonly named: JsonObject; readonly draft: string | undefined },
 ): readonly string[] {
-  const command = [own, 'invalidate', ...Object.values(named).map(shownArg)].join(' ');
+  const option = draft === undefined ? [] : ['--draft', shownWord(draft)];
+  const words = [own, 'invalidate', ...Object.values(named).map(shownArg), ...option];
+  const command = words.join(' ');
   const names = { noun, command };
   return data.done === true
     ? doneLines(data as unknown as InvalidateDone, names)

@@ -48,7 +48,7 @@ interface DerivedRecord {
  */
 export function refreshDrafts(
   databases: Databases,
-  changes: Iterable<Change | DraftedRecordName>,
+  changes: readonly (Change | DraftedRecordName)[],
 ): void {
   const layers = new Map<number, DraftLayer>();
   const layerOf = (draft: number): DraftLayer => {
@@ -56,9 +56,10 @@ export function refreshDrafts(
     layers.set(draft, known);
     return known;
   };
+  // A draft that ends here changes nothing any more.
+  for (const { family, id } of changes) if (family === 'draft') endDraft(databases, id);
   const hasRecords = createHasRecords(databases);
   for (const change of changes) {
-    if (change.family === 'draft') endDraft(databases, change.id);
     const inside = 'seq' in change ? changeInDraft(change) : undefined;
     if (inside !== undefined) {
       const draft = draftOf(databases, inside.draft);

@@ -31,11 +31,10 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
   return bytes;
 }
 
-function* changesOf(steps: readonly WriteStep[]): Iterable<Change | DraftedRecordName> {
-  for (const step of steps) {
-    if ('change' in step) yield step.change;
-    else yield { family: 'userinterface', id: step.id };
-  }
+function changesOf(steps: readonly WriteStep[]): readonly (Change | DraftedRecordName)[] {
+  return steps.map((step) => {
+    return 'change' in step ? step.change : { family: 'userinterface', id: step.id };
+  });
 }
 
 function putRows({ log }: Databases, { stamp, firstSeq, steps, texts }: WritePlan): number {

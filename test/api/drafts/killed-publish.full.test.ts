@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { draftStore } from '../../../src/store/drafts/draft-store.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { commit, edited, inserted, openIn } from '../../store/scratch.ts';
+
+const rules = 600;
+const publisher = join(import.meta.dirname, 'publisher.ts');
+
+/** A folder with live rules, and a draft that changes each of them and adds as many. */
+async function writeFolder(folder: string): Promise<void> {
+  const store = await openIn(folder);
+  const ids = Array.from({ length: rules }, (_, at) => `r${at}`);
+  await commit(store, ...ids.map((id) => inserted(id, { path: `/${id}`, content: 'live' })));
+  await commit(store, { family: 'draft', id: 'draft', action: 'insert', data: { name: 'd' } });
+  const draft = store.draft('draft');
+  assert.ok(draft);
+  const changes = ids.flatMap((id) => [
+    edited(id, { content: 'drafted' }),
+    inserted(`n${id}`, { path: `/n${id}`, content: 'drafted' }),
+  ]);
+  await commit(draftStore(store, draft), ...changes);
+  await store.close();
+}
+
+/** Publishes in a process that is killed some time after it has begun; returns that it was done. */
+async function publishAndKill(folder: string, afterMs: number): Promise<boolean> {
+  const child = spawn(process.execPath, [publisher, folder], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = once(child, 'close');
+  const said: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    said.push(line);
+    if (line === 'begins') void delay(afterMs).then(() => child.kill('SIGKILL'));
+  }
+  await closed;
+  return said.includes('published');
+}
+
+test('a process that is killed while it publishes has published all of a draft, or nothing', async (t) => {
+  const whole = await temporaryFolder(t);
+  await writeFolder(whole);
+  const states = new Map<string, number>();
+  for (let afterMs = 0; afterMs < 600; afterMs += 40) {
+    const folder = await temporaryFolder(t);
+    await cp(whole, folder, { recursive: true });
+    const isDone = await publishAndKill(folder, afterMs);
+    const store = await openIn(folder);
+    const live = [...store.recordsAfter('')];
+    const drafted = live.filter(({ stored }) => stored?.rule.content === 'drafted').length;
+    const state = store.draft('draft')?.state ?? '';
+    assert.deepEqual(
+      [live.length, drafted],
+      state === 'published' ? [2 * rules, 2 * rules] : [rules, 0],
+    );
+    if (isDone) assert.equal(state, 'published');
+    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    await store.close();
+    states.set(state, (states.get(state) ?? 0) + 1);
+  }
+  assert.ok((states.get('open') ?? 0) > 0, 'no process was killed before the end');
+});

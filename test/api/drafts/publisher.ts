@@ -1,0 +1,15 @@
+import { uuidv7 } from 'uuidv7';
+import { runPublish } from '../../../src/api/drafts/publish.ts';
+import { openStore } from '../../../src/store/open.ts';
+
+/** A process that publishes the draft `draft` of a folder, and says when it begins. */
+const [folder = ''] = process.argv.slice(2);
+const now = Date.now;
+const store = await openStore({ folder, now, newId: uuidv7 });
+const parts = { store, newId: uuidv7, now };
+const given = { draft: 'draft', resolve: {}, others: undefined, by: 'test', request: undefined };
+const { report } = await runPublish(parts, { ...given, confirm: undefined });
+process.stdout.write('begins\n');
+await runPublish(parts, { ...given, confirm: String(report.digest) });
+process.stdout.write('published\n');
+await store.close();
