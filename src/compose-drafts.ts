@@ -37,11 +37,13 @@ export interface DraftsParts {
 
 interface DraftInstance {
   readonly site: SiteAccess;
+  /** Makes it see all changes up to now. */
+  readonly refresh: () => void;
   readonly operations: ReadonlyMap<string, Operation>;
 }
 
-/** Drafts whose operations and caches are in memory. */
-const instancesMax = 16;
+/** Drafts whose operations and caches are in memory: each has caches of rules and pages. */
+const instancesMax = 4;
 
 const inDrafts = definitions.filter((one) => one.inDrafts === true);
 
@@ -53,11 +55,10 @@ export function composeDrafts(given: DraftsParts): Drafts {
   const { store } = given;
   const instances = new LRUCache<string, DraftInstance>({ max: instancesMax });
   const instanceOf = (draft: SiteDraft): DraftInstance => {
-    const known = instances.get(draft.id);
-    if (known !== undefined) return known;
-    const made = createInstance(given, draft);
-    instances.set(draft.id, made);
-    return made;
+    const instance = instances.get(draft.id) ?? createInstance(given, draft);
+    instances.set(draft.id, instance);
+    instance.refresh();
+    return instance;
   };
   return {
     operation(name, operation) {
@@ -100,7 +101,13 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
   const bound = given.withHosts(bindOperations(inDrafts, ofDraft), ofDraft);
   const operations = bound.map((one) => refuseHosted(one, store));
   const execute = given.executeOf(operations);
-  return { site, operations: new Map(operations.map((one) => [one.name, one])) };
+  return {
+    site,
+    refresh: () => {
+      rules.refresh();
+    },
+    operations: new Map(operations.map((one) => [one.name, one])),
+  };
 }
 
 /** Throws `invalid` for a write of rows that another server has: they are in no draft. */

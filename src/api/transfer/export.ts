@@ -4,6 +4,7 @@ import {
   type HistoryRow,
   type RevertibleFamily,
 } from '../../model/change.ts';
+import { changeInDraft } from '../../model/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -99,11 +100,19 @@ export function* exportedHistory(
   }
 }
 
+/** The data of a change without the hash of a key or the secret of a hook. */
+function openData(change: Change): JsonObject {
+  const { family, data } = change;
+  const { hash: _hash, secret: _secret, ...open } = data;
+  if (family === 'key' || family === 'secret') return open;
+  const isSecret = changeInDraft(change)?.change.family === 'secret';
+  return isSecret ? { ...data, data: {} } : data;
+}
+
 function historyLine(change: Change, invalidatedThen: (row: Change) => string | undefined): string {
   const { seq, txn, by, family, id, action, dtu_stored, dtu_txn } = change;
   const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
-  const { hash: _hash, secret: _secret, ...open } = change.data;
-  const data = family === 'key' || family === 'secret' ? open : change.data;
+  const data = openData(change);
   const invalidated = invalidatedThen(change);
   return JSON.stringify(
     invalidated === undefined ? { ...row, data } : { ...row, invalidated, data_invalidated: data },

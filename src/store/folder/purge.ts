@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
+import { changeInDraft } from '../../model/draft.ts';
 import { purgedValue, replaceFormerHeaders } from '../../model/former-headers.ts';
 import { hookOfSecret, type HookSecret } from '../../model/hook.ts';
+import { createDraftReads } from '../drafts/draft-reads.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
 import { transactSync } from '../environment.ts';
 import { storedJson } from '../encoding.ts';
@@ -136,20 +138,32 @@ class Purge {
   }
 
   #purged(change: Change): Change {
+    const inside = changeInDraft(change);
+    if (inside === undefined) return this.#purgedIn(change, this.#reads);
+    const draft = this.#reads.draft(inside.draft);
+    // An open draft shows its own values; those of one that has ended count only if they are live.
+    const isOpen = draft?.state === 'open';
+    const reads = isOpen ? createDraftReads(this.#databases, draft) : this.#reads;
+    const purged = this.#purgedIn(inside.change, reads);
+    if (purged === inside.change) return change;
+    return { ...change, data: { ...change.data, data: purged.data } };
+  }
+
+  #purgedIn<C extends Change>(change: C, reads: Reads): C {
     const { family, id, data } = change;
     const hookId = family === 'secret' ? hookOfSecret(id) : id;
     if (!this.#selects(hookId)) return change;
-    if (family === 'userinterface') return withoutFormer(change, this.#reads.rule(id)?.rule);
-    if (family === 'webhook') return withoutFormer(change, this.#reads.hook(id)?.hook);
+    if (family === 'userinterface') return withoutFormer(change, reads.rule(id)?.rule);
+    if (family === 'webhook') return withoutFormer(change, reads.hook(id)?.hook);
     if (family !== 'secret') return change;
-    const kept = [purgedValue, ...this.#secretsInUse(hookId)];
+    const kept = [purgedValue, ...this.#secretsInUse(hookId, reads)];
     if (kept.includes((data as unknown as HookSecret).secret)) return change;
     return { ...change, data: { ...data, secret: purgedValue } };
   }
 
   /** The newest secret, also of a deleted hook, because the deletion can be undone. */
-  #secretsInUse(hookId: string): readonly string[] {
-    const { secret, previous, until = '' } = this.#reads.hookSecret(hookId) ?? { secret: '' };
+  #secretsInUse(hookId: string, reads = this.#reads): readonly string[] {
+    const { secret, previous, until = '' } = reads.hookSecret(hookId) ?? { secret: '' };
     const isOver = !(Date.parse(until) > this.#nowMs);
     return previous === undefined || isOver ? [secret] : [secret, previous];
   }
@@ -168,7 +182,7 @@ class Purge {
  * Replaces header values that the record no longer has with a mark; returns the same row if it has
  * none.
  */
-function withoutFormer(change: Change, current: object | undefined): Change {
+function withoutFormer<C extends Change>(change: C, current: object | undefined): C {
   const data = replaceFormerHeaders(change.data, current, purgedValue);
   return data === change.data ? change : { ...change, data };
 }

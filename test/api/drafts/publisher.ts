@@ -10,6 +10,6 @@ const parts = { store, newId: uuidv7, now };
 const given = { draft: 'draft', resolve: {}, others: undefined, by: 'test', request: undefined };
 const { report } = await runPublish(parts, { ...given, confirm: undefined });
 process.stdout.write('begins\n');
-await runPublish(parts, { ...given, confirm: String(report.digest) });
+await runPublish(parts, { ...given, confirm: report.digest as string });
 process.stdout.write('published\n');
 await store.close();
