@@ -3,7 +3,6 @@ import type { Authenticate } from './api/keys/authenticate.ts';
 import type { Execute } from './api/execute.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
-import type { SiteAccess } from './api/site-access.ts';
 import { operations as definitions, type OperationParts } from './api/table.ts';
 import type { SiteDraft } from './model/draft.ts';
 import { Failure } from './model/failure.ts';
@@ -17,8 +16,8 @@ import type { Store } from './store/store.ts';
 export interface Drafts {
   /** An operation of an open draft, by its name or id. Throws `not_found` or `conflict`. */
   operation(draft: string, name: string): Operation;
-  /** The site as an open draft has it. */
-  site(draft: SiteDraft): SiteAccess;
+  /** The site as an open draft has it, and the rows that its pages show in previews. */
+  site(draft: SiteDraft): Pick<OperationParts, 'site' | 'rowsFor'>;
 }
 
 /** The dependencies of drafts under one configuration. */
@@ -36,7 +35,7 @@ export interface DraftsParts {
 }
 
 interface DraftInstance {
-  readonly site: SiteAccess;
+  readonly shown: Pick<OperationParts, 'site' | 'rowsFor'>;
   /** Makes it see all changes up to now. */
   readonly refresh: () => void;
   readonly operations: ReadonlyMap<string, Operation>;
@@ -67,7 +66,7 @@ export function composeDrafts(given: DraftsParts): Drafts {
       if (found === undefined) throw new TypeError(`${operation} is not possible in a draft`);
       return found;
     },
-    site: (draft) => instanceOf(draft).site,
+    site: (draft) => instanceOf(draft).shown,
   };
 }
 
@@ -102,7 +101,7 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
   const operations = bound.map((one) => refuseHosted(one, store));
   const execute = given.executeOf(operations);
   return {
-    site,
+    shown: ofDraft,
     refresh: () => {
       rules.refresh();
     },

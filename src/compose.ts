@@ -385,7 +385,7 @@ function composeParts(
     revertInThread: (request) => writeInThread(written, 'revert', request),
     importInThread: (request) => writeInThread(written, 'import', request),
     publishInThread: (request) => writeInThread(written, 'publish', request),
-    siteInDraft: (draft) => drafts.site(draft),
+    siteOf: (draft) => drafts.site(draft),
     cache: context.answers,
     series: () => readSeries(data),
     countVisit: context.visits.count,

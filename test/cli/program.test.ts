@@ -62,7 +62,7 @@ suite('a wrong command line', () => {
       ['completion bas', /Did you mean bash\?/],
       [
         'help insert',
-        /'insert'\. Did you mean rule insert, hook insert, event insert, table insert, record/,
+        /'insert'\. Did you mean rule insert, hook insert, draft insert, event insert, table insert/,
       ],
       ['rotate h-1', /Did you mean hook rotate\?/],
     ] as const) {

@@ -7,6 +7,7 @@ import { statusOf } from '../../http/status.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Location, Visitor } from '../../model/visitor.ts';
+import type { RowReader } from '../../rendering/rendered-pages.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation, type Call } from '../operation.ts';
@@ -21,8 +22,10 @@ import { versionsIn } from './publish-plan.ts';
 interface CompareParts {
   readonly store: Store;
   readonly site: SiteAccess;
-  /** The site as a draft has it. */
-  readonly siteInDraft: (draft: SiteDraft) => SiteAccess;
+  /** The rows that pages show in previews: those that a caller may read. */
+  readonly rowsFor: (call: Call) => RowReader;
+  /** The site as a draft has it, with such rows. */
+  readonly siteOf: (draft: SiteDraft) => Pick<CompareParts, 'site' | 'rowsFor'>;
   readonly locationOf: (address: string) => Promise<Location>;
 }
 
@@ -105,7 +108,10 @@ export const compareDraft = defineOperation<CompareParts, CompareInput>({
     const previewed = await previewFor(v, call, { nowMs: undefined, locationOf });
     const visitor = previewed ?? { visitor: call.visitor, fields: {} };
     const asked = questions(parts, v, { draft, origin });
-    const sites = { live: parts.site, draft: parts.siteInDraft(draft) };
+    // What a described visitor may read decides nothing: see previewFor.
+    const shown = ({ site, rowsFor }: Pick<CompareParts, 'site' | 'rowsFor'>): SiteAccess =>
+      previewed === undefined ? site : site.withRows(rowsFor(call));
+    const sites = { live: shown(parts), draft: shown(parts.siteOf(draft)) };
     const rows: JsonObject[] = [];
     for (let at = 0; at < asked.length; at += comparedAtOnce) {
       const group = asked.slice(at, at + comparedAtOnce);

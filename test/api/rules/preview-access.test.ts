@@ -37,8 +37,8 @@ const template =
   '{{ user.name }}{% for one in rows.all.rows %}{{ one.what }}{% endfor %}' +
   '{% for one in rows.all %}<i>{{ one.what }} {{ one._titles_.order }}</i>{% endfor %}';
 
-function pageOf(table: string): object {
-  const enginedata = { render: 'server', template, rows: { all: { table } } };
+function pageOf(table: string, before = ''): object {
+  const enginedata = { render: 'server', template: before + template, rows: { all: { table } } };
   return { path: `/${table}`, kind: 'content', engine: 'template', enginedata };
 }
 
@@ -60,6 +60,12 @@ async function start(t: TestContext): Promise<TestSite> {
     const { error } = await site.call(`svc1.${family as string}.insert`, one as object);
     assert.equal(error, undefined, JSON.stringify(error));
   }
+  // A draft of all pages, so that their answers differ.
+  await site.call('svc1.draft.insert', { name: 'other' });
+  for (const row of (await site.call('svc1.userinterface.list', { kind: 'content' })).data.rows) {
+    const v = { id: row.id, ...pageOf(row.path.slice(1), 'draft ') };
+    await site.call('svc1.userinterface.edit', v, { draft: 'other' });
+  }
   return site;
 }
 
@@ -71,6 +77,7 @@ const previewing = operations.filter(({ input }) =>
 /** The inputs with which an operation shows each page. */
 function inputsOf({ input, name }: (typeof previewing)[number], origin: string): readonly object[] {
   const { required = [] } = input as { readonly required?: readonly string[] };
+  if (name === 'svc1.draft.compare') return [{ draft: 'other', origin }];
   const known = ['origin', 'path', 'k'];
   assert.ok(
     required.every((one) => known.includes(one)),
@@ -94,7 +101,9 @@ function found(answer: unknown): readonly string[] {
 suite('a described visitor', () => {
   test('is known to the operations that show pages', () => {
     const names = previewing.map(({ name }) => name.replace('svc1.userinterface.', ''));
-    assert.deepEqual(names.sort(), ['explain', 'get_content', 'get_render', 'get_resolve']);
+    assert.deepEqual(names.sort(), [
+      ...['explain', 'get_content', 'get_render', 'get_resolve', 'svc1.draft.compare'],
+    ]);
   });
 
   test('never gives a key rows that it cannot read by itself', async (t) => {

@@ -181,7 +181,7 @@ suite('userinterface.import', () => {
     assert.ok('application/x-ndjson' in requestBody.content);
     assert.deepEqual(
       parameters.map(({ name, in: where }: Record<string, string>) => `${where} ${name}`),
-      ['query _v.dry_run'],
+      ['query _v.dry_run', 'query _draft'],
     );
   });
 
