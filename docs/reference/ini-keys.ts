@@ -398,6 +398,13 @@ export const keyTexts: Texts = {
       example: 'CF-IPCity',
     },
   },
+  review: {
+    required: {
+      about:
+        'Whether a [draft](../how-to/drafts.md) is published only after an approval by a key that has not changed it.',
+      example: 'yes',
+    },
+  },
   stats: {
     retention: {
       about:

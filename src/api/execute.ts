@@ -82,7 +82,7 @@ export function createExecute(
     async run(name, given, call) {
       const found = require(name);
       requireGeneration(call.fields[generationName], generation);
-      authorise(found, call.caller);
+      authorise(found, call.caller, { mayDraft: call.draft !== undefined });
       if (call.draft !== undefined) authoriseInDraft(found, call.caller);
       keyRates.count(call.caller);
       const v = inputObject(given);
@@ -184,18 +184,25 @@ function nearestOperation(name: string, names: readonly string[]): string | unde
   return meant && names.find((one) => one.startsWith(`svc1.${near}.${meant}`));
 }
 
-/** Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation. */
+/**
+ * Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation. With
+ * `mayDraft`, the call is or may be about a draft, which the scope `draft` may change.
+ */
 export function authorise(
   {
     scope,
     name,
     tableDecides,
     forHookKeys,
-  }: Pick<Operation, 'scope' | 'name' | 'tableDecides' | 'forHookKeys'>,
+    inDrafts,
+  }: Pick<Operation, 'scope' | 'name' | 'tableDecides' | 'forHookKeys' | 'inDrafts'>,
   caller: Caller,
+  { mayDraft = false }: { readonly mayDraft?: boolean } = {},
 ): void {
   if (scope === undefined || tableDecides === true || hasScope(caller, scope)) return;
   if (forHookKeys === true && hasHookScope(caller)) return;
+  const isDrafted = mayDraft && inDrafts === true && scope === 'design';
+  if (isDrafted && hasScope(caller, 'draft')) return;
   if (caller.keyId === undefined) {
     throw new Failure(
       'unauthenticated',

@@ -4,7 +4,16 @@ import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
 import { listChanges } from './changes.ts';
 import { listDraftChanges } from './drafts/changes.ts';
 import { compareDraft } from './drafts/compare.ts';
-import { editDraft, insertDraft, invalidateDraft, listDrafts, readDraft } from './drafts/drafts.ts';
+import {
+  approveDraft,
+  commentDraft,
+  editDraft,
+  insertDraft,
+  invalidateDraft,
+  listDrafts,
+  readDraft,
+  submitDraft,
+} from './drafts/drafts.ts';
 import { publishDraft } from './drafts/publish.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
@@ -113,6 +122,9 @@ const others = [
   readDraft,
   listDrafts,
   invalidateDraft,
+  commentDraft,
+  submitDraft,
+  approveDraft,
   listDraftChanges,
   compareDraft,
   publishDraft,

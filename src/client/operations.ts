@@ -2006,6 +2006,28 @@ export type Draft = {
   readonly closed_by?: string;
   /** The transaction that published it, for an undo. */
   readonly txn?: string;
+
+  readonly comments?: readonly {
+    readonly at: string;
+    /** Id of the key. */
+    readonly by: string;
+
+    readonly text: string;
+  }[];
+  /** When it was submitted for review last. */
+  readonly submitted?: {
+    readonly at: string;
+    /** Id of the key. */
+    readonly by: string;
+  };
+  /** The latest one of each key; it covers the changes before its seq. */
+  readonly approvals?: readonly {
+    readonly at: string;
+    /** Id of the key. */
+    readonly by: string;
+
+    readonly seq: number;
+  }[];
   /** Position of its newest change in the log. */
   readonly seq: number;
 };
@@ -2101,6 +2123,10 @@ export type PublishReport = {
   readonly unresolved: number;
   /** Number of records that are counted and not listed. */
   readonly unlisted: number;
+  /** Whether the server demands an approval. */
+  readonly needs_approval: boolean;
+  /** Ids of the keys that have approved it as it is now, and have not changed it. */
+  readonly approved_by: readonly string[];
   /** Send it as confirm to publish. */
   readonly digest: string;
 };
@@ -3083,6 +3109,32 @@ export interface Operations {
   };
   /** Discards an open draft with all its changes; nothing live changes. */
   'draft.invalidate': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+    };
+    output: Draft;
+  };
+  /** Adds a comment to an open draft, for all who read it. */
+  'draft.comment': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+
+      readonly text: string;
+    };
+    output: Draft;
+  };
+  /** Says that a draft is ready for review; hooks get the event draft.submitted. */
+  'draft.submit': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+    };
+    output: Draft;
+  };
+  /** Approves a draft as it is now; it does not count from a key that has changed the draft. */
+  'draft.approve': {
     input: {
       /** The name or the id of a draft. */
       readonly draft: string;

@@ -63,6 +63,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     cluster: fieldsOf('cluster', ini.cluster, folder),
     geo: fieldsOf('geo', ini.geo, folder),
+    review: fieldsOf('review', ini.review, folder),
     stats: fieldsOf('stats', ini.stats, folder),
     log: fieldsOf('log', ini.log, folder),
   });

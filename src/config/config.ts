@@ -101,6 +101,7 @@ export interface Config {
   /** Without servers, this machine is no node of a cluster. */
   readonly cluster: SectionFields<'cluster'>;
   readonly geo: SectionFields<'geo'>;
+  readonly review: SectionFields<'review'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: SectionFields<'log'>;
 }

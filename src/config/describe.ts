@@ -52,6 +52,7 @@ export function describeConfig(config: Config): string {
     described('node', config.node),
     described('cluster', config.cluster),
     described('geo', config.geo),
+    described('review', config.review),
     described('stats', config.stats),
     described('log', config.log),
   ];

@@ -46,6 +46,7 @@ export interface ParsedIni {
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
   readonly geo: ParsedSection<'geo'>;
+  readonly review: ParsedSection<'review'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   /** All problems, in the order of the lines. */
@@ -109,6 +110,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     node: one('node'),
     cluster: one('cluster'),
     geo: one('geo'),
+    review: one('review'),
     stats: one('stats'),
     log: one('log'),
   };

@@ -232,6 +232,10 @@ export const sections = {
     region_header: optional(fieldName),
     city_header: optional(fieldName),
   },
+  review: {
+    /** Whether a draft needs an approval by a key that has not changed it. */
+    required: single(yesNo, 'no'),
+  },
   stats: {
     /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
     retention: single(retention, '90d', {

@@ -13,6 +13,12 @@ export interface SiteDraft {
   /** When it was made, ISO 8601 UTC, and who made it. */
   readonly created: string;
   readonly by: string;
+  /** What was said about it, the oldest first. */
+  readonly comments?: readonly DraftNote[];
+  /** When it was submitted for review last, and by whom. */
+  readonly submitted?: Omit<DraftNote, 'text'>;
+  /** The latest approval of each key, with its seq: it covers the changes before it. */
+  readonly approvals?: readonly (Omit<DraftNote, 'text'> & { readonly seq: number })[];
   /** Set once it is no longer open: when, by whom, and the transaction that published it. */
   readonly closed?: string;
   readonly closed_by?: string;
@@ -20,6 +26,13 @@ export interface SiteDraft {
   /** Seq of its newest change, and of its insert, which its keys in the store begin with. */
   readonly seq: number;
   readonly insertedSeq: number;
+}
+
+/** A comment on a draft: when (ISO 8601 UTC), by whom, and the text. */
+interface DraftNote {
+  readonly at: string;
+  readonly by: string;
+  readonly text: string;
 }
 
 /** The families of records that a draft can change. A secret follows its hook. */

@@ -120,6 +120,20 @@ const rows = {
     optional: { previous: number, location: text, ...row },
     example: { product: 'P-7', level: 3, previous: 5, location: 'counter-2' },
   },
+  'draft.submitted': {
+    own: true,
+    summary: 'A draft is ready for review.',
+    required: { id: { ...text, description: 'The draft.' }, name: text },
+    optional: { by: { ...text, description: 'The id of the key that submitted it.' } },
+    example: { id: '0198…', name: 'spring', by: '0198…' },
+  },
+  'draft.approved': {
+    own: true,
+    summary: 'A draft has been approved as it is now.',
+    required: { id: { ...text, description: 'The draft.' }, name: text },
+    optional: { by: { ...text, description: 'The id of the key that approved it.' } },
+    example: { id: '0198…', name: 'spring', by: '0198…' },
+  },
   'draft.published': {
     own: true,
     summary: 'A draft has been published: its changes are live.',

@@ -5,6 +5,8 @@ export const scopes = [
   'render',
   'read',
   'design',
+  'draft',
+  'publish',
   'webhook',
   'event',
   'verify',
@@ -95,11 +97,13 @@ export function isScope(text: string): text is Scope {
 const [tableScope, hookScope] = [new RegExp(tableScopePattern), new RegExp(hookScopePattern)];
 
 /**
- * Whether a caller has a scope, directly or by another: `admin` includes all, `event` includes
- * `verify`, `verify` includes `record.read`, and `record.read` that of each table.
+ * Whether a caller has a scope, directly or by another: `admin` includes all, `design` includes
+ * `draft` and `publish`, `event` includes `verify`, `verify` includes `record.read`, and
+ * `record.read` that of each table.
  */
 export function hasScope({ scopes: held }: Pick<Caller, 'scopes'>, scope: Scope): boolean {
   if (held.has(scope) || held.has('admin')) return true;
+  if (scope === 'draft' || scope === 'publish') return held.has('design');
   if (scope === 'verify') return held.has('event');
   if (scope.startsWith('record.read')) return held.has('record.read') || held.has('verify');
   return scope.startsWith('record.write:') && held.has('record.write');

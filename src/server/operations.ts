@@ -86,7 +86,7 @@ async function answerHeld(
   if (operation.effect === 'streams' && operation.ndjson === undefined) throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');
   // A caller without the scope gets an answer before its body is read.
-  authorise(operation, caller);
+  authorise(operation, caller, { mayDraft: true });
   const read = readEnvelope(operation, message, target.query, { held, caller });
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
   const { v, vk, qk, prefer, draft, isText } = sent;

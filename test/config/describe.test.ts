@@ -157,8 +157,21 @@ test('`check` prints every section and every key, also those with their default'
   const { hosts, disk, proxies, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
   const all = [hosts, disk, proxies, rules, described.redirects, engines, tables].flat();
-  const { server, tls, fetch, auth, webhook, node, cluster, geo, stats, log } = described;
-  const parsed = [server, tls, fetch, auth, webhook, node, cluster, geo, stats, log, ...all];
+  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
+  const parsed = [
+    server,
+    tls,
+    fetch,
+    auth,
+    webhook,
+    node,
+    cluster,
+    geo,
+    review,
+    stats,
+    log,
+    ...all,
+  ];
   const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);
   const expected = Object.values(sections).flatMap((section) => Object.keys(section));
   assert.deepEqual(keys.toSorted(), expected.toSorted());

@@ -316,7 +316,7 @@ test('a message names the invalid item of a list, and the line of a repeated key
     '2: `anonymous` cannot be `reed`: did you mean `read`?',
   ]);
   assert.deepEqual(mistakes('[auth]\nanonymous = everything'), [
-    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, webhook, event, verify, record.read, record.write, follow, admin',
+    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, draft, publish, webhook, event, verify, record.read, record.write, follow, admin',
   ]);
   assert.deepEqual(mistakes('[disk.a]\nindex = index.html ../x'), [
     '2: `index` cannot be `../x`: write the name of a file, without a folder',

@@ -504,6 +504,7 @@ test('an empty ini file gives the defaults', async (context) => {
       regionHeader: undefined,
       cityHeader: undefined,
     },
+    review: { required: false },
     stats: { retentionMs: 7_776_000_000 },
     log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
   });

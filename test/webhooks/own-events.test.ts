@@ -42,6 +42,20 @@ const causes: Readonly<Record<OwnEventType, Cause>> = {
     },
     raises: ['bad_gateway', 'delivery_exhausted'],
   },
+  'draft.submitted': {
+    run: async ({ site }) => {
+      await site.call('svc1.draft.insert', { name: 'spring' });
+      await site.call('svc1.draft.submit', { draft: 'spring' });
+    },
+    raises: [''],
+  },
+  'draft.approved': {
+    run: async ({ site }) => {
+      await site.call('svc1.draft.insert', { name: 'spring' });
+      await site.call('svc1.draft.approve', { draft: 'spring' });
+    },
+    raises: [''],
+  },
   'draft.published': {
     run: async ({ site }) => {
       const draft = 'spring';

@@ -1,8 +1,9 @@
 import { draftStates, type SiteDraft } from '../../model/draft.ts';
+import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
-import type { Reads, Store } from '../../store/store.ts';
+import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
@@ -10,6 +11,8 @@ import { listRowsDefault } from '../limits.ts';
 import {
   draftCommentCharactersMax,
   draftNameCharactersMax,
+  draftNoteCharactersMax,
+  draftNotesMax,
   draftRowsMax,
   openDraftsMax,
 } from './limits.ts';
@@ -18,6 +21,11 @@ import {
 export interface DraftParts {
   readonly store: Store;
   readonly newId: () => string;
+}
+
+interface ReviewParts extends DraftParts {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 const text = { type: 'string' } as const;
@@ -34,6 +42,12 @@ const commentSchema = { ...text, nullable: true, maxLength: draftCommentCharacte
 /** The input field that names a draft. */
 export const draftProperty = { ...text, description: 'The name or the id of a draft.' };
 
+const note = {
+  at: { ...text, format: 'date-time' },
+  by: { ...text, description: 'Id of the key.' },
+} as const;
+const noteSchema = { type: 'object', required: ['at', 'by'], properties: note } as const;
+
 const draftSchema: JsonObject = {
   title: 'Draft',
   type: 'object',
@@ -48,6 +62,20 @@ const draftSchema: JsonObject = {
     closed: { ...text, format: 'date-time', description: 'When it was published or discarded.' },
     closed_by: { ...text, description: 'Id of the key that did it.' },
     txn: { ...text, description: 'The transaction that published it, for an undo.' },
+    comments: {
+      type: 'array',
+      items: { ...noteSchema, required: ['at', 'by', 'text'], properties: { ...note, text } },
+    },
+    submitted: { ...noteSchema, description: 'When it was submitted for review last.' },
+    approvals: {
+      type: 'array',
+      description: 'The latest one of each key; it covers the changes before its seq.',
+      items: {
+        ...noteSchema,
+        required: ['at', 'by', 'seq'],
+        properties: { ...note, seq: { type: 'integer' } },
+      },
+    },
     seq: { type: 'integer', description: 'Position of its newest change in the log.' },
   },
 };
@@ -55,7 +83,7 @@ const draftSchema: JsonObject = {
 /** draft.insert: makes an empty draft. Refuses with `conflict` for the name of an open one. */
 export const insertDraft = defineOperation<DraftParts, { name: string; comment?: string }>({
   name: 'svc1.draft.insert',
-  scope: 'design',
+  scope: 'draft',
   effect: 'writes',
   summary: 'Makes a draft: a named set of changes that is not live.',
   input: {
@@ -84,7 +112,7 @@ export const editDraft = defineOperation<
   { draft: string; name?: string; comment?: string }
 >({
   name: 'svc1.draft.edit',
-  scope: 'design',
+  scope: 'draft',
   effect: 'writes',
   summary: 'Changes the name or the comment of an open draft.',
   input: {
@@ -117,7 +145,7 @@ export const editDraft = defineOperation<
 /** draft.invalidate: discards an open draft. Its changes stay in the log. */
 export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
   name: 'svc1.draft.invalidate',
-  scope: 'design',
+  scope: 'draft',
   effect: 'writes',
   summary: 'Discards an open draft with all its changes; nothing live changes.',
   input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
@@ -131,6 +159,85 @@ export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
         return { id: openDraftNamed(reads, v.draft).id, action: 'invalidate', data: {} };
       }),
 });
+
+/** draft.comment: adds a comment to an open draft. Refuses with `conflict` past the limit. */
+export const commentDraft = defineOperation<DraftParts, { draft: string; text: string }>({
+  name: 'svc1.draft.comment',
+  scope: 'draft',
+  effect: 'writes',
+  summary: 'Adds a comment to an open draft, for all who read it.',
+  input: {
+    type: 'object',
+    required: ['draft', 'text'],
+    properties: {
+      draft: draftProperty,
+      text: { ...text, minLength: 1, maxLength: draftNoteCharactersMax },
+    },
+  },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run: (parts) => (v, call) =>
+    writeDraft(parts.store, { name: 'draft.comment', v, call }, (reads) => {
+      const { id, comments = [] } = openDraftNamed(reads, v.draft);
+      if (comments.length < draftNotesMax) return { id, action: 'edit', data: { note: v.text } };
+      throw new Failure('conflict', `A draft has at most ${draftNotesMax} comments.`);
+    }),
+});
+
+/** draft.submit: says that a draft is ready for review. */
+export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
+  name: 'svc1.draft.submit',
+  scope: 'draft',
+  effect: 'writes',
+  summary: 'Says that a draft is ready for review; hooks get the event draft.submitted.',
+  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run: (parts) => (v, call) =>
+    writeDraft(parts.store, { name: 'draft.submit', v, call }, (reads) => {
+      const { id, name } = openDraftNamed(reads, v.draft);
+      const event = { id, name, by: authorOf(call) };
+      return {
+        ...{ id, action: 'edit', data: { submitted: true } },
+        more: [reviewEvent(parts, 'draft.submitted', event)],
+      };
+    }),
+});
+
+/**
+ * draft.approve: approves a draft as it is now. A later change needs another approval, and that of
+ * a key which has changed the draft does not count.
+ */
+export const approveDraft = defineOperation<ReviewParts, { draft: string }>({
+  name: 'svc1.draft.approve',
+  scope: 'publish',
+  effect: 'writes',
+  summary:
+    'Approves a draft as it is now; it does not count from a key that has changed the draft.',
+  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run: (parts) => (v, call) =>
+    writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
+      const { id, name } = openDraftNamed(reads, v.draft);
+      const event = { id, name, by: authorOf(call) };
+      return {
+        ...{ id, action: 'edit', data: { approved: true } },
+        more: [reviewEvent(parts, 'draft.approved', event)],
+      };
+    }),
+});
+
+function reviewEvent(
+  { newId, now }: Pick<ReviewParts, 'newId' | 'now'>,
+  type: 'draft.submitted' | 'draft.approved',
+  data: { readonly id: string; readonly name: string; readonly by: string },
+): LoggedDraft {
+  return eventDraft(newId(), ownEvent(type, data, now()));
+}
 
 /** draft.read: one draft. */
 export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: string }>({
@@ -193,7 +300,7 @@ export const listDrafts = defineOperation<
 
 /** A draft as its readers see it. */
 function draftView({ insertedSeq: _insertedSeq, ...draft }: SiteDraft): JsonObject {
-  return { ...draft };
+  return draft as unknown as JsonObject;
 }
 
 /** A draft by its name or id, whatever its state. Throws `not_found`. */
@@ -206,6 +313,8 @@ interface DraftWrite {
   readonly id: string;
   readonly action: 'insert' | 'edit' | 'invalidate';
   readonly data: JsonObject;
+  /** Further changes of the same transaction. */
+  readonly more?: readonly LoggedDraft[];
 }
 
 async function writeDraft(
@@ -220,10 +329,10 @@ async function writeDraft(
     if (earlier !== undefined) {
       return { drafts: [], answer: () => ({ id: earlier.id, replayed: true }) };
     }
-    const { id, action, data } = decide(reads);
+    const { id, action, data, more = [] } = decide(reads);
     const claimed = vk === undefined ? {} : { vk: request.claim(vk) };
     return {
-      drafts: [{ family: 'draft', id, action, data, ...claimed }],
+      drafts: [{ family: 'draft', id, action, data, ...claimed }, ...more],
       answer: () => ({ id, replayed: false }),
     };
   });

@@ -3,6 +3,9 @@ export const openDraftsMax = 1_000;
 /** Characters of the name of a draft, and of its comment. */
 export const draftNameCharactersMax = 128;
 export const draftCommentCharactersMax = 10_000;
+/** Comments on a draft, and characters of each. */
+export const draftNotesMax = 200;
+export const draftNoteCharactersMax = 4_000;
 /** Rows of a page of draft.list and of draft.changes. */
 export const draftRowsMax = 1_000;
 /** Changes, and conflicts, that the report of a publication lists; it counts the others. */

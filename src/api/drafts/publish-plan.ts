@@ -38,6 +38,9 @@ export interface PublishPlan {
   /** Conflicts without a resolution. */
   readonly unresolved: number;
   readonly drafts: () => readonly LoggedDraft[];
+  /** Seq of the newest change of the draft, and the authors of all of them. */
+  readonly newest: number;
+  readonly authors: ReadonlySet<string>;
   /** Lower-case hex SHA-256, which differs if the live records or those of the draft do. */
   readonly digest: string;
 }
@@ -51,9 +54,16 @@ export function planPublish(
   const hash = createHash('sha256').update(draft.id);
   const records: DraftedVersions[] = [];
   const secrets: string[] = [];
+  const authors = new Set<string>();
+  let newest = 0;
   for (const { family, id, ...record } of live.draftRecords(draft)) {
     const rows = reads.inDraft.rows(family, id);
     hash.update(JSON.stringify([family, id, rows.map(({ seq }) => seq)]));
+    for (const { draft: own, seq, by } of rows) {
+      if (own === undefined) continue;
+      authors.add(by);
+      newest = Math.max(newest, seq);
+    }
     if (family === 'secret') secrets.push(id);
     else records.push(versionsOf(rows, { family, id, ...record }));
   }
@@ -64,6 +74,7 @@ export function planPublish(
     unresolved: records.filter((one) => one.isConflict && resolution(one.id) === undefined).length,
     drafts: () => publishedDrafts(reads, { records, secrets, wanted }),
     digest: hash.digest('hex'),
+    ...{ newest, authors },
   };
 }
 

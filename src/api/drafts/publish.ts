@@ -2,8 +2,9 @@ import { isRevertible, type RevertibleFamily } from '../../model/change.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { Config } from '../../config/config.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
-import { draftStates } from '../../model/draft.ts';
+import { draftStates, type SiteDraft } from '../../model/draft.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from '../records/idempotency.ts';
@@ -33,6 +34,8 @@ export interface PublishRequest {
   readonly others: Resolution | undefined;
   readonly by: string;
   readonly request: KeyedRequest | undefined;
+  /** Whether it needs an approval by a key that has not changed the draft. */
+  readonly needsApproval: boolean;
 }
 
 /** The result of a publication. */
@@ -46,6 +49,7 @@ export interface PublishResult {
 interface PublishParts extends DraftParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly config: Pick<Config, 'review'>;
   /** Publishes a large draft in another thread. Rejects as runPublish does. */
   readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
 }
@@ -57,9 +61,9 @@ interface PublishInput {
   others?: Resolution;
 }
 
-/** The scopes that write the records of each family. */
+/** The scopes that publish the records of each family. */
 const writeScopes: Readonly<Record<RevertibleFamily, Scope>> = {
-  userinterface: 'design',
+  userinterface: 'publish',
   webhook: 'webhook',
   table: 'admin',
   record: 'record.write',
@@ -96,7 +100,7 @@ const reportSchema: JsonObject = {
   type: 'object',
   required: [
     ...['done', 'records', 'inserted', 'changed', 'removed', 'changes', 'conflicts'],
-    ...['conflicting', 'unresolved', 'unlisted', 'digest'],
+    ...['conflicting', 'unresolved', 'unlisted', 'needs_approval', 'approved_by', 'digest'],
   ],
   properties: {
     done: { const: false },
@@ -115,6 +119,12 @@ const reportSchema: JsonObject = {
     conflicting: count('Number of these records.'),
     unresolved: count('Those without a resolution: nothing is published while there is one.'),
     unlisted: count('Number of records that are counted and not listed.'),
+    needs_approval: { type: 'boolean', description: 'Whether the server demands an approval.' },
+    approved_by: {
+      type: 'array',
+      items: text,
+      description: 'Ids of the keys that have approved it as it is now, and have not changed it.',
+    },
     digest: { ...text, description: 'Send it as confirm to publish.' },
   },
 };
@@ -139,7 +149,7 @@ const doneSchema: JsonObject = {
  */
 export const publishDraft = defineOperation<PublishParts, PublishInput>({
   name: 'svc1.draft.publish',
-  scope: 'design',
+  scope: 'publish',
   effect: 'writes',
   summary: 'Makes the changes of a draft live, all or none; without confirm it only reports them.',
   input: {
@@ -170,7 +180,8 @@ export const publishDraft = defineOperation<PublishParts, PublishInput>({
   failures: ['not_found', 'conflict', 'precondition_failed'],
   run: (parts) => async (v, call) => {
     const { store } = parts;
-    const request = publishRequest(store, v, call);
+    const needsApproval = parts.config.review.required;
+    const request = { ...publishRequest(store, v, call), needsApproval };
     const isLarge = hasMoreRecords(store, request.draft);
     const { report, replayed } = await (isLarge
       ? parts.publishInThread(request)
@@ -185,7 +196,11 @@ export const publishDraft = defineOperation<PublishParts, PublishInput>({
 });
 
 /** Throws `not_found`, and `forbidden` for a caller who may not write all families of the draft. */
-function publishRequest(store: Store, v: PublishInput, call: Call): PublishRequest {
+function publishRequest(
+  store: Store,
+  v: PublishInput,
+  call: Call,
+): Omit<PublishRequest, 'needsApproval'> {
   const draft = draftOf(store, v.draft);
   for (const family of familiesOf(store, draft)) {
     const scope = isRevertible(family) ? writeScopes[family] : 'admin';
@@ -216,7 +231,7 @@ function hasMoreRecords(store: Store, id: string): boolean {
 /** Publishes a draft, or reports what that would change. Rejects as draft.publish does. */
 export async function runPublish(
   { store, newId, now }: Pick<PublishParts, 'store' | 'newId' | 'now'>,
-  { draft: id, confirm, resolve, others, by, request }: PublishRequest,
+  { draft: id, confirm, resolve, others, by, request, needsApproval }: PublishRequest,
 ): Promise<PublishResult> {
   const resolutionOf = (record: string): Resolution | undefined =>
     Object.hasOwn(resolve, record) ? resolve[record] : others;
@@ -224,15 +239,23 @@ export async function runPublish(
     const draft = openDraftNamed(live, id);
     return planPublish({ live, inDraft: store.inDraft(draft), draft }, resolutionOf);
   };
-  if (confirm === undefined) return { report: reportOf(planned(store)), replayed: false };
+  if (confirm === undefined) {
+    const plan = planned(store);
+    const approvedBy = approvers(openDraftNamed(store, id), plan);
+    const review = { needs_approval: needsApproval, approved_by: [...approvedBy] };
+    return { report: { ...reportOf(plan), ...review }, replayed: false };
+  }
   return store.commit(by, (live): Decision<PublishResult> => {
     const earlier = request && earlierClaim(live, request);
     if (earlier !== undefined) {
       const report = doneReport(live, live.change(earlier.seq)?.txn ?? '');
       return { drafts: [], answer: () => ({ report, replayed: true }) };
     }
-    const { digest, drafts, records, unresolved } = planned(live);
+    const plan = planned(live);
+    const { digest, drafts, records, unresolved } = plan;
     requireConfirmed(digest, confirm);
+    const approved = approvers(openDraftNamed(live, id), plan).length > 0;
+    if (needsApproval && !approved) throw unapproved();
     if (unresolved > 0) throw unresolvedFailure(records, resolutionOf);
     const changes = drafts();
     const { name } = openDraftNamed(live, id);
@@ -259,6 +282,24 @@ export async function runPublish(
 }
 
 const published = draftStates[1];
+
+/** The keys that have approved a draft as it is now, and have not changed it. */
+function approvers(
+  { approvals = [] }: SiteDraft,
+  { newest, authors }: PublishPlan,
+): readonly string[] {
+  const counted = approvals.filter(({ by, seq }) => seq > newest && !authors.has(by));
+  return counted.map(({ by }) => by);
+}
+
+function unapproved(): Failure {
+  return new Failure(
+    'conflict',
+    'The draft needs an approval by a key that has not changed it, since its last change. ' +
+      'Ask for draft.approve.',
+    { field: 'draft' },
+  );
+}
 
 function requireConfirmed(digest: string, confirm: string): void {
   if (digest === confirm) return;

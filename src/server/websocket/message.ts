@@ -49,7 +49,7 @@ export class WebSocketMessage {
    */
   parse({ find }: Pick<Execute, 'find'>, caller: Caller): Envelope {
     const operation = find(this.operation);
-    if (operation !== undefined) authorise(operation, caller);
+    if (operation !== undefined) authorise(operation, caller, { mayDraft: true });
     const bytesMax =
       operation === undefined ? readBodyBytesMax : operationBytesMax(operation, caller);
     if (this.#bytes.length > bytesMax) {

@@ -138,6 +138,15 @@ export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | un
   }
 }
 
+/** The data of an edit of a draft. */
+type DraftEdit = JsonObject & {
+  readonly state?: SiteDraft['state'];
+  /** A comment. */
+  readonly note?: string;
+  readonly submitted?: true;
+  readonly approved?: true;
+};
+
 /** Applies a change to a draft, which ends by an edit of its state; an invalidate discards it. */
 export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDraft {
   const { id, seq, action, data, by, txn, dtu_txn: at } = change;
@@ -151,8 +160,16 @@ export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDr
   if (action === 'invalidate') {
     return { ...before, state: 'discarded', closed: at, closed_by: by, seq };
   }
-  const { state = before.state, ...fields } = data as JsonObject & Partial<SiteDraft>;
-  const merged = mergeFields(asJson(before), fields) as unknown as SiteDraft;
+  const { state = before.state, note, submitted, approved, ...fields } = data as DraftEdit;
+  const { comments = [], approvals = [] } = before;
+  const merged = {
+    ...(mergeFields(asJson(before), fields) as unknown as SiteDraft),
+    ...(note !== undefined && { comments: [...comments, { at, by, text: note }] }),
+    ...(submitted === true && { submitted: { at, by } }),
+    ...(approved === true && {
+      approvals: [...approvals.filter((one) => one.by !== by), { at, by, seq }],
+    }),
+  };
   if (state === before.state) return { ...merged, seq };
   return { ...merged, state, closed: at, closed_by: by, txn, seq };
 }

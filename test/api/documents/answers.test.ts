@@ -132,6 +132,9 @@ async function callDrafts(ask: Call): Promise<void> {
   await ask(`${rule}.edit`, { id: live.id, content: 'drafted' }, { draft });
   await ask(`${rule}.insert`, { path: '/drafted', content: 'new' }, { draft });
   await ask(`${rule}.edit`, { id: live.id, content: 'newer' });
+  await ask('svc1.draft.comment', { draft, text: 'Looks good.' });
+  await ask('svc1.draft.submit', { draft });
+  await ask('svc1.draft.approve', { draft });
   await ask('svc1.draft.read', { draft });
   await ask('svc1.draft.list', { limit: 1 });
   await ask('svc1.draft.changes', { draft, limit: 1 });

@@ -216,6 +216,57 @@ test('only callers who may read the site see a draft', async (t) => {
   assert.equal(write.error?.code, 'forbidden');
 });
 
+suite('a review', () => {
+  const keyOf = async (site: TestSite, ...scopes: string[]) => {
+    const { data } = await site.call('svc1.key.insert', { name: scopes.join(), scopes });
+    return { apikey: data.key as string, id: data.id as string };
+  };
+
+  test('is by a key that has not changed the draft, and covers what it has seen', async (t) => {
+    const site = await startSite(t, { rules: [start], ini: '[review]\nrequired = yes\n' });
+    const writer = await keyOf(site, 'draft', 'read');
+    const reviewer = await keyOf(site, 'publish', 'read');
+    await site.call('svc1.draft.insert', { name: draft }, { apikey: writer.apikey });
+    const v = { id: await idAt(site, '/'), content: 'drafted' };
+    const edit = () => inDraft(site, `${rule}.edit`, v, { apikey: writer.apikey });
+    assert.equal((await edit()).error, undefined);
+    const submitted = await site.call('svc1.draft.submit', { draft }, { apikey: writer.apikey });
+    assert.equal(submitted.data.submitted.by, writer.id);
+    const own = await site.call('svc1.draft.approve', { draft }, { apikey: writer.apikey });
+    assert.equal(own.error?.code, 'forbidden');
+    assert.match((await publish(site)).error?.message ?? '', /needs an approval/);
+    const note = { draft, text: 'Nice.' };
+    await site.call('svc1.draft.comment', note, { apikey: writer.apikey });
+    await site.call('svc1.draft.approve', { draft }, { apikey: reviewer.apikey });
+    v.content = 'changed after it';
+    await edit();
+    assert.match((await publish(site)).error?.message ?? '', /needs an approval/);
+    const read = await site.call('svc1.draft.approve', { draft }, { apikey: reviewer.apikey });
+    assert.deepEqual([read.data.approvals.length, read.data.comments[0].text], [1, 'Nice.']);
+    const report = await site.call('svc1.draft.publish', { draft });
+    assert.deepEqual(report.data.approved_by, [reviewer.id]);
+    const confirm = report.data.digest;
+    const by = { apikey: reviewer.apikey };
+    assert.equal((await site.call('svc1.draft.publish', { draft, confirm }, by)).data.done, true);
+    assert.equal(await page(site, '/'), 'changed after it');
+    await stateOf(site, 1);
+  });
+
+  test('may be made by keys that can change nothing live', async (t) => {
+    const site = await siteWithDraft(t);
+    const { apikey } = await keyOf(site, 'draft', 'read');
+    const live = await site.call(`${rule}.insert`, { path: '/x' }, { apikey });
+    assert.equal(live.error?.code, 'forbidden');
+    const drafted = await inDraft(site, `${rule}.insert`, { path: '/x', content: 'x' }, { apikey });
+    assert.equal(drafted.error, undefined);
+    const hook = { event: ['a.b'], url: 'https://hooks.example/', method: 'POST' };
+    const refused = await inDraft(site, 'svc1.webhook.insert', hook, { apikey });
+    assert.equal(refused.error?.code, 'forbidden');
+    const published = await site.call('svc1.draft.publish', { draft }, { apikey });
+    assert.equal(published.error?.code, 'forbidden');
+  });
+});
+
 suite('a draft refuses', () => {
   const cases: Readonly<Record<string, readonly [string, object, string]>> = {
     'a moment of the past': [`${rule}.list`, { as_of: '1' }, 'invalid'],

@@ -7,7 +7,14 @@ const [folder = ''] = process.argv.slice(2);
 const now = Date.now;
 const store = await openStore({ folder, now, newId: uuidv7 });
 const parts = { store, newId: uuidv7, now };
-const given = { draft: 'draft', resolve: {}, others: undefined, by: 'test', request: undefined };
+const given = {
+  draft: 'draft',
+  resolve: {},
+  others: undefined,
+  by: 'test',
+  request: undefined,
+  needsApproval: false,
+};
 const { report } = await runPublish(parts, { ...given, confirm: undefined });
 process.stdout.write('begins\n');
 await runPublish(parts, { ...given, confirm: report.digest as string });
