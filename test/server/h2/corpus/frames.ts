@@ -62,13 +62,17 @@ export const frameCases: readonly Case[] = [
   [
     '5.1 half closed: DATA',
     'answer 200, RST_STREAM STREAM_CLOSED',
-    [ask(1), data(1, 'x', END_STREAM)],
+    [held, ask(1), begun, data(1, 'x', END_STREAM)],
   ],
-  ['5.1 half closed: HEADERS', 'answer 200, RST_STREAM STREAM_CLOSED', [ask(1), ask(1)]],
+  [
+    '5.1 half closed: HEADERS',
+    'answer 200, RST_STREAM STREAM_CLOSED',
+    [held, ask(1), begun, ask(1)],
+  ],
   [
     '5.1 half closed: CONTINUATION',
     'answer 200, GOAWAY PROTOCOL_ERROR',
-    [ask(1), frame('CONTINUATION', END_HEADERS, 1, block)],
+    [held, ask(1), begun, frame('CONTINUATION', END_HEADERS, 1, block)],
   ],
   [
     '5.1 closed: DATA after RST_STREAM',
@@ -98,7 +102,7 @@ export const frameCases: readonly Case[] = [
   ['5.1 half closed: PRIORITY', 'answer 200', [held, ask(1), begun, priority(1, 0, 256)]],
   ['5.1 half closed: RST_STREAM', 'answer 200', [held, ask(1), begun, reset(1)]],
   ['5.1.1 even identifier', 'GOAWAY PROTOCOL_ERROR', [ask(2)]],
-  ['5.1.1 smaller identifier', 'answer 200, GOAWAY PROTOCOL_ERROR', [ask(5), ask(3)]],
+  ['5.1.1 smaller identifier', 'answer 200, GOAWAY PROTOCOL_ERROR', [ask(5), answered, ask(3)]],
   [
     '5.3.1 HEADERS that depends on itself',
     'GOAWAY PROTOCOL_ERROR',
@@ -158,7 +162,7 @@ export const frameCases: readonly Case[] = [
   [
     '6.3 PRIORITY of another length',
     'answer 200, GOAWAY FRAME_SIZE_ERROR',
-    [ask(1), frame('PRIORITY', 0, 1, Buffer.alloc(4))],
+    [ask(1), answered, frame('PRIORITY', 0, 1, Buffer.alloc(4))],
   ],
   ['6.4 RST_STREAM on stream 0', 'GOAWAY PROTOCOL_ERROR', [reset(0)]],
   [
@@ -252,6 +256,7 @@ export const frameCases: readonly Case[] = [
     [
       frame('HEADERS', END_STREAM, 1, block.subarray(0, half)),
       frame('CONTINUATION', END_HEADERS, 1, block.subarray(half)),
+      answered,
       frame('CONTINUATION', END_HEADERS, 1, block.subarray(half)),
     ],
   ],
@@ -289,7 +294,7 @@ export const frameCases: readonly Case[] = [
   [
     '6.10 CONTINUATION after the end of a block',
     'answer 200, GOAWAY PROTOCOL_ERROR',
-    [ask(1), frame('CONTINUATION', END_HEADERS, 1, '')],
+    [ask(1), answered, frame('CONTINUATION', END_HEADERS, 1, '')],
   ],
   [
     '7 GOAWAY with an unknown code',

@@ -1,5 +1,17 @@
 import { fieldBlock, flags, frame, uint32 } from '../raw-client.ts';
-import { ask, block, data, get, only, open, replaced, whole, without, type Case } from './case.ts';
+import {
+  answered,
+  ask,
+  block,
+  data,
+  get,
+  only,
+  open,
+  replaced,
+  whole,
+  without,
+  type Case,
+} from './case.ts';
 
 const { END_STREAM, END_HEADERS } = flags;
 
@@ -23,7 +35,7 @@ export const messageCases: readonly Case[] = [
   [
     '8.2 PUSH_PROMISE',
     'answer 200, GOAWAY PROTOCOL_ERROR',
-    [ask(1), frame('PUSH_PROMISE', END_HEADERS, 1, Buffer.concat([uint32(2), block]))],
+    [ask(1), answered, frame('PUSH_PROMISE', END_HEADERS, 1, Buffer.concat([uint32(2), block]))],
   ],
   ['8.2.1 upper case', 'RST_STREAM PROTOCOL_ERROR', [ask(1, [['X-A', '1']])]],
   ['8.2.1 space in a name', 'RST_STREAM PROTOCOL_ERROR', [ask(1, [['x a', '1']])]],
