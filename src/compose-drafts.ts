@@ -4,6 +4,8 @@ import type { Execute } from './api/execute.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
 import { operations as definitions, type OperationParts } from './api/table.ts';
+import { previewedDraft } from './api/drafts/previews.ts';
+import type { SiteAccess } from './api/site-access.ts';
 import type { SiteDraft } from './model/draft.ts';
 import { Failure } from './model/failure.ts';
 import type { RenderedPages } from './rendering/rendered-pages.ts';
@@ -16,8 +18,19 @@ import type { Store } from './store/store.ts';
 export interface Drafts {
   /** An operation of an open draft, by its name or id. Throws `not_found` or `conflict`. */
   operation(draft: string, name: string): Operation;
+  /** The previews of open drafts. */
+  readonly previews: {
+    find(token: string, nowMs: number): PreviewedSite | undefined;
+  };
   /** The site as an open draft has it, and the rows that its pages show in previews. */
   site(draft: SiteDraft): Pick<OperationParts, 'site' | 'rowsFor'>;
+}
+
+/** An open draft with its site, and when its preview ends, in milliseconds since 1970. */
+interface PreviewedSite {
+  readonly draft: SiteDraft;
+  readonly site: SiteAccess;
+  readonly endMs: number;
 }
 
 /** The dependencies of drafts under one configuration. */
@@ -66,6 +79,12 @@ export function composeDrafts(given: DraftsParts): Drafts {
       if (found === undefined) throw new TypeError(`${operation} is not possible in a draft`);
       return found;
     },
+    previews: {
+      find(token, nowMs) {
+        const found = previewedDraft(store, token, nowMs);
+        return found && { ...found, site: instanceOf(found.draft).shown.site };
+      },
+    },
     site: (draft) => instanceOf(draft).shown,
   };
 }
@@ -92,6 +111,8 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
     ...others,
     store,
     site,
+    // Who looks at a draft is no visitor.
+    countVisit: () => undefined,
     rowsFor: createRowsFor(rowParts),
     pastRows: (moment) => createPastRows(rowParts, moment),
     revertInThread: (request) => revertInThread({ ...request, draft: draft.id }),

@@ -177,6 +177,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       metricsText: context.metricsText,
       responseHeaders: createResponseHeaders(headerRulesOf(config)),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
+      previews: drafts.previews,
       documents: createDocuments({
         ...{ operations, version: context.version, anonymous: config.auth.anonymous },
         ...{ base, publicUrl },

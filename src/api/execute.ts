@@ -84,6 +84,7 @@ export function createExecute(
       requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller, { mayDraft: call.draft !== undefined });
       if (call.draft !== undefined) authoriseInDraft(found, call.caller);
+      const draft = call.draft ?? previewFor(found, call);
       keyRates.count(call.caller);
       const v = inputObject(given);
       requireMembers(found, call);
@@ -95,9 +96,8 @@ export function createExecute(
       if (passOn !== undefined && isPassed) {
         return passedOn(await passOn(name, passedRequest(v, call)));
       }
-      if (call.draft === undefined || inDraft === undefined)
-        return found.run(parse(found, v), call);
-      return unshared(await inDraft(call.draft, name).run(parse(found, v), call));
+      if (draft === undefined || inDraft === undefined) return found.run(parse(found, v), call);
+      return unshared(await inDraft(draft, name).run(parse(found, v), call));
     },
     packet(name, change, call) {
       const found = table.get(name);
@@ -226,6 +226,20 @@ function authoriseInDraft({ name, inDrafts }: Operation, caller: Caller): void {
     });
   }
   authorise({ name: `${name} in a draft`, scope: 'read' }, caller);
+}
+
+/**
+ * The draft of a browser that previews one, for what pages read. Throws `forbidden` for what pages
+ * write, because that would be live. A caller with a key is no page.
+ */
+function previewFor(
+  { effect, scope, forPages, inDrafts }: Operation,
+  { preview, caller }: Call,
+): string | undefined {
+  const isOfPages = inDrafts === true && (scope === 'render' || forPages === true);
+  if (preview === undefined || caller.keyId !== undefined || !isOfPages) return undefined;
+  if (effect === 'reads') return preview;
+  throw new Failure('forbidden', 'This is the preview of a draft: its pages write nothing.');
 }
 
 /** An answer from a draft: it is for its caller alone, and for no cache. */

@@ -17,6 +17,8 @@ export interface Call {
   readonly qk: string | undefined;
   /** The name or id of the draft that it reads or changes; by default, the live state. */
   readonly draft?: string | undefined;
+  /** The id of the draft that the caller's browser previews. */
+  readonly preview?: string | undefined;
   /** The origin by which the caller reached the service, for URLs in answers. */
   readonly origin: string;
   /** Header fields of the HTTP request, or of the websocket's upgrade. */

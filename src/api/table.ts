@@ -14,6 +14,7 @@ import {
   readDraft,
   submitDraft,
 } from './drafts/drafts.ts';
+import { previewDraft, revokePreview } from './drafts/previews.ts';
 import { publishDraft } from './drafts/publish.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
@@ -125,6 +126,8 @@ const others = [
   commentDraft,
   submitDraft,
   approveDraft,
+  previewDraft,
+  revokePreview,
   listDraftChanges,
   compareDraft,
   publishDraft,

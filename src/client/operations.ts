@@ -2028,6 +2028,12 @@ export type Draft = {
 
     readonly seq: number;
   }[];
+  /** The links that show it. */
+  readonly previews?: readonly {
+    readonly id: string;
+
+    readonly expires: string;
+  }[];
   /** Position of its newest change in the log. */
   readonly seq: number;
 };
@@ -2037,6 +2043,16 @@ export type DraftList = {
   readonly rows: readonly Draft[];
   /** The after of the next page. */
   readonly next: string | null;
+};
+
+/** The schema DraftPreview of the API. */
+export type DraftPreview = {
+  /** For draft.revoke. */
+  readonly id: string;
+  /** Opens the site as the draft has it. Shown once. */
+  readonly url: string;
+
+  readonly expires: string;
 };
 
 /** The schema DraftChanges of the API. */
@@ -3140,6 +3156,28 @@ export interface Operations {
       readonly draft: string;
     };
     output: Draft;
+  };
+  /** Makes a link that shows the site as an open draft has it, until it ends. */
+  'draft.preview': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+      /** How long the link works; by default 604800. */
+      readonly seconds?: number | null;
+    };
+    output: DraftPreview;
+  };
+  /** Ends a preview of a draft at once. */
+  'draft.revoke': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+      /** The id of the preview. */
+      readonly id: string;
+    };
+    output: {
+      readonly id: string;
+    };
   };
   /** The records that an open draft changes, with the fields that differ. */
   'draft.changes': {

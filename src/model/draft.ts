@@ -19,6 +19,8 @@ export interface SiteDraft {
   readonly submitted?: Omit<DraftNote, 'text'>;
   /** The latest approval of each key, with its seq: it covers the changes before it. */
   readonly approvals?: readonly (Omit<DraftNote, 'text'> & { readonly seq: number })[];
+  /** The links that show it. */
+  readonly previews?: readonly DraftPreview[];
   /** Set once it is no longer open: when, by whom, and the transaction that published it. */
   readonly closed?: string;
   readonly closed_by?: string;
@@ -26,6 +28,14 @@ export interface SiteDraft {
   /** Seq of its newest change, and of its insert, which its keys in the store begin with. */
   readonly seq: number;
   readonly insertedSeq: number;
+}
+
+/** A link that shows a draft until a time (ISO 8601 UTC). */
+export interface DraftPreview {
+  readonly id: string;
+  /** SHA-256 of its secret, lower-case hex. */
+  readonly hash: string;
+  readonly expires: string;
 }
 
 /** A comment on a draft: when (ISO 8601 UTC), by whom, and the text. */

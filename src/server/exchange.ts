@@ -14,12 +14,14 @@ import {
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
+import { previewToken } from '../model/preview.ts';
 import { consoleOriginReply, withoutConsoleWorker } from './console.ts';
 import { canDiscardBody, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
+import { previewReply, withoutToken } from './draft-preview.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/node-http.ts';
 import { linger } from './h1/refusal.ts';
@@ -183,16 +185,21 @@ export class Exchange {
         if (message.httpVersion !== '1.0') this.#interim(status, fields);
       },
     };
-    const { site, visitors } = this.#moment.serving;
-    return site.respond({
+    const { serving, nowMs } = this.#moment;
+    const { site, visitors, config } = serving;
+    const token = previewToken(incoming.fields.cookie);
+    const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
+    const request = {
       ...incoming.target,
       ...recipient,
       method: message.method ?? '',
-      fields: incoming.fields,
+      fields: withoutToken(incoming.fields),
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
       body: hasBody(message) ? message : undefined,
-    });
+    };
+    if (preview === undefined) return site.respond(request);
+    return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);
   }
 
   /** Makes the error page of the site for a failure, with the fields of the failure's own reply. */
@@ -214,6 +221,7 @@ export class Exchange {
       path,
       message: this.#message,
       incoming,
+      nowMs: this.#moment.nowMs,
       fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
       requests: this.#parts.shared.requests,
       hold: (...given) => {

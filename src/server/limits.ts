@@ -9,6 +9,8 @@ const MIB = 1024 * KIB;
  */
 export const jsonValuesMax = 262_144;
 export const readValuesMax = 10_000;
+/** Bytes of an HTML page that gets the bar of a preview. */
+export const previewBytesMax = 16 * MIB;
 /** Members of a form: as many as fit into a query. */
 export const formPairsMax = 4_096;
 /** The name of an operation, and the id, in a websocket message, as JSON. */

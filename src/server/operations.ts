@@ -7,6 +7,7 @@ import { isStrictPreferred } from '../http/prefer.ts';
 import { takeParameter } from '../http/query.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { previewToken } from '../model/preview.ts';
 import { canWrite, type Caller } from '../model/key.ts';
 import { jsonBytes, jsonDigest } from '../model/prepared-json.ts';
 import type { Visitor } from '../model/visitor.ts';
@@ -73,7 +74,10 @@ export async function answerOperation(
 }
 
 /** The parts of a Serving that an operation uses. */
-type OperationServing = Pick<Serving, 'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked'>;
+type OperationServing = Pick<
+  Serving,
+  'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked' | 'previews'
+>;
 
 async function answerHeld(
   serving: OperationServing,
@@ -95,6 +99,7 @@ async function answerHeld(
     vk,
     qk,
     draft,
+    preview: previewOf(serving, fields.cookie, visitor),
     origin: target.origin,
     fields,
     visitor,
@@ -118,6 +123,16 @@ async function answerHeld(
   if (outcome.forAll === undefined) return envelopeReply(operation, outcome, asked, bytes());
   const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
   return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
+}
+
+/** The id of the draft that the browser of a request previews. */
+function previewOf(
+  { previews }: Pick<Serving, 'previews'>,
+  cookie: string | undefined,
+  { nowMs }: Visitor,
+): string | undefined {
+  const token = previewToken(cookie);
+  return token === undefined ? undefined : previews.find(token, nowMs)?.draft.id;
 }
 
 /** Reads the posted envelope, then checks the key again: it may be revoked by then. */

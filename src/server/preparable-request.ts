@@ -1,6 +1,7 @@
 import { headerFieldsMax } from '../http/limits.ts';
 import { canonicalTarget } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
+import { previewCookie } from '../model/preview.ts';
 import { Failure } from '../model/failure.ts';
 import type { RequestMessage } from './http-message.ts';
 
@@ -35,6 +36,7 @@ type Role =
   | 'user-agent'
   | 'referer'
   | 'sec-fetch-dest'
+  | 'cookie'
   | 'ignored';
 
 const roles: ReadonlyMap<string, Role> = rolesByName({
@@ -48,8 +50,9 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
   'user-agent': ['User-Agent'],
   referer: ['Referer'],
   'sec-fetch-dest': ['Sec-Fetch-Dest'],
+  cookie: ['Cookie'],
   ignored: (
-    'Connection Keep-Alive Cookie Pragma Priority DNT Origin ' +
+    'Connection Keep-Alive Pragma Priority DNT Origin ' +
     'Upgrade-Insecure-Requests Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
     'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Sec-CH-UA-Form-Factors Save-Data'
   ).split(' '),
@@ -144,6 +147,10 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
       case 'sec-fetch-dest':
         // A service worker gets other answers (console.ts).
         if (value.toLowerCase() === 'serviceworker') return undefined;
+        break;
+      case 'cookie':
+        // A browser that previews a draft gets other answers.
+        if (value.includes(previewCookie)) return undefined;
         break;
       case undefined:
         return undefined;

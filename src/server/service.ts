@@ -12,6 +12,7 @@ import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
 import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
+import { previewLinkReply } from './draft-preview.ts';
 import type { RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { contentFailure, operationFailure } from './failures.ts';
@@ -29,6 +30,8 @@ interface ServiceRequest {
   /** Turns a thrown value into a failure, and logs it under the id in the answer. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: () => AbortSignal;
+  /** When the request arrived, in milliseconds since 1970. */
+  readonly nowMs: number;
   /** Limits the bytes of unanswered requests. */
   readonly requests: SharedLimit;
   /** Counts the content of an answer as unread; throws if that is too much. */
@@ -115,6 +118,8 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   if (console !== undefined) return console;
   const docs = docsReply(serving, request);
   if (docs !== undefined) return docs;
+  const preview = previewLinkReply(serving, path, request);
+  if (preview !== undefined) return unread(message) ?? preview;
   const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);

@@ -1,5 +1,6 @@
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Config } from '../config/config.ts';
+import type { SiteDraft } from '../model/draft.ts';
 import type { Caller } from '../model/key.ts';
 import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
@@ -36,8 +37,21 @@ export interface Serving {
   /** Returns the metrics of all processes on the port in the text format of Prometheus. */
   readonly metricsText: () => Promise<string>;
   readonly publicAnswers: PublicAnswers;
+  /** The previews of drafts (docs/design/drafts.md#preview). */
+  readonly previews: {
+    /** The preview of a token at a time; undefined if there is none, or it has ended. */
+    find(token: string, nowMs: number): DraftSite | undefined;
+  };
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
+}
+
+/** A draft that a browser previews. */
+export interface DraftSite {
+  readonly draft: Pick<SiteDraft, 'id' | 'name'>;
+  readonly site: Pick<Site, 'respond'>;
+  /** When the preview ends, in milliseconds since 1970. */
+  readonly endMs: number;
 }
 
 /** The state of the site when a request arrives. */

@@ -76,6 +76,15 @@ const draftSchema: JsonObject = {
         properties: { ...note, seq: { type: 'integer' } },
       },
     },
+    previews: {
+      type: 'array',
+      description: 'The links that show it.',
+      items: {
+        type: 'object',
+        required: ['id', 'expires'],
+        properties: { id: text, expires: { ...text, format: 'date-time' } },
+      },
+    },
     seq: { type: 'integer', description: 'Position of its newest change in the log.' },
   },
 };
@@ -299,8 +308,9 @@ export const listDrafts = defineOperation<
 });
 
 /** A draft as its readers see it. */
-function draftView({ insertedSeq: _insertedSeq, ...draft }: SiteDraft): JsonObject {
-  return draft as unknown as JsonObject;
+function draftView({ insertedSeq: _insertedSeq, previews, ...draft }: SiteDraft): JsonObject {
+  const shown = previews?.map(({ id, expires }) => ({ id, expires }));
+  return { ...draft, ...(shown && { previews: shown }) } as unknown as JsonObject;
 }
 
 /** A draft by its name or id, whatever its state. Throws `not_found`. */

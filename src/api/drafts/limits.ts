@@ -6,6 +6,10 @@ export const draftCommentCharactersMax = 10_000;
 /** Comments on a draft, and characters of each. */
 export const draftNotesMax = 200;
 export const draftNoteCharactersMax = 4_000;
+/** Previews of a draft at the same time, and how long each works. */
+export const draftPreviewsMax = 100;
+export const previewSecondsDefault = 7 * 86_400;
+export const previewSecondsMax = 90 * 86_400;
 /** Rows of a page of draft.list and of draft.changes. */
 export const draftRowsMax = 1_000;
 /** Changes, and conflicts, that the report of a publication lists; it counts the others. */

@@ -83,6 +83,7 @@ export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
   name: 'svc1.userinterface.link.htm',
   scope: 'render',
   effect: 'reads',
+  inDrafts: true,
   summary:
     'A breadcrumb: a redirect to its target, or its page. Callers that prefer JSON, and callers ' +
     'over the websocket, get the answer of get_resolve.',

@@ -1,5 +1,5 @@
 import { mergeFields, type Change, type RevertibleFamily } from '../../model/change.ts';
-import type { SiteDraft } from '../../model/draft.ts';
+import type { DraftPreview, SiteDraft } from '../../model/draft.ts';
 import { purgedValue } from '../../model/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -145,6 +145,9 @@ type DraftEdit = JsonObject & {
   readonly note?: string;
   readonly submitted?: true;
   readonly approved?: true;
+  /** A new preview, or the id of one that ends. */
+  readonly preview?: DraftPreview & JsonObject;
+  readonly revoked?: string;
 };
 
 /** Applies a change to a draft, which ends by an edit of its state; an invalidate discards it. */
@@ -160,8 +163,9 @@ export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDr
   if (action === 'invalidate') {
     return { ...before, state: 'discarded', closed: at, closed_by: by, seq };
   }
-  const { state = before.state, note, submitted, approved, ...fields } = data as DraftEdit;
-  const { comments = [], approvals = [] } = before;
+  const { state = before.state, note, submitted, approved, ...more } = data as DraftEdit;
+  const { preview, revoked, ...fields } = more;
+  const { comments = [], approvals = [], previews = [] } = before;
   const merged = {
     ...(mergeFields(asJson(before), fields) as unknown as SiteDraft),
     ...(note !== undefined && { comments: [...comments, { at, by, text: note }] }),
@@ -169,6 +173,11 @@ export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDr
     ...(approved === true && {
       approvals: [...approvals.filter((one) => one.by !== by), { at, by, seq }],
     }),
+    // Those that have ended by then are forgotten.
+    ...(preview !== undefined && {
+      previews: [...previews.filter(({ expires }) => expires > at), preview],
+    }),
+    ...(revoked !== undefined && { previews: previews.filter(({ id: one }) => one !== revoked) }),
   };
   if (state === before.state) return { ...merged, seq };
   return { ...merged, state, closed: at, closed_by: by, txn, seq };

@@ -135,7 +135,9 @@ async function callDrafts(ask: Call): Promise<void> {
   await ask('svc1.draft.comment', { draft, text: 'Looks good.' });
   await ask('svc1.draft.submit', { draft });
   await ask('svc1.draft.approve', { draft });
+  const { data: preview } = await ask('svc1.draft.preview', { draft, seconds: 60 });
   await ask('svc1.draft.read', { draft });
+  await ask('svc1.draft.revoke', { draft, id: preview.id });
   await ask('svc1.draft.list', { limit: 1 });
   await ask('svc1.draft.changes', { draft, limit: 1 });
   await ask('svc1.draft.compare', { draft, urls: `${origin}/live`, lang: 'de' });
