@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { uuidv7 } from 'uuidv7';
+import { exportedHistory } from '../../../src/api/transfer/export.ts';
+import { openStore } from '../../../src/store/open.ts';
 import { startFollower, stateOf, untilEqual } from '../../nodes/rig.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
 
@@ -100,6 +104,17 @@ test('publishing needs the scopes of all families of the draft', async (t) => {
   assert.deepEqual(changes.data.rows, []);
 });
 
+/** The history of a site as an export has it. */
+async function linesOf(site: TestSite): Promise<string> {
+  const folder = join(site.folder, 'data');
+  const store = await openStore({ folder, now: Date.now, newId: uuidv7, readOnly: true });
+  try {
+    return [...exportedHistory(store)].join('\n');
+  } finally {
+    await store.close();
+  }
+}
+
 test('a replica has the drafts of its centre, without secrets, and passes their changes on', async (t) => {
   const centre = await siteWithDraft(t);
   const replica = await startFollower(t, centre, { name: 'copy-1' });
@@ -109,8 +124,13 @@ test('a replica has the drafts of its centre, without secrets, and passes their 
   const written = await replica.call('svc1.userinterface.insert', page, more);
   assert.equal(written.error, undefined);
   const hook = { event: ['a.b'], url: 'https://hooks.example/', method: 'POST' };
-  await centre.call('svc1.webhook.insert', { ...hook, headers: { 'X-Key': 'hidden' } }, { draft });
+  const headers = { 'X-Key': 'hidden' };
+  const { data } = await centre.call('svc1.webhook.insert', { ...hook, headers }, { draft });
   const seq = await untilEqual(centre, replica);
+  assert.doesNotMatch(await linesOf(replica), new RegExp(`hidden|${data.secret}`));
+  const exported = await linesOf(centre);
+  assert.match(exported, /hidden/);
+  assert.ok(!exported.includes(data.secret));
   const read = await replica.call('svc1.userinterface.get', place, more);
   assert.equal(read.data.content, 'drafted');
   const missing = await replica.call('svc1.userinterface.get', place, { apikey: centre.adminKey });
