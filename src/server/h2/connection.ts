@@ -37,8 +37,8 @@ import { Stream } from './stream.ts';
 
 /** Where the bytes of a connection go. */
 interface Sink {
-  /** Writes bytes; calls `done` when the system has taken them. */
-  write(bytes: Buffer, done: () => void): void;
+  /** Writes bytes; calls `done` when the system has taken all of them. */
+  write(pieces: readonly Buffer[], done: () => void): void;
   /** Ends the connection after all bytes that were written. */
   end(): void;
 }
@@ -180,10 +180,8 @@ export class Connection {
     this.#output = [];
     this.#outputBytes = 0;
     if (dones !== undefined) this.#dones = [];
-    const [first] = output;
-    const whole = output.length === 1 && first !== undefined ? first : Buffer.concat(output, bytes);
     this.queuedBytes += bytes;
-    this.#parts.sink.write(whole, () => {
+    this.#parts.sink.write(output, () => {
       this.queuedBytes -= bytes;
       if (dones !== undefined) for (const done of dones) done();
       if (this.#sending.size > 0) this.#pump();
