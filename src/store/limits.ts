@@ -41,8 +41,11 @@ export const commitBatchBytesMax = 64 * MIB;
 export const dataTextsCharactersMax = 16 * MIB;
 /** Changes that wait for their commit; further ones are answered with `unavailable`. */
 export const commitQueueMax = 20_000;
-/** Entries of the data that are verified in one turn of the event loop. */
+/** Entries of the data that are verified in one turn of the event loop … */
 export const verifySliceEntries = 500;
+/** … and changes, with their characters, that are folded in one transaction of a verification. */
+export const verifyFoldRows = 2_000;
+export const verifyFoldCharacters = 4 * MIB;
 /** The highest number of attempts that is recorded for one message. */
 export const attemptsMax = 65_535;
 /**

@@ -129,9 +129,10 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     backUp: (target, signal) => backUp(databases, { target, signal }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
-    async *verify() {
+    async *verify(within = folder) {
       await pages.check();
-      yield* verifyData(databases);
+      const { size: bytes } = await stat(join(folder, dataFile));
+      yield* verifyData(databases, { folder: within, bytes });
     },
     close() {
       feed.close();

@@ -473,8 +473,12 @@ export interface Store extends Reads {
     signal: AbortSignal,
     report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
   ): Promise<void>;
-  /** Compares every projection with the fold of the log, part by part; writes may continue. */
-  verify(): AsyncIterable<Verification>;
+  /**
+   * Checks all pages, then folds the log into a temporary copy and compares every projection with
+   * it, part by part; writes may continue. The copy is in a folder, by default the data folder, and
+   * is about as large as the data. Rejects with `storage_full` if the folder has less room.
+   */
+  verify(folder?: string): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */
   close(): Promise<void>;
 }
