@@ -8,7 +8,6 @@ import type { StoredTable } from '../model/table.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
-import type { PreparedRule } from './log/prepared-rule.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Nodes } from './nodes.ts';
 import type { LocalSessions } from './local-sessions.ts';
@@ -289,26 +288,10 @@ export interface LoggedDraft extends Draft {
   readonly text?: string;
 }
 
-/**
- * A prepared insert of a page rule. Its id is a UUID that no other record and no other draft of the
- * decision has.
- */
-export interface PreparedInsert {
-  readonly id: string;
-  readonly prepared: PreparedRule;
-  /** Undefined in a copy of another node's log. */
-  readonly vk?: VkClaim;
-  /** The text of the row, if it is a copy of that of another node. */
-  readonly text?: string;
-}
-
 /** The drafts of a decide function; the store writes all of them or none. */
 export interface Decision<T> {
-  readonly drafts: readonly (LoggedDraft | PreparedInsert)[];
-  /**
-   * Makes the answer from the changes as they were logged, in the order of the drafts; without
-   * those of prepared drafts.
-   */
+  readonly drafts: readonly LoggedDraft[];
+  /** Makes the answer from the changes as they were logged, in the order of the drafts. */
   readonly answer: (changes: readonly Change[]) => T;
   /** When another node decided the transaction: ISO 8601 UTC, not in the future. */
   readonly dtu_txn?: string;

@@ -1,10 +1,8 @@
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Rule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
-import { rulePlace } from '../projections/rule-index.ts';
-import type { LoggedDraft, PreparedInsert, Reads } from '../store.ts';
+import type { LoggedDraft, Reads } from '../store.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 
@@ -69,14 +67,8 @@ export function planCopy(reads: Reads, rows: readonly CopiedRow[]): WritePlan {
   return planWrites(reads, draftsOf(rows), { firstSeq, txn, by, dtu_txn, dtu_stored });
 }
 
-/** Inserts of page rules, of which most logs consist, need no look-up of the record before them. */
-function draftsOf(rows: readonly CopiedRow[]): readonly (LoggedDraft | PreparedInsert)[] {
-  const isPlain = rows.every(
-    ({ change: { family, action } }) => family === 'userinterface' && action === 'insert',
-  );
+function draftsOf(rows: readonly CopiedRow[]): readonly LoggedDraft[] {
   return rows.map(({ text, change: { family, id, action, data } }) => {
-    if (!isPlain) return { family, id, action, data, text };
-    const rule = { ...(data as unknown as Omit<Rule, 'id'>), id };
-    return { id, text, prepared: { ...rulePlace(rule), text: JSON.stringify(data) } };
+    return { family, id, action, data, text };
   });
 }

@@ -15,4 +15,21 @@ export class DataTexts {
     if (this.#characters <= dataTextsCharactersMax) this.#texts.set(data, text);
     return text;
   }
+
+  /** The state of a record after its insert, as JSON: its fields are the data of the insert. */
+  ofInserted(
+    name: 'rule' | 'row',
+    {
+      id,
+      data,
+      state: { seq, insertedSeq },
+    }: {
+      readonly id: string;
+      readonly data: JsonObject;
+      readonly state: { readonly seq: number; readonly insertedSeq: number };
+    },
+  ): string {
+    const fields = `"id":${JSON.stringify(id)},${this.of(data).slice(1)}`;
+    return `{"${name}":{${fields},"seq":${seq},"insertedSeq":${insertedSeq}}`;
+  }
 }

@@ -109,7 +109,7 @@ export function putHooksStamp(
 }
 
 /** The databases with keys that usually grow, because the ids of records do. */
-const growing: ReadonlySet<string> = new Set(['row', 'tablerow']);
+const growing: ReadonlySet<string> = new Set(['rule', 'row', 'tablerow']);
 
 function entryPut(
   databases: Databases,

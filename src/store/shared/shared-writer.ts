@@ -8,7 +8,7 @@ import { transact } from '../environment.ts';
 import { putWrites } from '../log/write-puts.ts';
 import type { WritePlan } from '../log/write-plan.ts';
 import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
-import { claimKey, packClaim } from '../projections/claims.ts';
+import { packClaim } from '../projections/claims.ts';
 import { emptyContent, encodeEntry, type EntryContent, type Notice } from './entry.ts';
 import { recordingDatabases } from './recorded-puts.ts';
 import { lossesMax } from './limits.ts';
@@ -253,12 +253,11 @@ function rowsOf({ log }: Databases, { firstSeq, steps }: WritePlan): readonly st
   });
 }
 
-function claimsOf({ firstSeq, steps }: WritePlan): EntryContent['claims'] {
-  return steps.flatMap((step, index) => {
-    const claim = 'change' in step ? step.claim : step.vk;
+function claimsOf({ steps }: WritePlan): EntryContent['claims'] {
+  return steps.flatMap(({ claim }) => {
     if (claim === undefined) return [];
-    const packed = packClaim({ ...claim, seq: firstSeq + index });
-    return [[claimKey(claim.vk).toString('hex'), packed] as const];
+    const [key, value] = packClaim(claim);
+    return [[key.toString('hex'), value] as const];
   });
 }
 
