@@ -8,9 +8,7 @@ import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
 import type { Reads } from '../store.ts';
 import { foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
-import type { DataTexts } from './data-texts.ts';
-import type { PlannedEntries, Transition } from './planned-entries.ts';
-import type { PlannedPlaces } from './planned-places.ts';
+import type { DataTexts, PlannedEntries, Transition, PlannedPlaces } from './planned-entries.ts';
 import type { PlannedRows } from './planned-rows.ts';
 
 /** The state that the changes of one decision share while the store plans them. */

@@ -14,8 +14,7 @@ import {
 } from '../projections/row-entries.ts';
 import { rowWords } from '../projections/words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
-import type { DataTexts } from './data-texts.ts';
-import type { PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
+import type { DataTexts, PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
 
 /** A table in the middle of a decision. */
 interface PlannedTable {

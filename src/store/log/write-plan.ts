@@ -12,11 +12,9 @@ import {
 } from '../../tables/table-events.ts';
 import type { SeqClaim } from '../projections/claims.ts';
 import type { LoggedDraft, Reads } from '../store.ts';
-import { DataTexts } from './data-texts.ts';
+import { DataTexts, PlannedEntries, type Marks, PlannedPlaces } from './planned-entries.ts';
 import { familyProjection, type FamilyProjection, type Planning } from './families.ts';
 import { foldRows, type ApplyChange, type Folded } from './fold.ts';
-import { PlannedEntries, type Marks } from './planned-entries.ts';
-import { PlannedPlaces } from './planned-places.ts';
 import { PlannedRows, type CarriedTables } from './planned-rows.ts';
 
 /** One change with the vk that it claims. */

@@ -2,7 +2,7 @@ import { isRevertible } from '../../model/change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { historyKeyOf, keyOf } from '../encoding.ts';
 import { packClaim } from '../projections/claims.ts';
-import type { DataTexts } from './data-texts.ts';
+import type { DataTexts } from './planned-entries.ts';
 import type { PlannedStep, WritePlan } from './write-plan.ts';
 
 /**
