@@ -233,7 +233,7 @@ const dataMember = '"data":';
  * without the secret of a hook, and without the values of its header fields. The same for a text
  * that a node got so.
  */
-export function followerText(text: string): string {
+function followerText(text: string): string {
   // The members before the data have escaped texts only, so only a member can match.
   const head = text.slice(0, text.indexOf(dataMember));
   if (head.includes('"family":"secret"')) return `${head}${dataMember}{}}`;
