@@ -1,7 +1,7 @@
 import { ABORT } from 'lmdb';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
-import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
+import { commitBatchBytesMax, commitBatchMax, lossesMax } from '../limits.ts';
 import type { DeliveryWriter, PutDelivery } from '../deliveries/delivery-writer.ts';
 import type { DecidedWrite, LogWriter } from '../log/commit.ts';
 import { transact } from '../environment.ts';
@@ -11,7 +11,6 @@ import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
 import { packClaim } from '../projections/claims.ts';
 import { emptyContent, encodeEntry, type EntryContent, type Notice } from './entry.ts';
 import { recordingDatabases } from './recorded-puts.ts';
-import { lossesMax } from './limits.ts';
 import type { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from './shared-log.ts';
 import { sharedPlace } from './shared-place.ts';
