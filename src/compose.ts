@@ -197,8 +197,13 @@ export function compose(config: Config, context: AppContext): AppInstance {
   };
 }
 
-/** The changes of answers: those of the proxies, then those for paths in the order of the file. */
-function headerRulesOf({ proxies, headers }: Config): readonly HeaderRule[] {
+/** The changes of answers: those of mounts and proxies, then those for paths in their order. */
+function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[] {
+  const ofMounts = disk.flatMap(({ name, headerBlocks }) =>
+    headerBlocks.map(({ origin, path, fields }) => {
+      return { origin, paths: [path], hasPlaceholders: true, source: `disk:${name}`, fields };
+    }),
+  );
   const ofProxies = proxies
     .filter(({ headers: fields }) => fields.length > 0)
     .map(({ name, headers: fields }) => {
@@ -208,7 +213,7 @@ function headerRulesOf({ proxies, headers }: Config): readonly HeaderRule[] {
     const strict = security === undefined ? [] : strictFields;
     return { origin, paths, source: undefined, fields: [...strict, ...fields] };
   });
-  return [...ofProxies, ...ofPaths];
+  return [...ofMounts, ...ofProxies, ...ofPaths];
 }
 
 function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppContext): IndexPages {
@@ -252,8 +257,9 @@ function composeSite(
   });
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
-  const { redirects } = config;
-  return { rules, proxies, redirects, disk, stored, generic, rendered, pageRows, fetch };
+  const { redirects, rewrites, disk: mounts } = config;
+  const configured = { proxies, redirects, rewrites, mounts };
+  return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */

@@ -52,6 +52,7 @@ function candidateLines({
   mount,
   proxy,
   redirect,
+  rewrite,
   id = '',
   origin,
   path,
@@ -59,7 +60,8 @@ function candidateLines({
   lost,
   branches = [],
 }: Candidate): readonly string[] {
-  const ofIni = redirect === undefined ? undefined : `redirect ${redirect}`;
+  const ofRewrite = rewrite === undefined ? undefined : `rewrite ${rewrite}`;
+  const ofIni = redirect === undefined ? ofRewrite : `redirect ${redirect}`;
   const ofProxy = proxy === undefined ? `${id} (${kind ?? 'rule'})` : `proxy ${proxy}`;
   const name = mount ?? ofIni ?? ofProxy;
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;

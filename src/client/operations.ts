@@ -952,7 +952,7 @@ export type Explanation = {
   readonly request: { readonly [name: string]: Json };
 
   readonly winner: {
-    readonly source: 'redirect' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    readonly source: 'redirect' | 'rewrite' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
     /** Name of a redirect of the ini file. */
     readonly redirect?: string;
     /** Name of a mount of the ini file. */
@@ -968,7 +968,7 @@ export type Explanation = {
   readonly status: number | null;
 
   readonly tried: readonly {
-    readonly source: 'redirect' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    readonly source: 'redirect' | 'rewrite' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
     /** Key of the breadcrumb that was looked up. */
     readonly key?: string;
 
@@ -979,6 +979,8 @@ export type Explanation = {
       readonly proxy?: string;
       /** Name of a redirect of the ini file. */
       readonly redirect?: string;
+      /** Name of a rewrite of the ini file. */
+      readonly rewrite?: string;
       /** Id of a page rule. */
       readonly id?: string;
 
@@ -998,6 +1000,9 @@ export type Explanation = {
         readonly code:
           | 'earlier_source'
           | 'earlier_redirect'
+          | 'earlier_rewrite'
+          | 'other_country'
+          | 'other_language'
           | 'earlier_mount'
           | 'method'
           | 'other_origin'

@@ -1,4 +1,5 @@
 import { needsUser } from '../model/visitor.ts';
+import { isPlaceholder } from './redirect-lines.ts';
 import { isSameForUrl, parseTemplate, type TemplateRequest } from './field-template.ts';
 import { withoutFields, type FieldList, type Reply } from './reply.ts';
 import { withVary } from './vary.ts';
@@ -8,6 +9,8 @@ export interface HeaderRule {
   readonly origin: string;
   /** Canonical paths, in which each `*` stands for any text. */
   readonly paths: readonly string[];
+  /** Whether a segment such as `:year` of `paths` stands for any segment. */
+  readonly hasPlaceholders?: boolean;
   /** As in `Reply`; undefined for answers of every source. */
   readonly source: string | undefined;
   /**
@@ -78,13 +81,17 @@ function prepareRule({ fields, ...rule }: HeaderRule): PreparedRule {
 }
 
 function appliesTo(
-  { origin, paths, source }: PreparedRule,
+  { origin, paths, hasPlaceholders = false, source }: PreparedRule,
   reply: Reply,
   request: TemplateRequest,
 ): boolean {
   if (source !== undefined && source !== reply.source) return false;
   if (origin !== '*' && origin !== request.origin) return false;
-  return paths.some((pattern) => matchesPattern(pattern, request.path));
+  return paths.some((pattern) =>
+    hasPlaceholders && pattern.includes('/:')
+      ? matchesSegments(pattern, request.path)
+      : matchesPattern(pattern, request.path),
+  );
 }
 
 /** Whether a path matches a pattern, in time that is linear in its length for each `*`. */
@@ -100,6 +107,20 @@ export function matchesPattern(pattern: string, path: string): boolean {
     at = found + part.length;
   }
   return path.length - last.length >= at && path.endsWith(last);
+}
+
+/** Whether a path has the segments of a pattern; its last one may end with `*`, for any rest. */
+function matchesSegments(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/');
+  const segments = path.split('/');
+  const last = wanted.at(-1) ?? '';
+  const isOpen = last.endsWith('*');
+  if (isOpen ? segments.length < wanted.length : segments.length !== wanted.length) return false;
+  return wanted.every((one, at) => {
+    const segment = segments[at] ?? '';
+    if (isOpen && at === wanted.length - 1) return segment.startsWith(one.slice(0, -1));
+    return isPlaceholder(one) ? segment !== '' : segment === one;
+  });
 }
 
 function changed(fields: FieldList, change: Change, request: TemplateRequest): FieldList {

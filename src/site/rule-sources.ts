@@ -10,7 +10,6 @@ import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
-import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
 import { proxyName, ruleName, type Rule, type StoredRule } from '../model/rule.ts';
@@ -34,17 +33,11 @@ import {
   explainReadOnly,
   optionsReply,
   replyOrFailure,
-  type PageRequest,
   type ExplainedReply,
   type ExpectedReply,
   type ContentSource,
 } from '../rules/source.ts';
-
-/** The whole precedence, which a generic page uses to find its page. */
-interface Precedence {
-  respond(request: ContentRequest, depth: number): ReplyOrPromise;
-  explain(request: PageRequest, depth: number): Explanation;
-}
+import type { Precedence } from './precedence.ts';
 
 interface StoredParts {
   readonly rules: RuleReader;
@@ -62,6 +55,7 @@ interface StoredParts {
  */
 export function storedSource(
   { rules, stored, generic, rendered, pageRows, countVisit }: StoredParts,
+  /** The whole precedence, which a generic page uses to find its page. */
   precedence: Precedence,
 ): ContentSource {
   return {

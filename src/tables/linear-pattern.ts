@@ -4,11 +4,11 @@ import { patternCharactersMax } from './limits.ts';
 let isEnabled = false;
 
 /**
- * Compiles a `pattern` of a schema with V8's engine that matches in linear time: a schema comes
- * from outside, and with the usual engine a pattern such as `(a+)+$` could block the server. Throws
- * a SyntaxError for a pattern that has no such form.
+ * Compiles a `pattern` of a schema or of the ini file with V8's engine that matches in linear time:
+ * a schema comes from outside, and with the usual engine a pattern such as `(a+)+$` could block the
+ * server. Throws a SyntaxError for a pattern that has no such form.
  */
-export function linearPattern(pattern: string): { test(text: string): boolean } {
+export function linearPattern(pattern: string): Pick<RegExp, 'test' | 'exec'> {
   if (pattern.length > patternCharactersMax) {
     throw new SyntaxError(`a pattern has at most ${patternCharactersMax} characters`);
   }

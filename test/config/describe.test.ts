@@ -15,6 +15,8 @@ const surroundings = {
   folder: '/etc/waymark',
   cores: 4,
   hostName: "Bob's machine; #1",
+  mountFiles: new Map(),
+  redirectTexts: new Map(),
   definitions: new Map([
     [
       'order-lines',
@@ -150,13 +152,13 @@ test('`check` prints every section and every key, also those with their default'
   const text = describeConfig(
     assemble(
       '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n' +
-        '[engine.a]\n[table.order-lines]\nschema=s',
+        '[rewrite.a]\nmatch=^/a$\nto=/b\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
-  const { hosts, disk, proxies, engines, tables } = described;
+  const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const all = [hosts, disk, proxies, rules, described.redirects, engines, tables].flat();
+  const all = [hosts, disk, proxies, rules, redirects, rewrites, engines, tables].flat();
   const { server, tls, fetch, auth, webhook, node, cluster, geo, stats, log } = described;
   const parsed = [server, tls, fetch, auth, webhook, node, cluster, geo, stats, log, ...all];
   const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);

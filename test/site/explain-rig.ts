@@ -131,7 +131,9 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
       return createSite({
         rules: rulesOf(rules),
         proxies,
+        mounts,
         redirects: [],
+        rewrites: [],
         disk,
         stored: createStoredPages(compressors.pages),
         generic,

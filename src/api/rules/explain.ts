@@ -54,6 +54,7 @@ const text = { type: 'string' } as const;
 const source = { ...text, enum: sourceNames } as const;
 const mount = { ...text, description: 'Name of a mount of the ini file.' } as const;
 const proxy = { ...text, description: 'Name of a proxy of the ini file.' } as const;
+const rewrite = { ...text, description: 'Name of a rewrite of the ini file.' } as const;
 const redirect = { ...text, description: 'Name of a redirect of the ini file.' } as const;
 const id = { ...text, description: 'Id of a page rule.' } as const;
 const status = {
@@ -71,6 +72,7 @@ const candidate = {
     mount,
     proxy,
     redirect,
+    rewrite,
     id,
     kind: { ...text, enum: ruleKinds },
     origin: text,

@@ -2,7 +2,7 @@ import { origin, sitePath } from '../addresses.ts';
 import { single, optional, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
-import { choice, wordOr, type ValueParser } from '../values.ts';
+import { anyText, choice, wordOr, type ValueParser } from '../values.ts';
 import { locationFor } from '../../http/redirect-target.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../model/path.ts';
@@ -34,6 +34,10 @@ export const redirectKeys = {
   origin: single(wordOr('*', origin), '*'),
   path: single(redirectPath, '/*', { write: (path: string) => writtenPath(path) }),
   to: optional(redirectTarget),
+  /** A file of redirects in the format of `_redirects`. */
+  file: optional(anyText, { isPath: true }),
+  /** Whether the paths of pages end with a slash. */
+  trailing_slash: optional(choice('on', 'off')),
   status: single(choice('301', '302', '303', '307', '308'), '301'),
   query: single(choice('keep', 'drop'), 'keep'),
 };
@@ -58,6 +62,18 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
       '`{query}` the query, `{host}` the host of the request, each as the client has sent it.',
     example: 'https://example.com/{splat}',
   },
+  file: {
+    about:
+      'A file with up to 100,000 redirects in place of `to`: `/from /to status` on each line, as ' +
+      'in `_redirects` of Netlify.',
+    example: '/etc/waymark/moved.txt',
+  },
+  trailing_slash: {
+    about:
+      'In place of `to`: `off` redirects `/about/` to `/about`, and `on` redirects `/about` to ' +
+      '`/about/`, if that page exists. Names with a dot, such as `a.css`, get no slash.',
+    example: 'off',
+  },
   status: { about: 'The status: 308 and 307 keep the method.', example: '308' },
   query: {
     about: 'Whether the query of the request is added to the target.',
@@ -67,7 +83,7 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
 
 type ParsedRedirect = ParsedKeys<typeof redirectKeys>;
 
-/** Finds redirects without a target, and those that lead in a circle. */
+/** Finds redirects without a target or with several, and those that lead in a circle. */
 export function redirectProblems({
   redirects,
 }: {
@@ -78,9 +94,20 @@ export function redirectProblems({
     const { name, line, lines, isValid, values } = redirect;
     if (!isValid) return [];
     const title = `[redirect.${name}]`;
-    if (values.to === undefined) {
+    const given = (['to', 'file', 'trailing_slash'] as const).filter((key) => values[key]);
+    if (given.length === 0) {
       return [{ line, message: `${title} needs \`to\`, such as \`to = /new/{splat}\`` }];
     }
+    if (given.length > 1) {
+      const message = `${title} has \`${given.join('` and `')}\`: it takes one of them`;
+      return [{ line: lines.get(given[1] ?? '')?.[0] ?? line, message }];
+    }
+    const unused = values.status === '301' ? 'query' : 'status';
+    if (values.file !== undefined && (unused === 'status' || values.query === 'drop')) {
+      const message = `\`${unused}\` has no effect with \`file\`: its lines have their own`;
+      return [{ line: lines.get(unused)?.[0] ?? line, message }];
+    }
+    if (values.to === undefined) return [];
     const others = circleFrom(redirect, valid);
     if (others === undefined) return [];
     const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
