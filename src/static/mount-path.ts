@@ -88,13 +88,6 @@ export function fallbackPath({ fallback }: DiskMount): string | undefined {
   return fallback === undefined ? undefined : configuredPath(fallback);
 }
 
-/** The paths of a mount's error pages for a status, best first: `404.html`, then `4xx.html`. */
-export function errorPagePaths({ errors }: DiskMount, status: number): readonly string[] {
-  if (errors === undefined) return [];
-  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${errors}/${name}.html`);
-  return names.flatMap((name) => configuredPath(name) ?? []);
-}
-
 /**
  * The paths below the root that a mount tries for a path that names no file, by its key `try`.
  * `{path}` stands for the path; hidden names stay hidden.
@@ -107,7 +100,10 @@ export function tryPaths(mount: DiskMount, { relativePath }: MountPath): readonl
   });
 }
 
-/** The ini file may name a hidden file, which no request can reach by its own path. */
-function configuredPath(file: string): string | undefined {
+/**
+ * A path below the root that the ini file names; undefined if no file can have it. It may name a
+ * hidden file, which no request can reach by its own path.
+ */
+export function configuredPath(file: string): string | undefined {
   return resolveMountPath({ path: '/', dotfiles: 'allow' }, pathOfText(`/${file}`))?.relativePath;
 }
