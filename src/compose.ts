@@ -168,7 +168,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       consoleFiles: context.consoleFiles,
       ownFiles,
       metricsText: context.metricsText,
-      responseHeaders: createResponseHeaders(headerRulesOf(config)),
+      responseHeaders: createResponseHeaders(siteParts.headerRules, newNonce),
       publicAnswers,
       indexPages: composeIndexPages(config, context),
       documents: createDocuments({
@@ -200,20 +200,29 @@ export function compose(config: Config, context: AppContext): AppInstance {
 /** The changes of answers: those of mounts and proxies, then those for paths in their order. */
 function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[] {
   const ofMounts = disk.flatMap(({ name, headerBlocks }) =>
-    headerBlocks.map(({ origin, path, fields }) => {
-      return { origin, paths: [path], hasPlaceholders: true, source: `disk:${name}`, fields };
+    headerBlocks.map(({ line, origin, path, fields }) => {
+      const named = `line ${line} of headers_file of [disk.${name}]`;
+      const place = { name: named, origin, paths: [path], hasPlaceholders: true };
+      return { ...place, source: `disk:${name}`, fields };
     }),
   );
   const ofProxies = proxies
     .filter(({ headers: fields }) => fields.length > 0)
     .map(({ name, headers: fields }) => {
-      return { origin: '*', paths: ['/*'], source: proxyId(name), fields };
+      const place = { name: `[proxy.${name}.headers]`, origin: '*', paths: ['/*'] };
+      return { ...place, source: proxyId(name), fields };
     });
-  const ofPaths = headers.map(({ origin, path: paths, security, fields }) => {
+  const ofPaths = headers.map(({ name, origin, path: paths, security, fields }) => {
     const strict = security === undefined ? [] : strictFields;
-    return { origin, paths, source: undefined, fields: [...strict, ...fields] };
+    const place = { name: `[headers.${name}]`, origin, paths, source: undefined };
+    return { ...place, fields: [...strict, ...fields] };
   });
   return [...ofMounts, ...ofProxies, ...ofPaths];
+}
+
+/** A nonce with 128 random bits (CSP 3 §7.1). */
+function newNonce(): string {
+  return randomBytes(16).toString('base64');
 }
 
 function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppContext): IndexPages {
@@ -258,7 +267,8 @@ function composeSite(
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
   const { redirects, rewrites, disk: mounts } = config;
-  const configured = { proxies, redirects, rewrites, mounts };
+  const headerRules = headerRulesOf(config);
+  const configured = { proxies, redirects, rewrites, mounts, headerRules };
   return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
 

@@ -36,8 +36,9 @@ type Tried = Explanation['tried'][number];
 type Candidate = Tried['candidates'][number];
 type Branch = NonNullable<Candidate['branches']>[number];
 
-function linesOf({ says, tried, notes }: Explanation): readonly string[] {
-  return [says, ...notes, ...tried.flatMap((one) => ['', ...sourceLines(one)])];
+function linesOf({ says, tried, notes, headers = [] }: Explanation): readonly string[] {
+  const changed = headers.length === 0 ? [] : [`Its header fields: ${headers.join(', ')}.`];
+  return [says, ...notes, ...changed, ...tried.flatMap((one) => ['', ...sourceLines(one)])];
 }
 
 function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly string[] {

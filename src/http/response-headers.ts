@@ -6,6 +6,8 @@ import { withVary } from './vary.ts';
 
 /** Fields for the answers of an origin and of some paths, or of one source. */
 export interface HeaderRule {
+  /** For explain, such as `[headers.assets]`. */
+  readonly name: string;
   readonly origin: string;
   /** Canonical paths, in which each `*` stands for any text. */
   readonly paths: readonly string[];
@@ -13,42 +15,46 @@ export interface HeaderRule {
   readonly hasPlaceholders?: boolean;
   /** As in `Reply`; undefined for answers of every source. */
   readonly source: string | undefined;
-  /**
-   * Name, template, name, template …: each replaces the fields of its name, and an empty template
-   * removes them. A name that ends with `[]` adds a field.
-   */
+  /** As in createFieldChanges. */
   readonly fields: FieldList;
 }
 
 /** Changes the fields of answers as `[headers.<name>]` and `[proxy.<name>.headers]` say. */
 export type ResponseHeaders = (reply: Reply, request: TemplateRequest) => Reply | Promise<Reply>;
 
-/** Creates the change of answers; undefined if there are no rules. The rules apply in order. */
-export function createResponseHeaders(rules: readonly HeaderRule[]): ResponseHeaders | undefined {
+/**
+ * Creates the change of answers; undefined if there are no rules. The rules apply in order.
+ * `newNonce` makes the nonce of an answer (CSP 3 §2.3).
+ */
+export function createResponseHeaders(
+  rules: readonly HeaderRule[],
+  newNonce: () => string,
+): ResponseHeaders | undefined {
   if (rules.length === 0) return undefined;
-  const prepared = rules.map(prepareRule);
-  const apply = (reply: Reply, request: TemplateRequest, applied: readonly PreparedRule[]) => {
-    let { fields } = reply;
-    for (const { changes } of applied) {
-      for (const change of changes) fields = changed(fields, change, request);
-    }
-    if (applied.every(({ isSame }) => isSame)) return { ...reply, fields };
-    const { isReusable: _reusable, ...once } = reply;
-    return { ...once, fields };
-  };
+  const prepared = rules.map((rule) => ({ rule, changes: createFieldChanges(rule.fields) }));
   return (reply, request) => {
-    const applied = prepared.filter((rule) => appliesTo(rule, reply, request));
+    const applied = prepared.filter(({ rule }) => appliesTo(rule, reply.source, request));
     if (applied.length === 0) return reply;
-    const waiting = applied.some(({ usesUser }) => usesUser)
-      ? request.visitor.prepare(needsUser)
-      : undefined;
-    return waiting === undefined
-      ? apply(reply, request, applied)
-      : waiting.then(() => apply(reply, request, applied));
+    const changes = applied.map((one) => one.changes);
+    if (reply.withNonce === undefined || !changes.some(({ usesNonce }) => usesNonce)) {
+      return applyChanges(reply, request, changes);
+    }
+    const nonce = newNonce();
+    const applyWith = (page: Reply) => applyChanges(page, { ...request, nonce }, changes);
+    return reply.withNonce(nonce).then(applyWith);
   };
 }
 
-/** One field of a rule. */
+/** The names of the rules that change the fields of an answer of a source, in their order. */
+export function headerRulesFor(
+  rules: readonly HeaderRule[],
+  source: string,
+  request: Pick<TemplateRequest, 'origin' | 'path'>,
+): readonly string[] {
+  return rules.filter((rule) => appliesTo(rule, source, request)).map(({ name }) => name);
+}
+
+/** One field that is changed. */
 interface Change {
   readonly name: string;
   readonly lowerName: string;
@@ -56,36 +62,65 @@ interface Change {
   readonly value: (request: TemplateRequest) => string | undefined;
 }
 
-interface PreparedRule extends Omit<HeaderRule, 'fields'> {
+/** Changes of the fields of an answer, in their order. */
+export interface FieldChanges {
   readonly changes: readonly Change[];
   /** Whether all requests for a URL get the same fields. */
   readonly isSame: boolean;
   readonly usesUser: boolean;
+  readonly usesNonce: boolean;
 }
 
-function prepareRule({ fields, ...rule }: HeaderRule): PreparedRule {
+/**
+ * Prepares changes: name, template, name, template …: each replaces the fields of its name, and an
+ * empty template removes them. A name that ends with `[]` adds a field.
+ */
+export function createFieldChanges(fields: FieldList): FieldChanges {
   const names = fields.filter((_, at) => at % 2 === 0);
-  const templates = names.map((_, at) => parseTemplate(fields[2 * at + 1] ?? ''));
+  const texts = fields.filter((_, at) => at % 2 === 1);
+  const templates = texts.map(parseTemplate);
   const changes = names.map((written, at): Change => {
     const isAdded = written.endsWith('[]');
     const name = isAdded ? written.slice(0, -'[]'.length) : written;
-    const value = templates[at]?.value ?? (() => undefined);
-    return { name, lowerName: name.toLowerCase(), isAdded, value };
+    const value = texts[at] === strictPolicy ? policyFor : templates[at]?.value;
+    return { name, lowerName: name.toLowerCase(), isAdded, value: value ?? (() => undefined) };
   });
+  const used = templates.flatMap(({ variables }) => variables);
   return {
-    ...rule,
     changes,
     isSame: templates.every(isSameForUrl),
-    usesUser: templates.some(({ variables }) => variables.includes('user')),
+    usesUser: used.includes('user'),
+    usesNonce: used.includes('nonce') || texts.includes(strictPolicy),
   };
 }
 
-function appliesTo(
-  { origin, paths, hasPlaceholders = false, source }: PreparedRule,
+/** The reply with changed fields; waits for the user if a field names one. */
+export function applyChanges(
   reply: Reply,
   request: TemplateRequest,
+  all: readonly FieldChanges[],
+): Reply | Promise<Reply> {
+  const apply = (): Reply => {
+    let { fields } = reply;
+    for (const { changes } of all) {
+      for (const change of changes) fields = changed(fields, change, request);
+    }
+    if (all.every(({ isSame }) => isSame)) return { ...reply, fields };
+    const { isReusable: _reusable, ...once } = reply;
+    return { ...once, fields };
+  };
+  const waiting = all.some(({ usesUser }) => usesUser)
+    ? request.visitor.prepare(needsUser)
+    : undefined;
+  return waiting === undefined ? apply() : waiting.then(apply);
+}
+
+function appliesTo(
+  { origin, paths, hasPlaceholders = false, source }: HeaderRule,
+  of: string,
+  request: Pick<TemplateRequest, 'origin' | 'path'>,
 ): boolean {
-  if (source !== undefined && source !== reply.source) return false;
+  if (source !== undefined && source !== of) return false;
   if (origin !== '*' && origin !== request.origin) return false;
   return paths.some((pattern) =>
     hasPlaceholders && pattern.includes('/:')
@@ -135,6 +170,10 @@ function changed(fields: FieldList, change: Change, request: TemplateRequest): F
   return value === undefined ? kept : [...kept, name, value];
 }
 
+const strictPolicy =
+  "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; " +
+  "object-src 'none'";
+
 /** The fields of `security = strict`. */
 export const strictFields: FieldList = [
   ...['X-Content-Type-Options', 'nosniff'],
@@ -143,6 +182,12 @@ export const strictFields: FieldList = [
   ...['Permissions-Policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
   ...['Cross-Origin-Opener-Policy', 'same-origin'],
   'Content-Security-Policy',
-  "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; " +
-    "object-src 'none'",
+  strictPolicy,
 ];
+
+/** The policy of `security = strict`, with the nonce of a page that has a place for one. */
+function policyFor({ nonce }: TemplateRequest): string {
+  if (nonce === undefined) return strictPolicy;
+  const sources = `'self' 'nonce-${nonce}'`;
+  return `${strictPolicy}; script-src ${sources}; style-src ${sources}`;
+}

@@ -126,6 +126,8 @@ export interface Explanation {
   /** HTTP status of the answer; null if another server decides it. */
   readonly status: number | null;
   readonly tried: readonly ExplainedSource[];
+  /** What changes the header fields of the answer, in order; absent for nothing. */
+  readonly headers?: readonly string[];
   /** Further notes, a sentence each. */
   readonly notes: readonly string[];
 }

@@ -1,5 +1,5 @@
 import { withoutCaching, plainGetFields } from '../http/error-content.ts';
-import { noBody, type Reply } from '../http/reply.ts';
+import { changedReply, noBody, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest, type RequestTarget } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import type {
@@ -124,7 +124,8 @@ function respondFor(
   const at = found.findIndex((one) => lossFor(one, request.visitor) === undefined);
   const chosen = found[at];
   const seen = at === -1 ? found : found.slice(0, at + 1);
-  const varied = (reply: Reply | undefined) => reply && withConditions(reply, seen);
+  const varied = (reply: Reply | undefined) =>
+    reply && changedReply(reply, (one) => withConditions(one, seen));
   const reply = chosen === undefined ? after.respond(request, 0) : replyOf(chosen, request, inside);
   return reply instanceof Promise ? reply.then(varied) : varied(reply);
 }

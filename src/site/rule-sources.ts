@@ -38,6 +38,7 @@ import {
   type ContentSource,
 } from '../rules/source.ts';
 import type { Precedence } from './precedence.ts';
+import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
 
 interface StoredParts {
   readonly rules: RuleReader;
@@ -67,7 +68,7 @@ export function storedSource(
       if (kind === 'none') return undefined;
       const steps: BreadcrumbHop[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
-      return withRuleFailure(failWith(last), () => {
+      const answer = withRuleFailure(failWith(last), () => {
         if (!isRead(request.method)) return readOnlyReply(request.method);
         switch (kind) {
           case 'breadcrumb': {
@@ -87,6 +88,7 @@ export function storedSource(
             return stored.respond(found, request);
         }
       });
+      return withRuleHeaders(found.stored.rule, answer, request);
     },
     explain(request, depth) {
       const ordered = candidatesOf('stored', rules, request);
@@ -111,7 +113,7 @@ export function storedSource(
       const renderWhen = renderWhenOf(found.stored);
       const reply: ExplainedReply = {
         id: found.stored.rule.id,
-        ...replyOrFailure(decide),
+        ...withHeaderNote(found.stored.rule, replyOrFailure(decide)),
         ...(renderWhen && { branches: explainRender(renderWhen, found.stored, request) }),
       };
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
@@ -137,10 +139,11 @@ export function fetchedSource({
       if (found === undefined) return undefined;
       const { rule } = found.stored;
       const fail = failWith(() => rule);
-      return withRuleFailure(fail, () => {
+      const answer = withRuleFailure(fail, () => {
         if (!isForwarded(rule, request.method)) return optionsReply(allowedMethods(rule));
         return withLanguageVary(found, fetch.respond(rule, request));
       });
+      return withRuleHeaders(rule, answer, request);
     },
     explain(request) {
       const ordered = candidatesOf('content.fetch', rules, request);
@@ -153,7 +156,8 @@ export function fetchedSource({
       });
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const proxy = proxyName(rule.id);
-      const reply = { ...(proxy === undefined ? { id: rule.id } : { proxy }), ...outcome };
+      const named = proxy === undefined ? { id: rule.id } : { proxy };
+      const reply = { ...named, ...withHeaderNote(rule, outcome) };
       return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
   };

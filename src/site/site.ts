@@ -6,6 +6,8 @@ import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { DiskMount, RedirectConfig, RewriteConfig } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
+import { winnerName } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 import { proxyName, type Rule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
@@ -35,6 +37,8 @@ export interface SiteParts {
   readonly mounts: readonly DiskMount[];
   readonly redirects: readonly RedirectConfig[];
   readonly rewrites: readonly RewriteConfig[];
+  /** The changes of the fields of answers, for explain. */
+  readonly headerRules: readonly HeaderRule[];
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
@@ -94,7 +98,13 @@ export function createSite(parts: SiteParts): Site {
       data: resolutionData(resolved),
       caching: cachingFields(resolved),
     }),
-    explain: (request) => all.explain(request, 0),
+    explain(request) {
+      const explained = all.explain(request, 0);
+      const { winner } = explained;
+      const source = winner === null ? 'none' : winnerName(winner);
+      const headers = headerRulesFor(parts.headerRules, source, request);
+      return headers.length === 0 ? explained : { ...explained, headers };
+    },
     explainKey: (request) => explainKey(rules, request),
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],

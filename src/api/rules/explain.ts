@@ -138,6 +138,11 @@ const output: JsonObject = {
         },
       },
     },
+    headers: {
+      type: 'array',
+      items: text,
+      description: 'What changes the header fields of the answer, in order; absent for nothing.',
+    },
     notes: { type: 'array', items: text, description: 'Further sentences about the answer.' },
   },
 };
