@@ -51,7 +51,7 @@ export async function readMountFiles(
     const { mistakes } = parsed;
     warnings.push(...mistakeTexts(redirects.file, mistakes));
     if (parsed.isTooLong) warnings.push(`${redirects.file} ${tooLong}: none of them is used.`);
-    const circles = bounded(redirectCircles(parsed.lines), (circle) => {
+    const circles = bounded(await redirectCircles(parsed.lines), (circle) => {
       const says = circleText(circle);
       return `${redirects.file}, ${says}, unless a file or page answers on the way.`;
     });
@@ -88,7 +88,7 @@ export async function readRedirectFile(
     ...bounded(mistakes, (one) =>
       problem(`line ${one.line} ${printable(one.message, mistakeCharactersMax)}`),
     ),
-    ...bounded(redirectCircles(lines), (circle) => problem(circleText(circle))),
+    ...bounded(await redirectCircles(lines), (circle) => problem(circleText(circle))),
   ];
   return problems.length === 0 ? { text: read.text } : { problems };
 }

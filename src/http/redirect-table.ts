@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   asQueryValue,
   canonicalPath,
@@ -6,6 +7,7 @@ import {
   sentAfter,
   sentUrlOf,
 } from '../model/path.ts';
+import { asPathValue, queryPairs } from './query.ts';
 import { isPlaceholder, placeholderPattern, type RedirectLine } from './redirect-lines.ts';
 import type { RequestTarget } from './request.ts';
 
@@ -143,8 +145,8 @@ function locationOf(line: RedirectLine, target: RequestTarget): string | undefin
   });
   const [withoutFragment = '', ...fragment] = filled.split('#');
   const taken = new Set(parameters.map(({ name }) => name));
-  const rest = pairsOf(target.query).filter(([name]) => !taken.has(name));
-  const query = rest.map(([, , pair]) => pair).join('&');
+  const rest = queryPairs(target.query).filter(({ name }) => !taken.has(name));
+  const query = rest.map(({ pair }) => pair).join('&');
   const joined =
     query === '' ? withoutFragment : `${withoutFragment}${to.includes('?') ? '&' : '?'}${query}`;
   const location = [joined.replace(/^\/[/\\]+/, '/'), ...fragment].join('#');
@@ -171,36 +173,23 @@ function valuesOf(
     length += 1 + (canonical[at]?.length ?? 0);
   }
   if (parameters.length === 0) return values;
-  const pairs = pairsOf(target.query);
+  const pairs = queryPairs(target.query);
   for (const { name, value, placeholder } of parameters) {
-    const found = pairs.find(([one, given]) => one === name && (value ?? given) === given);
+    const found = pairs.find((one) => one.name === name && (value ?? one.value) === one.value);
     if (found === undefined) return undefined;
-    if (placeholder !== undefined) values.set(placeholder, pathValue(found[1]));
+    if (placeholder !== undefined) values.set(placeholder, asPathValue(found.value));
   }
   return values;
 }
 
-/** A value of a query as a part of a path. */
-function pathValue(value: string): string {
-  return value.replace(/[?\\"<>^`{|}]/g, encodeURIComponent);
-}
-
-/** The parameters of a query as they were sent: name, value, and both together. */
-function pairsOf(query: string): readonly (readonly [string, string, string])[] {
-  if (query === '') return [];
-  return query.split('&').map((pair) => {
-    const at = pair.indexOf('=');
-    return at === -1 ? [pair, '', pair] : [pair.slice(0, at), pair.slice(at + 1), pair];
-  });
-}
-
 /**
  * The circles of redirects, each as the lines that lead to one another. Lines with countries or
- * languages are left out: two visitors go different ways.
+ * languages are left out: two visitors go different ways. It lets other work run in between, since
+ * a long file takes half a second.
  */
-export function redirectCircles(
+export async function redirectCircles(
   lines: readonly RedirectLine[],
-): readonly (readonly RedirectLine[])[] {
+): Promise<readonly (readonly RedirectLine[])[]> {
   const always = lines.filter((one) => one.countries.length === 0 && one.languages.length === 0);
   const table = createRedirectTable(always);
   const origins = new Set(always.map(({ origin }) => origin));
@@ -215,7 +204,8 @@ export function redirectCircles(
   };
   const done = new Set<RedirectLine>();
   const circles: (readonly RedirectLine[])[] = [];
-  for (const line of always) {
+  for (const [at, line] of always.entries()) {
+    if (at % linesAtOnce === linesAtOnce - 1) await setImmediate();
     const way: RedirectLine[] = [];
     let target = sampleOf(line);
     let match = target && first(target);
@@ -233,6 +223,9 @@ export function redirectCircles(
   }
   return circles;
 }
+
+/** Lines that are followed without a pause. */
+const linesAtOnce = 1_000;
 
 function targetAt(origin: string, encoded: string, query = ''): RequestTarget | undefined {
   const path = canonicalPath(encoded);

@@ -1,4 +1,5 @@
 import { sentAfter, sentUrlOf } from '../model/path.ts';
+import { asPathValue, queryPairs } from './query.ts';
 import type { RequestTarget } from './request.ts';
 
 /** A redirect of the ini file. */
@@ -7,7 +8,7 @@ interface RedirectRule {
   readonly origin: string;
   /** A canonical path, or a prefix of paths that ends with `*`. */
   readonly path: string;
-  /** The target, with `{splat}`, `{path}`, `{query}` and `{host}`. */
+  /** The target, with `{splat}`, `{path}`, `{query}`, `{query.NAME}` and `{host}`. */
   readonly to: string;
   /** Whether the query of the request is added. */
   readonly query: 'keep' | 'drop';
@@ -51,7 +52,11 @@ function redirectLocation(rule: RedirectRule, target: RequestTarget): string {
     query,
     host: origin.slice(origin.indexOf('://') + '://'.length),
   };
-  const filled = rule.to.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  const filled = rule.to.replace(/\{([^{}]*)\}/g, (whole, name: string) => {
+    if (!name.startsWith('query.')) return values[name] ?? whole;
+    const found = queryPairs(query).find((pair) => pair.name === name.slice('query.'.length));
+    return asPathValue(found?.value ?? '');
+  });
   const location = filled.startsWith('/') ? filled.replace(/^\/[/\\]+/, '/') : filled;
   if (rule.query === 'drop' || query === '' || rule.to.includes('{query}')) return location;
   const [withoutFragment = '', ...fragment] = location.split('#');

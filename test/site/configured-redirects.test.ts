@@ -20,6 +20,10 @@ to = "https://find.example/?from={host}#top"
 path = /s/*
 to = /{splat}
 query = drop
+[redirect.item]
+path = /item
+to = /items/{query.id}?from={query.from}
+query = drop
 [redirect.all]
 path = /archive/*
 to = https://archive.example{path}?{query}
@@ -41,6 +45,8 @@ suite('[redirect.<name>]', () => {
       ['localhost', '/s/x?y', 301, '/x'],
       ['localhost', '/s//evil.example/x', 301, '/evil.example/x'],
       ['localhost', '/archive/a%7Cb?x', 301, 'https://archive.example/archive/a%7Cb?x'],
+      ['localhost', '/item?id=a/b%2Fc%3Fd&x', 301, '/items/a/b%2Fc%3Fd?from='],
+      ['localhost', '/item?from=1&id=?', 301, '/items/%3F?from=1'],
       ['localhost', '/blog', 404, undefined],
     ] as const) {
       const { fields, ...seen } = await ask(site.url, target, { headers: { host } });
@@ -75,6 +81,8 @@ suite('[redirect.<name>]', () => {
     for (const [lines, wanted] of [
       ['[redirect.a]\n', /\[redirect\.a\] needs `to`/],
       ['[redirect.a]\nto = /{spalt}\n', /\{spalt\} is unknown: there are \{splat\}/],
+      ['[redirect.a]\nto = https://{query.to}/\n', /a visitor could choose the host/],
+      ['[redirect.a]\nto = https://example.com{splat}\n', /a visitor could choose the host/],
       ['[redirect.a]\nto = //evil.example\n', /write a path that starts with \//],
       ['[redirect.a]\nto = javascript:alert(1)\n', /write a path that starts with \//],
       ['[redirect.a]\npath = /a*b\nto = /c\n', /a \* may only be the end of the path/],

@@ -17,11 +17,18 @@ const redirectPath: ValueParser<string> = (text) => {
 
 /** The target of a redirect: an absolute URL or a path, with variables. */
 const redirectTarget: ValueParser<string> = (value) => {
-  const unknown = [...value.matchAll(/\{([^{}]*)\}/g)].find(([, name = '']) => !names.has(name));
+  const unknown = [...value.matchAll(/\{([^{}]*)\}/g)].find(
+    ([, name = '']) => !names.has(name) && !/^query\.[^.]/.test(name),
+  );
   if (unknown !== undefined) {
-    return { refused: `${unknown[0]} is unknown: there are {splat}, {path}, {query} and {host}` };
+    const known = '{splat}, {path}, {query}, {query.NAME} and {host}';
+    return { refused: `${unknown[0]} is unknown: there are ${known}` };
   }
-  const sample = value.replaceAll(/\{\w+\}/g, 'x');
+  const [authority = ''] = value.split(/[/?#]|\{path\}/).slice(2);
+  if (!value.startsWith('/') && /\{(?:splat|query)/.test(authority)) {
+    return { refused: 'a visitor could choose the host: write a / behind it' };
+  }
+  const sample = value.replaceAll(/\{[^{}]*\}/g, 'x');
   return /^(?:https?:\/\/[^/\\@]|\/(?![/\\]))/.test(sample) && URL.canParse(sample, 'http://x')
     ? { value }
     : { refused: 'write a path that starts with /, or an http or https URL' };
@@ -59,7 +66,8 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
   to: {
     about:
       'The target: a URL or a path. `{splat}` is what the `*` stands for, `{path}` the path, ' +
-      '`{query}` the query, `{host}` the host of the request, each as the client has sent it.',
+      '`{query}` the query, `{query.NAME}` the value of a parameter, `{host}` the host of the ' +
+      'request, each as the client has sent it.',
     example: 'https://example.com/{splat}',
   },
   file: {
