@@ -37,6 +37,8 @@ import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
 import type { RenderedPages, RowReader } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
+import { configuredRedirects, mountRedirects } from './site/redirect-lists.ts';
+import { createRewriter } from './site/rewrite-source.ts';
 import { createSite, type SiteParts } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import { createEmit, type Emit } from './store/emit.ts';
@@ -266,9 +268,13 @@ function composeSite(
   });
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
-  const { redirects, rewrites, disk: mounts } = config;
   const headerRules = headerRulesOf(config);
-  const configured = { proxies, redirects, rewrites, mounts, headerRules };
+  const configured = {
+    ...{ proxies, headerRules },
+    redirects: config.redirects.map(configuredRedirects),
+    mountRedirects: config.disk.map(mountRedirects),
+    rewriter: createRewriter(config.rewrites),
+  };
   return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
 

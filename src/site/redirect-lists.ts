@@ -29,14 +29,11 @@ export type RedirectList = (request: PageRequest) => Iterable<RedirectCandidate>
 
 const everyone = { line: undefined, countries: [], languages: [] } as const;
 
-/**
- * The redirects of a section of the ini file. `hasPage` tells whether content answers a path, for
- * `trailing_slash`.
- */
-export function configuredRedirects(
-  config: RedirectConfig,
-  hasPage: (request: PageRequest) => boolean,
-): RedirectList {
+/** Makes a list of redirects for a site; `hasPage` tells whether its content answers a path. */
+export type RedirectsOfSite = (hasPage: (request: PageRequest) => boolean) => RedirectList;
+
+/** Prepares the redirects of a section of the ini file. */
+export function configuredRedirects(config: RedirectConfig): RedirectsOfSite {
   const { name, origin, path, status, to, fileText, trailingSlash } = config;
   const named = { redirect: name };
   const place = { ...everyone, named, origin, path, status };
@@ -44,16 +41,16 @@ export function configuredRedirects(
     (origin === '*' || origin === target.origin) &&
     (path.endsWith('*') ? target.path.startsWith(path.slice(0, -1)) : target.path === path);
   if (to !== undefined) {
-    return (request) => {
+    return () => (request) => {
       const location = locationFor({ ...config, to }, request);
       return location === undefined ? [] : [{ ...place, location }];
     };
   }
   if (fileText !== undefined) {
     const find = listOf(parseRedirectLines(fileText).lines, named);
-    return (request) => (applies(request) ? find(request) : []);
+    return () => (request) => (applies(request) ? find(request) : []);
   }
-  return (request) => {
+  return (hasPage) => (request) => {
     const other = trailingSlash === 'on' ? withFinalSlash(request) : withoutFinalSlash(request);
     if (other === undefined || !applies(request) || !isRead(request.method)) return [];
     const target = { ...request, ...other };
@@ -64,11 +61,15 @@ export function configuredRedirects(
   };
 }
 
-/** The lines of the file of a mount that come before content, and the others. */
-export function mountRedirects(mount: DiskMount): {
+/** The lines of the file of a mount. */
+export interface MountRedirects {
+  /** Those that come before content; undefined without any. */
   readonly forced: RedirectList | undefined;
   readonly others: RedirectList | undefined;
-} {
+}
+
+/** Prepares the lines of the file of a mount. */
+export function mountRedirects(mount: DiskMount): MountRedirects {
   const { lines } = parseRedirectLines(mount.redirectsText ?? '');
   const part = (isForced: boolean): RedirectList | undefined => {
     const some = lines.filter((line) => line.isForced === isForced);

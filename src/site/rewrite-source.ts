@@ -15,6 +15,7 @@ interface FoundRewrite {
 
 /** Rewrites the paths of requests inside the server; the first section that applies decides. */
 export interface Rewriter {
+  readonly isEmpty: boolean;
   /** Undefined if none applies. */
   find(request: RequestTarget): FoundRewrite | undefined;
   /** The sections that apply, in their order. */
@@ -23,20 +24,40 @@ export interface Rewriter {
 
 /** Compiles the `[rewrite.<name>]` sections. */
 export function createRewriter(rewrites: readonly RewriteConfig[]): Rewriter {
-  const compiled = rewrites.map((config) => ({ config, pattern: linearPattern(config.match) }));
-  const applying = (request: RequestTarget) => (one: (typeof compiled)[number]) =>
-    (one.config.origin === '*' || one.config.origin === request.origin) &&
-    one.pattern.test(request.path);
+  const compiled = rewrites.map((config) => {
+    const { origin, match } = config;
+    const pattern = linearPattern(match);
+    const prefix = literalPrefix(match);
+    const groupsOf = (request: RequestTarget): readonly (string | undefined)[] | null =>
+      (origin === '*' || origin === request.origin) && request.path.startsWith(prefix)
+        ? pattern.exec(request.path)
+        : null;
+    return { config, groupsOf };
+  });
   return {
+    isEmpty: compiled.length === 0,
     find(request) {
-      const found = compiled.find(applying(request));
-      const groups = found?.pattern.exec(request.path);
-      if (found === undefined || groups === null || groups === undefined) return undefined;
-      const { name, to } = found.config;
-      return { name, target: filledTarget(to, groups, request) };
+      for (const { config, groupsOf } of compiled) {
+        const groups = groupsOf(request);
+        if (groups === null) continue;
+        return { name: config.name, target: filledTarget(config.to, groups, request) };
+      }
+      return undefined;
     },
-    all: (request) => compiled.filter(applying(request)).map(({ config }) => config),
+    all: (request) =>
+      compiled.filter(({ groupsOf }) => groupsOf(request) !== null).map(({ config }) => config),
   };
+}
+
+/**
+ * Characters that every match begins with: a comparison of texts takes a tenth of the time of the
+ * pattern, which most paths do not match.
+ */
+function literalPrefix(match: string): string {
+  if (match.includes('|')) return '';
+  const [, literal = '', next = ''] = /^\^([\w/-]*)(.?)/.exec(match) ?? [];
+  // A quantifier belongs to the last character.
+  return /[*+?{]/.test(next) ? literal.slice(0, -1) : literal;
 }
 
 /** The target of a rewrite with the groups of its pattern; the query of the request is added. */

@@ -19,7 +19,7 @@ export function withRuleHeaders(
     changes = createFieldChanges(linesOf(headers));
     prepared.set(headers, changes);
   }
-  const all = [changes];
+  const all = changes;
   const change = (one: Reply | undefined): ReplyOrPromise => {
     if (one === undefined) return undefined;
     const { withNonce } = one;

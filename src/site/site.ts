@@ -3,7 +3,6 @@ import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
 import { resolveKey } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
-import type { DiskMount, RedirectConfig, RewriteConfig } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
@@ -21,9 +20,9 @@ import { notFoundReply, type ContentSource, type PageRequest } from '../rules/so
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import { precedenceOf, type Precedence } from './precedence.ts';
-import { configuredRedirects, mountRedirects } from './redirect-lists.ts';
+import type { MountRedirects, RedirectsOfSite } from './redirect-lists.ts';
 import { redirectSource } from './redirect-source.ts';
-import { createRewriter, rewriteSource, type Rewriter } from './rewrite-source.ts';
+import { rewriteSource, type Rewriter } from './rewrite-source.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
 
@@ -33,10 +32,11 @@ export interface SiteParts {
   /** The rules of the proxies of the ini file. */
   readonly proxies: readonly Rule[];
   readonly disk: Disk;
-  /** As in `Config`. */
-  readonly mounts: readonly DiskMount[];
-  readonly redirects: readonly RedirectConfig[];
-  readonly rewrites: readonly RewriteConfig[];
+  /** Those of the ini file, in its order. */
+  readonly redirects: readonly RedirectsOfSite[];
+  /** Those beside the files of mounts. */
+  readonly mountRedirects: readonly MountRedirects[];
+  readonly rewriter: Rewriter;
   /** The changes of the fields of answers, for explain. */
   readonly headerRules: readonly HeaderRule[];
   readonly stored: StoredPages;
@@ -67,7 +67,7 @@ export interface Site extends SiteAccess {
 export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
   const all = precedenceOf(() => sources);
-  const { sources, rewriter, fetchedRules } = sourcesOf(parts, all);
+  const { sources, fetchedRules } = sourcesOf(parts, all);
   return {
     respond(request) {
       const answer = all.respond(request, 0);
@@ -75,7 +75,7 @@ export function createSite(parts: SiteParts): Site {
       return answer.then((reply) => reply ?? notFoundReply(request.method));
     },
     async openWebsocket(opened) {
-      const request = { ...opened, ...rewriter.find(opened)?.target };
+      const request = { ...opened, ...parts.rewriter.find(opened)?.target };
       const rule = findRule('content.fetch', fetchedRules, request)?.stored.rule;
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
       try {
@@ -127,7 +127,6 @@ export function createSite(parts: SiteParts): Site {
 /** The sources of content in their order (docs/design/requests.md#precedence). */
 interface SiteSources {
   readonly sources: readonly ContentSource[];
-  readonly rewriter: Rewriter;
   /** The page rules and proxies of content.fetch. */
   readonly fetchedRules: RuleReader;
 }
@@ -137,7 +136,7 @@ interface SiteSources {
  * a wildcard, are also found by their path with more slashes; a wildcard matches them as they are.
  */
 function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
-  const { rules, disk, mounts, redirects, rewrites } = parts;
+  const { rules, disk, redirects, mountRedirects, rewriter } = parts;
   const files = diskSource(disk);
   const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
   const stored = storedSource(parts, all);
@@ -148,20 +147,17 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
     withSlashRedirect(fetchedSource({ ...parts, rules: fetchedRules }), () => false),
   ];
   const last = fallbackSource(disk);
-  const ofMounts = mounts.map(mountRedirects);
   // A path inside is no longer redirected by the lines that led to it.
   const inside = precedenceOf(() => [...before, last]);
   const after = precedenceOf(() => [last]);
-  const others = ofMounts.flatMap(({ others: list }) => list ?? []);
+  const others = mountRedirects.flatMap(({ others: list }) => list ?? []);
   const withLines = redirectSource({ name: 'fallback', lists: others, after, inside });
   const content = [...before, ...(others.length === 0 ? [] : [withLines]), last];
   const contentOrder = precedenceOf(() => content);
-  const rewriter = createRewriter(rewrites);
-  const rewriting = rewrites.length === 0 ? [] : [rewriteSource(rewriter, contentOrder)];
-  const behind = [...rewriting, ...content];
+  const behind = rewriter.isEmpty ? content : [rewriteSource(rewriter, contentOrder), ...content];
   const lists = [
-    ...redirects.map((one) => configuredRedirects(one, (page) => hasPage(contentOrder, page))),
-    ...ofMounts.flatMap(({ forced }) => forced ?? []),
+    ...redirects.map((listFor) => listFor((page) => hasPage(contentOrder, page))),
+    ...mountRedirects.flatMap(({ forced }) => forced ?? []),
   ];
   const redirecting = redirectSource({
     ...{ name: 'redirect', lists },
@@ -170,7 +166,7 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   });
   return {
     sources: lists.length === 0 ? behind : [redirecting, ...behind],
-    ...{ rewriter, fetchedRules },
+    fetchedRules,
   };
 }
 
