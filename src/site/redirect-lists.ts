@@ -4,6 +4,7 @@ import { createRedirectTable } from '../http/redirect-table.ts';
 import { locationFor } from '../http/redirect-target.ts';
 import { isRead, type RequestTarget } from '../http/request.ts';
 import { sentUrlOf, withFinalSlash, withoutFinalSlash } from '../model/path.ts';
+import { pathPattern } from '../tables/linear-pattern.ts';
 import type { PageRequest } from '../rules/source.ts';
 import { mountMismatch } from '../static/mount-path.ts';
 
@@ -36,13 +37,16 @@ export type RedirectsOfSite = (hasPage: (request: PageRequest) => boolean) => Re
 export function configuredRedirects(config: RedirectConfig): RedirectsOfSite {
   const { name, origin, path, status, to, fileText, trailingSlash } = config;
   const named = { redirect: name };
-  const place = { ...everyone, named, origin, path, status };
+  const shown = config.match ?? path;
+  const place = { ...everyone, named, origin, path: shown, status };
   const applies = (target: RequestTarget): boolean =>
     (origin === '*' || origin === target.origin) &&
     (path.endsWith('*') ? target.path.startsWith(path.slice(0, -1)) : target.path === path);
   if (to !== undefined) {
+    const pattern = config.match === undefined ? undefined : pathPattern(config.match);
+    const rule = { ...config, to, pattern };
     return () => (request) => {
-      const location = locationFor({ ...config, to }, request);
+      const location = locationFor(rule, request);
       return location === undefined ? [] : [{ ...place, location }];
     };
   }

@@ -3,7 +3,7 @@ import type { RequestTarget } from '../http/request.ts';
 import type { CandidateExplanation } from '../model/explanation.ts';
 import { asQueryValue, canonicalPath, encodePath, requestPathOf } from '../model/path.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
-import { linearPattern } from '../tables/linear-pattern.ts';
+import { pathPattern } from '../tables/linear-pattern.ts';
 import type { Precedence } from './precedence.ts';
 
 /** The rewrite that applies to a request. */
@@ -26,12 +26,9 @@ export interface Rewriter {
 export function createRewriter(rewrites: readonly RewriteConfig[]): Rewriter {
   const compiled = rewrites.map((config) => {
     const { origin, match } = config;
-    const pattern = linearPattern(match);
-    const prefix = literalPrefix(match);
+    const pattern = pathPattern(match);
     const groupsOf = (request: RequestTarget): readonly (string | undefined)[] | null =>
-      (origin === '*' || origin === request.origin) && request.path.startsWith(prefix)
-        ? pattern.exec(request.path)
-        : null;
+      origin === '*' || origin === request.origin ? pattern.exec(request.path) : null;
     return { config, groupsOf };
   });
   return {
@@ -47,17 +44,6 @@ export function createRewriter(rewrites: readonly RewriteConfig[]): Rewriter {
     all: (request) =>
       compiled.filter(({ groupsOf }) => groupsOf(request) !== null).map(({ config }) => config),
   };
-}
-
-/**
- * Characters that every match begins with: a comparison of texts takes a tenth of the time of the
- * pattern, which most paths do not match.
- */
-function literalPrefix(match: string): string {
-  if (match.includes('|')) return '';
-  const [, literal = '', next = ''] = /^\^([\w/-]*)(.?)/.exec(match) ?? [];
-  // A quantifier belongs to the last character.
-  return /[*+?{]/.test(next) ? literal.slice(0, -1) : literal;
 }
 
 /** The target of a rewrite with the groups of its pattern; the query of the request is added. */

@@ -27,4 +27,20 @@ export function linearPattern(pattern: string): Pick<RegExp, 'test' | 'exec'> {
   }
 }
 
+/** Compiles a pattern for paths, most of which it does not match. Throws as linearPattern does. */
+export function pathPattern(pattern: string): Pick<RegExp, 'exec'> {
+  const compiled = linearPattern(pattern);
+  const prefix = literalPrefix(pattern);
+  // A comparison of texts takes a tenth of the time.
+  return { exec: (path) => (path.startsWith(prefix) ? compiled.exec(path) : null) };
+}
+
+/** Characters that every match begins with. */
+function literalPrefix(pattern: string): string {
+  if (pattern.includes('|')) return '';
+  const [, literal = '', next = ''] = /^\^([\w/-]*)(.?)/.exec(pattern) ?? [];
+  // A quantifier belongs to the last character.
+  return /[*+?{]/.test(next) ? literal.slice(0, -1) : literal;
+}
+
 const shownCharacters = 80;

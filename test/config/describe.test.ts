@@ -229,3 +229,36 @@ test('`check` prints [variables], which give the same configuration', () => {
   assert.equal(config.variables.NAME, 'a "b" ; é');
   assert.deepEqual(assemble(describeConfig(config)), config);
 });
+
+test('`check` prints redirects and rewrites that are read as they were', async (context) => {
+  const files = {
+    'server.ini': `[server]
+[disk.a]
+root = site
+redirects = _redirects
+headers_file = _headers
+[redirect.a]
+match = "^/a/(\\\\d+)$"
+to = /b/$1?x={query.x}
+[redirect.b]
+file = moved.txt
+[redirect.c]
+trailing_slash = off
+[rewrite.a]
+match = "^/c/(.*)$"
+to = /d/$1
+`,
+    'site/_redirects': '/x /y\n',
+    'site/_headers': '/*\n  X-A: b\n',
+    'moved.txt': '/m /n\n',
+  };
+  const folder = await makeFolder(context, files);
+  const config = await requireIni(join(folder, 'server.ini'));
+  assert.equal(config.redirects[0]?.match, '^/a/(\\d+)$');
+  assert.equal(config.disk[0]?.redirectsText, '/x /y\n');
+  const other = await makeFolder(context, { 'server.ini': describeConfig(config) });
+  const again = await requireIni(join(other, 'server.ini'));
+  const { file, server } = config;
+  assert.deepEqual({ ...again, file, server }, config);
+  assert.doesNotMatch(JSON.stringify(configJson(config)), /\/m \/n/);
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { pathPattern } from '../../src/tables/linear-pattern.ts';
 import { startSite } from '../harness.ts';
 import { ask } from '../static/disk-rig.ts';
 
@@ -88,4 +89,20 @@ suite('[rewrite.<name>]', () => {
       await assert.rejects(startSite(t, { ini: `[rewrite.a]\n${lines}` }), wanted, lines);
     }
   });
+});
+
+test('a pattern for paths finds what the expression finds', () => {
+  for (const [pattern, path, wanted] of [
+    ['^/ab?$', '/a', true],
+    ['^/ab{0}$', '/a', true],
+    ['^/ab*c', '/ac', true],
+    ['^/a|^/b', '/b', true],
+    ['^/a(?:/b)?$', '/a', true],
+    ['^/a\\.b$', '/a.b', true],
+    ['/a$', '/x/a', true],
+    ['^/blog/', '/blo', false],
+    ['^/blog/x+', '/blog/', false],
+  ] as const) {
+    assert.equal(pathPattern(pattern).exec(path) !== null, wanted, pattern);
+  }
 });

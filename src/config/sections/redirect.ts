@@ -1,8 +1,10 @@
+import { linearPattern } from '../../tables/linear-pattern.ts';
 import { origin, sitePath } from '../addresses.ts';
 import { single, optional, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
 import { anyText, choice, wordOr, type ValueParser } from '../values.ts';
+import { pathExpression, unknownGroup } from './rewrite.ts';
 import { locationFor } from '../../http/redirect-target.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../model/path.ts';
@@ -25,7 +27,7 @@ const redirectTarget: ValueParser<string> = (value) => {
     return { refused: `${unknown[0]} is unknown: there are ${known}` };
   }
   const [authority = ''] = value.split(/[/?#]|\{path\}/).slice(2);
-  if (!value.startsWith('/') && /\{(?:splat|query)/.test(authority)) {
+  if (!value.startsWith('/') && /\{(?:splat|query)|\$/.test(authority)) {
     return { refused: 'a visitor could choose the host: write a / behind it' };
   }
   const sample = value.replaceAll(/\{[^{}]*\}/g, 'x');
@@ -40,6 +42,8 @@ const names: ReadonlySet<string> = new Set(['splat', 'path', 'query', 'host']);
 export const redirectKeys = {
   origin: single(wordOr('*', origin), '*'),
   path: single(redirectPath, '/*', { write: (path: string) => writtenPath(path) }),
+  /** A regular expression for the path, in place of `path`. */
+  match: optional(pathExpression),
   to: optional(redirectTarget),
   /** A file of redirects in the format of `_redirects`. */
   file: optional(anyText, { isPath: true }),
@@ -62,6 +66,12 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
   path: {
     about: 'The path that is redirected; a `*` at its end stands for all paths below.',
     example: '/blog/*',
+  },
+  match: {
+    about:
+      'In place of `path`: a regular expression for the canonical path, matched in linear time. ' +
+      '`$1` in `to` is its first group.',
+    example: '^/blog/(\\d+)$',
   },
   to: {
     about:
@@ -115,7 +125,15 @@ export function redirectProblems({
       const message = `\`${unused}\` has no effect with \`file\`: its lines have their own`;
       return [{ line: lines.get(unused)?.[0] ?? line, message }];
     }
+    if (values.match !== undefined && (values.to === undefined || values.path !== '/*')) {
+      const cure = values.to === undefined ? 'needs `to`' : 'takes the place of `path`: remove one';
+      return [{ line: lines.get('match')?.[0] ?? line, message: `\`match\` ${cure}` }];
+    }
     if (values.to === undefined) return [];
+    const group = values.match === undefined ? undefined : unknownGroup(values.match, values.to);
+    if (group !== undefined) {
+      return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` }];
+    }
     const others = circleFrom(redirect, valid);
     if (others === undefined) return [];
     const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
@@ -131,7 +149,13 @@ function circleFrom(
 ): readonly string[] | undefined {
   const { values } = start;
   const origin = values.origin === '*' ? 'http://any.invalid' : values.origin;
-  let place = placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')));
+  // No path is known that a pattern matches; if its own target is one, it leads to itself.
+  const sample = values.to?.replaceAll(/\{[^{}]*\}|\$\d{1,2}/g, 'x') ?? '';
+  const target = values.match === undefined ? undefined : URL.parse(sample, origin);
+  let place =
+    target == null
+      ? placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')))
+      : placeAt(target.origin, target.pathname);
   const passed: string[] = [];
   for (let hop = 0; hop <= all.length && place !== undefined; hop += 1) {
     const here = place;
@@ -149,7 +173,8 @@ function circleFrom(
 }
 
 function locationOf({ values }: ParsedRedirect, place: RequestTarget): string | undefined {
-  return locationFor({ ...values, to: values.to ?? '/' }, place);
+  const pattern = values.match === undefined ? undefined : linearPattern(values.match);
+  return locationFor({ ...values, to: values.to ?? '/', pattern }, place);
 }
 
 function placeAt(origin: string, encoded: string): RequestTarget | undefined {

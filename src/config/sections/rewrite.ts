@@ -5,8 +5,8 @@ import type { KeyText } from '../key-text.ts';
 import { quoted, type LineProblem } from '../problem.ts';
 import { wordOr, type ValueParser } from '../values.ts';
 
-/** A regular expression that is matched in linear time. */
-const pattern: ValueParser<string> = (value) => {
+/** A regular expression for a path, which is matched in linear time. */
+export const pathExpression: ValueParser<string> = (value) => {
   try {
     linearPattern(value);
     return { value };
@@ -30,7 +30,7 @@ const rewriteTarget: ValueParser<string> = (text) => {
 /** The keys of `[rewrite.<name>]`. */
 export const rewriteKeys = {
   origin: single(wordOr('*', origin), '*'),
-  match: optional(pattern),
+  match: optional(pathExpression),
   to: optional(rewriteTarget),
 };
 
@@ -67,11 +67,17 @@ export function rewriteProblems({
       const [key, example] = match === undefined ? ['match', '^/blog/(.*)$'] : ['to', '/posts/$1'];
       return [{ line, message: `${title} needs \`${key}\`, such as \`${key} = ${example}\`` }];
     }
-    const groups = (linearPattern(`${match}|`).exec('')?.length ?? 1) - 1;
-    const unknown = to.match(/\$\d{1,2}/g)?.find((one) => Number(one.slice(1)) > groups);
-    if (unknown === undefined) return [];
-    const count = groups === 1 ? 'one group' : `${groups} groups`;
-    const message = `${title} has ${quoted(unknown)} in \`to\`, but \`match\` has ${count}`;
-    return [{ line: lines.get('to')?.[0] ?? line, message }];
+    const problem = unknownGroup(match, to);
+    if (problem === undefined) return [];
+    return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${problem}` }];
   });
+}
+
+/** Names a group of a target that the pattern does not have, as the end of a sentence. */
+export function unknownGroup(match: string, to: string): string | undefined {
+  const groups = (linearPattern(`${match}|`).exec('')?.length ?? 1) - 1;
+  const unknown = to.match(/\$\d{1,2}/g)?.find((one) => Number(one.slice(1)) > groups);
+  if (unknown === undefined) return undefined;
+  const count = groups === 1 ? 'one group' : `${groups} groups`;
+  return `${quoted(unknown)} in \`to\`, but \`match\` has ${count}`;
 }
