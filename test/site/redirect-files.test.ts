@@ -107,6 +107,9 @@ suite('redirects beside the files of a mount', () => {
     const forced = await explain({ path: '/forced' });
     assert.deepEqual(forced.winner, { source: 'redirect', mount: 'site', status: 302 });
     assert.deepEqual(forced.notes, ['Line 4 of its file redirects to /new.']);
+    assert.match(forced.says, /is answered by the redirects of the mount site, with 302/);
+    const { says } = await explain({ path: '/old' });
+    assert.match(says, /is answered by the redirects of the mount site, with 301/);
     const inside = await explain({ path: '/app/view' });
     assert.deepEqual(inside.winner, { source: 'disk', mount: 'site', status: 200 });
     assert.match(inside.notes.join(), /Line 5 of its file leads inside the server to \/app\/index/);

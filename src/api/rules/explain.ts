@@ -336,5 +336,8 @@ function describe(winner: Winner): string {
   if (moved !== undefined) return `the redirect ${moved}`;
   if (app !== undefined) return `the proxy ${app}`;
   if (name === undefined) return `the page rule ${rule}`;
+  const isMoved = winner.status !== null && winner.status >= 300 && winner.status <= 399;
+  const isLine = winning === 'redirect' || (winning === 'fallback' && isMoved);
+  if (isLine) return `the redirects of the mount ${name}`;
   return winning === 'fallback' ? `the fallback file of the mount ${name}` : `the mount ${name}`;
 }
