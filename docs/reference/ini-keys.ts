@@ -177,7 +177,8 @@ export const keyTexts: Texts = {
       example: 'index.html',
     },
     errors: {
-      about: 'A folder below the root with error pages: `404.html`, `502.html`, `5xx.html`.',
+      about:
+        'A folder below the root with error pages: `404.html`, `502.html`, `5xx.html`, and `404.de.html` for a language; `/` is the root itself.',
       example: 'errors',
     },
     redirects: {

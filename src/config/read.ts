@@ -148,6 +148,7 @@ export function folderIni(
     'cache_control = no-cache',
     'redirects = _redirects',
     'headers_file = _headers',
+    'errors = /',
   ];
   if (proxy === undefined) lines.push('listing = yes');
   else lines.push(...applicationLines);

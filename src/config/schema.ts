@@ -131,8 +131,8 @@ export const sections = {
     cache_control: optional(fieldValue),
     /** The path below `root` of the file for paths that no source has; its status is 200. */
     fallback: optional(pathBelow),
-    /** The path below `root` of a folder with error pages: `404.html`, `5xx.html`. */
-    errors: optional(pathBelow),
+    /** The path below `root` of a folder with error pages: `404.html`, `5xx.html`; or `/`. */
+    errors: optional(wordOr('/', pathBelow)),
     /** The paths below `root` of files in the formats of `_redirects` and `_headers`. */
     redirects: optional(pathBelow),
     headers_file: optional(pathBelow),

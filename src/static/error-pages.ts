@@ -1,11 +1,11 @@
-import { readdirSync } from 'node:fs';
+import { opendirSync } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
 import { languagePreference } from '../http/negotiation.ts';
 import { Failure } from '../model/failure.ts';
 import type { CanonicalPath } from '../model/path.ts';
 import { undefinedIfMissing } from './file-errors.ts';
-import { fileCacheValidMs } from './limits.ts';
+import { errorFolderEntriesMax, fileCacheValidMs } from './limits.ts';
 import { configuredPath, type MountRequest } from './mount-path.ts';
 
 /** A file that can be the page of an error. */
@@ -32,19 +32,20 @@ export function createErrorPages(
   now: () => number,
 ): FindErrorPages {
   if (errors === undefined) return () => [];
-  let names: ReadonlyMap<string, readonly NamedLanguage[]> = new Map();
+  const folder = errors === '/' ? '' : `${errors}/`;
+  let names: ReturnType<typeof readNames>;
   let readMs = -Infinity;
   return (status, { path, fields }) => {
     const nowMs = now();
     if (!(nowMs >= readMs && nowMs - readMs < fileCacheValidMs)) {
-      names = readNames(join(root, errors));
+      names = readNames(join(root, folder));
       readMs = nowMs;
     }
     return [String(status), `${Math.floor(status / 100)}xx`].flatMap((base) => {
-      const languages = names.get(base) ?? [];
+      const languages = names === undefined ? plainOnly : (names.get(base) ?? []);
       const ordered = inOrder(languages, path, fields['accept-language']);
       return ordered.langs.flatMap(({ lang }) => {
-        const file = `${errors}/${base}${lang === undefined ? '' : `.${lang}`}.html`;
+        const file = `${folder}${base}${lang === undefined ? '' : `.${lang}`}.html`;
         const below = configuredPath(file);
         return below === undefined
           ? []
@@ -54,13 +55,18 @@ export function createErrorPages(
   };
 }
 
+/** Whether the page exists is seen when it is sent. */
+const plainOnly: readonly NamedLanguage[] = [{ lang: undefined }];
+
 /** The language in the name of a file: an array sorts items that are undefined to its end. */
 type NamedLanguage = Pick<ErrorPageFile, 'lang'>;
 
-/** The languages of the pages in a folder, by the first part of their names. */
-function readNames(folder: string): ReadonlyMap<string, readonly NamedLanguage[]> {
+/** The languages of the pages in a folder, by the first part of their names; as namesIn. */
+function readNames(folder: string): ReadonlyMap<string, readonly NamedLanguage[]> | undefined {
   const found = new Map<string, NamedLanguage[]>();
-  for (const name of namesIn(folder).toSorted()) {
+  const names = namesIn(folder);
+  if (names === undefined) return undefined;
+  for (const name of names.toSorted()) {
     const [, base, lang] =
       /^(\d\d\d|[45]xx)(?:\.([a-z]{2,8}(?:-[a-z0-9]{1,8})*))?\.html$/.exec(name) ?? [];
     if (base === undefined) continue;
@@ -71,9 +77,20 @@ function readNames(folder: string): ReadonlyMap<string, readonly NamedLanguage[]
   return found;
 }
 
-function namesIn(folder: string): readonly string[] {
+/** The names of a folder; undefined if it has too many to read them between two answers. */
+function namesIn(folder: string): readonly string[] | undefined {
   try {
-    return undefinedIfMissing(() => readdirSync(folder)) ?? [];
+    const opened = undefinedIfMissing(() => opendirSync(folder));
+    const names: string[] = [];
+    try {
+      for (let entry = opened?.readSync(); entry; entry = opened?.readSync()) {
+        if (names.length === errorFolderEntriesMax) return undefined;
+        names.push(entry.name);
+      }
+    } finally {
+      opened?.closeSync();
+    }
+    return names;
   } catch (thrown) {
     // A folder that cannot be read has no page for the failure that is being reported.
     if (thrown instanceof Failure) return [];

@@ -42,3 +42,27 @@ test('the page of an error is in the language of the path, or of the visitor', a
   const refused = await ask(site.url, '/%00', { headers });
   assert.equal(refused.status, 400);
 });
+
+test('a large folder has its page without a language', async (t) => {
+  const others = Array.from({ length: 1_001 }, (_, at) => [`site/${at}.txt`, ''] as const);
+  const site = await startSite(t, {
+    ini: '[disk.site]\nroot = site\nerrors = /\n',
+    files: { 'site/404.html': 'none', 'site/404.de.html': 'de', ...Object.fromEntries(others) },
+  });
+  const { text } = await ask(site.url, '/de/x', { headers: { accept: 'text/html' } });
+  assert.equal(text, 'none');
+});
+
+test('the pages of errors may be in the root of a mount', async (t) => {
+  const site = await startSite(t, {
+    ini: '[disk.site]\nroot = site\nsymlinks = deny\nerrors = /\n',
+    files: { 'site/404.html': 'none', 'site/404.de.html': 'de' },
+  });
+  for (const [path, wanted] of [
+    ['/x', 'none'],
+    ['/de/x', 'de'],
+  ] as const) {
+    const { status, text } = await ask(site.url, path, { headers: { accept: 'text/html' } });
+    assert.deepEqual([status, text], [404, wanted]);
+  }
+});

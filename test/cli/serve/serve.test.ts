@@ -293,7 +293,12 @@ suite('waymark serve DIR', () => {
   test('brings its redirects and header fields, also when they change', async (t) => {
     const folder = await temporaryFolder(t);
     const site = join(folder, 'site');
-    const files = { _redirects: '/old /new\n/bad\n', _headers: '/a.txt\n  X-A: b\n', 'a.txt': 'a' };
+    const files = {
+      _redirects: '/old /new\n/bad\n',
+      _headers: '/a.txt\n  X-A: b\n',
+      'a.txt': 'a',
+      '404.html': 'none',
+    };
     await writeFiles(site, files);
     const env = { XDG_DATA_HOME: join(folder, 'share') };
     const served = await startServed(t, '', { words: [site, '--listen', '127.0.0.1:0'], env });
@@ -303,7 +308,8 @@ suite('waymark serve DIR', () => {
     };
     assert.equal(await location(), '/new');
     assert.equal((await fetch(`${served.url}/a.txt`)).headers.get('x-a'), 'b');
-    assert.equal((await fetch(`${served.url}/_redirects`)).status, 404);
+    const missing = await fetch(`${served.url}/_redirects`, { headers: { accept: 'text/html' } });
+    assert.deepEqual([missing.status, await missing.text()], [404, 'none']);
     assert.match(served.out(), /_redirects, line 2 has no target/);
     await writeFile(join(site, '_redirects'), '/old /newer\n');
     while (!served.out().includes('uses the changed')) {
