@@ -208,7 +208,7 @@ class ServingProcess implements RunningServer {
       consoleFiles,
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
-      storedPages: createStoredPages(compressors.pages),
+      storedPages: createStoredPages(compressors),
       renderedPages: newRenderedPages(),
       newRenderedPages,
       compressors,

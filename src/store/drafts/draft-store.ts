@@ -1,10 +1,9 @@
 import { isDrafted, type SiteDraft } from '../../model/draft.ts';
 import { changeInDraft, draftChangeId, draftVk } from '../../model/draft.ts';
-import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { planWrites } from '../log/write-plan.ts';
-import type { Decision, LoggedDraft, PreparedInsert, Reads, Store, VkClaim } from '../store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../store.ts';
 
 /**
  * The store of an open draft: its reads see the draft on top of the live state, and its commits
@@ -56,36 +55,18 @@ function decisionInDraft<T>(reads: Reads, draft: SiteDraft, decision: Decision<T
   const stamp = { by: '', txn: '', dtu_txn: '', dtu_stored: '' };
   // The plan is not put: it refuses what the live state would refuse.
   const plan = planWrites(reads, given, { firstSeq: reads.seq() + 1, ...stamp });
-  let next = 0;
-  const drafts = given.map((one): LoggedDraft => {
-    if ('prepared' in one) return preparedChange(draft, one);
-    const change = plan.changes[next];
-    next += 1;
-    return draftedChange(draft, one, change?.data ?? one.data);
-  });
-  const isPrepared = given.map((one) => 'prepared' in one);
+  const drafts = given.map((one, at) => draftedChange(draft, one, plan.changes[at]?.data));
   return {
     drafts,
-    answer: (rows) => answer(rows.flatMap((row, at) => insideOf(row, isPrepared[at] === true))),
+    answer: (rows) => answer(rows.flatMap((row) => changeInDraft(row)?.change ?? [])),
     ...(dtu_txn !== undefined && { dtu_txn }),
   };
 }
 
-/** The change that a row makes in its draft; none for one that was prepared. */
-function insideOf(row: Change, isPrepared: boolean): readonly Change[] {
-  const inside = changeInDraft(row);
-  return isPrepared || inside === undefined ? [] : [inside.change];
-}
-
-function preparedChange(draft: SiteDraft, { id, prepared, vk }: PreparedInsert): LoggedDraft {
-  const data = JSON.parse(prepared.text) as JsonObject;
-  return draftedChange(draft, { family: 'userinterface', id, action: 'insert', data, vk }, data);
-}
-
 function draftedChange(
   { id: draft }: SiteDraft,
-  { family, id, action, vk }: Omit<LoggedDraft, 'vk'> & { readonly vk?: VkClaim | undefined },
-  data: JsonObject,
+  { family, id, action, vk, ...given }: LoggedDraft,
+  data: JsonObject = given.data,
 ): LoggedDraft {
   if (!isDrafted(family)) {
     throw new Failure('invalid', 'A draft cannot have this change. Make it without draft.', {

@@ -1,15 +1,17 @@
-import { isDeepStrictEqual } from 'node:util';
 import { isRevertible, type Change } from '../../model/change.ts';
 import { changeInDraft, isDrafted, type DraftedFamily, type SiteDraft } from '../../model/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { StoredTable } from '../../model/table.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyKeyOf, historyPrefix, keyOf, storedJson } from '../encoding.ts';
-import { DataTexts } from '../log/data-texts.ts';
 import { familyProjection, type FamilyProjection } from '../log/families.ts';
 import { foldRows } from '../log/fold.ts';
-import { PlannedEntries, type PlannedEntry } from '../log/planned-entries.ts';
-import { PlannedPlaces } from '../log/planned-places.ts';
+import {
+  DataTexts,
+  PlannedEntries,
+  PlannedPlaces,
+  type PlannedEntry,
+} from '../log/planned-entries.ts';
 import { PlannedRows } from '../log/planned-rows.ts';
 import { draftRecordKey } from '../projections/drafts-reads.ts';
 import type { DraftedRecord, DraftedRecordName, Reads, TableCounts } from '../store.ts';
@@ -46,10 +48,7 @@ interface DerivedRecord {
  * drafts, and the live records under them. The caller runs it in the write transaction, after all
  * other puts of that.
  */
-export function refreshDrafts(
-  databases: Databases,
-  changes: readonly (Change | DraftedRecordName)[],
-): void {
+export function refreshDrafts(databases: Databases, changes: readonly Change[]): void {
   const layers = new Map<number, DraftLayer>();
   const layerOf = (draft: number): DraftLayer => {
     const known = layers.get(draft) ?? new DraftLayer(databases, placeOf(databases, draft));
@@ -60,7 +59,7 @@ export function refreshDrafts(
   for (const { family, id } of changes) if (family === 'draft') endDraft(databases, id);
   const hasRecords = createHasRecords(databases);
   for (const change of changes) {
-    const inside = 'seq' in change ? changeInDraft(change) : undefined;
+    const inside = changeInDraft(change);
     if (inside !== undefined) {
       const draft = draftOf(databases, inside.draft);
       layerOf(draft.insertedSeq).add(inside.change);
@@ -122,7 +121,7 @@ function draftsTouching({ drafttouch }: Databases, id: string): readonly number[
 }
 
 /** The entries of one draft, which are derived record by record. */
-export class DraftLayer {
+class DraftLayer {
   readonly #databases: Databases;
   readonly #draft: DraftPlace;
   /** Keys of the record that is being derived: its reads show the live record. */
@@ -185,7 +184,7 @@ export class DraftLayer {
   }
 
   /** What the draft changes of a record: derived from the log, and as it is stored. */
-  derive(record: DraftedRecordName): {
+  #derive(record: DraftedRecordName): {
     readonly derived: DerivedRecord;
     readonly before: StoredDraftRecord | undefined;
   } {
@@ -202,39 +201,6 @@ export class DraftLayer {
     }
   }
 
-  /** Describes how what is stored of a record differs from what is derived; undefined if equal. */
-  problemOf(record: DraftedRecordName): string | undefined {
-    const { draftentry, drafttouch } = this.#databases;
-    const { derived, before } = this.derive(record);
-    if (before === undefined) return 'is missing';
-    // A problem comes and goes with other records, and is found at the next change of this one.
-    if (before.problem !== derived.stored.problem) return undefined;
-    if (!isDeepStrictEqual(before, derived.stored)) return 'differs from the fold of its rows';
-    for (const [hex, value] of derived.entries) {
-      const text = draftentry.get(Buffer.from(hex, 'hex'));
-      const isTaken = value === '-' && text?.startsWith('+') === true;
-      if (text !== value && !isTaken) return 'lacks an entry, or has another one';
-    }
-    const isTouched = drafttouch.doesExist(historyKeyOf(record.id, this.#draft.insertedSeq));
-    return isTouched ? undefined : 'is not among the drafts of its record';
-  }
-
-  /** The number of entries that the records of the draft list and have. */
-  entryCount(): number {
-    const { draftrecord } = this.#databases;
-    const { insertedSeq } = this.#draft;
-    let count = 0;
-    const range = { start: draftPrefix(insertedSeq), end: draftEnd(insertedSeq) };
-    for (const { value } of draftrecord.getRange(range)) {
-      const record = storedJson(value) as StoredDraftRecord;
-      for (const entry of record.entries) {
-        const { whole, isPut } = this.#wholeKey(entry);
-        if (this.#isOwn(record, whole, isPut)) count += 1;
-      }
-    }
-    return count;
-  }
-
   #stored({ family, id }: DraftedRecordName): StoredDraftRecord | undefined {
     const key = draftRecordKey(this.#draft.insertedSeq, family, id);
     const text = this.#databases.draftrecord.get(key);
@@ -244,7 +210,7 @@ export class DraftLayer {
   #replace(record: DraftedRecordName): StoredDraftRecord {
     const { draftentry, draftrecord, drafttouch } = this.#databases;
     const { insertedSeq } = this.#draft;
-    const { derived, before } = this.derive(record);
+    const { derived, before } = this.#derive(record);
     for (const entry of before?.entries ?? []) {
       const { whole, isPut } = this.#wholeKey(entry);
       if (!derived.entries.has(whole.toString('hex')) && this.#isOwn(record, whole, isPut)) {
@@ -335,7 +301,7 @@ export class DraftLayer {
     const places = new PlannedPlaces(reads);
     const texts = new DataTexts();
     const rows = new PlannedRows(reads, { entries: planned, texts, carried: undefined });
-    projection.plan({ entries: planned, places, rows }, change, transition);
+    projection.plan({ entries: planned, places, rows, texts }, change, transition);
     rows.finish();
     const entries: (readonly [LayeredName, DraftEntry])[] = [];
     let counts: TableCounts | undefined;

@@ -118,7 +118,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(compressors.pages),
-    storedPages: createStoredPages(compressors.pages),
+    storedPages: createStoredPages(compressors),
     renderedPages,
     newRenderedPages: () => renderedPages,
     compressors,
