@@ -1,3 +1,6 @@
+import { createAccessGuard, type AccessGuard } from './access/access-guard.ts';
+import { openPasswordFile } from './access/password-file.ts';
+import type { Passwords } from './access/passwords.ts';
 import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
@@ -87,6 +90,7 @@ export interface AppContext {
   readonly sourceHealth: SourceHealth;
   readonly sourceStatistics: SourceStatistics;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
+  readonly passwords: Passwords;
   readonly keyRates: KeyRates;
   readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
   readonly anonymousWrites: AnonymousWrites;
@@ -253,7 +257,25 @@ function composeSite(
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
   const { redirects } = config;
-  return { rules, proxies, redirects, disk, stored, generic, rendered, pageRows, fetch };
+  const access = composeAccess(config, context, diallers);
+  return { rules, proxies, redirects, access, disk, stored, generic, rendered, pageRows, fetch };
+}
+
+/** Who may see what. Password files are read at once, so that the log names their mistakes. */
+function composeAccess(
+  { access, disk }: Config,
+  { passwords, logs }: AppContext,
+  diallers: SourceDiallers,
+): AccessGuard | undefined {
+  return createAccessGuard(access, disk, {
+    passwords,
+    openFile(file) {
+      const opened = openPasswordFile(file, { now, log: logs.log });
+      void opened.prepare();
+      return opened;
+    },
+    dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+  });
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */
@@ -268,7 +290,8 @@ function composeFetch(
     createFetcher({ diallers, health, statistics: sourceStatistics, bodyBytesMax, via }),
     (failure) => void emit('error.detected', failure),
   );
-  const identityFields = identityFieldsOf(config);
+  const copied = config.access.flatMap(({ copy }) => copy);
+  const identityFields = [...identityFieldsOf(config), ...copied];
   const parts = { fetch, answers, now, newId, via, identityFields };
   const cached = cacheBytesMax === 0 ? fetch : cachedFetch(parts);
   return withUsers(withCompression(cached, compressors.responses));

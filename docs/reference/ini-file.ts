@@ -98,6 +98,8 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
     'An application behind Waymark. It may be in a private network, since only this file names it.\n\n',
   'redirect.<name>':
     'A redirect. It comes before all other sources; the first one of the file that applies answers. A circle is refused.\n\n',
+  'access.<name>':
+    'Who may see some paths, whatever source they come from. A visitor must satisfy every section whose paths match.\n\n',
   'headers.<name>': 'Header fields of answers. All other lines of the section are fields.\n\n',
   'tls.<host>': 'The certificate of one name.\n\n',
   'engine.<name>': 'An engine of your own for generic pages.\n\n',

@@ -1,5 +1,6 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
+import { accessTexts } from '../../src/config/sections/access.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
@@ -183,6 +184,7 @@ export const keyTexts: Texts = {
   'proxy.<name>': proxyTexts,
   'headers.<name>': headersTexts,
   'redirect.<name>': redirectTexts,
+  'access.<name>': accessTexts,
   fetch: {
     allow_private: {
       about:

@@ -39,6 +39,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./key.ts')).defineKey,
   },
   {
+    name: 'password',
+    summary: 'print the line of a user for a password file',
+    load: async () => (await import('./password.ts')).definePassword,
+  },
+  {
     name: 'explain',
     summary: 'say which source answers a URL, and why',
     load: async () => (await import('./explain.ts')).defineExplain,

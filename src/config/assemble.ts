@@ -47,6 +47,10 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       ...{ name, ...values, to: values.to ?? '/' },
       status: Number(values.status),
     })),
+    access: ini.access.map((section) => ({
+      name: section.name,
+      ...fieldsOf('access.<name>', section, folder),
+    })),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),

@@ -45,6 +45,11 @@ export interface RedirectConfig {
   readonly query: 'keep' | 'drop';
 }
 
+/** `[access.<name>]`: who may see some paths. */
+export interface AccessConfig extends SectionFields<'access.<name>'> {
+  readonly name: string;
+}
+
 /** `[headers.<name>]`: fields of answers. */
 export interface HeadersConfig extends SectionFields<'headers.<name>'> {
   readonly name: string;
@@ -92,6 +97,7 @@ export interface Config {
   readonly headers: readonly HeadersConfig[];
   /** In the order of the file. */
   readonly redirects: readonly RedirectConfig[];
+  readonly access: readonly AccessConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];

@@ -26,7 +26,7 @@ export async function checkReferences(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<References> {
-  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster } = ini;
+  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster, access } = ini;
   const jwks = auth.values.jwt_jwks;
   const definitions = new Map<string, TableConfig['definition']>();
   const found = await Promise.all([
@@ -42,6 +42,7 @@ export async function checkReferences(
       return 'problems' in read ? read.problems : [];
     }),
     checkDatabase(geo, folder),
+    ...access.map((rule) => checkPasswords(rule, folder)),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
@@ -187,6 +188,17 @@ async function checkDatabase(
   return refused === undefined ? [] : problemAt(geo, { key: 'database', file, ...refused });
 }
 
+/** The server names the broken lines of the file itself: each refuses one user only. */
+async function checkPasswords(
+  rule: ParsedSection<'access.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { password_file: file } = rule.values;
+  if (file === undefined) return [];
+  const refused = await checkFile(resolve(folder, file));
+  return refused === undefined ? [] : problemAt(rule, { key: 'password_file', file, ...refused });
+}
+
 async function checkAuthorities(
   tls: ParsedSection<'tls'>,
   folder: string,
@@ -297,6 +309,7 @@ export async function exposureProblems(
     ['the credentials of the cluster', credentials],
     ['the credentials of the cluster', password],
     ['the secrets key of the cluster', secretsKey],
+    ...ini.access.map(({ values }) => ['a password file', values.password_file] as const),
     ...keys.map((key) => ['a private key', key] as const),
   ];
   const secrets = await Promise.all(

@@ -20,6 +20,7 @@ import {
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
+import { accessKeys } from './sections/access.ts';
 import { headersKeys } from './sections/headers.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
@@ -136,6 +137,7 @@ export const sections = {
   'proxy.<name>': proxyKeys,
   'headers.<name>': headersKeys,
   'redirect.<name>': redirectKeys,
+  'access.<name>': accessKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -267,7 +269,7 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<
-    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'engine' | 'table',
+    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'access' | 'engine' | 'table',
     ValueParser<string>
   >
 > = {
@@ -276,6 +278,7 @@ export const sectionNames: Readonly<
   proxy: plainName,
   headers: plainName,
   redirect: plainName,
+  access: plainName,
   engine: plainName,
   table: tableName,
 };

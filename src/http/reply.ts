@@ -87,12 +87,40 @@ export interface Reply {
    * same answer, until the log or the configuration changes or the checks of files on disk expire.
    */
   readonly isReusable?: true;
+  /** True if only some visitors may see the answer. */
+  readonly isPrivate?: true;
   /**
    * Whether a reusable answer is still current at a time, in milliseconds since 1970; called before
    * each reuse. A request with Cache-Control skips reuse, so that the cache decides again.
    */
   readonly isCurrent?: ((nowMs: number) => boolean) | undefined;
 }
+
+/**
+ * An answer that only some visitors may see: no shared cache stores it (RFC 9111 §5.2.2.7), and it
+ * is not prepared for later requests.
+ */
+export function privateReply({
+  isReusable: _reusable,
+  isCurrent: _current,
+  ...reply
+}: Reply): Reply {
+  const directives = fieldLines(reply.fields, 'cache-control')
+    .join()
+    .split(',')
+    .map((directive) => directive.trim())
+    .filter((directive) => directive !== '' && !sharedDirective.test(directive));
+  const isStored = !directives.some((directive) => /^no-store$/i.test(directive));
+  const value = [...(isStored ? ['private'] : []), ...directives].join(', ');
+  const kept = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    // Caches of providers have fields of their own (RFC 9213 §2.1).
+    return !name.endsWith('cache-control') && name !== 'surrogate-control';
+  });
+  return { ...reply, fields: [...kept, 'Cache-Control', value] };
+}
+
+const sharedDirective = /^(?:public|private|s-maxage|proxy-revalidate)(?:[=\s]|$)/i;
 
 /** An answer without content. */
 export const noBody: Body = { kind: 'none' };

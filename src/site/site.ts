@@ -1,7 +1,8 @@
+import type { AccessGuard } from '../access/access-guard.ts';
 import type { SiteAccess } from '../api/site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
-import { resolveKey } from '../breadcrumbs/resolve.ts';
+import { resolveKey, type ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { RedirectConfig } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
@@ -25,6 +26,7 @@ import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import { redirectSource } from './configured-redirects.ts';
 import { explainFrom } from './explain.ts';
+import { guardedReply, requireAccess, requireHops, withAccess, withPrivacy } from './guarded.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
 
@@ -36,6 +38,8 @@ export interface SiteParts {
   readonly disk: Disk;
   /** Those of the ini file, in its order. */
   readonly redirects: readonly RedirectConfig[];
+  /** Decides who may have an answer; undefined without access rules. */
+  readonly access: AccessGuard | undefined;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
@@ -62,11 +66,11 @@ export interface Site extends SiteAccess {
 
 /** Creates a site. */
 export function createSite(parts: SiteParts): Site {
-  const { rules, disk } = parts;
+  const { rules, disk, access } = parts;
   const files = diskSource(disk);
   const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
   const stored = storedSource(parts, {
-    respond: (request, depth) => respondFrom(sources, request, depth),
+    respond: (request, depth) => respondAt(request, depth),
     explain: (request, depth) => explainFrom(sources, request, depth),
   });
   const fetchedRules = withConfiguredRules(rules, parts.proxies);
@@ -81,21 +85,18 @@ export function createSite(parts: SiteParts): Site {
     withSlashRedirect(fetchedSource({ ...parts, rules: fetchedRules }), () => false),
     fallbackSource(disk),
   ];
+  const respondAt = (request: ContentRequest, depth: number): ReplyOrPromise =>
+    guardedReply(access, { request, depth }, (admitted) => respondFrom(sources, admitted, depth));
   return {
-    respond(request) {
-      const answer = respondFrom(sources, request, 0);
+    respond: withPrivacy(access, (request) => {
+      const answer = respondAt(request, 0);
       if (!(answer instanceof Promise)) return answer ?? notFoundReply(request.method);
       return answer.then((reply) => reply ?? notFoundReply(request.method));
-    },
-    async openWebsocket(request) {
-      const rule = findRule('content.fetch', fetchedRules, request)?.stored.rule;
-      if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
-      try {
-        return await parts.fetch.openWebsocket(rule, request);
-      } catch (thrown) {
-        throw failureOf(rule, thrown);
-      }
-    },
+    }),
+    openWebsocket: async (request) =>
+      guardedReply(access, { request, depth: 0 }, (admitted) =>
+        openWebsocket({ fetch: parts.fetch, rules: fetchedRules }, admitted),
+      ),
     errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule(request) {
       const found =
@@ -104,14 +105,18 @@ export function createSite(parts: SiteParts): Site {
       const isProxy = found !== undefined && proxyName(found.stored.rule.id) !== undefined;
       return isProxy ? undefined : found;
     },
-    resolve: (request) => resolveKey(rules, request),
+    requireAccess: (place, client) => requireAccess(access, place, client),
+    resolve: (visit) => resolveGuarded(parts, visit),
     breadcrumb: breadcrumbReply,
     breadcrumbData: (resolved) => ({
       data: resolutionData(resolved),
       caching: cachingFields(resolved),
     }),
-    explain: (request) => explainFrom(sources, request, 0),
-    explainKey: (request) => explainKey(rules, request),
+    explain: (request) => withAccess(access, request, explainFrom(sources, request, 0)),
+    explainKey: (visit) => {
+      const { key, origin, visitor } = visit;
+      return withAccess(access, { origin, path: key, visitor }, explainKey(rules, visit));
+    },
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
     withRows: (pageRows) => createSite({ ...parts, countVisit: undefined, pageRows }),
@@ -128,6 +133,35 @@ export function createSite(parts: SiteParts): Site {
         },
       }),
   };
+}
+
+/** Opens a websocket at the source of the matching rule; rejects as Site.openWebsocket. */
+async function openWebsocket(
+  { fetch, rules }: Pick<SiteParts, 'fetch' | 'rules'>,
+  request: ContentRequest,
+): Promise<OpenedWebsocket | Reply> {
+  const rule = findRule('content.fetch', rules, request)?.stored.rule;
+  if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
+  try {
+    return await fetch.openWebsocket(rule, request);
+  } catch (thrown) {
+    throw failureOf(rule, thrown);
+  }
+}
+
+/** Resolves a key whose client may see it, and all keys that it leads over. */
+function resolveGuarded(
+  { access, rules }: Pick<SiteParts, 'access' | 'rules'>,
+  visit: Parameters<SiteAccess['resolve']>[0],
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
+  if (access === undefined) return resolveKey(rules, visit);
+  const { key, origin, client } = visit;
+  const after = async (): Promise<ResolvedBreadcrumb> => {
+    await requireAccess(access, { origin, path: key }, client);
+    const resolved = await resolveKey(rules, visit);
+    return requireHops(access, { resolved, origin }, client);
+  };
+  return after();
 }
 
 /** Whether a page rule without a wildcard answers a request. */

@@ -132,6 +132,7 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         rules: rulesOf(rules),
         proxies,
         redirects: [],
+        access: undefined,
         disk,
         stored: createStoredPages(compressors.pages),
         generic,
