@@ -38,6 +38,11 @@ export interface AccessGuard {
    * pages around the request.
    */
   admit(request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  /**
+   * Whether clients may get a reusable answer that depends on some rules, given by their names;
+   * undefined if that takes more than their address and password.
+   */
+  reuseFor(names: readonly string[]): Reply['admits'];
   /** The rules of a place, and whether they let a described visitor in. */
   explain(place: {
     readonly origin: string;
@@ -82,8 +87,31 @@ export function createAccessGuard(
       const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
       return admission instanceof Promise ? admission.then(described) : described(admission);
     },
+    reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
     explain: ({ origin, path, visitor }) =>
       rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),
+  };
+}
+
+/** The check of clients for an answer that depends on some rules; as AccessGuard.reuseFor. */
+function reuseOf(rules: readonly Rule[]): Reply['admits'] {
+  if (!rules.every(({ conditions }) => conditions.every(({ holdsFor }) => holdsFor))) {
+    return undefined;
+  }
+  // Where a password is certain to be read, no source gets it: the answer does not depend on it.
+  const readsPassword = rules.some(
+    ({ conditions, satisfy: mode }) =>
+      mode === 'all' && conditions.some(({ key }) => key === 'password_file'),
+  );
+  return (client) => {
+    if (client.authorization !== undefined && !readsPassword) return false;
+    return rules.every(({ isDenied, conditions, satisfy: mode }) => {
+      if (isDenied(client.address)) return false;
+      const holds = ({ holdsFor }: Condition): boolean => holdsFor?.(client) === true;
+      return mode === 'all' || conditions.length === 0
+        ? conditions.every(holds)
+        : conditions.some(holds);
+    });
   };
 }
 

@@ -1,5 +1,5 @@
 import type { AccessConfig } from '../config/config.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
+import type { FieldList, Reply, ReuseClient } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { comparableAddress, Networks } from '../model/networks.ts';
 import { needsUser, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
@@ -34,6 +34,11 @@ export interface Condition {
   /** Its key of the ini file. */
   readonly key: string;
   check(request: AccessRequest): Outcome | Promise<Outcome>;
+  /**
+   * Whether it is known at once that it holds, for an answer that is reused; undefined for a
+   * condition that needs the whole request.
+   */
+  readonly holdsFor?: (client: ReuseClient) => boolean;
   /** Whether it holds for a described visitor; undefined if a description cannot tell. */
   expect(visitor: Visitor): boolean | undefined;
 }
@@ -55,7 +60,8 @@ export function conditionsOf(rule: AccessConfig, parts: ConditionParts): readonl
   const conditions: Condition[] = [];
   if (allow.length > 0) {
     const isInside = networksOf(allow);
-    conditions.push(ofVisitor('allow', undefined, (visitor) => isInside(visitor.address)));
+    const allowed = ofVisitor('allow', undefined, ({ address }) => isInside(address));
+    conditions.push({ ...allowed, holdsFor: ({ address }) => isInside(address) });
   }
   if (countries.length > 0) {
     conditions.push(
@@ -164,6 +170,8 @@ function ofPassword(
       const wait = users.prepare();
       return wait === undefined ? decide(request) : wait.then(() => decide(request));
     },
+    holdsFor: ({ authorization }) =>
+      users.prepare() === undefined && passwords.isRemembered(authorization, users.hashes()),
     expect: () => undefined,
   };
 }

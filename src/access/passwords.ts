@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { addressNetwork } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { createLruCache } from '../model/lru-cache.ts';
@@ -87,7 +87,7 @@ export class Passwords {
   readonly #now: () => number;
   readonly #bcrypt = new BcryptThread();
   /** Memory has no password: only a keyed hash of name, password and the hash it is checked by. */
-  readonly #secret = randomBytes(32);
+  readonly #secret = randomBytes(32).toString('base64');
   readonly #right = createLruCache<number>(rememberedMax);
   readonly #pending = new Map<string, Promise<boolean>>();
   readonly #byAddress: Tries;
@@ -113,16 +113,14 @@ export class Passwords {
     hashes: ReadonlyMap<string, PasswordHash>,
     address: string,
   ): boolean | Promise<boolean> {
-    const hash = hashes.get(name);
-    const key = createHmac('sha256', this.#secret)
-      .update(`${hash?.text ?? ''}\n${name}\n${password}`)
-      .digest('base64');
+    const own = hashes.get(name);
+    const key = this.#keyOf({ name, password }, own);
     if ((this.#right.get(key) ?? 0) > this.#now()) return true;
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;
-    const check = this.#check({ name, password }, hash ?? someHash(hashes), {
+    const check = this.#check({ name, password }, own ?? someHash(hashes), {
       network: addressNetwork(address),
-      isUser: hash !== undefined,
+      isUser: own !== undefined,
     });
     const checked = check
       .then((isRight) => {
@@ -134,9 +132,24 @@ export class Passwords {
     return checked;
   }
 
+  /** Whether a field Authorization has a password that was right within the last minute. */
+  isRemembered(
+    authorization: string | undefined,
+    hashes: ReadonlyMap<string, PasswordHash>,
+  ): boolean {
+    const sent = basicCredentials(authorization);
+    const own = sent === undefined ? undefined : hashes.get(sent.name);
+    if (sent === undefined || own === undefined) return false;
+    return (this.#right.get(this.#keyOf(sent, own)) ?? 0) > this.#now();
+  }
+
+  #keyOf({ name, password }: Credentials, found: PasswordHash | undefined): string {
+    return hash('sha256', `${this.#secret}\n${found?.text ?? ''}\n${name}\n${password}`, 'base64');
+  }
+
   async #check(
     { name, password }: Credentials,
-    hash: PasswordHash | undefined,
+    slow: PasswordHash | undefined,
     { network, isUser }: { readonly network: string; readonly isUser: boolean },
   ): Promise<boolean> {
     const client = `${name}\n${network}`;
@@ -150,7 +163,7 @@ export class Passwords {
     const at = this.#now();
     this.#byAddress.add(network, at);
     if (!isKnown) this.#byName.add(name, at);
-    const isRight = hash !== undefined && (await this.#slowly(() => this.#has(password, hash)));
+    const isRight = slow !== undefined && (await this.#slowly(() => this.#has(password, slow)));
     if (!isRight || !isUser) return false;
     this.#byAddress.remove(network, at);
     if (!isKnown) this.#byName.remove(name, at);
@@ -158,11 +171,11 @@ export class Passwords {
     return true;
   }
 
-  async #has(password: string, hash: PasswordHash): Promise<boolean> {
-    if (hash.kind === 'scrypt') {
-      return timingSafeEqual(await scryptAs(password, hash), hash.hash);
+  async #has(password: string, slow: PasswordHash): Promise<boolean> {
+    if (slow.kind === 'scrypt') {
+      return timingSafeEqual(await scryptAs(password, slow), slow.hash);
     }
-    const isRight = await this.#bcrypt.isRight(password, hash.text);
+    const isRight = await this.#bcrypt.isRight(password, slow.text);
     return isRight && Buffer.byteLength(password) <= bcryptBytesMax;
   }
 

@@ -19,6 +19,7 @@ export function createProtectedPaths<T extends RulePaths>(
   rules: readonly T[],
   mounts: readonly MountPaths[],
 ): (place: { readonly origin: string; readonly path: string }) => readonly T[] {
+  const logins = new Set(rules.flatMap(({ login }) => login ?? []));
   const prepared = rules.map((rule) => ({ rule, patterns: rule.path.map(looseText) }));
   const known = createLruCache<readonly T[]>(pathsRememberedMax);
   const find = (origin: string, path: string): readonly T[] => {
@@ -26,7 +27,11 @@ export function createProtectedPaths<T extends RulePaths>(
     return prepared
       .filter(({ rule, patterns }) => {
         if (rule.origin !== '*' && rule.origin !== origin) return false;
-        return !isOpen(rule, path) && patterns.some((one) => readings.some((r) => covers(one, r)));
+        // One page to sign in must not lead to another one, and back.
+        if (rule.login !== undefined && logins.has(path)) return false;
+        return (
+          !isExcepted(rule, path) && patterns.some((one) => readings.some((r) => covers(one, r)))
+        );
       })
       .map(({ rule }) => rule);
   };
@@ -47,8 +52,7 @@ function covers(pattern: string, reading: string): boolean {
   return [reading, bare, `${bare}/`].some((one) => matchesPattern(pattern, one));
 }
 
-function isOpen({ except, login }: RulePaths, path: string): boolean {
-  if (path === login) return true;
+function isExcepted({ except }: RulePaths, path: string): boolean {
   if (/%[0-9a-f]{2}|;|\/\/|\\/i.test(path)) return false;
   return except.some((pattern) => matchesPattern(pattern, path));
 }

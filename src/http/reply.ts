@@ -64,6 +64,13 @@ export interface Recipient {
   readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
 }
 
+/** The client of a request for which an answer may be reused. */
+export interface ReuseClient {
+  readonly address: string;
+  /** Its field Authorization. */
+  readonly authorization: string | undefined;
+}
+
 /** An answer, independent of its connection and HTTP version. */
 export interface Reply {
   readonly status: number;
@@ -90,6 +97,11 @@ export interface Reply {
   /** True if only some visitors may see the answer. */
   readonly isPrivate?: true;
   /**
+   * Whether a client may get a reusable answer that only some visitors may see; called before each
+   * reuse. It tells what is known at once: a client that it refuses gets a new decision.
+   */
+  readonly admits?: ((client: ReuseClient) => boolean) | undefined;
+  /**
    * Whether a reusable answer is still current at a time, in milliseconds since 1970; called before
    * each reuse. A request with Cache-Control skips reuse, so that the cache decides again.
    */
@@ -98,13 +110,11 @@ export interface Reply {
 
 /**
  * An answer that only some visitors may see: no shared cache stores it (RFC 9111 §5.2.2.7), and it
- * is not prepared for later requests.
+ * is reused only if it says for whom.
  */
-export function privateReply({
-  isReusable: _reusable,
-  isCurrent: _current,
-  ...reply
-}: Reply): Reply {
+export function privateReply(given: Reply): Reply {
+  const { isReusable: _reusable, isCurrent: _current, ...once } = given;
+  const reply: Reply = { ...(given.admits === undefined ? once : given), isPrivate: true };
   const directives = fieldLines(reply.fields, 'cache-control')
     .join()
     .split(',')

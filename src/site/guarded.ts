@@ -39,7 +39,9 @@ export function withPrivacy(
   return (request) => {
     const accessRules = new Set<string>();
     const mark = (reply: Reply): Reply =>
-      accessRules.size === 0 ? reply : privateReply({ ...reply, isPrivate: true });
+      accessRules.size === 0
+        ? reply
+        : privateReply({ ...reply, admits: guard.reuseFor([...accessRules]) });
     const fail = (thrown: unknown): never => {
       throw accessRules.size === 0 ? thrown : failureFrom(thrown).forClient();
     };

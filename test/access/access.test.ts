@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
@@ -117,7 +118,7 @@ suite('[access.<name>] with passwords', () => {
         assert.match(`${seen.text} ${seen.fields.location ?? ''}`, new RegExp(text), path);
         assert.match(seen.fields['cache-control'] ?? '', /^private|^no-store/, path);
         const wrong = { authorization: basic('ann', 'wrong') };
-        if (turn === 0 && path === '/internal/page') {
+        if (path === '/internal/page' || path === '/internal/a.txt') {
           assert.equal((await ask(site.url, path, { headers: wrong })).status, 401);
         }
       }
@@ -220,6 +221,29 @@ suite('[access.<name>] with passwords', () => {
     const passed = await fetch(`${slow.url}/internal/app/y`, { ...sent, headers: ann });
     assert.equal(await passed.text(), 'from the application');
     assert.deepEqual(requests, ['POST /internal/app/y', 'POST /internal/app/y']);
+  });
+
+  test('survives a client that breaks off, or breaks its content, while a password is checked', async (t) => {
+    const { origin, live, requests } = await sources(t);
+    const site = await startSite(t, { ini: iniOf(origin, live), files, rules });
+    const head = (name: string, secret: string) =>
+      `POST /internal/app/x HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic(name, secret)}\r\n`;
+    const chunked = 'Transfer-Encoding: chunked\r\n\r\n';
+    for (const [text, wanted] of [
+      [`${head('bob', 'hidden')}${chunked}5\r\nabcde\r\nZZ\r\n`, /^HTTP\/1\.1 (?:4|5)/],
+      [`${head('ann', 'secret')}${chunked}xyz\r\n`, /^HTTP\/1\.1 400/],
+    ] as const) {
+      assert.match(await site.raw(text), wanted);
+    }
+    for (const name of ['one', 'two']) {
+      const socket = connect(site.port, '127.0.0.1');
+      await once(socket, 'connect');
+      socket.write(`${head(name, 'wrong')}Content-Length: 100000\r\n\r\nhalf`);
+      socket.destroy();
+      await once(socket, 'close');
+    }
+    assert.ok(!requests.includes('POST /internal/app/x') || requests.length === 1);
+    assert.equal((await ask(site.url, '/internal/page', { headers: ann })).status, 200);
   });
 
   test('reads the file again, and lets nobody in by a broken line or without the file', async (t) => {

@@ -143,6 +143,14 @@ suite('the conditions of [access.<name>]', () => {
     assert.equal((await ask(site.url, '/page', { headers: known })).text, 'page');
   });
 
+  test('two pages to sign in do not lead to each other', async (t) => {
+    const ini = `[access.a]\nusers = yes\nlogin = /sign-in\n[access.b]\nroles = x\nlogin = /page\n${around}`;
+    const site = await startSite(t, { ini, rules, server });
+    for (const path of ['/sign-in', '/page']) {
+      assert.equal((await ask(site.url, path, { headers: browser })).status, 200, path);
+    }
+  });
+
   test('is refused without a condition, or with one that can never hold', async (t) => {
     for (const [lines, wanted] of [
       ['[access.a]\npath = /x\n', /\[access\.a\] has no condition/],

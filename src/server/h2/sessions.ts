@@ -22,7 +22,7 @@ import { headersTimeoutMs, keepAliveTimeoutMs, stalledMs } from '../limits.ts';
 import { plainAddress } from '../../http/forwarded.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import { breakBody } from '../h1/body.ts';
+import { breakBody } from '../../http/broken-content.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.ts';
 import { tooLate } from '../h1/refusal.ts';
@@ -233,7 +233,7 @@ export class Http2Sessions {
     if (isTooLarge) {
       const isLine = message.url.length > requestLineBytesMax;
       const failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
-      breakBody(message as unknown as IncomingMessage, failure);
+      breakBody(message, failure);
     }
     const answer = new StreamAnswer(stream, message, monotonicMs);
     const open: OpenRequest = {
