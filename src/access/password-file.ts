@@ -1,3 +1,5 @@
+import type { Config } from '../config/config.ts';
+import { readText } from '../config/files.ts';
 import type { Log } from '../observability/log.ts';
 import { reasonOf } from '../observability/log.ts';
 import { LoadedFile } from '../visitors/loaded-file.ts';
@@ -36,6 +38,19 @@ export function openPasswordFile(
     prepare: () => loaded.prepare(),
     hashes: () => (isReadable ? (loaded.value?.hashes ?? nobody) : nobody),
   };
+}
+
+/** What is wrong with the password files of a configuration, a sentence each. */
+export async function passwordFileWarnings({
+  access,
+}: Pick<Config, 'access'>): Promise<readonly string[]> {
+  const files = [...new Set(access.flatMap(({ passwordFile }) => passwordFile ?? []))];
+  const warnings = files.map(async (file) => {
+    const read = await readText(file, { bytesMax: passwordFileBytesMax });
+    if ('refused' in read) return [`${file} ${read.refused}: nobody gets in by it.`];
+    return parsePasswordFile(read.text).problems.map((problem) => `${file}: ${problem}.`);
+  });
+  return (await Promise.all(warnings)).flat();
 }
 
 const nobody: ReadonlyMap<string, PasswordHash> = new Map();

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { Agent, request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
-import { startSite, type TestSite } from '../harness.ts';
+import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { socketSource } from '../server/h1/socket-source.ts';
 import { connectHttp2 } from '../server/h2/client.ts';
@@ -279,6 +280,38 @@ suite('[access.<name>] with passwords', () => {
       () => statusOf('ann', 'another'),
       (status) => status === 200,
     );
+  });
+
+  test('is reloaded without a cut, also for prepared answers', async (t) => {
+    const rule = '[access.a]\npath = /page\npassword_file = users.txt\n';
+    const site = await startSite(t, {
+      ...{ files, ini: '' },
+      rules: [{ path: '/page', kind: 'content', content: 'page' }],
+    });
+    const open = await readFile(site.iniFile, 'utf8');
+    const client = new Agent({ keepAlive: true, maxSockets: 1 });
+    t.after(() => {
+      client.destroy();
+    });
+    const get = async (headers = {}): Promise<number> => {
+      const sent = request(`${site.url}/page`, { agent: client, headers }).end();
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      response.resume();
+      await once(response, 'end');
+      return response.statusCode ?? 0;
+    };
+    const reload = async (text: string): Promise<void> => {
+      await writeFile(site.iniFile, text);
+      site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+    };
+    for (let turn = 0; turn < 3; turn += 1) {
+      await reload(open);
+      assert.deepEqual([await get(), await get(), await get(ann)], [200, 200, 200]);
+      await reload(`${open}\n${rule}`);
+      assert.deepEqual([await get(), await get(ann), await get(ann)], [401, 200, 200]);
+      await reload(`${open}\n${rule}allow = 10.0.0.0/8\n`);
+      assert.deepEqual([await get(), await get(ann)], [403, 403]);
+    }
   });
 
   test('limits wrong passwords by address and by name', async (t) => {

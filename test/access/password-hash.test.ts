@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { hashPassword, parsePasswordFile, scryptAs } from '../../src/access/password-hash.ts';
 import { basicCredentials } from '../../src/access/passwords.ts';
 import { runHere } from '../cli/here.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
 import { basic, bcryptLine, scryptLine } from './passwords.ts';
 
 suite('a password file', () => {
@@ -57,6 +59,15 @@ suite('a password file', () => {
       assert.equal(refused.out, '');
     }
   });
+});
+
+test('`waymark check` names the broken lines of a password file', async (t) => {
+  const folder = await temporaryFolder(t);
+  const ini = '[server]\ndata = data\n[access.a]\npassword_file = users.txt\n';
+  await writeFiles(folder, { 'server.ini': ini, 'users.txt': `${scryptLine('ann', 'a')}\nbob` });
+  const { code, err } = await runHere(['check', '--config', join(folder, 'server.ini')]);
+  assert.equal(code, 0);
+  assert.match(err, /users\.txt: line 2 is not a name, a colon and a hash of scrypt or bcrypt/);
 });
 
 suite('Authorization: Basic', () => {
