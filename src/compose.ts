@@ -1,4 +1,5 @@
 import { createAccessGuard, type AccessGuard } from './access/access-guard.ts';
+import { openLinkKeys } from './access/link-keys.ts';
 import { openPasswordFile } from './access/password-file.ts';
 import type { Passwords } from './access/passwords.ts';
 import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
@@ -271,6 +272,11 @@ function composeAccess(
     passwords,
     openFile(file) {
       const opened = openPasswordFile(file, { now, log: logs.log });
+      void opened.prepare();
+      return opened;
+    },
+    openKeys(file) {
+      const opened = openLinkKeys(file, { now, log: logs.log });
       void opened.prepare();
       return opened;
     },

@@ -18,14 +18,17 @@ import {
 import { withoutSpoofed } from './forward.ts';
 import { createProtectedPaths } from './protected-paths.ts';
 
-/** The fields of an admitted request for its source; or the reply instead. */
-export type Admission =
-  | {
-      readonly fields: Fields;
-      /** Whether another server has added fields about the client. */
-      readonly isPersonal?: true;
-    }
-  | { readonly reply: Reply };
+/** An admitted request, as its source gets it. */
+interface Admitted {
+  readonly fields: Fields;
+  /** The query, if it is not that of the client. */
+  readonly query?: string;
+  /** Whether another server has added fields about the client. */
+  readonly isPersonal?: true;
+}
+
+/** An admitted request; or the reply instead. */
+export type Admission = Admitted | { readonly reply: Reply };
 
 /**
  * Decides who may have an answer, before a source gets the request: the only place that does
@@ -116,22 +119,20 @@ function reuseOf(rules: readonly Rule[]): Reply['admits'] {
 }
 
 /**
- * Applies rules one after the other; each gets the request as the one before has left it. `canLead`
- * is whether a browser may be sent to another page.
+ * Applies rules one after the other; each gets the fields as the one before has left them, and the
+ * query of the client. `canLead` is whether a browser may be sent to another page.
  */
 function admitBy(
   [rule, ...others]: readonly Rule[],
   request: AccessRequest,
   canLead: boolean,
-  isPersonal = false,
+  changes: Omit<Admitted, 'fields'> = {},
 ): Admission | Promise<Admission> {
-  if (rule === undefined) {
-    return { fields: request.fields, ...(isPersonal && { isPersonal }) };
-  }
+  if (rule === undefined) return { ...changes, fields: request.fields };
   const next = (outcome: Outcome): Admission | Promise<Admission> => {
     if (!outcome.isMet) return refusal(rule, outcome, request, canLead);
-    const { fields = request.fields } = outcome;
-    return admitBy(others, { ...request, fields }, canLead, isPersonal || outcome.isPersonal);
+    const { isMet: _met, fields = request.fields, ...further } = outcome;
+    return admitBy(others, { ...request, fields }, canLead, { ...changes, ...further });
   };
   const fail = (thrown: unknown): never => {
     throw failureFrom(thrown).of(rule.source);
@@ -166,19 +167,20 @@ function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome>
 /** Of two reasons, the one that helps the client further: an answer, then a challenge. */
 function betterOf(before: Outcome, now: Unmet): Unmet {
   if (before.isMet || now.reply !== undefined) return now;
-  return before.reply !== undefined || before.challenge !== undefined ? before : now;
+  if (before.reply !== undefined || before.challenge !== undefined) return before;
+  return now.challenge === undefined && before.says !== undefined ? before : now;
 }
 
 /** The reply to a client that a rule refuses. Throws `unauthenticated` or `forbidden`. */
 function refusal(
   rule: Rule,
-  { reply, challenge }: Unmet,
+  { reply, challenge, says = 'This page is not for everybody.' }: Unmet,
   request: AccessRequest,
   canLead: boolean,
 ): Admission {
   if (reply !== undefined) return { reply };
   if (challenge === undefined) {
-    throw new Failure('forbidden', 'This page is not for everybody.', { source: rule.source });
+    throw new Failure('forbidden', says, { source: rule.source });
   }
   if (rule.login !== undefined && canLead && isNavigation(request)) {
     return { reply: signIn(rule, rule.login, request) };

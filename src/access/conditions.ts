@@ -1,13 +1,15 @@
 import type { AccessConfig } from '../config/config.ts';
 import type { FieldList, Reply, ReuseClient } from '../http/reply.ts';
-import type { Fields } from '../http/request.ts';
+import { isRead, type Fields } from '../http/request.ts';
 import { comparableAddress, Networks } from '../model/networks.ts';
 import { needsUser, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { AccessRequest } from './access-request.ts';
 import { askForward, withoutSpoofed } from './forward.ts';
 import type { PasswordFile } from './password-file.ts';
+import type { LinkKeyFile } from './link-keys.ts';
 import { basicCredentials, type Passwords } from './passwords.ts';
+import { verifyLink } from './signed-links.ts';
 
 /** Why a condition does not hold. */
 export interface Unmet {
@@ -16,12 +18,16 @@ export interface Unmet {
   readonly challenge?: string;
   /** The answer of another server. */
   readonly reply?: Reply;
+  /** A sentence for the client. */
+  readonly says?: string;
 }
 
 /** A condition that holds, and the fields of the request for its source. */
 interface Met {
   readonly isMet: true;
   readonly fields?: Fields;
+  /** The query for the source, if it is not that of the request. */
+  readonly query?: string;
   /** Whether the fields say who the client is. */
   readonly isPersonal?: true;
 }
@@ -47,6 +53,7 @@ export interface Condition {
 export interface ConditionParts {
   readonly passwords: Passwords;
   readonly openFile: (file: string) => PasswordFile;
+  readonly openKeys: (file: string) => LinkKeyFile;
   readonly dialler: () => Dialler;
 }
 
@@ -56,7 +63,8 @@ const needsLocation: VisitorNeeds = { user: false, location: true };
 
 /** Makes the conditions of a rule, those first that take no time. */
 export function conditionsOf(rule: AccessConfig, parts: ConditionParts): readonly Condition[] {
-  const { allow, countries, denyCountries, users, roles, passwordFile, forward } = rule;
+  const { allow, countries, denyCountries, users, roles } = rule;
+  const { linkKeyFile, passwordFile, forward } = rule;
   const conditions: Condition[] = [];
   if (allow.length > 0) {
     const isInside = networksOf(allow);
@@ -85,6 +93,7 @@ export function conditionsOf(rule: AccessConfig, parts: ConditionParts): readonl
   if (roles.length > 0) {
     conditions.push(ofUser('roles', (user) => user.roles.some((role) => roles.includes(role))));
   }
+  if (linkKeyFile !== undefined) conditions.push(ofLink(parts.openKeys(linkKeyFile)));
   if (passwordFile !== undefined) conditions.push(ofPassword(rule.name, passwordFile, parts));
   if (forward !== undefined) conditions.push(ofForward(rule, forward, parts));
   return conditions;
@@ -142,6 +151,24 @@ function ofUser(
       const user = visitor.user();
       return user !== undefined && holds(user);
     },
+  };
+}
+
+function ofLink(file: LinkKeyFile): Condition {
+  const decide = (request: AccessRequest): Outcome => {
+    if (!isRead(request.method)) return refused;
+    const link = verifyLink(file.keys(), request, request.visitor.nowMs);
+    // The source, and a cache in front of it, need not know the link.
+    if (link.state === 'valid') return { isMet: true, query: link.query };
+    return link.state === 'ended' ? { isMet: false, says: 'This link has ended.' } : refused;
+  };
+  return {
+    key: 'link_key_file',
+    check(request) {
+      const wait = file.prepare();
+      return wait === undefined ? decide(request) : wait.then(() => decide(request));
+    },
+    expect: () => undefined,
   };
 }
 

@@ -3,6 +3,8 @@ const MIB = 1024 * KIB;
 
 /** The largest password file. */
 export const passwordFileBytesMax = 4 * MIB;
+/** The largest file of keys that sign links. */
+export const linkKeysBytesMax = 64 * KIB;
 /** Characters of a name, and bytes of a password, that a request may send. */
 export const loginNameCharactersMax = 256;
 export const passwordBytesMax = 1_024;

@@ -35,7 +35,11 @@ export interface SiteAccess {
    * time.
    */
   requireAccess(
-    place: { readonly origin: string; readonly path: CanonicalPath },
+    place: {
+      readonly origin: string;
+      readonly path: CanonicalPath;
+      readonly query?: string;
+    },
     client: AccessClient,
   ): Promise<void> | undefined;
   /**

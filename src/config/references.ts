@@ -6,7 +6,7 @@ import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { checkFile, checkFolder, checkMaxMindFile, readText } from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
-import { readSecretsKeys } from './secrets-keys.ts';
+import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
@@ -43,6 +43,7 @@ export async function checkReferences(
     }),
     checkDatabase(geo, folder),
     ...access.map((rule) => checkPasswords(rule, folder)),
+    ...access.map((rule) => checkLinkKeys(rule, folder)),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
@@ -199,6 +200,16 @@ async function checkPasswords(
   return refused === undefined ? [] : problemAt(rule, { key: 'password_file', file, ...refused });
 }
 
+async function checkLinkKeys(
+  rule: ParsedSection<'access.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { link_key_file: file } = rule.values;
+  if (file === undefined) return [];
+  const read = await readLinkKeys(resolve(folder, file));
+  return 'refused' in read ? problemAt(rule, { key: 'link_key_file', file, ...read }) : [];
+}
+
 async function checkAuthorities(
   tls: ParsedSection<'tls'>,
   folder: string,
@@ -310,6 +321,7 @@ export async function exposureProblems(
     ['the credentials of the cluster', password],
     ['the secrets key of the cluster', secretsKey],
     ...ini.access.map(({ values }) => ['a password file', values.password_file] as const),
+    ...ini.access.map(({ values }) => ['a key that signs links', values.link_key_file] as const),
     ...keys.map((key) => ['a private key', key] as const),
   ];
   const secrets = await Promise.all(

@@ -19,9 +19,9 @@ export function guardedReply<T>(
   if (guard === undefined) return respond(request);
   const answer = (admission: Admission): T | Reply | Promise<T | Reply> => {
     if ('reply' in admission) return admission.reply;
-    const { fields, isPersonal } = admission;
-    if (fields === request.fields) return respond(request);
-    return respond({ ...request, fields, ...(isPersonal && { isPersonal }) });
+    const { fields, query = request.query, isPersonal } = admission;
+    if (fields === request.fields && query === request.query) return respond(request);
+    return respond({ ...request, fields, query, ...(isPersonal && { isPersonal }) });
   };
   const admission = guard.admit(request, depth);
   return admission instanceof Promise ? admission.then(answer) : answer(admission);
@@ -60,13 +60,14 @@ export function withPrivacy(
  */
 export function requireAccess(
   guard: AccessGuard | undefined,
-  { origin, path }: { readonly origin: string; readonly path: string },
+  place: { readonly origin: string; readonly path: string; readonly query?: string },
   client: AccessClient,
   accessRules?: Set<string>,
 ): Promise<void> | undefined {
-  const place = requestPathOf(pathOfText(rooted(path)));
+  const { origin, path, query = '' } = place;
+  const both = requestPathOf(pathOfText(rooted(path)));
   const { fields, visitor } = client;
-  const asked = { origin, ...place, query: '', method: 'GET', fields, visitor, client };
+  const asked = { origin, ...both, query, method: 'GET', fields, visitor, client };
   const collected = accessRules === undefined ? asked : { ...asked, accessRules };
   const admission = guard?.admit(collected, 0);
   if (admission instanceof Promise) return admission.then(refuseReply);

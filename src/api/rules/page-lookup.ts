@@ -93,7 +93,7 @@ export function clientOf({ fields, visitor, origin }: Call): AccessClient {
  */
 export async function requireRuleAccess(
   { site }: Pick<PageParts, 'site'>,
-  where: Pick<RequestTarget, 'origin' | 'path'>,
+  where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
   call: Call,
 ): Promise<void> {
   const { caller } = call;

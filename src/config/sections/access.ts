@@ -47,6 +47,7 @@ export const accessKeys = {
   users: list(anyText, ''),
   roles: list(anyText, ''),
   password_file: optional(anyText, { isPath: true }),
+  link_key_file: optional(anyText, { isPath: true }),
   forward: optional(deciderUrl),
   copy: list(copiedField, ''),
   satisfy: single(choice('all', 'any'), 'all'),
@@ -105,6 +106,13 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
       'too. A change of the file counts within a second.',
     example: 'users.txt',
   },
+  link_key_file: {
+    about:
+      'Condition: the URL ends with a signature that `waymark link sign URL --for 24h` has made, ' +
+      'and its time has not passed. The file has a key a line, 32 bytes in base64: the first ' +
+      'signs, all verify.',
+    example: 'links.key',
+  },
   forward: {
     about:
       'Condition: another server answers the request, without its content, with 2xx. Otherwise ' +
@@ -157,7 +165,9 @@ export function accessProblems({ access, auth, geo }: Surroundings): readonly Li
     const asksUsers = values.users.length + values.roles.length > 0;
     const asksCountries = values.countries.length + values.deny_countries.length > 0;
     const canSignIn = asksUsers || (values.password_file ?? values.forward) !== undefined;
-    if (!canSignIn && !asksCountries && values.allow.length + values.deny.length === 0) {
+    const hasNetworks = values.allow.length + values.deny.length > 0;
+    const hasLinks = values.link_key_file !== undefined;
+    if (!canSignIn && !asksCountries && !hasNetworks && !hasLinks) {
       const advice = 'add one, such as `allow` or `password_file`';
       return [{ line, message: `[access.${name}] has no condition: ${advice}` }];
     }
