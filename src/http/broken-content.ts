@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Failure } from '../model/failure.ts';
 
 /** Requests with incomplete content, with the failure. */
@@ -8,8 +8,9 @@ const broken = new WeakMap<object, Failure>();
  * Fails the content of a request, for its present or future reader; returns whether there is one
  * now.
  */
-export function breakBody(request: Readable, failure: Failure): boolean {
+export function breakBody(request: object, failure: Failure): boolean {
   broken.set(request, failure);
+  if (!(request instanceof Readable)) return false;
   return request.listenerCount('error') > 0 && request.emit('error', failure);
 }
 
