@@ -26,7 +26,7 @@ export function createProtectedPaths<T extends RulePaths>(
     const readings = readingsOf(path, mounts);
     return prepared
       .filter(({ rule, patterns }) => {
-        if (rule.origin !== '*' && rule.origin !== origin) return false;
+        if (rule.origin !== '*' && hostOf(rule.origin) !== hostOf(origin)) return false;
         // One page to sign in must not lead to another one, and back.
         if (rule.login !== undefined && logins.has(path)) return false;
         return (
@@ -44,6 +44,11 @@ export function createProtectedPaths<T extends RulePaths>(
     }
     return found;
   };
+}
+
+/** Sources are often the same over http and https, and on every port. */
+function hostOf(origin: string): string {
+  return new URL(origin).hostname;
 }
 
 /** `/a/*` also covers `/a`, and `/a` covers `/a/`: many applications make no difference. */

@@ -143,6 +143,22 @@ suite('the conditions of [access.<name>]', () => {
     assert.equal((await ask(site.url, '/page', { headers: known })).text, 'page');
   });
 
+  test('a rule for an origin holds for its host, whatever the scheme and port', async (t) => {
+    const ini = '[access.a]\norigin = https://staff.example\nallow = 10.0.0.0/8\n';
+    const site = await startSite(t, { ini, rules });
+    for (const [host, status] of [
+      ['staff.example', 403],
+      ['staff.example:99', 403],
+      ['STAFF.example.', 403],
+      ['other.example', 200],
+    ] as const) {
+      assert.equal((await ask(site.url, '/page', { headers: { host } })).status, status, host);
+    }
+    const place = { origin: 'http://staff.example', path: '/page' };
+    const { error } = await site.call('svc1.userinterface.get_content', place);
+    assert.equal(error?.code, 'forbidden');
+  });
+
   test('two pages to sign in do not lead to each other', async (t) => {
     const ini = `[access.a]\nusers = yes\nlogin = /sign-in\n[access.b]\nroles = x\nlogin = /page\n${around}`;
     const site = await startSite(t, { ini, rules, server });

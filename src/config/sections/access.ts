@@ -58,7 +58,12 @@ export const accessKeys = {
 
 /** What the reference says about each key. */
 export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
-  origin: { about: 'The origin that is protected; `*` for every origin.', example: '*' },
+  origin: {
+    about:
+      'The origin whose host is protected, with any scheme and port; `*` for every origin. What ' +
+      'answers under other names as well is not protected there.',
+    example: 'https://staff.example.com',
+  },
   path: {
     about:
       'The canonical paths that are protected; each `*` stands for any text. Upper and lower ' +
