@@ -52,6 +52,9 @@ interface Dependencies extends Pick<ConnectionLimits, 'perAddress'> {
   readonly streamsMax?: number;
 }
 
+/** Pieces of up to this length together are copied. */
+const copiedBytesMax = 16 * 1024;
+
 /** How many frames of a kind a client may send in a period, and the limit that it then exceeds. */
 const countedMax: Readonly<Record<Counted, readonly [max: number, limit: LimitName]>> = {
   idle: [http2IdleFramesMax, 'http2_pings'],
@@ -235,8 +238,8 @@ class ServedConnection {
       isSecure: this.#peer.encrypted,
       windows: parts.windows,
       sink: {
-        write: (bytes, done) => {
-          socket.write(bytes, done);
+        write: (pieces, done) => {
+          writeTogether(socket, pieces, done);
         },
         end: () => socket.end(),
       },
@@ -368,6 +371,20 @@ class ServedConnection {
 }
 
 const ignore = (): void => undefined;
+
+/** Writes pieces with one call of the system; copying short ones together costs less than that. */
+function writeTogether(socket: Socket, pieces: readonly Buffer[], done: () => void): void {
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  const last = pieces.at(-1) ?? Buffer.alloc(0);
+  if (pieces.length === 1 || bytes <= copiedBytesMax) {
+    socket.write(pieces.length === 1 ? last : Buffer.concat(pieces, bytes), done);
+    return;
+  }
+  socket.cork();
+  for (const piece of pieces.slice(0, -1)) socket.write(piece);
+  socket.write(last, done);
+  socket.uncork();
+}
 
 /** A request that the server is answering. */
 class OpenRequest implements StreamReader {

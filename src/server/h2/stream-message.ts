@@ -126,19 +126,18 @@ export class StreamMessage extends Readable {
     this.#stream.reset('NO_ERROR');
   }
 
-  /** Node calls `_read` before it takes what is read, so only here the room for more is known. */
-  override read(size?: number): unknown {
-    const taken: unknown = super.read(size);
-    this.#returnRead();
-    return taken;
-  }
-
   override _read(): void {
     if (!this.#hasReader) {
       this.#hasReader = true;
       if (this.headers.expect?.toLowerCase() === '100-continue') this.#sendContinue();
     }
+  }
+
+  /** Every reader takes content by this, except what `arrived` gives to it at once. */
+  override read(size?: number): unknown {
+    const taken: unknown = super.read(size);
     this.#returnRead();
+    return taken;
   }
 
   /** Like IncomingMessage, emits an error to its listeners and does not throw without them. */
