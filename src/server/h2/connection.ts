@@ -22,6 +22,7 @@ import {
   http2ContinuationsMax,
   http2ControlBytesMax,
   http2CookieFieldsMax,
+  http2CopiedBytesMax,
   http2EndedStreamsMax,
   http2FrameBytesMax,
   http2QueuedBytesMax,
@@ -693,7 +694,7 @@ export class Connection {
   #sendFrame(head: { type: number; flag: number; stream: number }, content: Buffer): void {
     const { length } = content;
     // Short content is copied: one piece costs less than two.
-    const isShort = length <= copiedBytesMax;
+    const isShort = length <= http2CopiedBytesMax;
     const start = Buffer.allocUnsafe(frameHeadBytes + (isShort ? length : 0));
     const at = writeFrameHead(start, 0, { length, ...head });
     if (isShort) start.set(content, at);
@@ -736,8 +737,6 @@ export class Connection {
 }
 
 const noContent = Buffer.alloc(0);
-/** Content up to this length is copied behind the head of its frame. */
-const copiedBytesMax = 4_096;
 
 function requireOnStream({ stream }: Frame): void {
   if (stream === 0) throw new ConnectionError('PROTOCOL_ERROR', 'A frame names no stream.');

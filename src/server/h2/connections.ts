@@ -19,6 +19,7 @@ import {
   http2CountingMs,
   http2IdleFramesMax,
   http2InvalidFramesMax,
+  http2JoinedBytesMax,
   http2LeaveMs,
   http2ResetsMax,
   http2StreamsMax,
@@ -51,9 +52,6 @@ interface Dependencies extends Pick<ConnectionLimits, 'perAddress'> {
   /** Requests that may be open; by default the limit of the process. */
   readonly streamsMax?: number;
 }
-
-/** Pieces of up to this length together are copied. */
-const copiedBytesMax = 16 * 1024;
 
 /** How many frames of a kind a client may send in a period, and the limit that it then exceeds. */
 const countedMax: Readonly<Record<Counted, readonly [max: number, limit: LimitName]>> = {
@@ -376,7 +374,7 @@ const ignore = (): void => undefined;
 function writeTogether(socket: Socket, pieces: readonly Buffer[], done: () => void): void {
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
   const last = pieces.at(-1) ?? Buffer.alloc(0);
-  if (pieces.length === 1 || bytes <= copiedBytesMax) {
+  if (pieces.length === 1 || bytes <= http2JoinedBytesMax) {
     socket.write(pieces.length === 1 ? last : Buffer.concat(pieces, bytes), done);
     return;
   }
