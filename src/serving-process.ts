@@ -10,6 +10,7 @@ import {
 } from './compose.ts';
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
+import { Passwords } from './access/passwords.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { TableHosts } from './hosts/hosts.ts';
@@ -202,7 +203,7 @@ class ServingProcess implements RunningServer {
       compressors,
       answers: this.#answers,
       ...this.#sources(logs),
-      wrongKeys: createWrongKeys({ now }),
+      ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
       emit: emitFor(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
       keyUses: this.#keyUses,

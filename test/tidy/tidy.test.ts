@@ -24,7 +24,7 @@ const layers: readonly (readonly string[])[] = [
   ['config'],
   ['store', 'outbound', 'rules', 'compression'],
   ['webhooks', 'acme', 'nodes', 'cluster', 'visitors', 'static', 'proxy', 'follow', 'hosts'],
-  ['breadcrumbs', 'cache', 'pages'],
+  ['breadcrumbs', 'cache', 'pages', 'access'],
   ['rendering'],
   ['api'],
   ['site'],
