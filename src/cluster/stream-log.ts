@@ -11,7 +11,6 @@ import { ReconnectingNats } from './nats-connection.ts';
 import { readEntries } from './reader.ts';
 import { requireStream, streamFailure, streamInfo } from './stream.ts';
 
-/** The dependencies of a shared log. */
 interface StreamLogParts {
   readonly settings: Config['cluster'];
   /**

@@ -26,7 +26,6 @@ export interface TableHostState {
   readonly seq: number | null;
 }
 
-/** The dependencies of a HostFollower. */
 export interface HostFollowerParts {
   readonly store: Store;
   readonly client: () => HostClient;

@@ -9,7 +9,6 @@ import { copyMissing, readCentralEnd, type CopyParts } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
 import { centralRetry } from './limits.ts';
 
-/** The dependencies of a copy into a folder. */
 interface FolderParts extends Omit<CopyParts, 'store'> {
   readonly log: Log;
   readonly openStore: (folder: string) => Promise<Store>;

@@ -11,7 +11,6 @@ import {
 } from './copy-rows.ts';
 import { feedCharactersMax, feedRowsMax, centralRetry } from './limits.ts';
 
-/** The dependencies of a follower. */
 interface FollowerParts extends CopyParts {
   readonly log: Log;
   /** Copies the rows that the store lacks. */

@@ -13,7 +13,6 @@ import { Follower } from './follower.ts';
 import { centralRetry, reportedQueuesMax, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
 
-/** The dependencies of a NodeService. */
 interface NodeServiceParts extends CopyParts {
   readonly log: Log;
   /** The data folder. */

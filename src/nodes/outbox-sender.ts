@@ -15,7 +15,7 @@ import {
   centralRetry,
 } from './limits.ts';
 
-/** The dependencies of an OutboxSender; `now` in milliseconds since 1970. */
+/** `now` in milliseconds since 1970. */
 interface OutboxSenderParts extends CopyParts {
   readonly log: Log;
   readonly now: () => number;

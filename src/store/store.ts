@@ -362,7 +362,7 @@ export interface Verification {
 export interface SharedPart {
   /** Whether the node follows the shared log, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
-  /** Tells all nodes; resolves when this node has heeded it. Rejects as commit does. */
+  /** Tells all nodes; resolves when this node has applied it. Rejects as commit does. */
   tell(notice: Notice): Promise<void>;
   /**
    * Resolves when this node has all changes that the shared log has now. Rejects with

@@ -18,7 +18,6 @@ import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { memberOf, putSharedPlace, sharedPlace } from './shared-place.ts';
 import { Turns } from './turns.ts';
 
-/** The dependencies of a SharedFollower. */
 interface SharedFollowerParts {
   readonly databases: Databases;
   readonly reads: Reads;
@@ -106,11 +105,11 @@ export class SharedFollower {
   /** Applies an entry, unless the databases have it. Rejects as WriteQueue.write. */
   async apply(entry: SharedEntry): Promise<void> {
     const content = decodeEntry(entry.data);
-    await this.#heed(content);
+    await this.#applyNotices(content);
     await this.#put(entry, content);
   }
 
-  async #heed(content: EntryContent): Promise<void> {
+  async #applyNotices(content: EntryContent): Promise<void> {
     this.turns.see(content);
     for (const notice of content.notices) await this.#parts.notice(notice);
   }
@@ -170,7 +169,7 @@ export class SharedFollower {
     let puts: Promise<void>[] = [];
     let bytes = 0;
     for await (const entry of this.#parts.shared.entries(this.position, signal)) {
-      const content = await this.#heeded(entry);
+      const content = await this.#decoded(entry);
       const put = this.#put(entry, content).catch((error: unknown) => {
         // Those behind it fail because of the first one.
         if (!failing.signal.aborted) failing.abort(this.#unappliedReason(entry, error));
@@ -185,10 +184,10 @@ export class SharedFollower {
     failing.signal.throwIfAborted();
   }
 
-  async #heeded(entry: SharedEntry): Promise<EntryContent> {
+  async #decoded(entry: SharedEntry): Promise<EntryContent> {
     try {
       const content = decodeEntry(entry.data);
-      await this.#heed(content);
+      await this.#applyNotices(content);
       return content;
     } catch (error) {
       throw error instanceof Failure ? error : this.#unappliedReason(entry, error);
