@@ -15,7 +15,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { decodeEntry, emptyContent } from '../../../src/store/shared/entry.ts';
 import { doInTurn, deliveryTask, TaskTurn } from '../../../src/store/shared/task-turn.ts';
 import { lossesMax, taskTakeOverMs } from '../../../src/store/limits.ts';
-import { Turns } from '../../../src/store/shared/turns.ts';
+import { Turns } from '../../../src/store/shared/shared-follower.ts';
 import { Notices } from '../../../src/store/shared/notices.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
