@@ -80,7 +80,7 @@ export class OutboxSender {
       const [first] = entries;
       if (!(error instanceof Failure) || !aboutContent.has(error.code) || !first) throw error;
       if (entries.length > 1) return this.#settle(entries.slice(0, entries.length >> 1));
-      // The centre takes requests of this node, so the entry is the reason.
+      // If the centre takes an empty request of this node, the entry is the reason.
       await this.#ask([]);
       return [{ n: first.n, refused: this.#refusal(error) }];
     }

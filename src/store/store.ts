@@ -234,7 +234,7 @@ export interface Reads extends TreeReads {
   tableNamedAt(name: string, seq: number): StoredTable | undefined;
   /** The current tables in the order of their ids, after `after`. */
   tablesAfter(after: string): Iterable<StoredTable>;
-  /** The tables as they were right after the change `seq` of the log, likewise. */
+  /** The tables after `after` as they were right after the change `seq` of the log, by id. */
   tablesAt(after: string, seq: number): Iterable<StoredTable>;
   /** The size of a table; zeros if no table has this name. */
   tableCounts(name: string): TableCounts;
