@@ -82,18 +82,21 @@ async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigRes
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
-  const { definitions, problems } = await checkReferences(ini, { folder });
+  const { problems, ...read } = await checkReferences(ini, { folder });
   const exposed = await exposureProblems(ini, { folder });
   const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
   if (all.length > 0) {
-    const named = ini.tables.flatMap(({ values }) => values.schema ?? []);
+    const named = [
+      ...ini.tables.flatMap(({ values }) => values.schema ?? []),
+      ...ini.redirects.flatMap(({ values }) => values.file ?? []),
+    ];
     return failed(
       file,
       all,
       named.map((path) => resolve(folder, path)),
     );
   }
-  const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, definitions });
+  const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, ...read });
   return { ok: true, config };
 }
 
@@ -112,13 +115,13 @@ function incomplete(text: string): LineProblem {
 function failed(
   file: string,
   problems: readonly LineProblem[],
-  schemaFiles: readonly string[] = [],
+  namedFiles: readonly string[] = [],
 ): ConfigResult {
   const inOrder = problems.toSorted((one, other) => one.line - other.line);
   return {
     ok: false,
     problems: inOrder.map(({ line, message }) => ({ file, line, message })),
-    ...(schemaFiles.length > 0 && { schemaFiles }),
+    ...(namedFiles.length > 0 && { namedFiles }),
   };
 }
 
@@ -139,7 +142,14 @@ export function folderIni(
   { listen = [], proxy }: FolderSettings,
   env: Environment,
 ): GeneratedIni {
-  const lines = ['[disk.folder]', 'root = ${FOLDER}', 'cache_control = no-cache'];
+  const lines = [
+    '[disk.folder]',
+    'root = ${FOLDER}',
+    'cache_control = no-cache',
+    'redirects = _redirects',
+    'headers_file = _headers',
+    'errors = /',
+  ];
   if (proxy === undefined) lines.push('listing = yes');
   else lines.push(...applicationLines);
   const data = dataOf(folder, basename(folder) || 'root', env);

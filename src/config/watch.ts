@@ -1,12 +1,14 @@
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult } from './config.ts';
 import { readWhenStable } from './stable.ts';
 import { pathsToWatch, FileWatcher } from './file-watcher.ts';
 
 /**
- * Watches an ini file, the table schemas that it names, and the symbolic links to them. After each
- * change it waits until the files are stable, reads them and yields the result; it never reads
- * twice at the same time. Ends when the signal aborts. Throws if the system cannot watch files.
+ * Watches an ini file, the schemas, redirects and header fields that it names, and the symbolic
+ * links to these files. After each change it waits until the files are stable, reads them and
+ * yields the result; it never reads twice at the same time. Ends when the signal aborts. Throws if
+ * the system cannot watch files.
  *
  * `current` is the result that the caller already has: if the files have changed since, the first
  * result that is yielded is the new one. `watching` is called once the watch is set up.
@@ -19,22 +21,24 @@ export async function* watchConfig({
   signal,
   watching,
 }: {
-  readonly file: string;
+  /** The ini file; undefined for a folder that is served without one. */
+  readonly file: string | undefined;
   readonly current: ConfigResult;
   readonly read: () => Promise<ConfigResult>;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly watching?: () => void;
 }): AsyncGenerator<ConfigResult, void, undefined> {
-  let schemas = schemaFiles(current) ?? [];
+  const ini = file === undefined ? [] : [file];
+  let named = namedFiles(current) ?? [];
   let latest = current;
   // A change during the first read of the files is in its result already.
   let mayRepeat = false;
-  for await (const why of fileChanges(() => [file, ...schemas], signal)) {
+  for await (const why of fileChanges(() => [...ini, ...named], signal)) {
     if (why === 'first') watching?.();
-    const result = await readWhenStable({ files: [file, ...schemas], read, now, signal });
-    // A broken file may name no schemas: those of the file before stay watched.
-    schemas = schemaFiles(result) ?? schemas;
+    const result = await readWhenStable({ files: [...ini, ...named], read, now, signal });
+    // A broken file may name no others: those of the file before stay watched.
+    named = namedFiles(result) ?? named;
     if (signal.aborted) return;
     const isNew = !isDeepStrictEqual(result, latest);
     const isRepeat = mayRepeat && !isNew && result.ok;
@@ -46,9 +50,16 @@ export async function* watchConfig({
   }
 }
 
-function schemaFiles(result: ConfigResult): readonly string[] | undefined {
-  if (!result.ok) return result.schemaFiles;
-  return result.config.tables.flatMap(({ schemaFile }) => schemaFile ?? []);
+function namedFiles(result: ConfigResult): readonly string[] | undefined {
+  if (!result.ok) return result.namedFiles;
+  const { tables, redirects, disk } = result.config;
+  return [
+    ...tables.flatMap(({ schemaFile }) => schemaFile ?? []),
+    ...redirects.flatMap(({ file }) => file ?? []),
+    ...disk.flatMap(({ root, redirects: file, headersFile }) =>
+      [file, headersFile].flatMap((name) => (name === undefined ? [] : [join(root, name)])),
+    ),
+  ];
 }
 
 /**

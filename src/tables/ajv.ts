@@ -1,8 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { documentNodesMax, formatCharactersMax, patternCharactersMax } from './limits.ts';
+import { documentNodesMax, formatCharactersMax } from './limits.ts';
 import { oneSchema, referenced, schemaLists, schemasByName } from './schema-check.ts';
 import { parseDateTime } from '../model/time.ts';
-import { setFlagsFromString } from 'node:v8';
 
 /** A schema as documents that refer to each other. */
 interface SchemaDocuments {
@@ -128,34 +127,6 @@ function isEmail(text: string): boolean {
     labels.every((label) => /^[a-z\d-]{1,63}$/i.test(label) && !/^-|-$/.test(label))
   );
 }
-
-let isEnabled = false;
-
-/**
- * Compiles a `pattern` of a schema with V8's engine that matches in linear time: a schema comes
- * from outside, and with the usual engine a pattern such as `(a+)+$` could block the server. Throws
- * a SyntaxError for a pattern that has no such form.
- */
-export function linearPattern(pattern: string): { test(text: string): boolean } {
-  if (pattern.length > patternCharactersMax) {
-    throw new SyntaxError(`a pattern has at most ${patternCharactersMax} characters`);
-  }
-  if (!isEnabled) setFlagsFromString('--enable-experimental-regexp-engine');
-  isEnabled = true;
-  try {
-    // oxlint-disable-next-line eslint/no-invalid-regexp -- V8 has the flag, ECMAScript does not
-    return new RegExp(pattern, 'l');
-  } catch (error) {
-    if (!(error instanceof SyntaxError) || !error.message.includes('linear time')) throw error;
-    throw new SyntaxError(
-      `${pattern.slice(0, shownCharacters)} cannot be matched in linear time: leave out ` +
-        'lookaround, back-references, \\p{…} and large repetitions',
-      { cause: error },
-    );
-  }
-}
-
-const shownCharacters = 80;
 
 /** A message of ajv without the capitals with which it stresses NOT. */
 export function wordsOfAjv(message: string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
-import { wordsOfAjv, formats, linearPattern, schemaDocuments } from './ajv.ts';
+import { wordsOfAjv, formats, schemaDocuments } from './ajv.ts';
+import { linearPattern } from './linear-pattern.ts';
 import type { ProblemReason } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { loadAjv2020 } from '../model/lazy-packages.ts';
