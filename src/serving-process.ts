@@ -49,7 +49,7 @@ import { IndexBuilder } from './store/index-builder.ts';
 import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
-import { heedPurge } from './api/cache.ts';
+import { applyPurge } from './api/cache.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -83,7 +83,7 @@ export interface RunningServer {
   stop(graceMs: number): Promise<number>;
 }
 
-/** The dependencies of startServing besides the configuration. */
+/** How a process serves, besides the configuration. */
 export interface ServingOptions {
   readonly store: Store;
   readonly notices?: Notices | undefined;
@@ -115,7 +115,7 @@ export async function startServing(
   const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
     await running.listen(given.ports);
-    await given.notices?.heedBy((notice) => running.heed(notice));
+    await given.notices?.applyBy((notice) => running.apply(notice));
     return running;
   } catch (error) {
     await running.stop(0);
@@ -268,8 +268,8 @@ class ServingProcess implements RunningServer {
   }
 
   /** Does what a notice of the cluster says. */
-  heed(notice: Notice): Promise<void> {
-    return heedPurge(this.#answers, notice);
+  apply(notice: Notice): Promise<void> {
+    return applyPurge(this.#answers, notice);
   }
 
   /** The work that one process of a server does for all of them. */

@@ -60,7 +60,7 @@ import {
 import { requestDirectives, type RequestDirectives } from './directives.ts';
 import { mayServeStale, reuseOf } from './freshness.ts';
 
-/** The dependencies of the cache; `via` is this server's name in Via fields. */
+/** `via` is this server's name in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {
   readonly via: string;
   /** The fields in which a trusted proxy names the client, by lower-case name. */
