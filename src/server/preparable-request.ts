@@ -17,6 +17,7 @@ export type PreparableHead = {
   readonly hasCacheControl: boolean;
   readonly userAgent: string;
   readonly referer: string;
+  readonly authorization: string | undefined;
 } & Readonly<Record<ChoosingField, string>>;
 
 /** An ordinary GET: its answer can be prepared for later requests. */
@@ -37,6 +38,7 @@ type Role =
   | 'referer'
   | 'sec-fetch-dest'
   | 'cookie'
+  | 'authorization'
   | 'ignored';
 
 const roles: ReadonlyMap<string, Role> = rolesByName({
@@ -51,6 +53,7 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
   referer: ['Referer'],
   'sec-fetch-dest': ['Sec-Fetch-Dest'],
   cookie: ['Cookie'],
+  authorization: ['Authorization'],
   ignored: (
     'Connection Keep-Alive Pragma Priority DNT Origin ' +
     'Upgrade-Insecure-Requests Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
@@ -95,6 +98,11 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
   );
 }
 
+/** Whether the client gets another answer: a service worker (console.ts), or a preview of a draft. */
+function getsOther(value: string): boolean {
+  return value.includes(previewCookie) || /^serviceworker$/i.test(value);
+}
+
 /**
  * Reads the fields of an ordinary GET. Undefined if one of them has no role, or comes twice where
  * that matters. No field with a role is about framing, and a parser has checked all values.
@@ -102,8 +110,7 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
 function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
   let host: string | undefined;
   let ifNoneMatch: string | undefined;
-  let userAgent: string | undefined;
-  let referer: string | undefined;
+  let [userAgent, referer, authorization]: (string | undefined)[] = [];
   let [hasDate, hasCacheControl] = [false, false];
   let [accept, encoding, language] = ['', '', ''];
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -144,13 +151,13 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
       case 'referer':
         referer ??= value;
         break;
-      case 'sec-fetch-dest':
-        // A service worker gets other answers (console.ts).
-        if (value.toLowerCase() === 'serviceworker') return undefined;
+      case 'authorization':
+        if (authorization !== undefined) return undefined;
+        authorization = value;
         break;
+      case 'sec-fetch-dest':
       case 'cookie':
-        // A browser that previews a draft gets other answers.
-        if (value.includes(previewCookie)) return undefined;
+        if (getsOther(value)) return undefined;
         break;
       case undefined:
         return undefined;
@@ -164,6 +171,7 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
     hasCacheControl,
     userAgent: userAgent ?? '',
     referer: referer ?? '',
+    authorization,
     accept,
     'accept-encoding': encoding,
     'accept-language': language,

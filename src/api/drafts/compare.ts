@@ -6,11 +6,12 @@ import type { RequestTarget } from '../../http/request.ts';
 import { statusOf } from '../../http/status.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Location, Visitor } from '../../model/visitor.ts';
+import type { Location } from '../../model/visitor.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation, type Call } from '../operation.ts';
+import { clientOf } from '../rules/page-lookup.ts';
 import { parseOrigin, parseUrl, requireBreadcrumbKey } from '../rules/place.ts';
 import { previewFor, previewProperties, type Previewed } from '../rules/preview.ts';
 import type { SiteAccess } from '../site-access.ts';
@@ -238,7 +239,7 @@ async function answerOf(
   try {
     const reply =
       'key' in question
-        ? await breadcrumbReply(site, question.key, { visitor, origin })
+        ? await breadcrumbReply(site, question.key, { visitor, call, origin })
         : await pageReply(site, question.target, { visitor, call });
     const { status, source } = reply;
     const target = replyField(reply, 'location');
@@ -256,9 +257,9 @@ async function answerOf(
 async function breadcrumbReply(
   site: SiteAccess,
   key: string,
-  { visitor, origin }: { readonly visitor: Previewed; readonly origin: string },
+  { visitor, call, origin }: Parameters<typeof compareAnswers>[2],
 ): Promise<Reply> {
-  const visit = { key, origin, query: '', ...visitor };
+  const visit = { key, origin, query: '', ...visitor, client: clientOf(call) };
   return site.breadcrumb(await site.resolve(visit), visit);
 }
 
@@ -272,7 +273,8 @@ async function pageReply(
     ...target,
     fields: visitor.fields,
     address: call.caller.address,
-    visitor: visitor.visitor satisfies Visitor,
+    visitor: visitor.visitor,
+    client: clientOf(call),
     body: undefined,
     signal: call.signal(),
   });
