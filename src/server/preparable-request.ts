@@ -98,7 +98,7 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
   );
 }
 
-/** Whether the client gets another answer: a service worker (console.ts), or a preview of a draft. */
+/** Whether a service worker (console.ts) or the preview of a draft gets another answer. */
 function getsOther(value: string): boolean {
   return value.includes(previewCookie) || /^serviceworker$/i.test(value);
 }
