@@ -31,7 +31,13 @@ import type { SourceHealth } from './proxy/source-health.ts';
 import type { SourceStatistics } from './proxy/source-statistics.ts';
 import { configuredProxies } from './proxy/configured-proxies.ts';
 import { createSourceDiallers, type SourceDiallers } from './proxy/source-diallers.ts';
-import { createFetcher, withFailureEvents, withUsers, type Fetcher } from './proxy/fetcher.ts';
+import {
+  createFetcher,
+  withFailureEvents,
+  withOwnFields,
+  withUsers,
+  type Fetcher,
+} from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic-pages.ts';
 import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
@@ -271,7 +277,7 @@ function composeFetch(
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
   const cached = cacheBytesMax === 0 ? fetch : cachedFetch(parts);
-  return withUsers(withCompression(cached, compressors.responses));
+  return withUsers(withOwnFields(withCompression(cached, compressors.responses)));
 }
 
 function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteParts {

@@ -24,7 +24,7 @@ export function configuredProxies(proxies: readonly ProxyConfig[]): readonly (Fe
 }
 
 function enginedataOf(proxy: ProxyConfig): JsonObject {
-  const { source, methods, host, timeoutMs, requestHeaders } = proxy;
+  const { source, methods, host, timeoutMs, requestHeaders, balance, weights, retries } = proxy;
   const pairs = requestHeaders.flatMap((name, at): [string, string][] =>
     at % 2 === 0 ? [[name, requestHeaders[at + 1] ?? '']] : [],
   );
@@ -32,6 +32,8 @@ function enginedataOf(proxy: ProxyConfig): JsonObject {
     as: 'application',
     source: [...source],
     host,
+    ...{ balance, retries },
+    ...(weights.length > 0 && { weights: [...weights] }),
     ...(!methods.includes('all') && { methods: [...methods] }),
     ...(timeoutMs !== undefined && { timeout: durationText(timeoutMs) }),
     ...(pairs.length > 0 && { request_headers: Object.fromEntries(pairs) }),

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { balances, type Balance } from '../model/balance.ts';
 import { cgiName } from '../http/fields.ts';
 import { parseTemplate, type FieldTemplate } from '../http/field-template.ts';
 import { asQueryValue, encodePath, readPath, sentAfter, type RequestPath } from '../model/path.ts';
@@ -6,6 +8,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { ruleName, type Rule } from '../model/rule.ts';
 import { durationMs } from '../model/units.ts';
 import { outboundUrl } from '../outbound/url.ts';
+import { sourceRetries } from './limits.ts';
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
 export interface FetchPlan {
@@ -21,7 +24,10 @@ export interface FetchPlan {
    */
   readonly isWholeOrigin: boolean;
   /** At least one; any of them can answer. */
-  readonly sources: readonly FetchSource[];
+  readonly sources: readonly PlannedSource[];
+  readonly balance: Balance;
+  /** How many other sources get the request if one after the other fails. */
+  readonly retries: number;
   readonly methods: FetchMethods;
   /** Whether websockets are forwarded. */
   readonly upgrades: boolean;
@@ -40,6 +46,14 @@ export interface FetchPlan {
   readonly needsUser: boolean;
   /** The settings that only the ini file can make; undefined for a page rule. */
   readonly ini: IniSettings | undefined;
+}
+
+/** A source of a plan, and its share of the requests. */
+interface PlannedSource extends FetchSource {
+  /** Relative to the others; a source of 0 gets requests only if all others have failed. */
+  readonly weight: number;
+  /** Eight hex digits: enough to tell the sources of a rule apart, too few to find an address. */
+  readonly mark: string;
 }
 
 /** Some methods, or all that can be forwarded. */
@@ -97,8 +111,8 @@ export function fetchPlan(rule: FetchRule): FetchPlan {
 
 function parsePlan(rule: FetchRule): FetchPlan {
   const { id, path, httpresponse, enginedata = {}, [iniSettings]: ini } = rule;
-  const { timeout, host } = enginedata;
-  const sources = sourceTexts(rule).flatMap((item) => parseSource(item) ?? []);
+  const { timeout, host, balance, retries } = enginedata;
+  const sources = plannedSources(rule);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
   const headers = requestTemplates(enginedata);
@@ -111,6 +125,8 @@ function parsePlan(rule: FetchRule): FetchPlan {
     visibleWildcard,
     isWholeOrigin: path === '/*' || ini !== undefined,
     sources,
+    balance: balances.find((one) => one === balance) ?? 'least',
+    retries: typeof retries === 'number' ? retries : sourceRetries,
     methods,
     upgrades: methods === 'all' || textsOf(enginedata.methods).includes('UPGRADE'),
     host: typeof host === 'string' ? host : usual,
@@ -140,6 +156,23 @@ const applicationPass = ['authorization', 'cookie', 'set-cookie'] as const;
 /** Fields in place of a method, which are harmless if every method is allowed. */
 const methodOverrides = ['x-http-method', 'x-http-method-override', 'x-method-override'] as const;
 
+/** The usable sources of a rule, with their weights. */
+function plannedSources(rule: FetchRule): readonly PlannedSource[] {
+  const { weights } = rule.enginedata ?? {};
+  return sourceTexts(rule).flatMap((text, at) => {
+    const source = parseSource(text);
+    if (source === undefined) return [];
+    const given: unknown = Array.isArray(weights) ? weights[at] : undefined;
+    const weight = typeof given === 'number' ? given : 1;
+    return [{ ...source, weight, mark: markOf(rule.id, source.origin + source.path) }];
+  });
+}
+
+/** The mark of a source, see PlannedSource. */
+function markOf(ruleId: string, source: string): string {
+  return hash('sha256', `${ruleId} ${source}`).slice(0, 8);
+}
+
 /** The sources of a rule, as parseSource reads them. */
 function sourceTexts({ path, enginedata = {} }: FetchRule): readonly unknown[] {
   const texts = [enginedata.source].flat();
@@ -162,7 +195,7 @@ function applicationSource(text: unknown, path: string): unknown {
 
 /** A source of a rule, with the path and query of the request to it. */
 export interface SourceTarget {
-  readonly source: FetchSource;
+  readonly source: PlannedSource;
   readonly target: string;
 }
 

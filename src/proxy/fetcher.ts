@@ -23,6 +23,7 @@ import {
   type FetchPlan,
   type FetchRule,
 } from './fetch-plan.ts';
+import { Balancer } from './balancer.ts';
 import { fetchesPerAddressMax } from './limits.ts';
 import { isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
@@ -66,8 +67,9 @@ export interface OpenedWebsocket {
 }
 
 /** Creates a fetcher. */
-export function createFetcher(parts: SourceRequestParts): Fetcher {
-  const { health, via } = parts;
+export function createFetcher(given: Omit<SourceRequestParts, 'balancer'>): Fetcher {
+  const { health, via } = given;
+  const parts = { ...given, balancer: new Balancer(health) };
   const inProgress = new SharedLimit(shares);
   return {
     async respond(rule, request) {
@@ -94,14 +96,14 @@ export function createFetcher(parts: SourceRequestParts): Fetcher {
       if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
       const fetched = await sendToSource(parts, plan, request, 'websocket');
-      const { answer, fields } = fetched;
+      const { answer, ownFields = [] } = fetched;
       const { connection } = answer;
       if (connection === undefined) return replyToClient(fetched, plan, request);
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
         answer.discard();
         throw new Failure('bad_gateway', 'The source switched to another protocol than websocket.');
       }
-      return { fields, connection, source: plan.name };
+      return { fields: [...fetched.fields, ...ownFields], connection, source: plan.name };
     },
     explain(rule, asked) {
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
@@ -194,28 +196,44 @@ export function withUsers(fetch: Fetcher): Fetcher {
   };
 }
 
+/**
+ * Adds the fields that are for one client only, such as the cookie of its source, in front of the
+ * cache.
+ */
+export function withOwnFields(fetch: Fetcher): Fetcher {
+  return {
+    ...fetch,
+    respond(rule, request) {
+      const replied = fetch.respond(rule, request);
+      return fetchPlan(rule).balance === 'cookie' ? replied.then(addOwnFields) : replied;
+    },
+  };
+}
+
+function addOwnFields(reply: Reply): Reply {
+  const { ownFields } = reply;
+  return ownFields === undefined ? reply : { ...reply, fields: [...reply.fields, ...ownFields] };
+}
+
 /** Makes the reply to the client from a source's response. */
-function replyToClient(
-  { answer, fields }: FetchedResponse,
-  plan: FetchPlan,
-  request: ContentRequest,
-): Reply {
+function replyToClient(fetched: FetchedResponse, plan: FetchPlan, request: ContentRequest): Reply {
+  const { answer, fields, ownFields } = fetched;
   const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
-  const source = plan.name;
+  const made = { status, source: plan.name, ...(ownFields && { ownFields }) };
   if (request.method === 'HEAD' || isEmptyStatus(status)) {
     answer.discard();
     // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
     // would have had.
     const kept =
       status === 204 || status === 205 ? withoutFields(fields, 'content-length') : fields;
-    return { status, fields: kept, body: noBody, source };
+    return { ...made, fields: kept, body: noBody };
   }
   const length = replyField({ fields }, 'content-length');
   const takesTrailers = length === undefined && acceptsTrailers(request);
   const body = takesTrailers ? bodyWithTrailers(answer) : bodyFrom(answer, length);
-  if (body.kind !== 'bytes' || length !== undefined) return { status, fields, body, source };
+  if (body.kind !== 'bytes' || length !== undefined) return { ...made, fields, body };
   const measured = [...fields, 'Content-Length', String(body.bytes.length)];
-  return { status, fields: measured, body, source };
+  return { ...made, fields: measured, body };
 }
 
 function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Body {

@@ -1,5 +1,5 @@
-/** Sources that one request may be sent to, one after the other. */
-export const sourceTriesMax = 3;
+/** How many other sources get a request, by default, if one after the other fails. */
+export const sourceRetries = 2;
 /** How long a source that has failed is set aside at first, and, doubled each time, at most. */
 export const sourcePauseMs = 1_000;
 export const sourcePauseMsMax = 60_000;

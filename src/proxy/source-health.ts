@@ -3,7 +3,6 @@ import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
 import { internalMetric } from './source-statistics.ts';
-import type { SourceTarget } from './fetch-plan.ts';
 
 /** The state of one server, by its origin. */
 interface SourceState {
@@ -48,28 +47,21 @@ export class SourceHealth {
   readonly #monotonicMs: () => number;
   readonly #log: Log;
   readonly #servers = createLruCache<SourceState>(sourcesKnownMax);
-  #turn = 0;
 
   constructor({ monotonicMs, log }: { readonly monotonicMs: () => number; readonly log: Log }) {
     this.#monotonicMs = monotonicMs;
     this.#log = log;
   }
 
-  /**
-   * Targets in the order in which to try them: servers with the fewest open requests first, round
-   * robin among equals; servers that are set aside last, in the order in which their pauses end.
-   */
-  order(targets: readonly SourceTarget[]): readonly SourceTarget[] {
-    const nowMs = this.#monotonicMs();
-    const first = this.#turn % targets.length;
-    this.#turn += 1;
-    return [...targets.slice(first), ...targets.slice(0, first)]
-      .map((target) => {
-        const { open, pausedUntilMs: restUntilMs } = this.#server(target.source.origin);
-        return { target, open, restUntilMs: Math.max(restUntilMs, nowMs) };
-      })
-      .sort((a, b) => a.restUntilMs - b.restUntilMs || a.open - b.open)
-      .map(({ target }) => target);
+  /** The time that `loadOf` expects, in ms. */
+  now(): number {
+    return this.#monotonicMs();
+  }
+
+  /** The open requests of a server, and the time up to which it is set aside; `nowMs` if not. */
+  loadOf(origin: string, nowMs: number): { readonly open: number; readonly restsUntilMs: number } {
+    const { open, pausedUntilMs } = this.#server(origin);
+    return { open, restsUntilMs: Math.max(pausedUntilMs, nowMs) };
   }
 
   /** Whether a server is set aside. */

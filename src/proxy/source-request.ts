@@ -5,7 +5,8 @@ import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
-import { isSourceFailure, sendWithFailover, type SendTo, type TargetAnswer } from './failover.ts';
+import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
+import { stickyCookie, type Balancer } from './balancer.ts';
 import { requestFields } from './request-fields.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
@@ -24,6 +25,7 @@ import {
 export interface SourceRequestParts {
   readonly diallers: Pick<SourceDiallers, 'of'>;
   readonly health: SourceHealth;
+  readonly balancer: Balancer;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;
@@ -33,6 +35,8 @@ export interface SourceRequestParts {
 export interface FetchedResponse {
   readonly answer: SourceResponse;
   readonly fields: FieldList;
+  /** Fields for this client only, which no cache stores. */
+  readonly ownFields: FieldList | undefined;
 }
 
 /**
@@ -40,7 +44,7 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { diallers, health, statistics, via, ...limits }: SourceRequestParts,
+  { diallers, health, balancer, statistics, via, ...limits }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
@@ -83,12 +87,19 @@ export async function sendToSource(
     return countAnswer(answer, counted, request);
   };
   const [only] = targets;
-  const { target, answer }: TargetAnswer =
-    plan.sources.length === 1
-      ? { target: only, answer: await sendTo(only) }
-      : await sendWithFailover(targets, { method, body, signal }, { sendTo, health });
-  requireUsable(answer);
-  return { answer, fields: clientFields(answer.fields, target) };
+  if (plan.sources.length === 1) {
+    const answer = requireUsable(await sendTo(only));
+    return { answer, fields: clientFields(answer.fields, only), ownFields: undefined };
+  }
+  const ordered = balancer.order(plan, targets, request).slice(0, plan.retries + 1);
+  const tried = { method, body, signal };
+  const { target, answer } = await sendWithFailover(ordered, tried, { sendTo, health });
+  const cookie = stickyCookie(plan, target, request);
+  return {
+    answer: requireUsable(answer),
+    fields: clientFields(answer.fields, target),
+    ownFields: cookie === undefined ? undefined : ['Set-Cookie', cookie],
+  };
 }
 
 /** The host of a source that is reached over TLS. */
@@ -141,9 +152,9 @@ function whenDone(answer: SourceResponse, done: () => void): SourceResponse {
  * request (RFC 9112 §6.1, §7.4) and which no field would name to the client, or with a status
  * beyond 599 (RFC 9110 §15), which HTTP/2 cannot carry.
  */
-function requireUsable(answer: SourceResponse): void {
+function requireUsable(answer: SourceResponse): SourceResponse {
   const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
-  if (!isCompressed && answer.status <= lastStatus) return;
+  if (!isCompressed && answer.status <= lastStatus) return answer;
   answer.discard();
   const what = isCompressed ? 'a transfer coding that was not requested' : 'an invalid status';
   throw new Failure('bad_gateway', `The source answered with ${what}.`);

@@ -3,10 +3,11 @@ import { suite, test } from 'node:test';
 import type { Json } from '../../src/model/json.ts';
 import { sourcePauseMs, sourcePauseMsMax } from '../../src/proxy/limits.ts';
 import { silentLog } from '../../src/observability/log.ts';
+import { Balancer } from '../../src/proxy/balancer.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { pathOf } from '../request-path.ts';
-import { fetchRule } from './fetch-rig.ts';
+import { fetchRule, visit } from './fetch-rig.ts';
 
 const a = 'http://a.example';
 const b = 'http://b.example';
@@ -17,8 +18,10 @@ function rig() {
   const clock = { ms: 1_000 };
   const health = new SourceHealth({ monotonicMs: () => clock.ms, log: silentLog });
   const source: Json = [`${a}/*`, `${b}/*`, `${c}/*`];
-  const ways = sourceTargets(fetchPlan(fetchRule({ source })), { ...pathOf('/shop/'), query: '' });
-  const order = () => health.order(ways).map((way) => way.source.origin);
+  const plan = fetchPlan(fetchRule({ source }));
+  const ways = sourceTargets(plan, { ...pathOf('/shop/'), query: '' });
+  const balancer = new Balancer(health);
+  const order = () => balancer.order(plan, ways, visit()).map((way) => way.source.origin);
   const fail = (origin: string): void => {
     const attempt = health.start(origin);
     clock.ms += 1;

@@ -85,8 +85,14 @@ function wordProblems(
   value: JsonObject,
   hasProblem: (name: string) => boolean,
 ): readonly EnginedataProblem[] {
-  const { host, timeout, request_headers: templates } = value;
+  const { host, timeout, request_headers: templates, weights, source } = value;
   const problems: EnginedataProblem[] = [];
+  if (Array.isArray(weights) && !hasProblem('weights') && !hasProblem('source')) {
+    if (weights.length !== [source].flat().length || weights.every((weight) => weight === 0)) {
+      const words = 'has to have a number for each source, one of them more than 0';
+      problems.push(memberProblem(['weights'], value, 'bad_format', words));
+    }
+  }
   if (typeof host === 'string' && !hasProblem('host') && parseAuthority(host, 'http') !== host) {
     const words = 'has to be client, source, or a host such as app.example.com';
     problems.push(memberProblem(['host'], value, 'bad_format', words));

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
-import { fetchSourcesMax } from '../../model/limits.ts';
+import { balances } from '../../model/balance.ts';
+import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../model/limits.ts';
 import type { RuleKind } from '../../model/rule.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 
@@ -90,6 +91,26 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
           pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
           description: 'one line of Latin-1 text',
         },
+      },
+      balance: {
+        type: 'string',
+        enum: [...balances],
+        description:
+          'which of several sources gets a request: the one with the least load, the next one, ' +
+          'or always the same for a visitor, by a cookie or by the address',
+      },
+      weights: {
+        type: 'array',
+        maxItems: fetchSourcesMax,
+        items: { type: 'integer', minimum: 0, maximum: sourceWeightMax },
+        description:
+          'the share of each source, in their order; one of 0 gets requests if all others fail',
+      },
+      retries: {
+        type: 'integer',
+        minimum: 0,
+        maximum: fetchRetriesMax,
+        description: 'how many other sources get a request that failed; 2 by default',
       },
       pass: {
         ...texts,

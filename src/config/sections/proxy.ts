@@ -1,5 +1,6 @@
 import { parseAuthority } from '../../model/authority.ts';
-import { fetchSourcesMax } from '../../model/limits.ts';
+import { balances } from '../../model/balance.ts';
+import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../model/limits.ts';
 import { isImplemented } from '../../model/method.ts';
 import { durationText, sizeText } from '../../model/units.ts';
 import { mountPath, origin } from '../addresses.ts';
@@ -8,7 +9,7 @@ import { list, optional, repeatedIfAny, single, type ParsedKeys } from '../ini-k
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
 import type { ParsedTemplates } from './header-lines.ts';
-import { duration, size, wordOr, yesNo, type ValueParser } from '../values.ts';
+import { choice, duration, size, wholeNumber, wordOr, yesNo, type ValueParser } from '../values.ts';
 
 /** The path of a proxy: that of a mount, without a `*`. */
 const proxyPath: ValueParser<string> = (text) =>
@@ -53,6 +54,10 @@ export const proxyKeys = {
   }),
   max_body: optional(size, { field: 'bodyBytesMax', write: sizeText }),
   cache: single(yesNo, 'yes'),
+  balance: single(choice(...balances), 'least'),
+  /** The weight of each source, in their order; empty for equal ones. */
+  weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
+  retries: single(wholeNumber(0, fetchRetriesMax), '2'),
 };
 
 /** What the reference says about each key. */
@@ -99,6 +104,25 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
     about: 'Whether the shared cache stores answers that the application allows it to store.',
     example: 'no',
   },
+  balance: {
+    about:
+      'Which of several sources gets a request: the one with the fewest running requests for its ' +
+      'weight (`least`), the next one (`turn`), or always the same one for a visitor, by a ' +
+      '`cookie` (`waymark_source`) or by the `address`.',
+    example: 'cookie',
+  },
+  weight: {
+    about:
+      'The share of the requests that each source gets, in the order of the sources. A source of ' +
+      '0 gets requests only while all others fail. By default all are equal.',
+    example: '95, 5',
+  },
+  retries: {
+    about:
+      'How many other sources get a request that failed before it was sent, or that may be ' +
+      'repeated.',
+    example: '0',
+  },
 };
 
 type ParsedProxy = ParsedKeys<typeof proxyKeys>;
@@ -144,6 +168,16 @@ function wrongProxies(proxies: readonly ParsedProxy[]): readonly LineProblem[] {
     if (values.source.length > fetchSourcesMax) {
       const message = `${title} has more than ${fetchSourcesMax} sources: remove some`;
       return [{ line: lines.get('source')?.[fetchSourcesMax] ?? line, message }];
+    }
+    const { weight } = values;
+    if (weight.length > 0 && weight.length !== values.source.length) {
+      const at = lines.get('weight')?.[0] ?? line;
+      const counts = `${values.source.length} for the ${values.source.length} sources`;
+      return [{ line: at, message: `\`weight\` of ${title} needs ${counts}, in their order` }];
+    }
+    if (weight.length > 0 && weight.every((one) => one === 0)) {
+      const at = lines.get('weight')?.[0] ?? line;
+      return [{ line: at, message: `\`weight\` of ${title}: one has to be more than 0` }];
     }
     if (values.methods.includes('all') && values.methods.length > 1) {
       const at = lines.get('methods')?.[0] ?? line;
