@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { addressNetwork } from '../model/cidr.ts';
 import type { FetchPlan, SourceTarget } from './fetch-plan.ts';
-import type { SourceHealth } from './source-health.ts';
+import type { SourceHealth, SourceLoad } from './source-health.ts';
 
 /** The cookie that keeps a visitor at one source; its value is the mark of the source. */
 const sourceCookie = 'waymark_source';
@@ -11,11 +11,9 @@ const sourceCookie = 'waymark_source';
 type BalancedRequest = Pick<ContentRequest, 'fields' | 'address'>;
 
 /** A target with what decides its place. */
-interface Candidate {
+interface Candidate extends SourceLoad {
   readonly target: SourceTarget;
   readonly weight: number;
-  readonly open: number;
-  readonly restsUntilMs: number;
   /** Its place among those that nothing else tells apart: the highest comes first. */
   credit: number;
 }
@@ -32,8 +30,8 @@ export class Balancer {
 
   /**
    * The targets in the order in which to try them: the one of the visitor or with the least load
-   * first. Sources of weight 0 follow, then those that are set aside, in the order in which their
-   * pauses end.
+   * first. Sources of weight 0 follow, then those whose health check fails, then those that are set
+   * aside, in the order in which their pauses end.
    */
   order(
     plan: FetchPlan,
@@ -43,7 +41,8 @@ export class Balancer {
     const nowMs = this.#health.now();
     const candidates = targets.map((target): Candidate => {
       const { origin, weight } = target.source;
-      return { target, weight, credit: 0, ...this.#health.loadOf(origin, nowMs) };
+      const load = this.#health.loadOf(origin, plan.health?.path, nowMs);
+      return { target, weight, credit: 0, ...load };
     });
     const credits = this.#creditsOf(plan, targets);
     const preferred = preferredMark(plan, targets, request);
@@ -55,6 +54,7 @@ export class Balancer {
     }
     const ordered = candidates.toSorted(
       (a, b) =>
+        a.rank - b.rank ||
         a.restsUntilMs - b.restsUntilMs ||
         Number(b.target.source.mark === preferred) - Number(a.target.source.mark === preferred) ||
         Number(b.weight > 0) - Number(a.weight > 0) ||
@@ -88,7 +88,7 @@ function relativeLoad({ open, weight }: Candidate): number {
 function takeTurn(credits: Map<string, number>, ordered: readonly Candidate[]): void {
   const [first] = ordered;
   if (first === undefined) return;
-  const usable = ordered.filter(({ restsUntilMs }) => restsUntilMs === first.restsUntilMs);
+  const usable = ordered.filter(({ rank }) => rank === first.rank);
   let sum = 0;
   for (const { target, credit, weight } of usable) {
     credits.set(target.source.mark, credit);

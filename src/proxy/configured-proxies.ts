@@ -33,6 +33,10 @@ function enginedataOf(proxy: ProxyConfig): JsonObject {
     source: [...source],
     host,
     ...{ balance, retries },
+    ...(proxy.health !== undefined && {
+      health: proxy.health,
+      health_interval: durationText(proxy.healthIntervalMs),
+    }),
     ...(weights.length > 0 && { weights: [...weights] }),
     ...(!methods.includes('all') && { methods: [...methods] }),
     ...(timeoutMs !== undefined && { timeout: durationText(timeoutMs) }),

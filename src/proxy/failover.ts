@@ -27,7 +27,16 @@ const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 export async function sendWithFailover(
   ordered: readonly SourceTarget[],
   request: Pick<ContentRequest, 'method' | 'body' | 'signal'>,
-  { sendTo, health }: { readonly sendTo: SendTo; readonly health: SourceHealth },
+  {
+    sendTo,
+    health,
+    checkPath,
+  }: {
+    readonly sendTo: SendTo;
+    readonly health: SourceHealth;
+    /** The path of the health check of the sources. */
+    readonly checkPath: string | undefined;
+  },
 ): Promise<TargetAnswer> {
   for (const [at, target] of ordered.entries()) {
     const next = ordered[at + 1];
@@ -38,7 +47,7 @@ export async function sendWithFailover(
         sent.hasBegun = true;
       });
       attempt.answered();
-      const isElsewhere = next !== undefined && !health.isSetAside(next.source.origin);
+      const isElsewhere = next !== undefined && !health.isPassedOver(next.source.origin, checkPath);
       if (temporaryStatuses.has(answer.status) && isSafe(request.method) && isElsewhere) {
         answer.discard();
         attempt.ended();

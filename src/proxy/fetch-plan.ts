@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { ruleName, type Rule } from '../model/rule.ts';
 import { durationMs } from '../model/units.ts';
 import { outboundUrl } from '../outbound/url.ts';
-import { sourceRetries } from './limits.ts';
+import { checkIntervalMs, sourceRetries } from './limits.ts';
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
 export interface FetchPlan {
@@ -28,6 +28,8 @@ export interface FetchPlan {
   readonly balance: Balance;
   /** How many other sources get the request if one after the other fails. */
   readonly retries: number;
+  /** How the sources are checked; undefined if they are not. */
+  readonly health: HealthCheck | undefined;
   readonly methods: FetchMethods;
   /** Whether websockets are forwarded. */
   readonly upgrades: boolean;
@@ -54,6 +56,13 @@ interface PlannedSource extends FetchSource {
   readonly weight: number;
   /** Eight hex digits: enough to tell the sources of a rule apart, too few to find an address. */
   readonly mark: string;
+}
+
+/** An active health check. */
+interface HealthCheck {
+  /** Path and query at each source, percent-encoded. */
+  readonly path: string;
+  readonly intervalMs: number;
 }
 
 /** Some methods, or all that can be forwarded. */
@@ -127,6 +136,7 @@ function parsePlan(rule: FetchRule): FetchPlan {
     sources,
     balance: balances.find((one) => one === balance) ?? 'least',
     retries: typeof retries === 'number' ? retries : sourceRetries,
+    health: healthCheckOf(enginedata),
     methods,
     upgrades: methods === 'all' || textsOf(enginedata.methods).includes('UPGRADE'),
     host: typeof host === 'string' ? host : usual,
@@ -166,6 +176,12 @@ function plannedSources(rule: FetchRule): readonly PlannedSource[] {
     const weight = typeof given === 'number' ? given : 1;
     return [{ ...source, weight, mark: markOf(rule.id, source.origin + source.path) }];
   });
+}
+
+function healthCheckOf({ health, health_interval: interval }: JsonObject): HealthCheck | undefined {
+  if (typeof health !== 'string') return undefined;
+  const intervalMs = typeof interval === 'string' ? durationMs(interval) : undefined;
+  return { path: health, intervalMs: intervalMs ?? checkIntervalMs };
 }
 
 /** The mark of a source, see PlannedSource. */

@@ -25,6 +25,7 @@ import {
 } from './fetch-plan.ts';
 import { Balancer } from './balancer.ts';
 import { fetchesPerAddressMax } from './limits.ts';
+import type { HealthChecks } from './health-checks.ts';
 import { isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
 import type { SourceHealth } from './source-health.ts';
@@ -67,13 +68,18 @@ export interface OpenedWebsocket {
 }
 
 /** Creates a fetcher. */
-export function createFetcher(given: Omit<SourceRequestParts, 'balancer'>): Fetcher {
-  const { health, via } = given;
+export function createFetcher(
+  given: Omit<SourceRequestParts, 'balancer'> & {
+    readonly checks: Pick<HealthChecks, 'watch'>;
+  },
+): Fetcher {
+  const { health, checks, via } = given;
   const parts = { ...given, balancer: new Balancer(health) };
   const inProgress = new SharedLimit(shares);
   return {
     async respond(rule, request) {
       const plan = requireMethod(fetchPlan(rule), rule, request.method);
+      if (plan.health !== undefined) checks.watch(rule);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
       const client = { keyId: undefined, address: request.address };
       const release = (): void => {
@@ -108,7 +114,8 @@ export function createFetcher(given: Omit<SourceRequestParts, 'balancer'>): Fetc
     explain(rule, asked) {
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
       requireTargets(plan, asked);
-      return { status: null, notes: [sourceStatusNote(rule), ...setAsideNotes(plan, health)] };
+      const notes = [...setAsideNotes(plan, health), ...checkNotes(plan, health)];
+      return { status: null, notes: [sourceStatusNote(rule), ...notes] };
     },
   };
 }
@@ -146,6 +153,20 @@ function setAsideNotes({ sources }: FetchPlan, health: SourceHealth): readonly s
     const again =
       leftMs === undefined ? 'now' : `in ${Math.ceil(leftMs / 1000)} s, or as a last resort`;
     return `${origin} has failed and is set aside; it is tried again ${again}.`;
+  });
+}
+
+/** One sentence for each source whose health check fails. */
+function checkNotes(
+  { sources, health: check }: FetchPlan,
+  health: SourceHealth,
+): readonly string[] {
+  if (check === undefined) return [];
+  return sources.flatMap(({ origin }) => {
+    const problem = health.checkProblem(origin, check.path);
+    if (problem === undefined) return [];
+    const instead = sources.length === 1 ? '' : '; other sources come first';
+    return [`${origin} fails its health check ${check.path}: ${problem}${instead}.`];
   });
 }
 

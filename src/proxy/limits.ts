@@ -18,3 +18,15 @@ export const sourceBoundsSeconds = [
 export const sourceRecentMs = 300_000;
 /** The longest stored text of the last error of a source. */
 export const sourceErrorCharactersMax = 300;
+/** A health check without an answer fails after its interval, but not before or after these. */
+export const checkTimeoutMsMin = 1_000;
+export const checkTimeoutMsMax = 5_000;
+/** Failed checks in a row after which other sources come first. */
+export const checkFailuresMax = 2;
+/** Content of a check that is read, so that its connection can be used again. */
+export const checkContentBytesMax = 64 * 1024;
+/** Rules whose sources get checks, and for how long after the last request to a page rule. */
+export const checkedPlansMax = 200;
+export const checkIdleMs = 600_000;
+/** The default interval of checks. */
+export const checkIntervalMs = 10_000;

@@ -93,7 +93,10 @@ export async function sendToSource(
   }
   const ordered = balancer.order(plan, targets, request).slice(0, plan.retries + 1);
   const tried = { method, body, signal };
-  const { target, answer } = await sendWithFailover(ordered, tried, { sendTo, health });
+  const { target, answer } = await sendWithFailover(ordered, tried, {
+    ...{ sendTo, health },
+    checkPath: plan.health?.path,
+  });
   const cookie = stickyCookie(plan, target, request);
   return {
     answer: requireUsable(answer),

@@ -10,6 +10,7 @@ import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { SourceStatistics } from '../../src/proxy/source-statistics.ts';
+import { HealthChecks } from '../../src/proxy/health-checks.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { createFetcher, type Fetcher } from '../../src/proxy/fetcher.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
@@ -53,9 +54,14 @@ export function testFetch(
   { bodyBytesMax = 1_000, timeoutMs = 20_000, monotonicMs = () => performance.now() } = {},
 ): Fetcher {
   const dialler = testDialler(t, { timeoutMs });
+  const diallers = { of: () => dialler };
+  const health = new SourceHealth({ monotonicMs, log: silentLog });
+  const checks = new HealthChecks({ diallers, health, monotonicMs });
+  t.after(() => {
+    checks.close();
+  });
   return createFetcher({
-    diallers: { of: () => dialler },
-    health: new SourceHealth({ monotonicMs, log: silentLog }),
+    ...{ diallers, health, checks },
     statistics: new SourceStatistics({ now: Date.now }),
     bodyBytesMax,
     via: 'waymark',

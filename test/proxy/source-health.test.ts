@@ -146,6 +146,8 @@ test('metrics count the answers, failures and open requests of each source', () 
   answer(a);
   fail(b);
   health.start(b);
+  health.checked(a, '/healthz', undefined);
+  for (let turn = 0; turn < 2; turn += 1) health.checked(b, '/healthz', 'it answers 503');
   const shown = health.metrics().filter(({ isInternal }) => isInternal !== true);
   const values = shown.map(({ name, samples }) => [
     name.replace('waymark_fetch_source_', ''),
@@ -156,6 +158,7 @@ test('metrics count the answers, failures and open requests of each source', () 
   ]);
   assert.deepEqual(Object.fromEntries(values), {
     answers_total: 'a2,b0',
+    check: 'a1,b0',
     failures_total: 'a0,b1',
     requests: 'a0,b1',
     set_aside: 'a0,b1',

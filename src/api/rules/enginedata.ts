@@ -12,6 +12,7 @@ import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 import { kindSchemas, sourceWords } from './kind-schemas.ts';
+import { checkIntervalMax, checkIntervalMin } from '../../model/limits.ts';
 import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { isTarget, type RuleKind } from '../../model/rule.ts';
 import { durationMs } from '../../model/units.ts';
@@ -101,6 +102,14 @@ function wordProblems(
     const ms = durationMs(timeout) ?? 0;
     if (ms < 1 || ms > fetchTimeoutMsMax) {
       problems.push(memberProblem(['timeout'], value, 'out_of_range', 'has to be from 1ms to 24h'));
+    }
+  }
+  const { health_interval: interval } = value;
+  if (typeof interval === 'string' && !hasProblem('health_interval')) {
+    const ms = durationMs(interval) ?? 0;
+    if (ms < (durationMs(checkIntervalMin) ?? 0) || ms > (durationMs(checkIntervalMax) ?? 0)) {
+      const words = `has to be from ${checkIntervalMin} to ${checkIntervalMax}`;
+      problems.push(memberProblem(['health_interval'], value, 'out_of_range', words));
     }
   }
   if (!isJsonObject(templates) || hasProblem('request_headers')) return problems;

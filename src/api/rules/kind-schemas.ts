@@ -112,6 +112,17 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
         maximum: fetchRetriesMax,
         description: 'how many other sources get a request that failed; 2 by default',
       },
+      health: {
+        type: 'string',
+        maxLength: 512,
+        pattern: '^/[\\x21\\x22\\x24-\\x7e]*$',
+        description: 'a path to which each source gets a GET at intervals, such as /status',
+      },
+      health_interval: {
+        type: 'string',
+        pattern: '^[0-9]{1,6} ?(ms|s|m|h)$',
+        description: 'the time between two health checks, such as 10s',
+      },
       pass: {
         ...texts,
         description:

@@ -1,6 +1,12 @@
 import { parseAuthority } from '../../model/authority.ts';
 import { balances } from '../../model/balance.ts';
-import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../model/limits.ts';
+import {
+  checkIntervalMax,
+  checkIntervalMin,
+  fetchRetriesMax,
+  fetchSourcesMax,
+  sourceWeightMax,
+} from '../../model/limits.ts';
 import { isImplemented } from '../../model/method.ts';
 import { durationText, sizeText } from '../../model/units.ts';
 import { mountPath, origin } from '../addresses.ts';
@@ -37,6 +43,12 @@ const method: ValueParser<string> = (value) =>
     ? { value }
     : { refused: 'write `all`, or methods such as `GET, POST, UPGRADE`' };
 
+/** A path with an optional query, as it is sent to a source. */
+const checkPath: ValueParser<string> = (value) =>
+  /^\/[\x21\x22\x24-\x7e]*$/.test(value)
+    ? { value }
+    : { refused: 'write a path of the application, such as `/status`' };
+
 /** The keys of `[proxy.<name>]`: an application behind Waymark. */
 export const proxyKeys = {
   origin: single(wordOr('*', origin), '*'),
@@ -58,6 +70,11 @@ export const proxyKeys = {
   /** The weight of each source, in their order; empty for equal ones. */
   weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
   retries: single(wholeNumber(0, fetchRetriesMax), '2'),
+  health: optional(checkPath),
+  health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
+    field: 'healthIntervalMs',
+    write: durationText,
+  }),
 };
 
 /** What the reference says about each key. */
@@ -122,6 +139,16 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
       'How many other sources get a request that failed before it was sent, or that may be ' +
       'repeated.',
     example: '0',
+  },
+  health: {
+    about:
+      'A path that Waymark asks each source for at intervals. A source that does not answer with ' +
+      '200 to 399 in time, twice in a row, gets requests only while there is no other.',
+    example: '/status',
+  },
+  health_interval: {
+    about: 'The time from one health check to the next. An answer may take as long, from 1 to 5 s.',
+    example: '2s',
   },
 };
 
