@@ -30,6 +30,9 @@ import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import type { SourceStatistics } from './proxy/source-statistics.ts';
 import { HealthChecks } from './proxy/health-checks.ts';
+import { SourceNames } from './proxy/source-names.ts';
+import { createLookup } from './outbound/dns-lookup.ts';
+import { createServiceLookup } from './outbound/srv-lookup.ts';
 import { configuredProxies } from './proxy/configured-proxies.ts';
 import { createSourceDiallers, type SourceDiallers } from './proxy/source-diallers.ts';
 import {
@@ -246,6 +249,7 @@ function composeAuthenticate(
 interface SourceAccess {
   readonly dialler: Dialler;
   readonly diallers: SourceDiallers;
+  readonly names: SourceNames;
   readonly checks: HealthChecks;
 }
 
@@ -257,7 +261,9 @@ function composeSourceAccess(
   const dialler = createDialler({ ...fetch, connected });
   const diallers = createSourceDiallers(dialler, fetch, connected);
   const monotonicMs = () => performance.now();
-  return { dialler, diallers, checks: new HealthChecks({ diallers, health, monotonicMs }) };
+  const names = new SourceNames({ lookup: createLookup(), lookUpService: createServiceLookup() });
+  const checks = new HealthChecks({ diallers, names, health, monotonicMs });
+  return { dialler, diallers, names, checks };
 }
 
 function composeSite(
@@ -286,13 +292,13 @@ function composeSite(
 function composeFetch(
   config: Config,
   { answers, compressors, emit, sourceHealth: health, sourceStatistics }: AppContext,
-  { diallers, checks }: SourceAccess,
+  { diallers, names, checks }: SourceAccess,
 ): Fetcher {
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
     createFetcher({
-      ...{ diallers, health, checks, bodyBytesMax, via },
+      ...{ diallers, health, names, checks, bodyBytesMax, via },
       statistics: sourceStatistics,
     }),
     (failure) => void emit('error.detected', failure),

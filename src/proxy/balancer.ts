@@ -40,8 +40,8 @@ export class Balancer {
   ): readonly SourceTarget[] {
     const nowMs = this.#health.now();
     const candidates = targets.map((target): Candidate => {
-      const { origin, weight } = target.source;
-      const load = this.#health.loadOf(origin, plan.health?.path, nowMs);
+      const { server, weight } = target.source;
+      const load = this.#health.loadOf(server, plan.health?.path, nowMs);
       return { target, weight, credit: 0, ...load };
     });
     const credits = this.#creditsOf(plan, targets);

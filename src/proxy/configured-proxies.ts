@@ -32,7 +32,7 @@ function enginedataOf(proxy: ProxyConfig): JsonObject {
     as: 'application',
     source: [...source],
     host,
-    ...{ balance, retries },
+    ...{ balance, retries, resolve: proxy.resolve },
     ...(proxy.health !== undefined && {
       health: proxy.health,
       health_interval: durationText(proxy.healthIntervalMs),

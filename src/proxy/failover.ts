@@ -40,14 +40,14 @@ export async function sendWithFailover(
 ): Promise<TargetAnswer> {
   for (const [at, target] of ordered.entries()) {
     const next = ordered[at + 1];
-    const attempt = health.start(target.source.origin);
+    const attempt = health.start(target.source.server);
     const sent: { hasBegun: boolean } = { hasBegun: false };
     try {
       const answer = await sendTo(target, () => {
         sent.hasBegun = true;
       });
       attempt.answered();
-      const isElsewhere = next !== undefined && !health.isPassedOver(next.source.origin, checkPath);
+      const isElsewhere = next !== undefined && !health.isPassedOver(next.source.server, checkPath);
       if (temporaryStatuses.has(answer.status) && isSafe(request.method) && isElsewhere) {
         answer.discard();
         attempt.ended();

@@ -28,6 +28,8 @@ export interface FetchPlan {
   readonly balance: Balance;
   /** How many other sources get the request if one after the other fails. */
   readonly retries: number;
+  /** Whether each address of a name is a server of its own, see source-names.ts. */
+  readonly isResolved: boolean;
   /** How the sources are checked; undefined if they are not. */
   readonly health: HealthCheck | undefined;
   readonly methods: FetchMethods;
@@ -51,7 +53,11 @@ export interface FetchPlan {
 }
 
 /** A source of a plan, and its share of the requests. */
-interface PlannedSource extends FetchSource {
+export interface PlannedSource extends FetchSource {
+  /** The origin of the server to connect to: `origin`, or one with an address of its name. */
+  readonly server: string;
+  /** Whether the name is that of a service, whose servers are in its SRV records (RFC 2782). */
+  readonly isService: boolean;
   /** Relative to the others; a source of 0 gets requests only if all others have failed. */
   readonly weight: number;
   /** Eight hex digits: enough to tell the sources of a rule apart, too few to find an address. */
@@ -136,6 +142,7 @@ function parsePlan(rule: FetchRule): FetchPlan {
     sources,
     balance: balances.find((one) => one === balance) ?? 'least',
     retries: typeof retries === 'number' ? retries : sourceRetries,
+    isResolved: enginedata.resolve === true || sources.some(({ isService }) => isService),
     health: healthCheckOf(enginedata),
     methods,
     upgrades: methods === 'all' || textsOf(enginedata.methods).includes('UPGRADE'),
@@ -172,11 +179,17 @@ function plannedSources(rule: FetchRule): readonly PlannedSource[] {
   return sourceTexts(rule).flatMap((text, at) => {
     const source = parseSource(text);
     if (source === undefined) return [];
+    const { origin, path } = source;
+    const isService = typeof text === 'string' && servicePrefix.test(text);
     const given: unknown = Array.isArray(weights) ? weights[at] : undefined;
     const weight = typeof given === 'number' ? given : 1;
-    return [{ ...source, weight, mark: markOf(rule.id, source.origin + source.path) }];
+    const mark = markOf(rule.id, origin + path);
+    return [{ ...source, server: origin, isService, weight, mark }];
   });
 }
+
+/** The beginning of the URL of a service, as in `srv+http://_app._tcp.example.com`. */
+const servicePrefix = /^srv\+/i;
 
 function healthCheckOf({ health, health_interval: interval }: JsonObject): HealthCheck | undefined {
   if (typeof health !== 'string') return undefined;
@@ -185,7 +198,7 @@ function healthCheckOf({ health, health_interval: interval }: JsonObject): Healt
 }
 
 /** The mark of a source, see PlannedSource. */
-function markOf(ruleId: string, source: string): string {
+export function markOf(ruleId: string, source: string): string {
   return hash('sha256', `${ruleId} ${source}`).slice(0, 8);
 }
 
@@ -203,7 +216,7 @@ function applicationSource(text: unknown, path: string): unknown {
   if (typeof text !== 'string' || /[*?#]/.test(text)) return text;
   const isWildcard = path.endsWith('*');
   const prefix = encodePath(isWildcard ? path.slice(0, -1) : path);
-  const isBare = /^https?:\/\/[^/]+$/i.test(text);
+  const isBare = /^(?:srv\+)?https?:\/\/[^/]+$/i.test(text);
   if (!isWildcard) return isBare ? text + prefix : text;
   if (isBare) return `${text}${prefix}*`;
   return prefix.endsWith('/') ? `${text.replace(/\/?$/, '/')}*` : `${text}*`;
@@ -229,7 +242,10 @@ export type TargetRequest = RequestPath & { readonly query: string };
  * the result would leave by a dot segment that the two parts form together. None if the rule's path
  * ends within an escape of the request's path.
  */
-export function sourceTargets(plan: FetchPlan, request: TargetRequest): readonly SourceTarget[] {
+export function sourceTargets(
+  plan: Pick<FetchPlan, 'visiblePrefix' | 'visibleWildcard' | 'sources'>,
+  request: TargetRequest,
+): readonly SourceTarget[] {
   const { visiblePrefix, visibleWildcard } = plan;
   const capture = visibleWildcard ? sentAfter(request, visiblePrefix.length) : '';
   if (capture === undefined) return [];
@@ -261,15 +277,18 @@ const plainPath = /^(?:\/[\w~-][\w.~-]*)+\/?$/;
 
 /**
  * Parses a source (docs/design/fetching.md#sources): a URL that the dialler accepts, with at most
- * one `*`, in its path or query; undefined for anything else.
+ * one `*`, in its path or query; undefined for anything else. `srv+` in front of it names a
+ * service, whose records have the port.
  */
 export function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;
-  const [before = '', after, ...others] = value.split('*');
+  const url = value.replace(servicePrefix, '');
+  if (url !== value && /^[^/]*\/\/[^/]*:/.test(url)) return undefined;
+  const [before = '', after, ...others] = url.split('*');
   if (others.length > 0) return undefined;
   try {
     if (after === undefined) {
-      const { origin, pathname, search } = outboundUrl(value);
+      const { origin, pathname, search } = outboundUrl(url);
       return { origin, path: pathname, query: search.slice(1), wildcard: undefined, suffix: '' };
     }
     return before.includes('?') ? queryWildcard(before, after) : pathWildcard(before, after);

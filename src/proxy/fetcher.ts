@@ -114,7 +114,8 @@ export function createFetcher(
     explain(rule, asked) {
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
       requireTargets(plan, asked);
-      const notes = [...setAsideNotes(plan, health), ...checkNotes(plan, health)];
+      const servers = parts.names.knownServersOf(plan).map(({ server }) => server);
+      const notes = [...setAsideNotes(servers, health), ...checkNotes(plan, servers, health)];
       return { status: null, notes: [sourceStatusNote(rule), ...notes] };
     },
   };
@@ -147,9 +148,9 @@ function requireMethod(plan: FetchPlan, rule: FetchRule, method: string): FetchP
 }
 
 /** One sentence for each of several sources that is set aside now. */
-function setAsideNotes({ sources }: FetchPlan, health: SourceHealth): readonly string[] {
-  if (sources.length === 1) return [];
-  return health.setAside(sources.map(({ origin }) => origin)).map(({ origin, leftMs }) => {
+function setAsideNotes(servers: readonly string[], health: SourceHealth): readonly string[] {
+  if (servers.length === 1) return [];
+  return health.setAside(servers).map(({ origin, leftMs }) => {
     const again =
       leftMs === undefined ? 'now' : `in ${Math.ceil(leftMs / 1000)} s, or as a last resort`;
     return `${origin} has failed and is set aside; it is tried again ${again}.`;
@@ -158,15 +159,16 @@ function setAsideNotes({ sources }: FetchPlan, health: SourceHealth): readonly s
 
 /** One sentence for each source whose health check fails. */
 function checkNotes(
-  { sources, health: check }: FetchPlan,
+  { health: check }: FetchPlan,
+  servers: readonly string[],
   health: SourceHealth,
 ): readonly string[] {
   if (check === undefined) return [];
-  return sources.flatMap(({ origin }) => {
-    const problem = health.checkProblem(origin, check.path);
+  return servers.flatMap((server) => {
+    const problem = health.checkProblem(server, check.path);
     if (problem === undefined) return [];
-    const instead = sources.length === 1 ? '' : '; other sources come first';
-    return [`${origin} fails its health check ${check.path}: ${problem}${instead}.`];
+    const instead = servers.length === 1 ? '' : '; other sources come first';
+    return [`${server} fails its health check ${check.path}: ${problem}${instead}.`];
   });
 }
 

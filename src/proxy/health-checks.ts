@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Failure } from '../model/failure.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
-import { fetchPlan, type FetchPlan, type FetchRule, type FetchSource } from './fetch-plan.ts';
+import { fetchPlan, type FetchPlan, type FetchRule, type PlannedSource } from './fetch-plan.ts';
 import {
   checkContentBytesMax,
   checkIdleMs,
@@ -11,10 +11,12 @@ import {
 } from './limits.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
+import type { SourceNames } from './source-names.ts';
 
 /** The dependencies of health checks. */
 interface HealthCheckParts {
   readonly diallers: Pick<SourceDiallers, 'of'>;
+  readonly names: Pick<SourceNames, 'serversOf'>;
   readonly health: Pick<SourceHealth, 'checked'>;
   readonly monotonicMs: () => number;
 }
@@ -84,36 +86,44 @@ export class HealthChecks {
   }
 
   #checkAll({ plan, open }: Watched): void {
-    for (const source of plan.sources) {
-      if (open.has(source.origin)) continue;
-      open.add(source.origin);
-      void this.#check(plan, source).finally(() => open.delete(source.origin));
-    }
+    void this.#parts.names.serversOf(plan).then(
+      (servers) => {
+        for (const source of servers) {
+          if (open.has(source.server) || this.#ended.signal.aborted) continue;
+          open.add(source.server);
+          void this.#check(plan, source).finally(() => open.delete(source.server));
+        }
+      },
+      // There is nothing to check while no name can be resolved.
+      () => undefined,
+    );
   }
 
-  async #check(plan: FetchPlan, source: FetchSource): Promise<void> {
+  async #check(plan: FetchPlan, source: PlannedSource): Promise<void> {
     const { health } = plan;
     if (health === undefined) return;
     const { path, intervalMs } = health;
     const timeoutMs = Math.max(checkTimeoutMsMin, Math.min(intervalMs, checkTimeoutMsMax));
     const problem = await this.#problemOf(plan, source, { path, timeoutMs });
-    if (!this.#ended.signal.aborted) this.#parts.health.checked(source.origin, path, problem);
+    if (!this.#ended.signal.aborted) this.#parts.health.checked(source.server, path, problem);
   }
 
   /** Why a source fails its check; undefined if it does not. */
   async #problemOf(
     plan: FetchPlan,
-    { origin }: FetchSource,
+    { origin, server }: PlannedSource,
     { path, timeoutMs }: { readonly path: string; readonly timeoutMs: number },
   ): Promise<string | undefined> {
-    const isNamed = plan.host !== 'client' && plan.host !== 'source';
+    const { protocol, hostname, host } = new URL(origin);
+    const named = plan.host === 'client' || plan.host === 'source' ? host : plan.host;
     const late = AbortSignal.timeout(timeoutMs);
     try {
       const answer = await this.#parts.diallers.of(plan).send({
-        origin,
+        origin: server,
         target: path,
         method: 'GET',
-        fields: ['user-agent', 'Waymark (health check)', ...(isNamed ? ['host', plan.host] : [])],
+        fields: ['user-agent', 'Waymark (health check)', 'host', named],
+        serverName: protocol === 'https:' ? hostname : undefined,
         body: undefined,
         timeoutMs,
         signal: AbortSignal.any([late, this.#ended.signal]),

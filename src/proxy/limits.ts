@@ -30,3 +30,5 @@ export const checkedPlansMax = 200;
 export const checkIdleMs = 600_000;
 /** The default interval of checks. */
 export const checkIntervalMs = 10_000;
+/** Servers of one name, each with an address of its own. */
+export const serversOfNameMax = 64;

@@ -3,6 +3,7 @@ import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import type { OutboundRequest } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
 import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
@@ -10,10 +11,12 @@ import { stickyCookie, type Balancer } from './balancer.ts';
 import { requestFields } from './request-fields.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
+import type { SourceNames } from './source-names.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import {
   sourceTargets,
   type FetchPlan,
+  type PlannedSource,
   type SourceTarget,
   type TargetRequest,
 } from './fetch-plan.ts';
@@ -26,6 +29,7 @@ export interface SourceRequestParts {
   readonly diallers: Pick<SourceDiallers, 'of'>;
   readonly health: SourceHealth;
   readonly balancer: Balancer;
+  readonly names: SourceNames;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;
@@ -44,7 +48,7 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { diallers, health, balancer, statistics, via, ...limits }: SourceRequestParts,
+  { diallers, health, balancer, names, statistics, via, ...limits }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
@@ -52,8 +56,10 @@ export async function sendToSource(
   const { method, signal, interim } = request;
   const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
   const dialler = diallers.of(plan);
+  // A gap of time in front of the check of the content, which may break in it.
+  const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
   const body = bodyOf(request, bodyBytesMax);
-  const targets = requireTargets(plan, request);
+  const targets = requireTargets({ ...plan, sources }, request);
   const sent = {
     method,
     fields: requestFields(plan, request, body !== undefined, via),
@@ -68,12 +74,10 @@ export async function sendToSource(
       via,
     );
   const sendTo: SendTo = (to, begun) => {
-    const counted = statistics.start(to.source.origin);
+    const counted = statistics.start(to.source.server);
     const answer = dialler.send({
       ...sent,
-      origin: to.source.origin,
-      // Its certificate has the name of the source, whatever Host the client has sent.
-      serverName: plan.host === 'client' ? serverNameOf(to.source) : undefined,
+      ...placeOf(plan, to.source, sent.fields),
       target: to.target,
       body: body && limitBody(body, bodyBytesMax),
       // A 1xx has no content (RFC 9110 §8.6).
@@ -87,7 +91,7 @@ export async function sendToSource(
     return countAnswer(answer, counted, request);
   };
   const [only] = targets;
-  if (plan.sources.length === 1) {
+  if (sources.length === 1) {
     const answer = requireUsable(await sendTo(only));
     return { answer, fields: clientFields(answer.fields, only), ownFields: undefined };
   }
@@ -105,9 +109,22 @@ export async function sendToSource(
   };
 }
 
-/** The host of a source that is reached over TLS. */
-function serverNameOf({ origin }: SourceTarget['source']): string | undefined {
-  return origin.startsWith('https:') ? new URL(origin).hostname : undefined;
+/**
+ * Where to connect to for a source. Its certificate has the name of the source, whatever Host the
+ * client has sent and whichever address is used.
+ */
+function placeOf(
+  { host }: FetchPlan,
+  { origin, server }: PlannedSource,
+  fields: readonly string[],
+): Pick<OutboundRequest, 'origin' | 'serverName' | 'fields'> {
+  if (server === origin && host !== 'client') return { origin, serverName: undefined, fields };
+  const { protocol, hostname, host: authority } = new URL(origin);
+  return {
+    origin: server,
+    serverName: protocol === 'https:' ? hostname : undefined,
+    fields: host === 'source' ? [...fields, 'host', authority] : fields,
+  };
 }
 
 /** Counts the outcome of a request; returns the answer unchanged. */
@@ -183,7 +200,7 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
 
 /** The targets of a request; throws `not_found` if there are none. */
 export function requireTargets(
-  plan: FetchPlan,
+  plan: Parameters<typeof sourceTargets>[0],
   asked: TargetRequest,
 ): readonly [SourceTarget, ...SourceTarget[]] {
   const [first, ...others] = sourceTargets(plan, asked);

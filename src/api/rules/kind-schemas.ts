@@ -112,6 +112,10 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
         maximum: fetchRetriesMax,
         description: 'how many other sources get a request that failed; 2 by default',
       },
+      resolve: {
+        type: 'boolean',
+        description: 'whether each address of the name of a source is a server of its own',
+      },
       health: {
         type: 'string',
         maxLength: 512,

@@ -23,9 +23,14 @@ const proxyPath: ValueParser<string> = (text) =>
     ? { refused: 'remove the *: a proxy answers everything below its path' }
     : mountPath(text);
 
-/** The URL of an application: http or https, without a user, a query or a `*`. */
+/**
+ * The URL of an application: http or https, without a user, a query or a `*`. With `srv+` in front,
+ * SRV records have the port.
+ */
 const applicationUrl: ValueParser<string> = (value) =>
-  /^https?:\/\/[^\s/?#@*\\]+(?:\/[^\s?#*\\]*)?$/i.test(value) && URL.canParse(value)
+  /^(?:srv\+https?:\/\/[^:]*$|https?:)/i.test(value) &&
+  /^(?:srv\+)?https?:\/\/[^\s/?#@*\\]+(?:\/[^\s?#*\\]*)?$/i.test(value) &&
+  URL.canParse(value)
     ? { value }
     : { refused: 'write the URL of an application, such as `http://127.0.0.1:3000`' };
 
@@ -70,6 +75,7 @@ export const proxyKeys = {
   /** The weight of each source, in their order; empty for equal ones. */
   weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
   retries: single(wholeNumber(0, fetchRetriesMax), '2'),
+  resolve: single(yesNo, 'no'),
   health: optional(checkPath),
   health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
     field: 'healthIntervalMs',
@@ -92,7 +98,8 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
   source: {
     about:
       'The URL of the application, or of several servers of it. Without a path, the application ' +
-      'gets the path that the visitor sent; a path, also a bare `/`, replaces `path`.',
+      'gets the path that the visitor sent; a path, also a bare `/`, replaces `path`. ' +
+      '`srv+http://_app._tcp.example.com` means the servers in the SRV records of that name.',
     example: 'http://127.0.0.1:3000',
   },
   methods: {
@@ -139,6 +146,12 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
       'How many other sources get a request that failed before it was sent, or that may be ' +
       'repeated.',
     example: '0',
+  },
+  resolve: {
+    about:
+      'Whether each address of the name of a source is a server of its own, which gets its share ' +
+      'of the requests and can fail alone. DNS gets a new query when the TTL of an address ends.',
+    example: 'yes',
   },
   health: {
     about:
