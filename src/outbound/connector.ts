@@ -24,37 +24,30 @@ export type Connect = (
   callback: buildConnector.Callback,
 ) => void;
 
+/** The options of guardedConnector. */
+interface ConnectorOptions {
+  readonly allowPrivate: readonly Cidr[];
+  readonly connectTimeoutMs: number;
+  readonly ca: readonly string[] | undefined;
+  readonly lookup: Lookup;
+  readonly localAddress: string | undefined;
+  /** Whether TLS offers HTTP/2 first (ALPN). */
+  readonly isHttp2: boolean;
+}
+
 /**
  * Makes a connector for undici that checks each address, after it has resolved the name for this
  * connection: a later lookup cannot give another address. `connectTimeoutMs` limits the lookup, the
  * connection and TLS together. With `localAddress`, connections start from that address, and go
  * only to addresses of its family.
  */
-export function guardedConnector({
-  allowPrivate,
-  connectTimeoutMs,
-  ca,
-  lookup,
-  localAddress,
-}: {
-  readonly allowPrivate: readonly Cidr[];
-  readonly connectTimeoutMs: number;
-  readonly ca: readonly string[] | undefined;
-  readonly lookup: Lookup;
-  readonly localAddress: string | undefined;
-}): Connect {
+export function guardedConnector(given: ConnectorOptions): Connect {
+  const { allowPrivate, lookup, localAddress } = given;
   const family = localAddress === undefined ? undefined : isIP(localAddress);
   const guarded = guardedLookup(lookup, { allowPrivate, family });
   const way = { lookup: guarded, autoSelectFamily: true };
   const from = localAddress === undefined ? {} : { localAddress };
-  const settings = {
-    ...way,
-    timeout: connectTimeoutMs,
-    allowH2: false,
-    // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
-    rejectUnauthorized: true,
-    ...(ca !== undefined && { ca: [...ca] }),
-  };
+  const settings = { ...way, ...tlsSettings(given) };
   let connect: buildConnector.connector | undefined;
 
   return ({ servername, onread, ...options }, callback) => {
@@ -98,6 +91,17 @@ export function guardedConnector({
       detectTruncation(socket, tcp);
       callback(null, readOnAfterFailure(socket));
     });
+  };
+}
+
+function tlsSettings({ connectTimeoutMs, ca, isHttp2 }: ConnectorOptions) {
+  return {
+    timeout: connectTimeoutMs,
+    allowH2: isHttp2,
+    preferH2: isHttp2,
+    // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca: [...ca] }),
   };
 }
 

@@ -44,3 +44,5 @@ export const apiSocketPacketsMax = 1_000;
 export const apiSocketBufferedBytesMax = 8 * 2 ** 20;
 /** The bytes of one message: a row of the log may have content of many MiB. */
 export const apiSocketMessageBytesMax = 512 * 2 ** 20;
+/** How long a request with an Expect waits for an answer before it sends its content. */
+export const continueWaitMs = 1_000;

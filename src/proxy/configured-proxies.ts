@@ -32,7 +32,7 @@ function enginedataOf(proxy: ProxyConfig): JsonObject {
     as: 'application',
     source: [...source],
     host,
-    ...{ balance, retries, resolve: proxy.resolve },
+    ...{ balance, retries, resolve: proxy.resolve, http_version: proxy.httpVersion },
     ...(proxy.health !== undefined && {
       health: proxy.health,
       health_interval: durationText(proxy.healthIntervalMs),

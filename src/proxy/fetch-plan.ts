@@ -28,6 +28,8 @@ export interface FetchPlan {
   readonly balance: Balance;
   /** How many other sources get the request if one after the other fails. */
   readonly retries: number;
+  /** Whether the sources speak HTTP/2: over TLS, or in the clear with prior knowledge (h2c). */
+  readonly isHttp2: boolean;
   /** Whether each address of a name is a server of its own, see source-names.ts. */
   readonly isResolved: boolean;
   /** How the sources are checked; undefined if they are not. */
@@ -142,6 +144,7 @@ function parsePlan(rule: FetchRule): FetchPlan {
     sources,
     balance: balances.find((one) => one === balance) ?? 'least',
     retries: typeof retries === 'number' ? retries : sourceRetries,
+    isHttp2: enginedata.http_version === '2',
     isResolved: enginedata.resolve === true || sources.some(({ isService }) => isService),
     health: healthCheckOf(enginedata),
     methods,

@@ -26,7 +26,7 @@ import {
 import { Balancer } from './balancer.ts';
 import { fetchesPerAddressMax } from './limits.ts';
 import type { HealthChecks } from './health-checks.ts';
-import { isLoop, viaName } from './request-fields.ts';
+import { acceptsTrailers, isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
 import type { SourceHealth } from './source-health.ts';
 import {
@@ -255,6 +255,10 @@ function replyToClient(fetched: FetchedResponse, plan: FetchPlan, request: Conte
   const takesTrailers = length === undefined && acceptsTrailers(request);
   const body = takesTrailers ? bodyWithTrailers(answer) : bodyFrom(answer, length);
   if (body.kind !== 'bytes' || length !== undefined) return { ...made, fields, body };
+  // gRPC takes fields without content and without an end after them for incomplete.
+  if (body.bytes.length === 0) {
+    return { ...made, fields: [...fields, 'Content-Length', '0'], body: noBody };
+  }
   const measured = [...fields, 'Content-Length', String(body.bytes.length)];
   return { ...made, fields: measured, body };
 }
@@ -264,11 +268,6 @@ function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Bo
   if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
   const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
   return { kind: 'stream', stream: content, bytesLength };
-}
-
-/** Whether a client accepts trailer fields (RFC 9110 §10.1.4). */
-function acceptsTrailers({ fields }: ContentRequest): boolean {
-  return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
 }
 
 /** Content without a known length, with the source's trailer fields. */

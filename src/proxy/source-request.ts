@@ -8,7 +8,7 @@ import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
 import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
 import { stickyCookie, type Balancer } from './balancer.ts';
-import { requestFields } from './request-fields.ts';
+import { requestFields, requestTrailers } from './request-fields.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
@@ -55,7 +55,7 @@ export async function sendToSource(
 ): Promise<FetchedResponse> {
   const { method, signal, interim } = request;
   const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
-  const dialler = diallers.of(plan);
+  const dialler = diallers.of(plan, upgrade);
   // A gap of time in front of the check of the content, which may break in it.
   const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
   const body = bodyOf(request, bodyBytesMax);
@@ -65,6 +65,7 @@ export async function sendToSource(
     fields: requestFields(plan, request, body !== undefined, via),
     signal,
     timeoutMs: plan.timeoutMs,
+    ...(body !== undefined && contentExtras(plan, request)),
     ...(upgrade !== undefined && { upgrade }),
   };
   const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
@@ -196,6 +197,20 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
     throw new Failure('invalid', 'The content of the request is not complete.');
   }
   return body;
+}
+
+/** What belongs to the content of a request: its trailer fields, and the decision about it. */
+function contentExtras(
+  plan: FetchPlan,
+  { fields, trailers }: ContentRequest,
+): Pick<OutboundRequest, 'trailers' | 'expectsContinue'> {
+  // HTTP/1.1 needs another client for them, and a request says there that they follow.
+  const hasTrailers = plan.isHttp2 || fields.trailer !== undefined;
+  return {
+    ...(hasTrailers &&
+      trailers !== undefined && { trailers: () => requestTrailers(plan, trailers()) }),
+    ...(fields.expect !== undefined && { expectsContinue: true }),
+  };
 }
 
 /** The targets of a request; throws `not_found` if there are none. */

@@ -184,6 +184,7 @@ export class Exchange {
       },
     };
     const { site, visitors } = this.#moment.serving;
+    const body = hasBody(message) ? message : undefined;
     return site.respond({
       ...incoming.target,
       ...recipient,
@@ -191,7 +192,8 @@ export class Exchange {
       fields: incoming.fields,
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
-      body: hasBody(message) ? message : undefined,
+      body,
+      trailers: body === undefined ? undefined : () => body.rawTrailers,
     });
   }
 

@@ -112,6 +112,11 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
         maximum: fetchRetriesMax,
         description: 'how many other sources get a request that failed; 2 by default',
       },
+      http_version: {
+        type: 'string',
+        enum: ['1.1', '2'],
+        description: 'the version of HTTP that the source gets; 2 is h2c without TLS',
+      },
       resolve: {
         type: 'boolean',
         description: 'whether each address of the name of a source is a server of its own',

@@ -75,6 +75,7 @@ export const proxyKeys = {
   /** The weight of each source, in their order; empty for equal ones. */
   weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
   retries: single(wholeNumber(0, fetchRetriesMax), '2'),
+  http_version: single(choice('1.1', '2'), '1.1'),
   resolve: single(yesNo, 'no'),
   health: optional(checkPath),
   health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
@@ -146,6 +147,12 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
       'How many other sources get a request that failed before it was sent, or that may be ' +
       'repeated.',
     example: '0',
+  },
+  http_version: {
+    about:
+      'The version of HTTP that the application gets: `2` over TLS, or in the clear (h2c). ' +
+      'gRPC needs it. Websockets are in HTTP/1.1 in any case.',
+    example: '2',
   },
   resolve: {
     about:

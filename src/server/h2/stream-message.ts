@@ -34,6 +34,8 @@ export class StreamMessage extends Readable {
   readonly socket: Peer;
   /** Whether all of the request has arrived. */
   complete: boolean;
+  /** The trailer fields (RFC 9113 §8.1) as name, value, …, once the content has ended. */
+  rawTrailers: readonly string[] = [];
   readonly #stream: ServerHttp2Stream;
   #headers: Record<string, string | undefined> | undefined;
   #isBeingRead = false;
@@ -54,6 +56,9 @@ export class StreamMessage extends Readable {
       stream.resume();
       return;
     }
+    stream.once('trailers', (_headers, _flags, raw: readonly string[]) => {
+      this.rawTrailers = raw;
+    });
     // Empty content ends even without a reader.
     stream.once('end', () => {
       // A reset stream ends as well.
