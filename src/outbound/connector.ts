@@ -17,10 +17,13 @@ import type { Lookup } from './dns-lookup.ts';
 
 /**
  * Opens a connection, as undici expects it. With `onread` (see net.connect), a connection without
- * TLS is read into that buffer, and not as a stream.
+ * TLS is read into that buffer, and not as a stream. It writes `preamble` first, ahead of TLS.
  */
 export type Connect = (
-  options: buildConnector.Options & { readonly onread?: OnReadOpts },
+  options: buildConnector.Options & {
+    readonly onread?: OnReadOpts;
+    readonly preamble?: Buffer | undefined;
+  },
   callback: buildConnector.Callback,
 ) => void;
 
@@ -50,7 +53,7 @@ export function guardedConnector(given: ConnectorOptions): Connect {
   const settings = { ...way, ...tlsSettings(given) };
   let connect: buildConnector.connector | undefined;
 
-  return ({ servername, onread, ...options }, callback) => {
+  return ({ servername, onread, preamble, ...options }, callback) => {
     const { buildConnector } = loadUndici();
     connect ??= buildConnector(settings);
     // Node calls `lookup` for names only, not for addresses.
@@ -67,16 +70,16 @@ export function guardedConnector(given: ConnectorOptions): Connect {
       // Without TLS, undici would connect to the server name, which it takes from the Host field.
       const connectTcp = onread === undefined ? connect : buildConnector({ ...settings, onread });
       connectTcp({ ...options, ...from }, (...[error, socket]) => {
-        if (error === null) callback(null, readOnAfterFailure(socket));
-        else callback(error, null);
+        if (error === null) {
+          if (preamble !== undefined) socket.write(preamble);
+          callback(null, readOnAfterFailure(socket));
+        } else callback(error, null);
       });
       return;
     }
-    const tcp = tcpConnection({
-      ...{ ...way, ...from },
-      host: options.hostname,
-      port: Number(options.port) || 443,
-    });
+    const port = Number(options.port) || 443;
+    const to = { ...way, ...from, host: options.hostname, port };
+    const tcp = tcpConnection(to, preamble);
     // SNI has names only (RFC 6066 §3): for an address, TLS checks the host of the connection.
     const named = servername === undefined || isIP(servername) ? {} : { servername };
     connect({ ...options, ...named, httpSocket: tcp }, (...[error, socket]) => {
@@ -109,10 +112,12 @@ function tlsSettings({ connectTimeoutMs, ca, isHttp2 }: ConnectorOptions) {
  * A TCP connection for TLS. Node distinguishes the end of TCP from the end of TLS only if they are
  * separate streams.
  */
-function tcpConnection(to: TcpNetConnectOpts): Socket {
+function tcpConnection(to: TcpNetConnectOpts, preamble: Buffer | undefined): Socket {
   // The end of TCP must not discard data that TLS has decrypted and the client has not read yet.
   const tcp = new Socket({ allowHalfOpen: true });
   tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
+  // Ahead of the listener of TLS, which begins its handshake then.
+  if (preamble !== undefined) tcp.once('connect', () => tcp.write(preamble));
   // TLS must be set up first.
   process.nextTick(() => {
     if (!tcp.destroyed) tcp.connect(to);

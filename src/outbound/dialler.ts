@@ -100,7 +100,7 @@ export function createDialler(options: DiallerOptions): Dialler {
     const { origin, target: path, method, body = null } = request;
     const headers = request.fields as string[];
     const { upgrade, serverName, ...extras } = request as Partial<OutboundRequest>;
-    const { trailers, expectsContinue } = extras;
+    const { trailers, expectsContinue, preamble } = extras;
     const limitMs = handler instanceof OutboundExchange ? handler.timeoutMs : undefined;
     // No requests are pipelined, so undici need not mark a connection as blocked.
     const options = {
@@ -109,6 +109,7 @@ export function createDialler(options: DiallerOptions): Dialler {
       ...(serverName !== undefined && { servername: serverName }),
       ...(trailers !== undefined && { trailers }),
       ...(expectsContinue === true && { expectsContinue }),
+      ...(preamble !== undefined && { preamble }),
     };
     agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
@@ -177,18 +178,13 @@ interface Agents {
   cut(): void;
 }
 
-/** Makes pools. `timeoutMs` limits the wait for a header section and for each piece of content. */
-export function createAgents({
-  connect,
-  timeoutMs,
-  isHttp2 = false,
-  connected,
-}: {
+/** The options of createAgents. */
+interface AgentsOptions extends Pick<DiallerOptions, 'timeoutMs' | 'isHttp2' | 'connected'> {
   readonly connect: Connect;
-  readonly timeoutMs: number;
-  readonly isHttp2?: boolean;
-  readonly connected?: DiallerOptions['connected'];
-}): Agents {
+}
+
+/** Makes pools. `timeoutMs` limits the wait for a header section and for each piece of content. */
+export function createAgents({ connect, timeoutMs, isHttp2, connected }: AgentsOptions): Agents {
   const { connect: connectTo, cut } = cuttable(connect, connected);
   let shared: Agent | undefined;
   let isClosed = false;
@@ -203,21 +199,39 @@ export function createAgents({
   function dispatchAlone(
     request: Dispatcher.DispatchOptions,
     handler: OutboundExchange | OneShotRequest,
+    connectAlone = connectTo,
   ): void {
-    const agent = createAgent(connectTo, timeoutMs);
+    const agent = createAgent(connectAlone, timeoutMs);
     agent.dispatch(request, handler);
     close(agent);
   }
 
   const client = { connect: connectTo, timeoutMs };
   const getClient = new GetClient(client);
-  const http2Client = isHttp2 ? new Http2Client(client) : undefined;
+  const http2Client = isHttp2 === true ? new Http2Client(client) : undefined;
+
+  /** Sends a request over a connection that begins with other bytes. */
+  function dispatchBehind(
+    preamble: Buffer,
+    request: Dispatcher.DispatchOptions & RequestExtras,
+    handler: OutboundExchange,
+  ): void {
+    const connectBehind: Connect = (options, callback) => {
+      connectTo({ ...options, preamble }, callback);
+    };
+    const way = { connect: connectBehind, timeoutMs };
+    if (isHttp2 === true) new Http2Client(way).send(request, handler, 'alone');
+    else if (hasExtras(request)) sendByNode(request, handler, way);
+    else dispatchAlone(request, handler, connectBehind);
+  }
 
   return {
     dispatch(request, handler, how) {
       const isExchange = handler instanceof OutboundExchange;
-      const isExtra = request.trailers !== undefined || request.expectsContinue === true;
-      if (http2Client !== undefined && isExchange) http2Client.send(request, handler, how);
+      const isExtra = hasExtras(request);
+      const { preamble } = request;
+      if (preamble !== undefined && isExchange) dispatchBehind(preamble, request, handler);
+      else if (http2Client !== undefined && isExchange) http2Client.send(request, handler, how);
       else if (isExtra && isExchange) sendByNode(request, handler, client);
       else if (how === 'alone' || isClosed) dispatchAlone(request, handler);
       else if (!(isExchange && getClient.send(request, handler))) {
@@ -233,6 +247,11 @@ export function createAgents({
     },
     cut,
   };
+}
+
+/** Whether undici cannot send a request. */
+function hasExtras({ trailers, expectsContinue }: RequestExtras): boolean {
+  return trailers !== undefined || expectsContinue === true;
 }
 
 /** A connector whose connections can all be destroyed; it then makes no further ones. */

@@ -6,4 +6,6 @@ export interface RequestExtras {
   readonly trailers?: (() => FieldList) | undefined;
   /** Whether the client waits for the decision about its content (RFC 9110 §10.1.1). */
   readonly expectsContinue?: boolean | undefined;
+  /** Bytes at the beginning of the connection, which then has no other request. */
+  readonly preamble?: Buffer | undefined;
 }

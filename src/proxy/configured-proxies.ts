@@ -19,6 +19,7 @@ export function configuredProxies(proxies: readonly ProxyConfig[]): readonly (Fe
       connectTimeoutMs: proxy.connectTimeoutMs,
       bodyBytesMax: proxy.bodyBytesMax,
       isCached: proxy.cache,
+      proxyProtocol: proxy.proxyProtocol,
     },
   }));
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { balances, type Balance } from '../model/balance.ts';
 import { cgiName } from '../http/fields.ts';
 import { parseTemplate, type FieldTemplate } from '../http/field-template.ts';
+import type { ProxyVersion } from '../http/proxy-protocol.ts';
 import { asQueryValue, encodePath, readPath, sentAfter, type RequestPath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -83,6 +84,8 @@ interface IniSettings {
   /** Replaces `[fetch] max_body`. */
   readonly bodyBytesMax: number | undefined;
   readonly isCached: boolean;
+  /** How each connection names its client. */
+  readonly proxyProtocol: ProxyVersion | undefined;
 }
 
 /**

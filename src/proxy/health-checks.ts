@@ -9,6 +9,7 @@ import {
   checkTimeoutMsMin,
   checkedPlansMax,
 } from './limits.ts';
+import { preambleOf } from './source-request.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
@@ -125,6 +126,7 @@ export class HealthChecks {
         fields: ['user-agent', 'Waymark (health check)', 'host', named],
         serverName: protocol === 'https:' ? hostname : undefined,
         body: undefined,
+        ...preambleOf(plan, ''),
         timeoutMs,
         signal: AbortSignal.any([late, this.#ended.signal]),
       });

@@ -1,6 +1,7 @@
 import { finished, Readable } from 'node:stream';
 import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
+import { proxyHeader } from '../http/proxy-protocol.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { OutboundRequest } from '../outbound/dialler.ts';
@@ -67,6 +68,7 @@ export async function sendToSource(
     timeoutMs: plan.timeoutMs,
     ...(body !== undefined && contentExtras(plan, request)),
     ...(upgrade !== undefined && { upgrade }),
+    ...preambleOf(plan, request.address),
   };
   const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
     responseFields(
@@ -197,6 +199,15 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
     throw new Failure('invalid', 'The content of the request is not complete.');
   }
   return body;
+}
+
+/** The header of the PROXY protocol in front of a request, if its source gets one. */
+export function preambleOf(
+  { ini }: Pick<FetchPlan, 'ini'>,
+  clientAddress: string,
+): Pick<OutboundRequest, 'preamble'> {
+  const version = ini?.proxyProtocol;
+  return version === undefined ? {} : { preamble: proxyHeader(version, clientAddress) };
 }
 
 /** What belongs to the content of a request: its trailer fields, and the decision about it. */

@@ -1,3 +1,4 @@
+import { proxyVersions } from '../../http/proxy-protocol.ts';
 import { parseAuthority } from '../../model/authority.ts';
 import { balances } from '../../model/balance.ts';
 import {
@@ -76,6 +77,7 @@ export const proxyKeys = {
   weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
   retries: single(wholeNumber(0, fetchRetriesMax), '2'),
   http_version: single(choice('1.1', '2'), '1.1'),
+  proxy_protocol: optional(choice(...proxyVersions)),
   resolve: single(yesNo, 'no'),
   health: optional(checkPath),
   health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
@@ -153,6 +155,12 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
       'The version of HTTP that the application gets: `2` over TLS, or in the clear (h2c). ' +
       'gRPC needs it. Websockets are in HTTP/1.1 in any case.',
     example: '2',
+  },
+  proxy_protocol: {
+    about:
+      'The version of the PROXY protocol by which each connection to the application names the ' +
+      'visitor. Each request then has a connection of its own.',
+    example: 'v2',
   },
   resolve: {
     about:
