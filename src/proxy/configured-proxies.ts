@@ -20,6 +20,7 @@ export function configuredProxies(proxies: readonly ProxyConfig[]): readonly (Fe
       bodyBytesMax: proxy.bodyBytesMax,
       isCached: proxy.cache,
       proxyProtocol: proxy.proxyProtocol,
+      mirror: proxy.mirror,
     },
   }));
 }

@@ -27,6 +27,8 @@ export interface FetchPlan {
   /** At least one; any of them can answer. */
   readonly sources: readonly PlannedSource[];
   readonly balance: Balance;
+  /** Gets a copy of each request. */
+  readonly mirror: PlannedSource | undefined;
   /** How many other sources get the request if one after the other fails. */
   readonly retries: number;
   /** Whether the sources speak HTTP/2: over TLS, or in the clear with prior knowledge (h2c). */
@@ -86,6 +88,8 @@ interface IniSettings {
   readonly isCached: boolean;
   /** How each connection names its client. */
   readonly proxyProtocol: ProxyVersion | undefined;
+  /** The URL of a server that gets a copy of each request. */
+  readonly mirror: string | undefined;
 }
 
 /**
@@ -145,6 +149,7 @@ function parsePlan(rule: FetchRule): FetchPlan {
     visibleWildcard,
     isWholeOrigin: path === '/*' || ini !== undefined,
     sources,
+    mirror: mirrorOf(rule),
     balance: balances.find((one) => one === balance) ?? 'least',
     retries: typeof retries === 'number' ? retries : sourceRetries,
     isHttp2: enginedata.http_version === '2',
@@ -178,6 +183,13 @@ const applicationHost = 'client';
 const applicationPass = ['authorization', 'cookie', 'set-cookie'] as const;
 /** Fields in place of a method, which are harmless if every method is allowed. */
 const methodOverrides = ['x-http-method', 'x-http-method-override', 'x-method-override'] as const;
+
+/** The mirror of a proxy, whose path is made like that of a source. */
+function mirrorOf({ id, path, [iniSettings]: ini }: FetchRule): PlannedSource | undefined {
+  if (ini?.mirror === undefined) return undefined;
+  const enginedata = { as: 'application', source: ini.mirror };
+  return plannedSources({ id, path, enginedata })[0];
+}
 
 /** The usable sources of a rule, with their weights. */
 function plannedSources(rule: FetchRule): readonly PlannedSource[] {

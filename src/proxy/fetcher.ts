@@ -28,6 +28,7 @@ import { fetchesPerAddressMax } from './limits.ts';
 import type { HealthChecks } from './health-checks.ts';
 import { acceptsTrailers, isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
+import { Mirror } from './mirror.ts';
 import type { SourceHealth } from './source-health.ts';
 import {
   requireTargets,
@@ -69,12 +70,12 @@ export interface OpenedWebsocket {
 
 /** Creates a fetcher. */
 export function createFetcher(
-  given: Omit<SourceRequestParts, 'balancer'> & {
+  given: Omit<SourceRequestParts, 'balancer' | 'mirror'> & {
     readonly checks: Pick<HealthChecks, 'watch'>;
   },
 ): Fetcher {
   const { health, checks, via } = given;
-  const parts = { ...given, balancer: new Balancer(health) };
+  const parts = { ...given, balancer: new Balancer(health), mirror: new Mirror(given) };
   const inProgress = new SharedLimit(shares);
   return {
     async respond(rule, request) {

@@ -1,14 +1,7 @@
-import { Readable } from 'node:stream';
 import { Failure } from '../model/failure.ts';
-import type { SourceResponse } from '../outbound/exchange.ts';
 import { fetchPlan, type FetchPlan, type FetchRule, type PlannedSource } from './fetch-plan.ts';
-import {
-  checkContentBytesMax,
-  checkIdleMs,
-  checkTimeoutMsMax,
-  checkTimeoutMsMin,
-  checkedPlansMax,
-} from './limits.ts';
+import { checkIdleMs, checkTimeoutMsMax, checkTimeoutMsMin, checkedPlansMax } from './limits.ts';
+import { skipContent } from './unread-content.ts';
 import { preambleOf } from './source-request.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
@@ -130,7 +123,7 @@ export class HealthChecks {
         timeoutMs,
         signal: AbortSignal.any([late, this.#ended.signal]),
       });
-      leaveContent(answer);
+      void skipContent(answer);
       return answer.status < 400 ? undefined : `it answers ${answer.status}`;
     } catch (error) {
       if (late.aborted) return 'it does not answer in time';
@@ -139,15 +132,4 @@ export class HealthChecks {
         : 'no connection, or no answer in HTTP';
     }
   }
-}
-
-/** Reads short content, so that its connection can be used again; aborts long content. */
-function leaveContent(answer: SourceResponse): void {
-  const content = answer.content();
-  if (!(content instanceof Readable)) return;
-  let bytes = 0;
-  content.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > checkContentBytesMax) content.destroy();
-  });
 }

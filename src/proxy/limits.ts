@@ -23,8 +23,8 @@ export const checkTimeoutMsMin = 1_000;
 export const checkTimeoutMsMax = 5_000;
 /** Failed checks in a row after which other sources come first. */
 export const checkFailuresMax = 2;
-/** Content of a check that is read, so that its connection can be used again. */
-export const checkContentBytesMax = 64 * 1024;
+/** Content of checks and mirrors, which nobody wants, that is read to keep its connection. */
+export const unwantedContentBytesMax = 64 * 1024;
 /** Rules whose sources get checks, and for how long after the last request to a page rule. */
 export const checkedPlansMax = 200;
 export const checkIdleMs = 600_000;
@@ -32,3 +32,6 @@ export const checkIdleMs = 600_000;
 export const checkIntervalMs = 10_000;
 /** Servers of one name, each with an address of its own. */
 export const serversOfNameMax = 64;
+/** Requests that a mirror is answering at the same time, and the longest content of a copy. */
+export const mirrorsOpenMax = 100;
+export const mirrorContentBytesMax = 1024 * 1024;

@@ -10,6 +10,7 @@ import { responseFields } from './response-fields.ts';
 import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
 import { stickyCookie, type Balancer } from './balancer.ts';
 import { requestFields, requestTrailers } from './request-fields.ts';
+import type { ContentCopy, Mirror } from './mirror.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
@@ -31,6 +32,7 @@ export interface SourceRequestParts {
   readonly health: SourceHealth;
   readonly balancer: Balancer;
   readonly names: SourceNames;
+  readonly mirror: Mirror;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;
@@ -49,7 +51,7 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { diallers, health, balancer, names, statistics, via, ...limits }: SourceRequestParts,
+  { diallers, health, balancer, names, mirror, statistics, via, ...limits }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
@@ -70,6 +72,10 @@ export async function sendToSource(
     ...(upgrade !== undefined && { upgrade }),
     ...preambleOf(plan, request.address),
   };
+  const { fields, timeoutMs, preamble } = sent;
+  const hasContent = body !== undefined;
+  const copied = { method, fields, timeoutMs, hasContent, ...(preamble && { preamble }) };
+  const copy = upgrade === undefined ? mirror.copy(plan, request, copied) : undefined;
   const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
     responseFields(
       fields,
@@ -82,7 +88,7 @@ export async function sendToSource(
       ...sent,
       ...placeOf(plan, to.source, sent.fields),
       target: to.target,
-      body: body && limitBody(body, bodyBytesMax),
+      body: body && limitBody(body, bodyBytesMax, copy),
       // A 1xx has no content (RFC 9110 §8.6).
       interim:
         interim &&
@@ -239,7 +245,7 @@ export function requireTargets(
  * `bytesMax`, or as the content fails. Destroying it leaves the request's own stream paused and
  * undestroyed, since the reply still goes out over its connection.
  */
-export function limitBody(body: Readable, bytesMax: number): Readable {
+export function limitBody(body: Readable, bytesMax: number, copy?: ContentCopy): Readable {
   let bytes = 0;
   let isRead = false;
   const metered = new Readable({
@@ -260,12 +266,16 @@ export function limitBody(body: Readable, bytesMax: number): Readable {
   const take = (chunk: Buffer): void => {
     bytes += chunk.length;
     countPassedBytes(chunk.length);
+    copy?.add(chunk);
     if (bytes > bytesMax) metered.destroy(bodyTooLarge(bytesMax));
     else if (!metered.push(chunk)) body.pause();
   };
   const stopWatching = finished(body, { writable: false }, (error) => {
     if (error) metered.destroy(error);
-    else metered.push(null);
+    else {
+      metered.push(null);
+      copy?.end();
+    }
   });
   // The sender removes its listener once it has the answer.
   metered.on('error', () => undefined);

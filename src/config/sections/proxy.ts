@@ -35,6 +35,12 @@ const applicationUrl: ValueParser<string> = (value) =>
     ? { value }
     : { refused: 'write the URL of an application, such as `http://127.0.0.1:3000`' };
 
+/** The URL of one server of an application, as `applicationUrl`, but no service. */
+const serverUrl: ValueParser<string> = (value) =>
+  value.startsWith('srv+')
+    ? { refused: 'write the URL of a server, such as `http://127.0.0.1:3000`' }
+    : applicationUrl(value);
+
 /** A host with an optional port. */
 const hostText: ValueParser<string> = (text) => {
   const value = parseAuthority(text, 'http');
@@ -76,6 +82,7 @@ export const proxyKeys = {
   /** The weight of each source, in their order; empty for equal ones. */
   weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
   retries: single(wholeNumber(0, fetchRetriesMax), '2'),
+  mirror: optional(serverUrl),
   http_version: single(choice('1.1', '2'), '1.1'),
   proxy_protocol: optional(choice(...proxyVersions)),
   resolve: single(yesNo, 'no'),
@@ -149,6 +156,13 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
       'How many other sources get a request that failed before it was sent, or that may be ' +
       'repeated.',
     example: '0',
+  },
+  mirror: {
+    about:
+      'A server that gets a copy of each request, whatever its method, to try it with real ' +
+      'traffic. Visitors never get its answers. Requests with more than 1 MiB of content, ' +
+      'websockets, and what the cache answers are not copied.',
+    example: 'http://127.0.0.1:3003',
   },
   http_version: {
     about:
