@@ -99,6 +99,7 @@ async function grpc(t: TestContext): Promise<{ readonly client: Client; readonly
     server.forceShutdown();
   });
   const site = await startTlsSite(t, {
+    tls: 'http_redirect = no',
     ini: `[proxy.grpc]\nhttp_version = 2\nsource = http://127.0.0.1:${port}\n`,
   });
   return { client: clientOf(t, site), site };
@@ -150,7 +151,7 @@ suite('gRPC through a proxy', () => {
       if (error === null) result.resolve(value);
       else result.reject(error);
     });
-    const big = 'x'.repeat(200_000);
+    const big = 'x'.repeat(40_000);
     for (const text of ['a', big, 'b']) call.write(text);
     call.end();
     assert.equal(await result.promise, `a${big}b`);
@@ -167,6 +168,18 @@ suite('gRPC through a proxy', () => {
     call.end();
     const [{ code }] = (await once(call, 'status')) as [{ code: number }];
     assert.equal(code, status.OK);
+  });
+
+  test('a call without TLS on the side of the client either', async (t) => {
+    const { site } = await grpc(t);
+    const EchoClient = makeGenericClientConstructor(service, 'echo.Echo');
+    const plain = new EchoClient(`localhost:${site.port}`, credentials.createInsecure());
+    t.after(() => {
+      plain.close();
+    });
+    const got: string[] = [];
+    for await (const text of (plain as unknown as Client).list('n')) got.push(text as string);
+    assert.equal(got.length, 50);
   });
 
   test('an error status, with its details and metadata', async (t) => {

@@ -67,7 +67,8 @@ suite('a connection from a network of `proxy_protocol`', () => {
   });
 
   test('names the client of TLS and HTTP/2 too', async (t) => {
-    const site = await startTlsSite(t, { server: trusting, ini: await application(t) });
+    const tls = 'http_redirect = no';
+    const site = await startTlsSite(t, { tls, server: trusting, ini: await application(t) });
     const open = async (ALPNProtocols: string[]) => {
       const tcp = connect(site.tlsPort, '127.0.0.1');
       tcp.write(proxyHeader('v2', '192.0.2.7'));
@@ -84,8 +85,14 @@ suite('a connection from a network of `proxy_protocol`', () => {
     t.after(() => {
       session.destroy();
     });
-    const stream = session.request({ ':path': '/a' });
-    assert.equal(await text(stream), 'from 192.0.2.7');
+    assert.equal(await text(session.request({ ':path': '/a' })), 'from 192.0.2.7');
+    const tcp = connect(site.port, '127.0.0.1');
+    tcp.write(v1);
+    const clear = connectHttp2('http://localhost', { createConnection: () => tcp });
+    t.after(() => {
+      clear.destroy();
+    });
+    assert.equal(await text(clear.request({ ':path': '/a' })), 'from 192.0.2.7');
   });
 });
 

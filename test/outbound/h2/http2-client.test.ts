@@ -86,6 +86,29 @@ suite('a request over HTTP/2', () => {
     );
   });
 
+  test('with an Expect sends its content when the server says 100, and not to a refusal', async (t) => {
+    let bytes = 0;
+    const { origin } = await source(t, (stream, { ':path': path, expect }) => {
+      assert.equal(expect, '100-continue');
+      stream.on('data', (chunk: Buffer) => (bytes += chunk.length));
+      if (path === '/no') stream.respond({ ':status': 417 }, { endStream: true });
+      else {
+        stream.additionalHeaders({ ':status': 100 });
+        stream.once('end', () => {
+          stream.respond({ ':status': 200 }, { endStream: true });
+        });
+      }
+    });
+    const dialler = testDialler(t, { isHttp2 });
+    const ask = async (target: string) => {
+      const body = Readable.from(['hello']);
+      const expected = { method: 'POST', body, expectsContinue: true };
+      return (await dialler.send(outbound(origin, { target, ...expected }))).status;
+    };
+    assert.deepEqual([await ask('/no'), bytes], [417, 0]);
+    assert.deepEqual([await ask('/yes'), bytes], [200, 5]);
+  });
+
   test('shares sessions, also beyond the streams that one may have', async (t) => {
     let [open, most] = [0, 0];
     const server = createServer({ settings: { maxConcurrentStreams: 5 } });
