@@ -26,3 +26,18 @@ test('the sources of a proxy have a weight each, one of them more than 0', () =>
   }
   assert.deepEqual(problems(`[proxy.a]\n${sources}weight = 0, 5\nbalance = cookie`), []);
 });
+
+test('a source of a proxy is a URL that can be reached', () => {
+  for (const [line, problem] of [
+    ['source = srv+http://_a._tcp.test:81', /^2: `source` cannot be .*write the URL/],
+    ['source = srv+ftp://a', /^2: `source` cannot be .*write the URL/],
+    ['source = http://a\nmirror = srv+http://a', /^3: `mirror` cannot be .*URL of a server/],
+    ['source = http://a\nhealth = status', /^3: `health` cannot be `status`: write a path/],
+    ['source = http://a\nhealth_interval = 1ms', /^3: .*write a time from 100ms to 1h$/],
+    ['source = http://a\nhttp_version = 3', /^3: .*write `1\.1` or `2`$/],
+    ['source = http://a\nproxy_protocol = yes', /^3: .*write `v1` or `v2`$/],
+  ] as const) {
+    assert.match(problems(`[proxy.a]\n${line}`)[0] ?? '', problem);
+  }
+  assert.deepEqual(problems('[proxy.a]\nsource = srv+https://_a._tcp.test/v1'), []);
+});
