@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto';
-import type { ContentRequest, Fields } from '../http/request.ts';
+import type { ContentRequest } from '../http/request.ts';
 import { addressNetwork } from '../model/cidr.ts';
 import type { FetchPlan, SourceTarget } from './fetch-plan.ts';
+import { sentMarks } from './source-cookie.ts';
 import type { SourceHealth, SourceLoad } from './source-health.ts';
-
-/** The cookie that keeps a visitor at one source; its value is the mark of the source. */
-const sourceCookie = 'waymark_source';
 
 /** What the order of the sources depends on, besides their load. */
 type BalancedRequest = Pick<ContentRequest, 'fields' | 'address'>;
@@ -106,30 +104,6 @@ function preferredMark(
   if (plan.balance !== 'cookie') return undefined;
   const marks = sentMarks(fields);
   return targets.find(({ source }) => marks.has(source.mark))?.source.mark;
-}
-
-/** The values of the cookie; a browser sends one for each path that has set it. */
-function sentMarks({ cookie = '' }: Fields): ReadonlySet<string> {
-  const values = cookie.split(';').flatMap((pair) => {
-    const [name = '', value = ''] = pair.split('=', 2);
-    return name.trim() === sourceCookie ? [value.trim()] : [];
-  });
-  return new Set(values);
-}
-
-/**
- * The Set-Cookie that keeps a visitor at the source that has answered; undefined if the visitor has
- * it already.
- */
-export function stickyCookie(
-  plan: FetchPlan,
-  { source }: SourceTarget,
-  { fields, origin }: Pick<ContentRequest, 'fields' | 'origin'>,
-): string | undefined {
-  if (plan.balance !== 'cookie' || sentMarks(fields).has(source.mark)) return undefined;
-  const path = plan.visiblePrefix.slice(0, plan.visiblePrefix.lastIndexOf('/') + 1);
-  const secure = origin.startsWith('https:') ? '; Secure' : '';
-  return `${sourceCookie}=${source.mark}; Path=${encodeURI(path)}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 /**

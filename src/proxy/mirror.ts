@@ -46,13 +46,15 @@ export class Mirror {
   copy(
     plan: FetchPlan,
     request: ContentRequest,
-    { hasContent, ...parts }: CopiedParts & { readonly hasContent: boolean },
+    { method, fields, timeoutMs, preamble }: CopiedParts,
+    hasContent: boolean,
   ): ContentCopy | undefined {
     const { mirror } = plan;
     if (mirror === undefined) return undefined;
     const [to] = sourceTargets({ ...plan, sources: [mirror] }, request);
     if (to === undefined) return undefined;
-    const place = { origin: mirror.origin, target: to.target, ...parts };
+    const { origin } = mirror;
+    const place = { origin, target: to.target, ...{ method, fields, timeoutMs, preamble } };
     if (!hasContent) {
       void this.#send(plan, place, undefined);
       return undefined;

@@ -4,6 +4,7 @@ import { cgiName } from '../http/fields.ts';
 import { authorityOf, type TemplateRequest } from '../http/field-template.ts';
 import type { FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
+import { withoutSourceCookie } from './source-cookie.ts';
 
 /**
  * Whether a field must not be a trailer (RFC 9110 §6.5.1): framing, routing, conditions,
@@ -99,8 +100,8 @@ export function requestFields(
   };
   const named = connectionOptions(fields.connection);
   for (const name in fields) {
-    const value = fields[name];
-    if (value !== undefined && isForwarded(name, plan, named)) send(name, value);
+    const value = isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+    if (value !== undefined) send(name, value);
   }
   if (plan.host !== 'source') {
     send('host', plan.host === 'client' ? authorityOf(origin) : plan.host);
@@ -140,7 +141,21 @@ export function forwardedField(
     return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
   }
   const { fields } = request;
-  return isForwarded(name, plan, connectionOptions(fields.connection)) ? fields[name] : undefined;
+  const named = connectionOptions(fields.connection);
+  return isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+}
+
+/**
+ * The value of a field of the client for the source: the cookie that chooses the source is no one
+ * else's business, and would make each request one with credentials.
+ */
+function clientValue(
+  name: string,
+  { balance }: FetchPlan,
+  fields: ContentRequest['fields'],
+): string | undefined {
+  const value = fields[name];
+  return name === 'cookie' && balance === 'cookie' ? withoutSourceCookie(value) : value;
 }
 
 /**

@@ -8,7 +8,8 @@ import type { OutboundRequest } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
 import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
-import { stickyCookie, type Balancer } from './balancer.ts';
+import type { Balancer } from './balancer.ts';
+import { stickyCookie } from './source-cookie.ts';
 import { requestFields, requestTrailers } from './request-fields.ts';
 import type { ContentCopy, Mirror } from './mirror.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
@@ -62,7 +63,7 @@ export async function sendToSource(
   // A gap of time in front of the check of the content, which may break in it.
   const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
   const body = bodyOf(request, bodyBytesMax);
-  const targets = requireTargets({ ...plan, sources }, request);
+  const targets = requireTargets(plan.isResolved ? { ...plan, sources } : plan, request);
   const sent = {
     method,
     fields: requestFields(plan, request, body !== undefined, via),
@@ -72,10 +73,8 @@ export async function sendToSource(
     ...(upgrade !== undefined && { upgrade }),
     ...preambleOf(plan, request.address),
   };
-  const { fields, timeoutMs, preamble } = sent;
-  const hasContent = body !== undefined;
-  const copied = { method, fields, timeoutMs, hasContent, ...(preamble && { preamble }) };
-  const copy = upgrade === undefined ? mirror.copy(plan, request, copied) : undefined;
+  const isCopied = plan.mirror !== undefined && upgrade === undefined;
+  const copy = isCopied ? mirror.copy(plan, request, sent, body !== undefined) : undefined;
   const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
     responseFields(
       fields,
@@ -127,7 +126,8 @@ function placeOf(
   { origin, server }: PlannedSource,
   fields: readonly string[],
 ): Pick<OutboundRequest, 'origin' | 'serverName' | 'fields'> {
-  if (server === origin && host !== 'client') return { origin, serverName: undefined, fields };
+  const isPlain = host !== 'client' || origin.startsWith('http:');
+  if (server === origin && isPlain) return { origin, serverName: undefined, fields };
   const { protocol, hostname, host: authority } = new URL(origin);
   return {
     origin: server,

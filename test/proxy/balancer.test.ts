@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../src/model/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
-import { Balancer, stickyCookie } from '../../src/proxy/balancer.ts';
+import { Balancer } from '../../src/proxy/balancer.ts';
+import { stickyCookie, withoutSourceCookie } from '../../src/proxy/source-cookie.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
@@ -139,4 +140,17 @@ suite('the cookie of a source', () => {
     assert.equal(stickyCookie(plan, target, withCookie(valueOf(cookieOf('a')))), undefined);
     assert.equal(rig({ balance: 'address' }).cookieOf('a'), undefined);
   });
+});
+
+test('the cookie of a source is not among those for the source', () => {
+  for (const [sent, wanted] of [
+    ['a=1; waymark_source=12345678; b=2', 'a=1; b=2'],
+    ['waymark_source=1; waymark_source=2', undefined],
+    ['waymark_source=1', undefined],
+    ['a=waymark_source', 'a=waymark_source'],
+    ['a=1', 'a=1'],
+    [undefined, undefined],
+  ] as const) {
+    assert.equal(withoutSourceCookie(sent), wanted);
+  }
 });
