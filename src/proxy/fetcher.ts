@@ -116,7 +116,11 @@ export function createFetcher(
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
       requireTargets(plan, asked);
       const servers = parts.names.knownServersOf(plan).map(({ server }) => server);
-      const notes = [...setAsideNotes(servers, health), ...checkNotes(plan, servers, health)];
+      const notes = [
+        ...setAsideNotes(servers, health),
+        ...checkNotes(plan, servers, health),
+        ...(plan.mirror ? [`A copy of the request goes to ${plan.mirror.origin}.`] : []),
+      ];
       return { status: null, notes: [sourceStatusNote(rule), ...notes] };
     },
   };

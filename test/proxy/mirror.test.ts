@@ -61,6 +61,8 @@ suite('a mirror', () => {
     const { rows } = (await site.call('svc1.source.list', {})).data;
     const row = rows.find((one: { origin: string }) => one.origin === mirror.origin);
     assert.equal(row.requests, 3);
+    const { data } = await site.call('svc1.userinterface.explain', { path: '/app/x' });
+    assert.ok(JSON.stringify(data).includes(`A copy of the request goes to ${mirror.origin}.`));
   });
 
   test('that is down, silent or slow changes nothing for visitors', async (t) => {
