@@ -12,7 +12,7 @@ import { project } from './sources.ts';
  * input makes them slow for other users.
  */
 const unchecked: Readonly<Record<string, string>> = {
-  'src/tables/linear-pattern.ts':
+  'src/tables/ajv.ts':
     'the pattern of the schema of a table, which V8 matches in linear time or refuses',
   'public/engines/form/controls.js':
     "the pattern of the site's own schema, for what a visitor types, in that visitor's browser",
