@@ -151,7 +151,7 @@ suite('gRPC through a proxy', () => {
       if (error === null) result.resolve(value);
       else result.reject(error);
     });
-    const big = 'x'.repeat(40_000);
+    const big = 'x'.repeat(200_000);
     for (const text of ['a', big, 'b']) call.write(text);
     call.end();
     assert.equal(await result.promise, `a${big}b`);
