@@ -47,6 +47,12 @@ export const keyTexts: Texts = {
       about: 'Networks of the proxies whose Forwarded and X-Forwarded-* fields the server trusts.',
       example: '10.0.0.0/8',
     },
+    proxy_protocol: {
+      about:
+        'Networks of load balancers whose connections begin with a header of the PROXY protocol, ' +
+        'version 1 or 2, that names the client. A connection from there without it is closed.',
+      example: '10.0.0.0/8',
+    },
     connections_per_address: {
       about:
         'How many connections one address may have at a time, in each process. Trusted proxies have no such limit.',

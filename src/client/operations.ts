@@ -1755,6 +1755,8 @@ export type Source = {
   readonly connections: number;
   /** Whether it has failed, so that other sources of its rules get the requests. */
   readonly set_aside: boolean;
+  /** Why its health check fails; null if it passes, or there is none. */
+  readonly check_problem: string | null;
   /** Half of the answers began within this time. */
   readonly p50_ms: number | null;
   /** Null without answers in the last minutes. */

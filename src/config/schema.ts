@@ -97,6 +97,7 @@ export const sections = {
     /** Where the console is: at every origin, nowhere, or at an origin of its own. */
     console: single(wordOr('yes', wordOr('no', origin)), 'yes'),
     trust_proxy: list(cidr, ''),
+    proxy_protocol: list(cidr, ''),
     connections_per_address: single(wholeNumber(1, connectionsMax), '2000'),
     workers: single(wordOr('auto', wholeNumber(1, 256)), '1'),
   },

@@ -189,6 +189,7 @@ export class Exchange {
       },
     };
     const { site, visitors } = this.#moment.serving;
+    const body = hasBody(message) ? message : undefined;
     return site.respond({
       ...incoming.target,
       ...recipient,
@@ -196,7 +197,8 @@ export class Exchange {
       fields: incoming.fields,
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
-      body: hasBody(message) ? message : undefined,
+      body,
+      trailers: body === undefined ? undefined : () => body.rawTrailers,
     });
   }
 

@@ -425,6 +425,7 @@ test('an empty ini file gives the defaults', async (context) => {
       publicUrl: undefined,
       console: 'yes',
       trustProxy: [],
+      proxyProtocol: [],
       connectionsPerAddress: 2_000,
       workers: 1,
     },
