@@ -25,7 +25,8 @@ export function describeConfig(config: Config): string {
   const defaultPair = tls.certificates.find(({ host }) => host === undefined);
   const texts = [
     ...(Object.keys(config.variables).length > 0 ? [section('variables', config.variables)] : []),
-    described('server', config.server),
+    // Its text has the sections of the included files.
+    described('server', { ...config.server, include: [] }),
     section('tls', {
       cert: defaultPair?.certFile,
       key: defaultPair?.keyFile,
