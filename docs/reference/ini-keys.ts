@@ -181,7 +181,8 @@ export const keyTexts: Texts = {
       example: 'index.html',
     },
     errors: {
-      about: 'A folder below the root with error pages: `404.html`, `502.html`, `5xx.html`.',
+      about:
+        'A folder below the root with error pages (`404.html`, `502.html`, `5xx.html`), or `.` for the root itself.',
       example: 'errors',
     },
   },

@@ -228,7 +228,8 @@ async function checkMount(
     ['errors', checkFolder],
   ] as const) {
     const file = mount.values[key];
-    if (file === undefined) continue;
+    // `.` is the root itself, which has been checked.
+    if (file === undefined || file === '.') continue;
     const missing = (await find(join(root, file))) ?? (await checkSymlinks(root, file, symlinks));
     if (missing !== undefined) problems.push(...problemAt(mount, { key, file, ...missing }));
   }

@@ -133,8 +133,8 @@ export const sections = {
     cache_control: optional(fieldValue),
     /** The path below `root` of the file for paths that no source has; its status is 200. */
     fallback: optional(pathBelow),
-    /** The path below `root` of a folder with error pages: `404.html`, `5xx.html`. */
-    errors: optional(pathBelow),
+    /** The path below `root` of a folder with error pages (`404.html`, `5xx.html`), or `.`. */
+    errors: optional(wordOr('.', pathBelow)),
   },
   'proxy.<name>': proxyKeys,
   'headers.<name>': headersKeys,

@@ -77,7 +77,8 @@ export function fallbackPath({ fallback }: DiskMount): string | undefined {
 /** The paths of a mount's error pages for a status, best first: `404.html`, then `4xx.html`. */
 export function errorPagePaths({ errors }: DiskMount, status: number): readonly string[] {
   if (errors === undefined) return [];
-  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${errors}/${name}.html`);
+  const folder = errors === '.' ? '' : `${errors}/`;
+  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${folder}${name}.html`);
   return names.flatMap((name) => configuredPath(name) ?? []);
 }
 

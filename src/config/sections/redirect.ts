@@ -21,7 +21,8 @@ const redirectTarget: ValueParser<string> = (value) => {
   if (unknown !== undefined) {
     return { refused: `${unknown[0]} is unknown: there are {splat}, {path}, {query} and {host}` };
   }
-  const sample = value.replaceAll(/\{\w+\}/g, 'x');
+  // A path begins with a slash, so it may follow a port.
+  const sample = value.replaceAll('{path}', '/x').replaceAll(/\{\w+\}/g, 'x');
   return /^(?:https?:\/\/[^/\\@]|\/(?![/\\]))/.test(sample) && URL.canParse(sample, 'http://x')
     ? { value }
     : { refused: 'write a path that starts with /, or an http or https URL' };
