@@ -137,7 +137,9 @@ export class Conversion {
 
   /** A line that cannot be expressed; `nearest` is what comes nearest, as a clause. */
   leave({ line, text }: Source, nearest: string): void {
-    this.#left.push({ line, text: shortened(text), says: nearest });
+    const isOpen = nearest.includes('[access.<name>]');
+    const says = isOpen ? `${nearest}; until then, everybody may see this` : nearest;
+    this.#left.push({ line, text: shortened(text), says });
   }
 
   /** A line that means something slightly different in Waymark. */

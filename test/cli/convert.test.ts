@@ -33,7 +33,7 @@ test('each line that is left is named with its number and what comes nearest', a
   assert.equal(
     err,
     `${file}:3: not converted: auth_basic Staff; nearest: an \`[access.<name>]\` section with ` +
-      '`password_file`\nOne line is not converted.\n',
+      '`password_file`; until then, everybody may see this\nOne line is not converted.\n',
   );
   assert.match(out, /^; Converted from nginx\.conf by `waymark convert`\.\n\n\[server\]\n/);
   assert.match(out, /\n; Not converted:\n; line 3: auth_basic Staff\n; {3}nearest: /);

@@ -131,6 +131,36 @@ suite('what directives become', () => {
   });
 });
 
+suite('a line that keeps somebody out is never dropped', () => {
+  const table: readonly (readonly [format: string, text: string])[] = [
+    ['nginx', 'server { root /s; location ~ \\.(sql|bak)$ { deny all; } }'],
+    ['nginx', 'server { root /s; location ~* \\.php$ { return 403; } }'],
+    ['nginx', 'server { root /s; location /a/ { deny all; } }'],
+    ['nginx', 'server { root /s; location = /a.txt { return 404; } }'],
+    ['nginx', 'server { root /s; location /a/ { internal; } }'],
+    ['nginx', 'server { root /s; location ~ /(conf|data)/ { deny all; } }'],
+    ['nginx', 'server { root /s; auth_basic "a"; }'],
+    ['nginx', 'server { root /s; if ($remote_addr != 10.0.0.1) { return 403; } }'],
+    ['caddy', ':80\nfile_server\nrespond /a/* 403'],
+    ['caddy', ':80\nfile_server\nerror /a/* 404'],
+    ['caddy', ':80 {\n\thandle /a/* {\n\t\tbasic_auth {\n\t\t\tb c\n\t\t}\n\t}\n}'],
+    ['caddy', ':80\n@a not remote_ip 10.0.0.0/8\nabort @a'],
+    ['caddy', ':80 {\n\tfile_server {\n\t\thide a.txt\n\t}\n}'],
+    ['apache', '<FilesMatch "\\.(sql|bak)">\nRequire all denied\n</FilesMatch>'],
+    ['apache', '<Files "a.txt">\nDeny from all\n</Files>'],
+    ['apache', '<Directory /srv/x>\nRequire ip 10.0.0.0/8\n</Directory>'],
+    ['apache', 'RewriteRule ^a/ - [F]'],
+    ['apache', 'Require valid-user'],
+    ['netlify', '/a/*\n  Basic-Auth: a:b'],
+  ];
+  for (const [format, text] of table) {
+    test(`${format}: ${text}`, () => {
+      const converted = converters[format]?.(text, '_headers');
+      assert.notDeepEqual(converted?.left, []);
+    });
+  }
+});
+
 suite('bad input', () => {
   const brokenTable: readonly (readonly [format: string, text: string, message: string])[] = [
     ['nginx', 'server {\n listen 80;\n', 'line 1: this block has no `}`'],

@@ -328,12 +328,8 @@ function convertFilesBlock(site: ApacheSite, directive: Directive): void {
     return (name === 'require' && all === 'all denied') || (name === 'deny' && all === 'from all');
   });
   // `dotfiles = deny` is the default.
-  if (
-    denies &&
-    /^\^?(?:\(\^\|\/\))?\\?\.(?!\*)(?:ht)?/.test(pattern) &&
-    !(pattern.startsWith('\\.') && pattern.endsWith('$'))
-  )
-    return;
+  const isHidden = isRegex ? /^(?:\^|\(\^\|\/\))\\\./.test(pattern) : pattern.startsWith('.');
+  if (denies && isHidden) return;
   const extensions = isRegex ? extensionsOf(pattern) : undefined;
   const plain =
     !isRegex && /^\*?[\w.-]+$/.test(pattern)

@@ -285,7 +285,7 @@ function convertRegex(
     const isReturn = name === 'return' && /^(?:403|404|444)$/.test(words[0] ?? '');
     return isReturn || (name === 'deny' && words[0] === 'all');
   });
-  const isHidden = /^\^?\/?(?:\.\*)?(?:\(\^\|\/\)|\/)?\(?\\\.(?![A-Za-z]+\$)/.test(text);
+  const isHidden = /^\^?(?:\.\*)?(?:\/|\(\^\|\/\))\\\./.test(text);
   // `dotfiles = deny` is the default, and .well-known is not hidden.
   if (denies && isHidden) return;
   const extensions = extensionsOf(text);
