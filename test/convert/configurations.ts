@@ -34,6 +34,8 @@ export interface Configuration {
   readonly left: readonly number[];
   /** Requests whose answers are compared; none if that needs TLS, DNS or another program. */
   readonly questions: readonly Question[];
+  /** Answers that the documentation of the other server promises. */
+  readonly expected: readonly (Question & { readonly status: number; readonly location: string })[];
   /** Header fields that are compared. */
   readonly fields: readonly string[];
 }
@@ -54,6 +56,7 @@ export function configurations(): readonly Configuration[] {
       ...{ format, name, text },
       left: listOf(text, 'left').map(Number),
       questions: listOf(text, 'ask').map(questionOf),
+      expected: listOf(text, 'expect').map(expectedOf),
       fields: listOf(text, 'fields'),
     };
   });
@@ -62,6 +65,12 @@ export function configurations(): readonly Configuration[] {
 function listOf(text: string, word: string): readonly string[] {
   const found = new RegExp(`^# ${word}: (.*)$`, 'm').exec(text)?.[1] ?? '';
   return found.split(/,\s+/).filter(Boolean);
+}
+
+/** `[host] path status [location]`. */
+function expectedOf(text: string): Configuration['expected'][number] {
+  const [, question = '', status, location = ''] = /^(.+?) (\d{3})(?: (\S+))?$/.exec(text) ?? [];
+  return { ...questionOf(question), status: Number(status), location };
 }
 
 function questionOf(text: string): Question {
