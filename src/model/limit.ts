@@ -25,7 +25,7 @@ export const limitMessages = {
   http2_resets: 'an HTTP/2 client reset too many requests',
   http2_pings: 'an HTTP/2 client sent too many PING and SETTINGS frames',
   http2_frames: 'an HTTP/2 client sent malformed or too many frames',
-  http2_heads: 'an HTTP/2 header section had too many fields, was malformed or did not end in time',
+  http2_heads: 'the head of an HTTP/2 request, or its preface, did not arrive in time',
   http2_streams: 'too many HTTP/2 requests were open: some were refused',
   tunnels: 'a client, or all clients together, had too many websockets to sources',
   wrong_keys: 'one address sent too many wrong API keys',

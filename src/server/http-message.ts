@@ -9,6 +9,8 @@ export interface RequestMessage extends Pick<
 > {
   /** The fields that a failure needs before the request is validated, or when it is refused. */
   readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
+  /** Whether it came over HTTP/2; it has the form of HTTP/1.1 all the same. */
+  readonly isHttp2?: true;
 }
 
 /** The result of sending an answer. */

@@ -1,7 +1,12 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage, Server as HttpServer, ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
-import { connect, type AddressInfo, type ListenOptions as ListenOptionsOfNode } from 'node:net';
+import {
+  connect,
+  type AddressInfo,
+  type ListenOptions as ListenOptionsOfNode,
+  type Socket,
+} from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ListenAddress } from '../config/addresses.ts';
@@ -27,10 +32,11 @@ export type Listener = HttpServer | HttpsServer;
 /** Whether a request may switch to the protocol in its Upgrade. */
 type ShouldUpgrade = (message: IncomingMessage) => boolean;
 
-/** The timeouts of a listener, and its fast path. */
+/** The timeouts of a listener, its fast path, and who takes HTTP/2 in the clear. */
 interface ListenerOptions {
   readonly waits?: Timeouts;
   readonly tryAnswer?: TryAnswer | undefined;
+  readonly serveHttp2?: (socket: Socket, first: Buffer) => void;
 }
 
 /**
@@ -39,11 +45,11 @@ interface ListenerOptions {
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
-  { waits = timeouts, tryAnswer }: ListenerOptions = {},
+  { waits = timeouts, tryAnswer, serveHttp2 }: ListenerOptions = {},
 ): HttpServer {
   // Keep-alive of TCP costs four system calls: `Connections` sets it when a connection lasts.
   const options = { ...httpOptions(shouldUpgrade, waits), keepAlive: false };
-  return limited(createServer(options), connections, { waits, tryAnswer });
+  return limited(createServer(options), connections, { waits, tryAnswer, serveHttp2 });
 }
 
 /** Makes the same over TLS, with the certificate for the name that a client sends (SNI). */

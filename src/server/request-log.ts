@@ -1,10 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import type { Reply } from '../http/reply.ts';
 import { refusedLineCharactersMax } from './limits.ts';
 import type { AccessEntry, AccessLog } from '../observability/access.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
-import { StreamMessage } from './h2/stream-message.ts';
+import type { RequestMessage } from './http-message.ts';
 import type { Moment } from './serving.ts';
 
 /** When a request arrived, and the state of the site then. */
@@ -44,7 +43,7 @@ export class RequestLog {
 
   /** Records an answer that was sent. */
   record(
-    message: Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>,
+    message: Pick<RequestMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders' | 'isHttp2'>,
     { startedMs, moment }: RequestStart,
     { status, source, cache, failureId }: RecordedAnswer,
     { address, bytes, keyId, cut = false, fields }: Recorded,
@@ -57,7 +56,7 @@ export class RequestLog {
       method: message.method ?? '',
       target: message.url ?? '',
       host,
-      httpVersion: message instanceof StreamMessage ? '2.0' : message.httpVersion,
+      httpVersion: message.isHttp2 === true ? '2.0' : message.httpVersion,
       userAgent,
       referer,
       status,

@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
+import type { Body, FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import type { Prepared, SendingResponse, Sent } from './http-message.ts';
 import { takeBuffers } from './h1/file-buffers.ts';
-import { StreamAnswer } from './h2/stream-answer.ts';
 import { NodeResponse, resetIfUnframed } from './h1/node-http.ts';
 import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
 import { answerHeadHeldMs, preparedTextBytesMax } from './limits.ts';
@@ -34,10 +33,25 @@ export function send(
       return { bytes: bytes.length, cut: false };
     }
     case 'file':
-      return sendFile(response, body.file, body.parts);
     case 'stream':
-      return sendStream(response, body.stream, body.trailers);
+      return sendContent(response, body);
   }
+}
+
+/** Content that is written piece by piece, after a head that it can send ahead of the first one. */
+interface ContentSink extends Writable {
+  flushHeaders(): void;
+  /** Sets the trailer fields; Node's responses have another way. */
+  trailWith?(trailers: () => FieldList): void;
+}
+
+/** Writes content from a file or a stream, as fast as the client reads. */
+export function sendContent(
+  sink: ContentSink,
+  body: Extract<Body, { readonly kind: 'file' | 'stream' }>,
+): Promise<Sent> {
+  if (body.kind === 'file') return sendFile(sink, body.file, body.parts);
+  return sendStream(sink, body.stream, body.trailers);
 }
 
 const contentDisposition = 'content-disposition';
@@ -105,7 +119,7 @@ export async function contentBegun(stream: Readable): Promise<void> {
 }
 
 async function sendStream(
-  response: ServerResponse,
+  response: ContentSink,
   stream: Readable,
   trailers?: () => FieldList,
 ): Promise<Sent> {
@@ -118,7 +132,7 @@ async function sendStream(
   });
   // Ahead of the pipeline, which closes the connection.
   stream.once('error', () => {
-    resetIfUnframed(response);
+    if (response instanceof NodeResponse) resetIfUnframed(response);
   });
   try {
     await pipeline(stream, response);
@@ -130,15 +144,15 @@ async function sendStream(
 }
 
 /** Sends a head ahead of its content. */
-function sendHead(response: Pick<ServerResponse, 'flushHeaders'>): void {
+function sendHead(response: ContentSink): void {
   // Node would send the head as UTF-8, with two bytes for each byte over 127.
   if (!(response instanceof NodeResponse)) response.flushHeaders();
   else if (!response.writableEnded && !response.destroyed) response.write('', 'latin1');
 }
 
 /** Sends trailer fields after content of unknown length. */
-function trail(response: unknown, stream: Readable, trailers: () => FieldList): void {
-  if (response instanceof StreamAnswer) response.trailWith(trailers);
+function trail(response: ContentSink, stream: Readable, trailers: () => FieldList): void {
+  response.trailWith?.(trailers);
   if (!(response instanceof NodeResponse)) return;
   const add = (): void => {
     const fields = trailers();
@@ -153,7 +167,7 @@ function trail(response: unknown, stream: Readable, trailers: () => FieldList): 
 }
 
 async function sendFile(
-  response: ServerResponse,
+  response: Writable,
   file: FileSource,
   parts: readonly Part[],
 ): Promise<Sent> {
@@ -185,7 +199,7 @@ async function sendFile(
  * shorter or the client has disconnected.
  */
 async function copyRange(
-  response: ServerResponse,
+  response: Writable,
   file: FileSource,
   from: number,
   to: number,

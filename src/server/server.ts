@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListenAddress } from '../config/addresses.ts';
@@ -20,8 +21,7 @@ import { connectionLimits, type ConnectionLimits } from './h1/connection-limiter
 import type { RequestMessage } from './http-message.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import type { ExchangeParts } from './exchange.ts';
-import { enableHttp2 } from './h2/server.ts';
-import { Http2Sessions } from './h2/sessions.ts';
+import { Http2Connections } from './h2/connections.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
 import { matchSockets, type ListeningSocket } from './inherited-sockets.ts';
 import {
@@ -37,6 +37,7 @@ import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
 import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
 import { answerChallenge } from './tls/challenge.ts';
+import { chooseProtocol } from './tls/handshake.ts';
 import { redirectToHttps } from './tls/redirect.ts';
 import { UpgradeHandler } from './h1/upgrade-handler.ts';
 import type { Tls } from './tls/tls.ts';
@@ -119,7 +120,7 @@ class Port implements Server {
   readonly #handler: RequestHandler;
   readonly #upgrades: UpgradeHandler;
   readonly #connections: Connections;
-  readonly #sessions: Http2Sessions;
+  readonly #http2: Http2Connections;
   /** The port that plain HTTP is redirected to; undefined where no listener has TLS. */
   #tlsPort: string | undefined;
   /** The unix sockets that the port has created. */
@@ -135,7 +136,7 @@ class Port implements Server {
         log.passed(limit, ...known);
         if (limit !== 'open_files') return;
         this.#connections.closeIdle();
-        this.#sessions.closeIdle();
+        this.#http2.closeIdle();
       },
     };
     this.#parts = {
@@ -148,7 +149,7 @@ class Port implements Server {
         this.#redirect(serving, incoming, message),
     };
     this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
-    this.#sessions = new Http2Sessions(this.#parts);
+    this.#http2 = new Http2Connections(this.#parts);
     this.#connections = new Connections({
       ...this.#parts,
       refuse: (...refused) => {
@@ -190,21 +191,24 @@ class Port implements Server {
         });
       }
     };
+    const upgrade = (message: IncomingMessage, socket: Duplex, head: Buffer): void => {
+      this.#upgrades.handle(message, socket, head);
+    };
+    const serveHttp2 = (socket: Socket, first?: Buffer): void => {
+      this.#http2.serve(socket, { handle, upgrade }, first);
+    };
     const { hasFastPath = true, now } = this.#parts;
     const tryAnswer = hasFastPath ? createTryAnswer(answerInTurn, now) : undefined;
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls, { tryAnswer })
-      : createHttpServer(this.#connections, opensWebsocket, { tryAnswer });
-    if (isTls) enableHttp2(server, this.#sessions, handle);
+      : createHttpServer(this.#connections, opensWebsocket, { tryAnswer, serveHttp2 });
+    if (isTls) chooseProtocol(server, serveHttp2);
     server.on('request', answerInTurn);
     server.on('checkContinue', (message, response) => {
       continueOnRead(message, response);
       answerInTurn(message, response);
     });
     server.on('checkExpectation', answerInTurn);
-    const upgrade = (message: IncomingMessage, socket: Duplex, head: Buffer): void => {
-      this.#upgrades.handle(message, socket, head);
-    };
     server.on('upgrade', upgrade);
     server.on('connect', upgrade);
     this.#servers.push(server);
@@ -219,8 +223,8 @@ class Port implements Server {
 
   metrics(): readonly Metric[] {
     return openMetrics({
-      connections: this.#connections.size + this.#sessions.size,
-      requests: this.#connections.unanswered + this.#sessions.unanswered,
+      connections: this.#connections.size + this.#http2.size,
+      requests: this.#connections.unanswered + this.#http2.unanswered,
       websockets: this.#sockets.size,
       tunnels: this.#tunnels.size,
       shared: this.#parts.shared,
@@ -239,7 +243,7 @@ class Port implements Server {
     // The other process uses the sockets under their paths.
     this.#ownPaths = [];
     const closed = this.#closeListeners();
-    this.#sessions.drain();
+    this.#http2.drain();
     const sockets = this.#sockets.close(graceMs, restartClose);
     const aborted = new Promise((resolve) => {
       signal.addEventListener('abort', resolve, { once: true });
@@ -265,19 +269,19 @@ class Port implements Server {
     for (const path of this.#ownPaths) rmSync(path, { force: true });
     const sockets = this.#sockets.close(graceMs, stopClose);
     const tunnels = this.#tunnels.close(graceMs);
-    this.#sessions.close();
+    this.#http2.close();
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
-      Promise.all([this.#connections.settled(), this.#sessions.clientsClosed()]),
+      Promise.all([this.#connections.settled(), this.#http2.clientsClosed()]),
       new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       }),
     ]);
     clearTimeout(timer);
-    const cut = this.#connections.unanswered + this.#sessions.unanswered;
+    const cut = this.#connections.unanswered + this.#http2.unanswered;
     const cutSockets = await sockets;
     await tunnels;
-    this.#sessions.destroyAll();
+    this.#http2.destroyAll();
     this.#connections.destroyAll();
     await Promise.all(closed);
     return { cut: cut + cutSockets };

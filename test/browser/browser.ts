@@ -78,7 +78,10 @@ function watch(page: Page): readonly string[] {
   });
   page.on('pageerror', (error) => troubles.push(`uncaught: ${error.message}`));
   page.on('requestfailed', (request) => {
-    troubles.push(`failed: ${request.url()}: ${request.failure()?.errorText ?? ''}`);
+    const reason = request.failure()?.errorText ?? '';
+    // A visitor who goes on to another page leaves scripts behind that have not loaded.
+    if (reason === 'net::ERR_ABORTED' && request.resourceType() === 'script') return;
+    troubles.push(`failed: ${request.url()}: ${reason}`);
   });
   page.on('response', (response) => {
     const { pathname } = new URL(response.url());

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/request-scanner.ts';
 import type { Failure } from '../../model/failure.ts';
+import { preface } from '../h2/frames.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
 import { pipelinedRequestsMax } from './limits.ts';
 import { isNodeResponse } from './node-http.ts';
@@ -22,6 +23,8 @@ interface ConnectionParts {
   readonly serve: (socket: Socket) => void;
   /** Undefined if Node's parser reads all requests. */
   readonly tryAnswer: TryAnswer | undefined;
+  /** Takes a connection of HTTP/2, with what has arrived; undefined where only ALPN begins one. */
+  readonly serveHttp2: ((socket: Socket, first: Buffer) => void) | undefined;
   readonly refused: (socket: Socket, failure: Failure) => void;
   /** Milliseconds for a head that the parser does not get to see. */
   readonly headMs: number;
@@ -53,6 +56,8 @@ export class Connection {
   /** The listeners of Node's parser for data. */
   #parsers: readonly ((chunk: Buffer) => void)[] = [];
   #headTimer: NodeJS.Timeout | undefined;
+  /** What has arrived, while it may be the preface of HTTP/2 (RFC 9113 §3.3); undefined later. */
+  #opening: Buffer | undefined;
   /** Receives the response that Node makes for a request that is parsed again. */
   #parsedAgain: ((response: ServerResponse) => void) | undefined;
 
@@ -65,6 +70,7 @@ export class Connection {
       this.serve();
       return;
     }
+    if (parts.serveHttp2 !== undefined) this.#opening = nothing;
     socket.on('error', ignore);
     socket.on('data', this.#read);
     socket.on('end', () => {
@@ -218,9 +224,25 @@ export class Connection {
     for (const resolve of this.#waiting) resolve(false);
   }
 
-  readonly #read = (chunk: Buffer): void => {
+  readonly #read = (given: Buffer): void => {
+    const chunk = this.#opening === undefined ? given : this.#open(this.#opening, given);
+    if (chunk === undefined) return;
     if (this.#parts.tryAnswer?.(this, chunk) !== true) this.#parse(chunk);
   };
+
+  /** Gives a connection that begins as HTTP/2 away; returns the bytes of any other. */
+  #open(before: Buffer, given: Buffer): Buffer | undefined {
+    const bytes = before.length === 0 ? given : Buffer.concat([before, given]);
+    const length = Math.min(bytes.length, preface.length);
+    const isPreface = bytes.compare(preface, 0, length, 0, length) === 0;
+    this.#opening = isPreface && length < preface.length ? bytes : undefined;
+    if (!isPreface) return bytes;
+    if (this.#opening !== undefined || this.isParsed) return undefined;
+    this.reader = 'other';
+    this.socket.off('data', this.#read);
+    this.#parts.serveHttp2?.(this.socket, bytes);
+    return undefined;
+  }
 
   #parse(chunk: Buffer): void {
     this.serve();
@@ -270,6 +292,8 @@ export class Connection {
     }, this.#parts.headMs).unref();
   }
 }
+
+const nothing: Buffer = Buffer.alloc(0);
 
 /** A listener for errors of a socket, which closes by itself. */
 const ignore = (): void => undefined;

@@ -34,6 +34,8 @@ interface ConnectionParts extends ConnectionLimits {
 interface Watch {
   readonly waits: Timeouts;
   readonly tryAnswer?: TryAnswer | undefined;
+  /** Takes a connection of HTTP/2 in the clear. */
+  readonly serveHttp2?: ((socket: Socket, first: Buffer) => void) | undefined;
 }
 
 /**
@@ -55,7 +57,7 @@ export class Connections {
    * Follows the connections of a server, and closes those on which nothing happens for too long. A
    * connection goes to Node's HTTP server when Node's parser has to read from it.
    */
-  watch(server: Server, { waits, tryAnswer }: Watch): void {
+  watch(server: Server, { waits, tryAnswer, serveHttp2 }: Watch): void {
     const isTls = server instanceof TlsServer;
     const event = isTls ? 'secureConnection' : 'connection';
     const [serveByNode] = server.listeners(event) as ((socket: Socket) => void)[];
@@ -66,6 +68,13 @@ export class Connections {
         serveByNode?.call(server, socket);
       },
       tryAnswer,
+      serveHttp2:
+        serveHttp2 &&
+        ((socket: Socket, first: Buffer) => {
+          this.#open.delete(socket);
+          socket.setKeepAlive(true, tcpKeepAliveMs);
+          serveHttp2(socket, first);
+        }),
       refused: (socket: Socket, failure: Failure) => {
         this.refuse(socket, failure);
       },

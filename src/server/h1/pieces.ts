@@ -34,7 +34,7 @@ export async function endInPieces(response: ServerResponse, bytes: Buffer): Prom
  * Resolves when the socket has written the chunk, whose memory is free for other content then: to
  * its length, or 0 if the connection has closed.
  */
-export function writeAll(response: ServerResponse, chunk: Buffer): Promise<number> {
+export function writeAll(response: Writable, chunk: Buffer): Promise<number> {
   if (response.destroyed) return Promise.resolve(0);
   return new Promise((resolve) => {
     const done = (bytes: number): void => {

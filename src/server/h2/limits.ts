@@ -6,30 +6,45 @@ export const http2ConcurrentStreamsMax = 100;
 export const http2StreamsMax = 10_000;
 /** Cookie fields of a request, besides its other fields. */
 export const http2CookieFieldsMax = 200;
-/** Bytes of a request's content that may arrive before the server reads them. */
-export const http2StreamWindowBytes = 64 * KIB;
-/** Bytes of an answer that are written to a stream at once. */
-export const http2WriteBytes = 64 * KIB;
-/**
- * Memory of a connection for its streams, in 10^6 bytes. More than all streams hold at once,
- * because Node never subtracts the bytes that were written to a stream before its reset.
- */
-export const http2SessionMegabytesMax = 128;
-/** After this many bytes that Node never subtracts, the connection accepts no further request. */
-export const http2LostBytesMax = 64 * MIB;
-/** Invalid frames, and streams over the limit, after which the server closes a connection. */
-export const http2InvalidFramesMax = 100;
-export const http2RejectedStreamsMax = 100;
+/** A header block as it arrives, and the CONTINUATION frames that it may consist of. */
+export const http2BlockBytesMax = 64 * KIB;
+export const http2ContinuationsMax = 16;
+/** The content of a frame, in both directions: the initial value of SETTINGS_MAX_FRAME_SIZE. */
+export const http2FrameBytesMax = 16 * KIB;
 /** Entries of a SETTINGS frame. */
 export const http2SettingsMax = 32;
+
+/** Bytes of a request's content that may arrive before the server reads them: at first … */
+export const http2WindowBytes = 64 * KIB;
+/** … and at most, for all requests of a connection that sends as fast as the server reads. */
+export const http2WindowBytesMax = 4 * MIB;
+/** What all connections of a process together may have above the initial windows. */
+export const http2WindowsBytesMax = 128 * MIB;
+
+/** Bytes of a connection that wait for the system to take them, before more content follows. */
+export const http2QueuedBytesMax = 128 * KIB;
+/** A piece of streamed content or of a file. */
+export const http2WriteBytes = 64 * KIB;
+/** Answers to frames without a request that wait for a client that does not read. */
+export const http2ControlBytesMax = 64 * KIB;
+
+/** Streams that ended lately, which a client may still name in a frame. */
+export const http2EndedStreamsMax = 256;
 /** In each period of this length, a client may reset this many requests … */
 export const http2CountingMs = 10_000;
 export const http2ResetsMax = 200;
-/** … and send this many PING and SETTINGS frames. */
+/** … send this many PING and SETTINGS frames … */
 export const http2IdleFramesMax = 100;
+/** … as many frames that are invalid, without content, or above the number of open requests … */
+export const http2InvalidFramesMax = 100;
+/** … and take this many pieces of content that are shorter than the shortest sensible one. */
+export const http2TinyPiecesMax = 1_000;
+export const http2TinyPieceBytes = 256;
 /** The interval between two checks of all connections for timeouts. */
 export const http2CheckMs = 5_000;
-/** More bytes between two checks than the answers to PING and SETTINGS alone. */
-export const http2ControlBytesMax = 2 * KIB;
 /** At a stop, the server waits for clients whose last answer ended within this time. */
 export const http2LeaveMs = 10_000;
+
+/** Encoded response fields that are kept, and the longest value of one. */
+export const encodedFieldsMax = 4_096;
+export const encodedValueCharactersMax = 256;

@@ -1,76 +1,164 @@
-import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Writable } from 'node:stream';
-import type { FieldList } from '../../http/reply.ts';
+import { formatHttpDate } from '../../http/date.ts';
+import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
+import type { Prepared, SendingResponse, Sent } from '../http-message.ts';
+import { sendContent } from '../send.ts';
+import { encodeFields } from './hpack/encoder.ts';
 import { http2WriteBytes } from './limits.ts';
-import type { StreamMessage } from './stream-message.ts';
+import type { Stream } from './stream.ts';
 
 type Done = (error?: Error | null) => void;
 
 /**
- * The answer to an HTTP/2 request: a stream with the members of ServerResponse that the server
- * uses. An answer that is destroyed before its end resets its stream, so that the client detects
- * the missing rest (RFC 9113 §8.1.1).
+ * The answer to an HTTP/2 request. One that is destroyed before its end resets its stream, so that
+ * the client detects the missing rest (RFC 9113 §8.1.1).
  */
-export class StreamAnswer extends Writable {
+export class StreamAnswer implements SendingResponse {
   /** Has no effect: an HTTP/2 connection does not end with one request. */
   shouldKeepAlive = true;
-  /** The time since which written content waits for the client; undefined while none waits. */
-  waitingSinceMs: number | undefined;
-  /** Whether the server reset the stream. */
-  isReset = false;
-  readonly #stream: ServerHttp2Stream;
-  readonly #message: StreamMessage;
-  readonly #monotonicMs: () => number;
-  #head: OutgoingHttpHeaders | undefined;
-  #trailers: (() => FieldList) | undefined;
-  /** The bytes of the last write, until they are sent. */
-  #unsent: Buffer | string = '';
-  /** Whether the socket has been read again since the head of the request arrived. */
-  #hasReadAgain = false;
-  /** The action that waits for that read. */
-  #onReadAgain: (() => void) | undefined;
+  headersSent = false;
+  /** Whether the system has taken the whole answer. */
+  writableFinished = false;
+  readonly #stream: Stream;
+  readonly #now: () => number;
+  readonly #answered: () => void;
+  #listeners: (() => void)[] | undefined;
+  #content: StreamContent | undefined;
+  #hasEnded = false;
 
-  constructor(stream: ServerHttp2Stream, message: StreamMessage, monotonicMs: () => number) {
-    super({ decodeStrings: false });
+  /**
+   * `now` is milliseconds since 1970; `answered` is called when the whole answer has been handed to
+   * the connection.
+   */
+  constructor(stream: Stream, now: () => number, answered: () => void) {
     this.#stream = stream;
-    this.#message = message;
-    this.#monotonicMs = monotonicMs;
-    // The first `setImmediate` runs at the end of this turn of the event loop, the second after the
-    // reads of the next one.
-    setImmediate(() =>
-      setImmediate(() => {
-        this.#hasReadAgain = true;
-        this.#onReadAgain?.();
-      }),
-    );
-    // The `close` listener handles the error.
-    stream.on('error', () => undefined);
-    stream.once('close', () => {
-      this.destroy();
+    this.#now = now;
+    this.#answered = answered;
+  }
+
+  get destroyed(): boolean {
+    return this.#stream.resetBy !== undefined || this.writableFinished;
+  }
+
+  once(_: 'close', listener: () => void): void {
+    (this.#listeners ??= []).push(listener);
+  }
+
+  destroy(): void {
+    if (!this.#hasEnded) this.#stream.reset('INTERNAL_ERROR');
+  }
+
+  /** To be called when the stream has closed. */
+  closed(): void {
+    if (this.#stream.resetBy === undefined) return;
+    this.#content?.destroy();
+    this.#callListeners();
+  }
+
+  sendReply(reply: Reply): Sent | Promise<Sent> {
+    if (this.destroyed) return cutOff(reply);
+    const { status, fields, body } = reply;
+    if (body.kind === 'stream' || body.kind === 'file') {
+      return sendContent(this.writeHead(status, fields), body);
+    }
+    const isDated = replyField(reply, 'date') !== undefined;
+    const content = body.kind === 'bytes' ? body.bytes : undefined;
+    this.#sendWhole(encodeFields(status, fields), content, isDated ? undefined : this.#now());
+    return { bytes: content?.length ?? 0, cut: false };
+  }
+
+  sendPrepared(prepared: Prepared, nowMs: number): void {
+    const { content } = prepared;
+    const bytes = typeof content === 'string' ? Buffer.from(content, 'latin1') : content;
+    this.#sendWhole(preparedBlock(prepared), bytes, prepared.isDated ? undefined : nowMs);
+  }
+
+  sendInterim(status: number, fields: FieldList): void {
+    if (!this.headersSent && !this.destroyed) this.#stream.head(encodeFields(status, fields));
+  }
+
+  /** Sends the head of an answer whose content follows; its end belongs to the content. */
+  writeHead(status: number, fields: FieldList): StreamContent {
+    const isDated = replyField({ fields }, 'date') !== undefined;
+    const block = encodeFields(status, fields);
+    const head = isDated ? block : Buffer.concat([block, dateBlock(this.#now())]);
+    const content = new StreamContent(this.#stream, {
+      sendHead: () => {
+        if (this.headersSent) return;
+        this.headersSent = true;
+        this.#stream.head(head);
+      },
+      end: (trailers) => {
+        this.#hasEnded = true;
+        this.#stream.end(this.#finish, undefined, trailers);
+        this.#answered();
+      },
+      destroy: () => {
+        this.destroy();
+      },
     });
+    this.#content = content;
+    return content;
   }
 
-  /** Whether the head of the answer has been sent. */
-  get headersSent(): boolean {
-    return this.#stream.headersSent;
+  #sendWhole(block: Buffer, content: Buffer | undefined, dateMs: number | undefined): void {
+    this.headersSent = true;
+    const stream = this.#stream;
+    const head = dateMs === undefined ? block : Buffer.concat([block, dateBlock(dateMs)]);
+    if (content === undefined || content.length === 0) {
+      stream.head(head, true);
+      this.#end();
+      return;
+    }
+    stream.head(head);
+    this.#hasEnded = true;
+    stream.end(this.#finish, content);
+    this.#answered();
   }
 
-  /** The bytes of the last write that were not sent when the stream ended. */
-  get unsentBytes(): number {
-    return Buffer.byteLength(this.#unsent);
+  /** The head was the whole answer. */
+  #end(): void {
+    this.#hasEnded = true;
+    this.#finish();
+    this.#answered();
   }
 
-  /** Holds the head back until the server knows whether content follows. */
-  writeHead(status: number, fields: FieldList): this {
-    const head = fieldsOf(fields);
-    head[':status'] = status;
-    this.#head = head;
-    return this;
+  readonly #finish = (): void => {
+    this.writableFinished = this.#stream.resetBy === undefined;
+    this.#callListeners();
+  };
+
+  #callListeners(): void {
+    const listeners = this.#listeners;
+    this.#listeners = undefined;
+    if (listeners !== undefined) for (const listener of listeners) listener();
+  }
+}
+
+/** What streamed content does with its answer. */
+interface ContentParts {
+  readonly sendHead: () => void;
+  readonly end: (trailers: Buffer | undefined) => void;
+  readonly destroy: () => void;
+}
+
+/** The content of an answer that is written piece by piece, at the pace of the client. */
+export class StreamContent extends Writable {
+  readonly #stream: Stream;
+  readonly #parts: ContentParts;
+  #trailers: (() => FieldList) | undefined;
+
+  constructor(stream: Stream, parts: ContentParts) {
+    super({ highWaterMark: http2WriteBytes });
+    this.#stream = stream;
+    this.#parts = parts;
+    this.on('error', ignore);
+    if (stream.isClosed) this.destroy();
   }
 
   /** Sends the head now; content follows later. */
   flushHeaders(): void {
-    this.#respond(false);
+    this.#parts.sendHead();
   }
 
   /**
@@ -81,133 +169,56 @@ export class StreamAnswer extends Writable {
     this.#trailers = trailers;
   }
 
-  /** Sends an interim answer (RFC 9113 §8.1). */
-  writeInformation(status: number, fields: FieldList): void {
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
+    this.#parts.sendHead();
     const stream = this.#stream;
-    if (stream.headersSent || stream.destroyed || stream.closed) return;
-    const head = fieldsOf(fields);
-    head[':status'] = status;
-    stream.additionalHeaders(head);
-  }
-
-  /** Ends the answer; content of the last call is sent together with the head. */
-  override end(...given: unknown[]): this {
-    const [content, encoding] = given;
-    const stream = this.#stream;
-    const isWhole = !stream.headersSent && this.writableLength === 0 && !this.writableEnded;
-    const isText = typeof content === 'string' || Buffer.isBuffer(content);
-    if (isWhole && isText && content.length <= http2WriteBytes) {
-      this.#afterNextRead(() => {
-        this.#respond(false);
-        if (!stream.destroyed && !stream.writableEnded) {
-          this.waitingSinceMs = this.#monotonicMs();
-          this.#unsent = content;
-          stream.end(content, encoding === 'latin1' ? 'latin1' : 'utf8');
-        }
-        super.end();
-      });
-      return this;
-    }
-    return super.end(...(given as []));
-  }
-
-  /**
-   * Delays a complete answer until the data after the request has been read. Otherwise the stream
-   * ends on both sides first, and nghttp2 does not detect DATA on a stream that the client has
-   * ended (RFC 9113 §5.1).
-   */
-  #afterNextRead(answer: () => void): void {
-    if (this.#hasReadAgain) answer();
-    else this.#onReadAgain = answer;
-  }
-
-  /** Writes in pieces, so that `waitingSinceMs` follows the progress of the client. */
-  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Done): void {
-    const stream = this.#stream;
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
-    this.#respond(false);
-    let at = 0;
-    const next = (error?: Error | null): void => {
-      this.waitingSinceMs = undefined;
-      if (!error) this.#unsent = '';
-      if (error || at >= bytes.length) {
-        done(error);
-      } else if (stream.destroyed || stream.writableEnded) {
-        done(new Error('The stream is closed.'));
-      } else {
-        const piece = bytes.subarray(at, at + http2WriteBytes);
-        at += piece.length;
-        this.waitingSinceMs = this.#monotonicMs();
-        this.#unsent = piece;
-        stream.write(piece, next);
-      }
-    };
-    next();
+    stream.write(chunk, () => {
+      const isCut = stream.resetBy !== undefined;
+      done(isCut ? new Error('The stream is closed.') : null);
+    });
   }
 
   override _final(done: Done): void {
-    if (this.#stream.headersSent) this.#finish(done);
-    else {
-      this.#afterNextRead(() => {
-        this.#finish(done);
-      });
-    }
-  }
-
-  #finish(done: Done): void {
-    const stream = this.#stream;
-    // Without a reader of the content, Node resets the stream when an answer without content ends.
-    if (!stream.headersSent) this.#message.discardContent();
-    this.#respond(true);
-    const end = (): void => {
-      // The end is sent like content: it waits for the client until the stream closes.
-      this.waitingSinceMs = this.#monotonicMs();
-      if (stream.writableFinished) this.#unsent = '';
-      this.#message.discardContent();
-      done();
-    };
-    if (stream.destroyed || stream.writableFinished) end();
-    else {
-      const trailers = this.#trailers;
-      if (trailers === undefined) stream.once('finish', end);
-      else {
-        stream.once('wantTrailers', () => {
-          this.#unsent = '';
-          stream.sendTrailers(fieldsOf(trailers()));
-          end();
-        });
-      }
-      if (!stream.writableEnded) stream.end();
-    }
-  }
-
-  override _destroy(_error: Error | null, done: Done): void {
-    const stream = this.#stream;
-    // `close` would make the answer look complete.
-    if (!this.writableFinished && !stream.destroyed) {
-      this.isReset = true;
-      stream.destroy(new Error('The answer was destroyed before its end.'));
-    }
+    const trailers = this.#trailers?.() ?? [];
+    this.#parts.sendHead();
+    this.#parts.end(trailers.length === 0 ? undefined : encodeFields(undefined, trailers));
     done();
   }
 
-  #respond(endStream: boolean): void {
-    const stream = this.#stream;
-    if (stream.headersSent || stream.destroyed || stream.closed) return;
-    const waitForTrailers = this.#trailers !== undefined;
-    stream.respond(this.#head, waitForTrailers ? { waitForTrailers } : { endStream });
+  override _destroy(_error: Error | null, done: Done): void {
+    if (!this.writableFinished) this.#parts.destroy();
+    done();
   }
 }
 
-/** Returns fields by lower-case name; several lines of one name become a list. */
-function fieldsOf(fields: FieldList): OutgoingHttpHeaders {
-  const byName = Object.create(null) as Record<string, string | string[]>;
-  for (let at = 0; at < fields.length; at += 2) {
-    const name = (fields[at] ?? '').toLowerCase();
-    const value = fields[at + 1] ?? '';
-    const before = byName[name];
-    if (before === undefined) byName[name] = value;
-    else byName[name] = Array.isArray(before) ? [...before, value] : [before, value];
+const ignore = (): void => undefined;
+
+/** Discards a reply whose stream has closed. */
+async function cutOff(reply: Reply): Promise<Sent> {
+  await discard(reply);
+  return { bytes: 0, cut: true };
+}
+
+/** The encoded heads of prepared answers. */
+const blocks = new WeakMap<Prepared, Buffer>();
+
+function preparedBlock(prepared: Prepared): Buffer {
+  const known = blocks.get(prepared);
+  if (known !== undefined) return known;
+  const block = encodeFields(prepared.status, prepared.fields);
+  blocks.set(prepared, block);
+  return block;
+}
+
+let encodedSecond = -1;
+let encodedDate: Buffer = Buffer.alloc(0);
+
+/** The encoded Date (RFC 9110 §6.6.1), made once a second. */
+function dateBlock(nowMs: number): Buffer {
+  const second = Math.floor(nowMs / 1_000);
+  if (second !== encodedSecond) {
+    encodedSecond = second;
+    encodedDate = encodeFields(undefined, ['date', formatHttpDate(second * 1_000)]);
   }
-  return byName;
+  return encodedDate;
 }

@@ -1,3 +1,4 @@
+import type { Server } from 'node:net';
 import { createSecureContext, type TlsOptions, type TLSSocket } from 'node:tls';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { Certificates } from './certificates.ts';
@@ -54,4 +55,19 @@ async function challengeContext(acme: AcmeStore | undefined, host: string) {
   const pair = await acme?.challengeCertificate(host.toLowerCase());
   if (pair === undefined) throw new Error(`There is no ACME challenge for ${host}.`);
   return createSecureContext({ ...pair });
+}
+
+/**
+ * Gives the connections that chose HTTP/2 (ALPN, RFC 7301) to `serveHttp2`; the server keeps the
+ * others.
+ */
+export function chooseProtocol(server: Server, serveHttp2: (socket: TLSSocket) => void): void {
+  const others = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') serveHttp2(socket);
+    // An ACME server needs only the handshake.
+    else if (socket.alpnProtocol === challengeProtocol) socket.destroy();
+    else for (const serve of others) serve.call(server, socket);
+  });
 }

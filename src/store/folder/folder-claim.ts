@@ -1,5 +1,6 @@
 import { link, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import { folderFailure, isMissing, prepareFolder, errorReason } from './data-folder.ts';
 
@@ -20,7 +21,9 @@ interface Claimant {
 
 /** The purpose of a claim; it names the file that holds the claim. */
 type Purpose = 'serve' | 'deliver';
-const attemptsMax = 8;
+const attemptsMax = 40;
+/** How long a process waits while another one removes a stale claim, in milliseconds. */
+const removalMs = 25;
 /** Numbers the draft files of this process, so that their names are unique. */
 let drafts = 0;
 
@@ -44,7 +47,7 @@ export async function claimFolder(
       const held = await readIfThere(path);
       if (held === undefined) continue;
       if (await isAlive(held)) throw inUse(folder, held, purpose);
-      await removeStale(path, held, pid);
+      await removeStale(path, held, text);
     }
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -140,18 +143,23 @@ async function readFileIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Removes a stale claim, unless another process has replaced it meanwhile. */
-async function removeStale(path: string, stale: string, pid: number): Promise<void> {
-  const aside = `${path}.${pid}.stale`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    if (isMissing(error)) return;
-    throw error;
+/**
+ * Removes a stale claim. Only the process that holds the lock file beside it may do so: another one
+ * could find the stale claim, be slower, and remove the new claim in its place.
+ */
+async function removeStale(path: string, stale: string, claimant: string): Promise<void> {
+  const lock = `${path}.stale`;
+  if (!(await createWhole(lock, claimant))) {
+    const holder = await readIfThere(lock);
+    if (holder !== undefined && !(await isAlive(holder))) await rm(lock, { force: true });
+    else await delay(removalMs);
+    return;
   }
-  const moved = await readIfThere(aside);
-  if (moved !== undefined && moved !== stale) await link(aside, path);
-  await rm(aside, { force: true });
+  try {
+    if ((await readIfThere(path)) === stale) await rm(path, { force: true });
+  } finally {
+    await rm(lock, { force: true });
+  }
 }
 
 async function removeOwn(path: string, text: string): Promise<void> {

@@ -103,7 +103,7 @@ export const lines: readonly Case[] = [
   ['no method', `/far/a HTTP/1.1\r\n${hostLine}`, refused],
   ['nothing but a method', 'GET\r\n\r\n', refused],
   ['an answer', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', refused],
-  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '501 closed'],
+  ['nearly the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSX\r\n\r\n', '501 closed'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', refused],
   ['SSH', 'SSH-2.0-OpenSSH_9.9\r\n', refused],
   ['the PROXY protocol', `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${ok}`, '501 closed'],

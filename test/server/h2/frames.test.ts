@@ -54,8 +54,7 @@ async function outcome(client: RawClient, sent: Sent, expected: string): Promise
 const cases = [...frameCases, ...messageCases, ...hpackCases];
 
 /**
- * Follows the sections of RFC 9113 and RFC 7541, with the cases of h2spec. Node and nghttp2 may
- * treat a stream error as a connection error (§5.4).
+ * Follows the sections of RFC 9113 and RFC 7541, with the cases of h2spec.
  */
 test('frames are accepted, refused or ignored as RFC 9113 says', async (t) => {
   const site = await startTlsSite(t, { rules: [{ path: '/a', kind: 'content', content: 'a' }] });
@@ -94,7 +93,8 @@ test('the first frame is SETTINGS, and the settings of the client are acknowledg
     first.payload.readUInt16BE(at * 6),
     first.payload.readUInt32BE(at * 6 + 2),
   ]);
-  // ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE.
+  // ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE,
+  // ENABLE_CONNECT_PROTOCOL, NO_RFC7540_PRIORITIES.
   assert.deepEqual(
     new Map(entries as [number, number][]),
     new Map([
@@ -102,6 +102,8 @@ test('the first frame is SETTINGS, and the settings of the client are acknowledg
       [3, 100],
       [4, 65_536],
       [6, 40_960],
+      [8, 1],
+      [9, 1],
     ]),
   );
 });

@@ -149,7 +149,8 @@ export function clientOf(t: TestContext, socket: Socket, opening: string | Buffe
   };
 }
 
-function readFrame(bytes: Buffer): Frame | undefined {
+/** Reads the first whole frame of some bytes; undefined if there is none. */
+export function readFrame(bytes: Buffer): Frame | undefined {
   if (bytes.length < 9) return undefined;
   const length = bytes.readUIntBE(0, 3);
   if (bytes.length < 9 + length) return undefined;

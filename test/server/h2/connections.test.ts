@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, constants, type ClientHttp2Session } from 'node:http2';
-import { connect as connectSocket } from 'node:net';
+import { connect as connectSocket, createServer } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -12,8 +12,6 @@ import {
   http2CheckMs,
   http2ConcurrentStreamsMax,
   http2CountingMs,
-  http2LostBytesMax,
-  http2RejectedStreamsMax,
   http2WriteBytes,
 } from '../../../src/server/h2/limits.ts';
 import {
@@ -25,10 +23,9 @@ import {
 } from '../../../src/server/limits.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { readBody } from '../../../src/server/h1/body.ts';
-import { createHttp2Server } from '../../../src/server/h2/server.ts';
-import { Http2Sessions } from '../../../src/server/h2/sessions.ts';
+import { Http2Connections, type Http2Message } from '../../../src/server/h2/connections.ts';
 import type { StreamAnswer } from '../../../src/server/h2/stream-answer.ts';
-import type { StreamMessage } from '../../../src/server/h2/stream-message.ts';
+import { StreamMessage } from '../../../src/server/h2/stream-message.ts';
 import { readReply } from './client.ts';
 import {
   clientOf,
@@ -41,27 +38,29 @@ import {
   uint32,
 } from './raw-client.ts';
 
-/** Starts sessions without TLS, with a clock that the test controls. */
-async function startSessions(
+/** Starts connections without TLS, with a clock that the test controls. */
+async function startConnections(
   t: TestContext,
-  answer: (message: StreamMessage, answer: StreamAnswer) => void,
+  handle: (message: Http2Message, answer: StreamAnswer) => void,
   { streamsMax, perAddress = Infinity }: { streamsMax?: number; perAddress?: number } = {},
 ) {
   let nowMs = 0;
   const passed: LimitName[] = [];
-  const sessions = new Http2Sessions({
+  const connections = new Http2Connections({
     limits: { passed: (limit) => passed.push(limit) },
     monotonicMs: () => nowMs,
+    now: () => nowMs,
     perAddress: () => perAddress,
     ...(streamsMax !== undefined && { streamsMax }),
   });
-  const server = createHttp2Server();
-  sessions.watch(server, answer);
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    connections.serve(socket, { handle, upgrade: () => assert.fail() });
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
-    sessions.close();
-    sessions.destroyAll();
+    connections.close();
+    connections.destroyAll();
     server.close();
   });
   const address = server.address();
@@ -69,12 +68,12 @@ async function startSessions(
   return {
     port: address.port,
     passed,
-    settled: () => sessions.settled(),
+    settled: () => connections.settled(),
     connections: () => promisify(server.getConnections.bind(server))(),
     /** Resolves when every client with a recent answer has disconnected. */
     leave(): Promise<void> {
-      sessions.close();
-      return sessions.clientsClosed();
+      connections.close();
+      return connections.clientsClosed();
     },
     async open(localAddress = '127.0.0.1'): Promise<ClientHttp2Session> {
       const where = { port: address.port, host: '127.0.0.1', localAddress };
@@ -84,29 +83,31 @@ async function startSessions(
         session.destroy();
       });
       await once(session, 'remoteSettings');
+      // The server has read the settings of the client, too.
+      await new Promise((resolve) => session.ping(resolve));
       return session;
     },
     /** Advances the clock, with the periodic checks. */
     pass(ms: number): void {
       for (let gone = 0; gone < ms; gone += http2CheckMs) {
         nowMs += Math.min(http2CheckMs, ms - gone);
-        sessions.check();
+        connections.check();
       }
     },
   };
 }
 
 const chunk = Buffer.alloc(1 << 20);
-const answerMuch = (_message: StreamMessage, answer: StreamAnswer): void => {
-  answer.writeHead(200, []);
-  answer.write(chunk);
-  answer.end(chunk);
+const answerMuch = (_message: Http2Message, answer: StreamAnswer): void => {
+  const content = answer.writeHead(200, []);
+  content.write(chunk);
+  content.end(chunk);
 };
-const pathOf = { ':scheme': 'https', ':path': '/', ':authority': 'localhost' };
+const pathOf = { ':scheme': 'http', ':path': '/', ':authority': 'localhost' };
 
 suite('an HTTP/2 connection', () => {
   test('without requests ends after a timeout, one in use stays open', async (t) => {
-    const rig = await startSessions(t, (_message, answer) => {
+    const rig = await startConnections(t, (_message, answer) => {
       answer.writeHead(204, []).end();
     });
     const session = await rig.open();
@@ -122,7 +123,7 @@ suite('an HTTP/2 connection', () => {
   });
 
   /** Sends a request for a large answer, and controls the flow-control window. */
-  async function askRaw(t: TestContext, rig: Awaited<ReturnType<typeof startSessions>>) {
+  async function askRaw(t: TestContext, rig: Awaited<ReturnType<typeof startConnections>>) {
     const client = clientOf(
       t,
       connectSocket(rig.port, '127.0.0.1'),
@@ -150,7 +151,7 @@ suite('an HTTP/2 connection', () => {
   }
 
   test('whose client has stopped reading ends, whatever else it sends', async (t) => {
-    const rig = await startSessions(t, answerMuch);
+    const rig = await startConnections(t, answerMuch);
     const { client } = await askRaw(t, rig);
     rig.pass(http2CheckMs);
     rig.pass(stalledMs - http2CheckMs);
@@ -163,7 +164,7 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('whose client opens its window step by step stays open', async (t) => {
-    const rig = await startSessions(t, answerMuch);
+    const rig = await startConnections(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
     for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += http2CheckMs) {
       rig.pass(http2CheckMs);
@@ -174,7 +175,7 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('whose window is closed from time to time stays open', async (t) => {
-    const rig = await startSessions(t, answerMuch);
+    const rig = await startConnections(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
     const bytes = 2_100;
     assert.ok(bytes * (stalledMs / http2CheckMs) < http2WriteBytes, 'a piece takes longer');
@@ -193,35 +194,22 @@ suite('an HTTP/2 connection', () => {
     assert.deepEqual(rig.passed, []);
   });
 
-  for (const isOpened of [true, false]) {
-    const outcome = isOpened ? 'has the end as well when more may come' : 'ends when nothing may';
-    test(`whose client allowed all content of a response and no more ${outcome}`, async (t) => {
-      const rig = await startSessions(t, (_message, answer) => {
-        answer.writeHead(200, []);
-        answer.write(Buffer.alloc(65_535), () => answer.end());
-      });
-      const { client } = await askRaw(t, rig);
-      await new Promise((resolve) => setImmediate(resolve));
-      rig.pass(http2CheckMs);
-      const isEnd = ({ type, flags: given }: (typeof client.frames)[number]): boolean =>
-        type === 'DATA' && (given & flags.END_STREAM) !== 0;
-      assert.ok(!client.frames.some(isEnd));
-      if (isOpened) {
-        const more = [0, 1].map((stream) => frame('WINDOW_UPDATE', 0, stream, uint32(1)));
-        client.send(...more);
-        await client.until(() => client.frames.some(isEnd));
-        assert.deepEqual(rig.passed, []);
-      } else {
-        rig.pass(stalledMs);
-        await client.until(() => client.closed());
-        assert.deepEqual(rig.passed, ['unread_answer']);
-      }
-      assert.ok(!client.frames.some(({ type }) => type === 'RST_STREAM'));
+  test('whose client allowed all content of a response, and no more, has its end as well', async (t) => {
+    const rig = await startConnections(t, (_message, answer) => {
+      const content = answer.writeHead(200, []);
+      content.write(Buffer.alloc(65_535), () => content.end());
     });
-  }
+    const { client } = await askRaw(t, rig);
+    await client.until(() =>
+      client.frames.some(
+        ({ type, flags: given }) => type === 'DATA' && (given & flags.END_STREAM) !== 0,
+      ),
+    );
+    assert.deepEqual(rig.passed, []);
+  });
 
   test('whose client reads slowly stays open', async (t) => {
-    const rig = await startSessions(t, answerMuch);
+    const rig = await startConnections(t, answerMuch);
     const session = await rig.open();
     const stream = session.request(pathOf);
     await once(stream, 'response');
@@ -238,7 +226,7 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('whose client reads one stream but not another loses the other one', async (t) => {
-    const rig = await startSessions(t, (message, answer) => {
+    const rig = await startConnections(t, (message, answer) => {
       if (message.url === '/much') answerMuch(message, answer);
       else answer.writeHead(200, []).end('little');
     });
@@ -261,7 +249,7 @@ suite('an HTTP/2 connection', () => {
 
   test('whose client neither reads nor closes is cut off', async (t) => {
     const much = Buffer.alloc(1 << 25);
-    const rig = await startSessions(t, (_message, answer) => {
+    const rig = await startConnections(t, (_message, answer) => {
       answer.writeHead(200, []).end(much);
     });
     const wide = settings([4, 2 ** 31 - 1]);
@@ -288,7 +276,7 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('waits at its end for a client that has not read everything', async (t) => {
-    const rig = await startSessions(t, (_message, answer) => {
+    const rig = await startConnections(t, (_message, answer) => {
       answer.writeHead(200, []).end('read me');
     });
     const opening = [Buffer.from(preface), frame('SETTINGS', 0, 0)];
@@ -308,7 +296,7 @@ suite('an HTTP/2 connection', () => {
 
   test('is not ended while the server has to answer', async (t) => {
     let answer: StreamAnswer | undefined;
-    const rig = await startSessions(t, (_message, given) => {
+    const rig = await startConnections(t, (_message, given) => {
       answer = given;
     });
     const session = await rig.open();
@@ -324,14 +312,13 @@ suite('an HTTP/2 connection', () => {
 
 suite('responses that are aborted half sent', () => {
   const piece = Buffer.alloc(http2WriteBytes);
-  /** More resets than a connection survives in Node without `maxSessionMemory`. */
   const many = 2 * http2ConcurrentStreamsMax;
 
   async function openWith(
     t: TestContext,
-    answer: (message: StreamMessage, answer: StreamAnswer) => void,
+    answer: (message: Http2Message, answer: StreamAnswer) => void,
   ) {
-    const rig = await startSessions(t, answer);
+    const rig = await startConnections(t, answer);
     const session = await rig.open();
     const goaways: number[] = [];
     session.on('goaway', (code: number) => goaways.push(code));
@@ -352,33 +339,31 @@ suite('responses that are aborted half sent', () => {
     return { rig, session, goaways, ask };
   }
 
-  const giveUp = (_message: StreamMessage, answer: StreamAnswer): void => {
-    answer.writeHead(200, []);
-    answer.write(Buffer.concat([piece, piece, piece]));
-    setImmediate(() => answer.destroy());
-  };
-
-  test('by the server leave room for others on their connection, which ends in order', async (t) => {
-    const { rig, session, goaways, ask } = await openWith(t, giveUp);
+  test('by the server leave room for others on their connection', async (t) => {
+    const { rig, session, goaways, ask } = await openWith(t, (message, answer) => {
+      const content = answer.writeHead(200, []);
+      if (message.url === '/whole') content.end(piece);
+      else {
+        content.write(Buffer.concat([piece, piece, piece]));
+        setImmediate(() => content.destroy());
+      }
+    });
     const codes = new Set<number>();
-    const most = 2 * Math.ceil(http2LostBytesMax / http2WriteBytes);
-    let asked = 0;
-    for (; goaways.length === 0 && asked < most; asked += 10) {
+    for (let asked = 0; asked < many; asked += 10) {
       for (const code of await Promise.all(Array.from({ length: 10 }, () => ask()))) {
         codes.add(code);
       }
     }
-    assert.deepEqual(goaways, [constants.NGHTTP2_NO_ERROR]);
-    assert.ok(asked > http2LostBytesMax / http2WriteBytes, `${asked} were answered`);
     assert.deepEqual([...codes], [constants.NGHTTP2_INTERNAL_ERROR]);
-    if (!session.closed) await once(session, 'close');
+    const { body } = await readReply(session.request({ ...pathOf, ':path': '/whole' }));
+    assert.equal(body.length, piece.length);
+    assert.deepEqual(goaways, []);
     assert.deepEqual(rig.passed, []);
   });
 
   test('by the client leave room for others as well', async (t) => {
     const { rig, session, goaways, ask } = await openWith(t, (_message, answer) => {
-      answer.writeHead(200, []);
-      answer.write(Buffer.concat([piece, piece, piece]));
+      answer.writeHead(200, []).write(Buffer.concat([piece, piece, piece]));
     });
     session.settings({ initialWindowSize: 1_000 });
     await once(session, 'localSettings');
@@ -392,24 +377,13 @@ suite('responses that are aborted half sent', () => {
     assert.deepEqual(goaways, []);
     assert.deepEqual(rig.passed, []);
   });
-
-  test('do not include complete responses', async (t) => {
-    const { rig, session, goaways } = await openWith(t, (_message, answer) => {
-      answer.writeHead(200, []).end(piece);
-    });
-    const most = Math.ceil(http2LostBytesMax / http2WriteBytes) + http2RejectedStreamsMax;
-    for (let asked = 0; asked < most; asked += 10) {
-      const replies = Array.from({ length: 10 }, () => readReply(session.request(pathOf)));
-      for (const { body } of await Promise.all(replies)) assert.equal(body.length, piece.length);
-    }
-    assert.deepEqual(goaways, []);
-    assert.deepEqual(rig.passed, []);
-  });
 });
 
 test('the open requests of all connections are limited; a further one may be repeated', async (t) => {
   const answers: StreamAnswer[] = [];
-  const rig = await startSessions(t, (_message, given) => answers.push(given), { streamsMax: 3 });
+  const rig = await startConnections(t, (_message, given) => answers.push(given), {
+    streamsMax: 3,
+  });
   const sessions = [await rig.open(), await rig.open()] as const;
   const open = [0, 1, 0].map((at) => sessions[at]?.request(pathOf) ?? assert.fail());
   for (const session of sessions) await new Promise((resolve) => session.ping(resolve));
@@ -432,7 +406,9 @@ test('the open requests of all connections are limited; a further one may be rep
 
 test('each address has a share of the open requests', async (t) => {
   const answers: StreamAnswer[] = [];
-  const rig = await startSessions(t, (_message, given) => answers.push(given), { perAddress: 2 });
+  const rig = await startConnections(t, (_message, given) => answers.push(given), {
+    perAddress: 2,
+  });
   const [one, same, other] = [await rig.open(), await rig.open(), await rig.open('127.0.0.2')];
   const open = [one, same, other, other].map((session) => readReply(session.request(pathOf)));
   for (const session of [one, same, other]) {
@@ -452,7 +428,7 @@ test('each address has a share of the open requests', async (t) => {
 });
 
 suite('content that does not arrive in time', () => {
-  async function startUpload(rig: Awaited<ReturnType<typeof startSessions>>) {
+  async function startUpload(rig: Awaited<ReturnType<typeof startConnections>>) {
     const session = await rig.open();
     const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
     stream.on('error', () => undefined);
@@ -464,7 +440,7 @@ suite('content that does not arrive in time', () => {
 
   test('is not awaited', async (t) => {
     const failures: unknown[] = [];
-    const rig = await startSessions(t, (message, answer) => {
+    const rig = await startConnections(t, (message, answer) => {
       readBody(message as never, 100).catch((error: unknown) => {
         failures.push(error);
         answer.writeHead(408, []).end('too late');
@@ -482,7 +458,7 @@ suite('content that does not arrive in time', () => {
 
   test('affects no other request if it has no reader', async (t) => {
     let answer: StreamAnswer | undefined;
-    const rig = await startSessions(t, (_message, given) => {
+    const rig = await startConnections(t, (_message, given) => {
       answer = given;
     });
     const { reply } = await startUpload(rig);
@@ -494,42 +470,44 @@ suite('content that does not arrive in time', () => {
   });
 });
 
-suite('a refused header block', () => {
-  const { END_STREAM } = flags;
+suite('the head of a request', () => {
   const head = [[':method', 'GET'], ...Object.entries(pathOf)] as [string, string][];
-  const crowd = Array.from({ length: 350 }, (_, at) => [`x-${at}`, 'y'] as const);
+  const opening = [Buffer.from(preface), frame('SETTINGS', 0, 0), frame('PING', 0, 0, 'to be 8.')];
   for (const [name, frames] of [
-    ['for its many fields', frame('HEADERS', 5, 1, fieldBlock([...head, ...crowd]))],
-    ['because it does not end', frame('HEADERS', END_STREAM, 1, fieldBlock(head))],
-    ['because it does not begin whole', frame('HEADERS', 5, 1, fieldBlock(head)).subarray(0, 12)],
+    ['does not end', frame('HEADERS', flags.END_STREAM, 1, fieldBlock(head))],
+    ['does not begin whole', frame('HEADERS', 5, 1, fieldBlock(head)).subarray(0, 12)],
   ] as const) {
-    test(`${name} has one line in the log, and holds no memory for long`, async (t) => {
-      const answered: StreamMessage[] = [];
-      const rig = await startSessions(t, (message) => answered.push(message));
-      const opening = [
-        Buffer.from(preface),
-        frame('SETTINGS', 0, 0),
-        frame('PING', 0, 0, 'to be 8.'),
-      ];
+    test(`that ${name} has one line in the log, and holds no memory for long`, async (t) => {
+      const answered: Http2Message[] = [];
+      const rig = await startConnections(t, (message) => answered.push(message));
       const socket = connectSocket(rig.port, '127.0.0.1');
       const client = clientOf(t, socket, Buffer.concat([...opening, frames]));
       // The server answers a PING after reading all earlier frames.
       await client.until(() => client.frames.some(({ type }) => type === 'PING'));
-      rig.pass(http2CheckMs);
+      rig.pass(headersTimeoutMs);
       assert.deepEqual(rig.passed, []);
       rig.pass(http2CheckMs);
-      assert.deepEqual(rig.passed, ['http2_heads']);
-      rig.pass(headersTimeoutMs);
       await client.until(() => client.closed());
       assert.deepEqual(rig.passed, ['http2_heads']);
       assert.deepEqual(answered, []);
+    });
+  }
+
+  for (const sent of ['', preface.slice(0, 20), preface]) {
+    test(`has to follow ${sent.length} bytes of the preface in time`, async (t) => {
+      const rig = await startConnections(t, () => assert.fail());
+      const client = clientOf(t, connectSocket(rig.port, '127.0.0.1'), sent);
+      await client.until(() => client.frames.length > 0);
+      rig.pass(headersTimeoutMs + http2CheckMs);
+      await client.until(() => client.closed());
+      assert.deepEqual(rig.passed, ['http2_heads']);
     });
   }
 });
 
 test('empty content ends also for a late reader', async (t) => {
   const asked: (() => Promise<void>)[] = [];
-  const rig = await startSessions(t, (message, answer) => {
+  const rig = await startConnections(t, (message, answer) => {
     asked.push(async () => {
       const content = await readBody(message as never, 100);
       answer.writeHead(200, []).end(`${content.length} bytes`);
@@ -549,7 +527,8 @@ test('empty content ends also for a late reader', async (t) => {
 suite('content that is no longer needed', () => {
   test('does not hold its request once it has arrived whole', async (t) => {
     const answers: StreamAnswer[] = [];
-    const rig = await startSessions(t, (message, answer) => {
+    const rig = await startConnections(t, (message, answer) => {
+      assert.ok(message instanceof StreamMessage);
       message.once('data', () => {
         message.pause();
         answers.push(answer);
@@ -558,8 +537,8 @@ suite('content that is no longer needed', () => {
     const session = await rig.open();
     const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
     const reply = readReply(stream);
-    // More than the buffers of message and stream take without a reader.
-    stream.end(Buffer.alloc(100_000));
+    // As much as may arrive without a reader.
+    stream.end(Buffer.alloc(60_000));
     await once(stream, 'finish');
     await new Promise((resolve) => session.ping(resolve));
     for (const answer of answers) answer.writeHead(200, []).end('enough');
@@ -577,7 +556,7 @@ suite('content that is no longer needed', () => {
   /** A client that has its answer but has not ended its request. */
   async function answered(t: TestContext, [status, content]: readonly [number, string?] = refused) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    const rig = await startSessions(t, (_message, answer) => {
+    const rig = await startConnections(t, (_message, answer) => {
       answer.writeHead(status, []).end(content);
     });
     const opening = [

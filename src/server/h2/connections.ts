@@ -1,0 +1,463 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { requestTimeoutMs } from '../../api/limits.ts';
+import { plainAddress } from '../../http/forwarded.ts';
+import { requestLineBytesMax } from '../../http/limits.ts';
+import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.ts';
+import { noBody } from '../../http/reply.ts';
+import type { LimitName } from '../../model/limit.ts';
+import type { LimitLog } from '../../observability/limit-log.ts';
+import { breakBody } from '../h1/body.ts';
+import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
+import { tooLate } from '../h1/refusal.ts';
+import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
+import { queuedBytes } from '../node-internals.ts';
+import { Connection, type Counted } from './connection.ts';
+import {
+  http2CheckMs,
+  http2CountingMs,
+  http2IdleFramesMax,
+  http2InvalidFramesMax,
+  http2LeaveMs,
+  http2ResetsMax,
+  http2StreamsMax,
+  http2TinyPiecesMax,
+  http2WindowsBytesMax,
+} from './limits.ts';
+import type { RequestHead } from './request-head.ts';
+import { SharedBytes } from './shared-bytes.ts';
+import { StreamAnswer } from './stream-answer.ts';
+import { BareMessage, StreamMessage, type Peer } from './stream-message.ts';
+import type { Stream, StreamReader } from './stream.ts';
+import { upgradeOf } from './upgraded-stream.ts';
+
+/** A request of HTTP/2, with content or without. */
+export type Http2Message = BareMessage | StreamMessage;
+
+/** What becomes of the requests of a connection. */
+interface Http2Handlers {
+  readonly handle: (message: Http2Message, answer: StreamAnswer) => void;
+  /** Opens a websocket (RFC 8441), as after an Upgrade of HTTP/1.1. */
+  readonly upgrade: (message: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+/** The dependencies of connections; `monotonicMs` measures durations. */
+interface Dependencies extends Pick<ConnectionLimits, 'perAddress'> {
+  readonly limits: LimitLog;
+  readonly monotonicMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Requests that may be open; by default the limit of the process. */
+  readonly streamsMax?: number;
+}
+
+/** How many frames of a kind a client may send in a period, and the limit that it then exceeds. */
+const countedMax: Readonly<Record<Counted, readonly [max: number, limit: LimitName]>> = {
+  idle: [http2IdleFramesMax, 'http2_pings'],
+  reset: [http2ResetsMax, 'http2_resets'],
+  invalid: [http2InvalidFramesMax, 'http2_frames'],
+  tiny: [http2TinyPiecesMax, 'http2_frames'],
+};
+
+/**
+ * The HTTP/2 connections of a port (RFC 9113) with their open requests. Closes a connection that is
+ * idle, stalled or abusive (§10.5).
+ */
+export class Http2Connections {
+  readonly #served = new Set<ServedConnection>();
+  readonly #dependencies: Dependencies;
+  readonly #checkTimer: NodeJS.Timeout;
+  readonly #limiter: ConnectionLimiter;
+  readonly #windows = new SharedBytes(http2WindowsBytesMax);
+  #open = 0;
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+    const { perAddress, streamsMax: max = http2StreamsMax } = dependencies;
+    this.#limiter = new ConnectionLimiter({ max, perAddress });
+    this.#checkTimer = setInterval(() => {
+      this.check();
+    }, http2CheckMs);
+    this.#checkTimer.unref();
+  }
+
+  /** Serves a client, of which some bytes may have been read already. */
+  serve(socket: Socket, handlers: Http2Handlers, first?: Buffer): void {
+    const { limits, monotonicMs, now } = this.#dependencies;
+    const served = new ServedConnection(socket, {
+      windows: this.#windows,
+      monotonicMs,
+      now,
+      handlers,
+      passed: (limit, why) => {
+        limits.passed(limit, served.address, why);
+      },
+      begin: () => this.#begin(served),
+      ended: () => {
+        this.#open -= 1;
+        this.#limiter.remove(served.address);
+      },
+    });
+    this.#served.add(served);
+    socket.once('close', () => {
+      this.#served.delete(served);
+    });
+    if (first !== undefined) served.connection.receive(first);
+  }
+
+  /** The number of connections. */
+  get size(): number {
+    return this.#served.size;
+  }
+
+  /** The number of open requests. */
+  get unanswered(): number {
+    return this.#open;
+  }
+
+  /** Tells every client that the server takes no further request (RFC 9113 §6.8). */
+  close(): void {
+    clearInterval(this.#checkTimer);
+    for (const { connection } of this.#served) connection.leave({ isAnnounced: false });
+  }
+
+  /**
+   * Makes every client open another connection: warns it, takes the requests that cross the
+   * warning, and closes the connection after the last of them (§6.8).
+   */
+  drain(): void {
+    for (const served of this.#served) served.drain();
+  }
+
+  /** Closes the connections without open requests, to free their file descriptors. */
+  closeIdle(): void {
+    for (const { connection } of this.#served) {
+      if (connection.streams.size === 0) connection.leave({ isAnnounced: false });
+    }
+  }
+
+  /** Resolves when no request is open. */
+  async settled(): Promise<void> {
+    const open = [...this.#served].flatMap(({ requests }) => [...requests]);
+    await Promise.all(open.map((request) => request.ended()));
+    if (this.#open > 0) await this.settled();
+  }
+
+  /**
+   * Resolves when no request is open and each client whose last answer ended a moment ago has
+   * closed its side, as clients do after reading everything. A client still reading sends
+   * WINDOW_UPDATE frames; a closed socket would answer these with a TCP reset, which discards data
+   * that the client has not read.
+   */
+  async clientsClosed(): Promise<void> {
+    await this.settled();
+    const recentMs = this.#dependencies.monotonicMs() - http2LeaveMs;
+    const closing = [...this.#served].filter(
+      ({ connection, idleSinceMs = recentMs }) =>
+        connection.newestStream > 0 && idleSinceMs >= recentMs,
+    );
+    await Promise.all(
+      closing.map(({ socket }) => new Promise((resolve) => socket.once('close', resolve))),
+    );
+  }
+
+  /** Closes every connection at once. */
+  destroyAll(): void {
+    for (const { socket } of this.#served) socket.destroy();
+  }
+
+  /** Closes connections and streams that have exceeded a time limit; called at intervals. */
+  check(): void {
+    const nowMs = this.#dependencies.monotonicMs();
+    for (const served of this.#served) served.check(nowMs);
+  }
+
+  /** Counts a new request; false if there are too many. */
+  #begin({ address }: ServedConnection): boolean {
+    if (this.#limiter.add(address) === undefined) {
+      this.#open += 1;
+      return true;
+    }
+    this.#dependencies.limits.passed('http2_streams', address);
+    return false;
+  }
+}
+
+/** What a served connection needs from its port. */
+interface ServedParts extends Pick<Dependencies, 'monotonicMs' | 'now'> {
+  readonly windows: SharedBytes;
+  readonly handlers: Http2Handlers;
+  readonly passed: (limit: LimitName, why?: string) => void;
+  /** Counts a new request; false if there are too many. */
+  readonly begin: () => boolean;
+  /** Stops counting a request. */
+  readonly ended: () => void;
+}
+
+/** A connection on a socket, with its open requests and its timeouts. */
+class ServedConnection {
+  readonly socket: Socket;
+  readonly address: string;
+  readonly connection: Connection;
+  readonly requests = new Set<OpenRequest>();
+  /** The time since which no request is open; undefined while one is. */
+  idleSinceMs: number | undefined;
+  readonly #parts: ServedParts;
+  readonly #peer: Peer;
+  /** The time of the first check that found an incomplete head. */
+  #waitingSinceMs: number | undefined;
+  /** At the last check: content handed to the socket, and bytes that waited for the client. */
+  #contentBytes = 0;
+  #queuedBytes = 0;
+  /** The time when content last moved. */
+  #lastProgressMs: number;
+  readonly #counts: Record<Counted, number> = { idle: 0, invalid: 0, reset: 0, tiny: 0 };
+  #countedSinceMs: number;
+  /** Whether the client exceeded a limit; the server sends it nothing more. */
+  #isAborted = false;
+  /** The time since which another process takes new connections. */
+  #drainSinceMs: number | undefined;
+  /** The time of the first check after the connection ended, while its socket is open. */
+  #endedSinceMs: number | undefined;
+
+  constructor(socket: Socket, parts: ServedParts) {
+    this.socket = socket;
+    this.#parts = parts;
+    const nowMs = parts.monotonicMs();
+    this.idleSinceMs = nowMs;
+    this.#lastProgressMs = nowMs;
+    this.#countedSinceMs = nowMs;
+    const { remoteAddress } = socket;
+    this.address = plainAddress(remoteAddress ?? '');
+    this.#peer = { remoteAddress, encrypted: 'encrypted' in socket };
+    this.connection = new Connection({
+      isSecure: this.#peer.encrypted,
+      windows: parts.windows,
+      sink: {
+        write: (bytes, done) => {
+          socket.write(bytes, done);
+        },
+        end: () => socket.end(),
+      },
+      events: {
+        request: (...given) => this.#request(...given),
+        idle: () => {
+          this.idleSinceMs = parts.monotonicMs();
+        },
+        counted: (what) => {
+          this.#count(what);
+        },
+        failed: (message) => {
+          if (!this.#isAborted) parts.passed('http2_frames', message);
+        },
+      },
+    });
+    socket.on('data', (chunk: Buffer) => {
+      this.connection.receive(chunk);
+    });
+    socket.on('error', ignore);
+    const left = (): void => {
+      this.connection.close();
+      socket.end();
+    };
+    socket.once('end', left).once('close', left);
+  }
+
+  /** Warns the client that another process takes its next connection. */
+  drain(): void {
+    this.#drainSinceMs = this.#parts.monotonicMs();
+    this.connection.leave({ isAnnounced: true });
+  }
+
+  /** Applies the timeouts; called at intervals. */
+  check(nowMs: number): void {
+    const { connection, socket, idleSinceMs } = this;
+    if (connection.isEnded) {
+      this.#endedSinceMs ??= nowMs;
+      // The client has time to read the rest, and to close its side.
+      const graceMs = this.#isAborted ? lingerMs : stalledMs;
+      if (nowMs - this.#endedSinceMs >= graceMs) socket.destroy();
+      return;
+    }
+    if (nowMs - (this.#drainSinceMs ?? Infinity) >= http2LeaveMs) {
+      connection.leave({ isAnnounced: false });
+    }
+    this.#waitingSinceMs = connection.isHeadWaiting ? (this.#waitingSinceMs ?? nowMs) : undefined;
+    if (nowMs - (this.#waitingSinceMs ?? nowMs) >= headersTimeoutMs) {
+      this.#parts.passed('http2_heads');
+      connection.end('NO_ERROR');
+    } else if (idleSinceMs === undefined) this.#checkRequests(nowMs);
+    else if (nowMs - idleSinceMs >= keepAliveTimeoutMs) connection.leave({ isAnnounced: false });
+  }
+
+  #checkRequests(nowMs: number): void {
+    const { connection, socket } = this;
+    const queued = queuedBytes(socket);
+    const isWaiting = connection.isSending || queued > 0;
+    // Both change only when the client reads.
+    const hasMoved = connection.contentBytes !== this.#contentBytes || queued < this.#queuedBytes;
+    if (hasMoved || !isWaiting) this.#lastProgressMs = nowMs;
+    this.#contentBytes = connection.contentBytes;
+    this.#queuedBytes = queued;
+    if (nowMs - this.#lastProgressMs >= stalledMs) {
+      this.#abort('unread_answer');
+      return;
+    }
+    for (const request of this.requests) {
+      const isBlocked = queued === 0 && connection.queuedBytes === 0;
+      if (request.isStalled(nowMs, isBlocked)) {
+        this.#parts.passed('unread_answer');
+        request.stream.reset('CANCEL');
+      } else if (request.isLate(nowMs)) this.#parts.passed('request_time');
+    }
+  }
+
+  #request(stream: Stream, head: RequestHead, isTooLarge: boolean): boolean {
+    const { begin, ended, handlers, monotonicMs, now } = this.#parts;
+    if (!begin()) return false;
+    this.idleSinceMs = undefined;
+    const request = new OpenRequest(stream, {
+      head: isTooLarge ? { ...head, fields: head.fields.slice(0, 2) } : head,
+      hasContent: !stream.hasRequestEnded || isTooLarge,
+      peer: this.#peer,
+      startedMs: monotonicMs(),
+      now,
+      closed: () => {
+        this.requests.delete(request);
+        ended();
+      },
+    });
+    this.requests.add(request);
+    if (isTooLarge) {
+      const isLine = head.url.length > requestLineBytesMax;
+      const failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
+      breakBody(request.message as unknown as IncomingMessage, failure);
+    }
+    const { message, answer } = request;
+    if (head.protocol === undefined) handlers.handle(message, answer);
+    else if (head.protocol === 'websocket' && message instanceof StreamMessage) {
+      handlers.upgrade(...upgradeOf(message, answer));
+    } else {
+      // A websocket that the client has ended is malformed; any other protocol is unknown.
+      const status = head.protocol === 'websocket' ? 400 : 501;
+      void answer.sendReply({ status, fields: [], body: noBody, source: 'none' });
+    }
+    return true;
+  }
+
+  /** Counts frames that are harmless alone, and ends the connection when there are too many. */
+  #count(what: Counted): void {
+    const nowMs = this.#parts.monotonicMs();
+    if (nowMs - this.#countedSinceMs >= http2CountingMs) {
+      this.#countedSinceMs = nowMs;
+      Object.assign(this.#counts, { idle: 0, invalid: 0, reset: 0, tiny: 0 });
+    }
+    this.#counts[what] += 1;
+    const [max, limit] = countedMax[what];
+    if (this.#counts[what] > max) this.#abort(limit);
+  }
+
+  /** Ends the connection of a client that exceeds a limit (RFC 9113 §10.5). */
+  #abort(limit: LimitName): void {
+    if (this.#isAborted || this.connection.isEnded) return;
+    this.#isAborted = true;
+    this.#parts.passed(limit);
+    this.connection.end('ENHANCE_YOUR_CALM');
+  }
+}
+
+const ignore = (): void => undefined;
+
+/** A request that the server is answering. */
+class OpenRequest implements StreamReader {
+  readonly stream: Stream;
+  readonly message: Http2Message;
+  readonly answer: StreamAnswer;
+  readonly #closed: () => void;
+  readonly #startedMs: number;
+  #hasBeenLate = false;
+  /** Content sent at the last check, and the time of the check that found it changed. */
+  #sentBytes = 0;
+  #movedMs: number | undefined;
+  #whenEnded: (() => void)[] = [];
+
+  constructor(
+    stream: Stream,
+    {
+      head,
+      hasContent,
+      peer,
+      startedMs,
+      now,
+      closed,
+    }: {
+      readonly head: RequestHead;
+      readonly hasContent: boolean;
+      readonly peer: Peer;
+      readonly startedMs: number;
+      readonly now: () => number;
+      readonly closed: () => void;
+    },
+  ) {
+    this.stream = stream;
+    this.#startedMs = startedMs;
+    this.#closed = closed;
+    const message = hasContent
+      ? new StreamMessage(stream, head, {
+          peer,
+          sendContinue: () => {
+            this.answer.sendInterim(100, []);
+          },
+        })
+      : new BareMessage(head, peer);
+    this.message = message;
+    this.answer = new StreamAnswer(stream, now, () => {
+      if (message instanceof StreamMessage) message.discardContent();
+    });
+    stream.reader = this;
+    if (stream.hasRequestEnded && message instanceof StreamMessage) message.ended([]);
+  }
+
+  data(bytes: Buffer): void {
+    if (this.message instanceof StreamMessage) this.message.arrived(bytes);
+  }
+
+  end(trailers: readonly string[]): void {
+    if (this.message instanceof StreamMessage) this.message.ended(trailers);
+  }
+
+  close(): void {
+    this.#closed();
+    if (this.message instanceof StreamMessage) this.message.streamClosed();
+    this.answer.closed();
+    for (const resolve of this.#whenEnded) resolve();
+  }
+
+  /** Resolves when the stream has closed. */
+  ended(): Promise<void> {
+    if (this.stream.isClosed) return Promise.resolve();
+    return new Promise((resolve) => this.#whenEnded.push(resolve));
+  }
+
+  /** Whether the answer has waited too long for the client alone; `isBlocked` if it does now. */
+  isStalled(nowMs: number, isBlocked: boolean): boolean {
+    const { sentBytes, unsentBytes } = this.stream;
+    const isMoving = sentBytes !== this.#sentBytes || unsentBytes === 0 || !isBlocked;
+    if (isMoving) this.#movedMs = nowMs;
+    this.#sentBytes = sentBytes;
+    return nowMs - (this.#movedMs ?? nowMs) >= stalledMs;
+  }
+
+  /** Whether the content has exceeded its time, and has no reader that can say so; true once. */
+  isLate(nowMs: number): boolean {
+    const { message } = this;
+    // A websocket has no end that has to come.
+    if (message.method === 'CONNECT') return false;
+    if (message.complete || this.#hasBeenLate || nowMs - this.#startedMs < requestTimeoutMs) {
+      return false;
+    }
+    this.#hasBeenLate = true;
+    return !breakBody(message as unknown as IncomingMessage, tooLate('request_time'));
+  }
+}

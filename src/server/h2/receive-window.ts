@@ -1,0 +1,50 @@
+import type { SharedBytes } from './shared-bytes.ts';
+import { initialWindow } from './frames.ts';
+import { http2WindowBytesMax } from './limits.ts';
+
+/**
+ * The flow-control window of a connection for the content of requests (RFC 9113 §5.2). It grows
+ * while the server reads what arrives and a round trip brings more than two thirds of it: then the
+ * window, and not the client or the source behind the server, sets the pace. A PING measures the
+ * round trip, as gRPC does.
+ */
+export class ReceiveWindow {
+  /** Bytes that may arrive unread. */
+  size = initialWindow;
+  readonly #shared: SharedBytes;
+  /** Bytes read by the server since the last PING; undefined while none is under way. */
+  #sample: number | undefined;
+
+  constructor(shared: SharedBytes) {
+    this.#shared = shared;
+  }
+
+  /**
+   * Counts content that the server has read. Returns true if a PING is to be sent, whose
+   * acknowledgement calls `acknowledged`.
+   */
+  consumed(bytes: number): boolean {
+    if (this.#sample !== undefined) {
+      this.#sample += bytes;
+      return false;
+    }
+    if (this.size >= http2WindowBytesMax || bytes === 0) return false;
+    this.#sample = bytes;
+    return true;
+  }
+
+  /** To be called with the acknowledgement of the PING. */
+  acknowledged(): void {
+    const sample = this.#sample ?? 0;
+    this.#sample = undefined;
+    if (3 * sample < 2 * this.size) return;
+    const grown = Math.min(2 * this.size, http2WindowBytesMax);
+    if (this.#shared.take(grown - this.size)) this.size = grown;
+  }
+
+  /** Gives back what the window has above its initial size; to be called when it closes. */
+  close(): void {
+    this.#shared.free(this.size - initialWindow);
+    this.size = initialWindow;
+  }
+}

@@ -1,0 +1,185 @@
+import { errorCodes, type ErrorName } from './frames.ts';
+import { http2WindowBytes } from './limits.ts';
+import { defaultPriority, type Priority } from './priority.ts';
+
+/** The part of the server that answers a stream. */
+export interface StreamReader {
+  /** Content has arrived; `Stream.consumed` says when it was read. */
+  data(bytes: Buffer): void;
+  /** The request has ended; `trailers` is a flat list of names and values. */
+  end(trailers: readonly string[]): void;
+  /** The stream has closed; both sides have ended, or it was reset. */
+  close(): void;
+}
+
+/** What a stream needs of its connection. */
+interface StreamConnection {
+  /** The window that each stream gets, at most. */
+  readonly streamWindow: number;
+  sendHeaders(stream: Stream, block: Buffer, isWhole: boolean): void;
+  sendLater(stream: Stream): void;
+  resetStream(stream: Stream, code: number): void;
+  sendWindowUpdate(stream: number, bytes: number): void;
+  consumed(bytes: number): void;
+}
+
+/** Content that waits to be sent. */
+interface Piece {
+  bytes: Buffer;
+  /** Called when the system has taken the last byte. */
+  readonly done: (() => void) | undefined;
+}
+
+/** A request and its answer on a connection (RFC 9113 §5). */
+export class Stream {
+  readonly id: number;
+  readonly #connection: StreamConnection;
+  reader: StreamReader | undefined;
+  priority: Priority = defaultPriority;
+  /** Bytes of content that the client allows. */
+  sendWindow: number;
+  /** Bytes of content that the client may still send, and those at most. */
+  receiveWindow: number;
+  receiveSize: number;
+  /** Whether the client, and whether the server, has ended its side. */
+  hasRequestEnded = false;
+  hasAnswerEnded = false;
+  isClosed = false;
+  /** How the stream was reset, if it was. */
+  resetBy: 'client' | 'server' | undefined;
+  /** Content of the answer that was sent. */
+  sentBytes = 0;
+  /** Content that has arrived, and its announced length. */
+  receivedBytes = 0;
+  readonly length: number | undefined;
+  readonly #pieces: Piece[] = [];
+  #unsentBytes = 0;
+  #isEnding = false;
+  #trailers: Buffer | undefined;
+  #ended: (() => void) | undefined;
+  #unreturned = 0;
+
+  constructor(
+    connection: StreamConnection,
+    id: number,
+    { sendWindow, length }: { readonly sendWindow: number; readonly length: number | undefined },
+  ) {
+    this.#connection = connection;
+    this.id = id;
+    this.sendWindow = sendWindow;
+    this.receiveSize = http2WindowBytes;
+    this.receiveWindow = http2WindowBytes;
+    this.length = length;
+  }
+
+  /** Content that waits to be sent. */
+  get unsentBytes(): number {
+    return this.#unsentBytes;
+  }
+
+  /** Whether something of the answer can be sent: content that the window allows, or the end. */
+  get isSendable(): boolean {
+    if (this.#unsentBytes > 0) return this.sendWindow > 0;
+    return this.#isEnding;
+  }
+
+  /** Sends the head of an answer, or of an interim one, as an encoded block. */
+  head(block: Buffer, isWhole = false): void {
+    if (this.isClosed || this.hasAnswerEnded) return;
+    this.#connection.sendHeaders(this, block, isWhole);
+  }
+
+  /** Sends content, when the client and all more urgent answers allow it. */
+  write(bytes: Buffer, done?: () => void): void {
+    if (this.isClosed || this.hasAnswerEnded || bytes.length === 0) {
+      done?.();
+      return;
+    }
+    this.#pieces.push({ bytes, done });
+    this.#unsentBytes += bytes.length;
+    this.#connection.sendLater(this);
+  }
+
+  /**
+   * Ends the answer after its content, of which `content` is the last part, with trailer fields if
+   * there are any; `ended` is called when the system has taken all of it.
+   */
+  end(ended: () => void, content?: Buffer, trailers?: Buffer): void {
+    if (this.isClosed || this.hasAnswerEnded) return;
+    this.#isEnding = true;
+    if (content !== undefined && content.length > 0) {
+      this.#pieces.push({ bytes: content, done: undefined });
+      this.#unsentBytes += content.length;
+    }
+    this.#trailers = trailers;
+    this.#ended = ended;
+    this.#connection.sendLater(this);
+  }
+
+  /** Ends the stream at once (§6.4). */
+  reset(code: ErrorName): void {
+    if (!this.isClosed) this.#connection.resetStream(this, errorCodes[code]);
+  }
+
+  /** To be called when content of the request has been read: the client may send as much again. */
+  consumed(bytes: number): void {
+    if (bytes === 0) return;
+    this.#connection.consumed(bytes);
+    if (this.isClosed || this.hasRequestEnded) return;
+    this.#unreturned += bytes;
+    const size = Math.max(this.receiveSize, this.#connection.streamWindow);
+    if (2 * this.#unreturned < this.receiveSize) return;
+    const more = this.#unreturned + size - this.receiveSize;
+    this.receiveSize = size;
+    this.#unreturned = 0;
+    this.receiveWindow += more;
+    this.#connection.sendWindowUpdate(this.id, more);
+  }
+
+  /**
+   * Takes up to a number of bytes of the content that waits; `done` callbacks of whole pieces are
+   * added to a list. Returns at most one piece, so that nothing has to be copied.
+   */
+  take(bytesMax: number, dones: (() => void)[]): Buffer {
+    const [piece] = this.#pieces;
+    if (piece === undefined) return nothing;
+    const { bytes } = piece;
+    const length = Math.min(bytes.length, bytesMax, this.sendWindow);
+    this.sendWindow -= length;
+    this.#unsentBytes -= length;
+    this.sentBytes += length;
+    if (length === bytes.length) {
+      this.#pieces.shift();
+      if (piece.done !== undefined) dones.push(piece.done);
+      return bytes;
+    }
+    piece.bytes = bytes.subarray(length);
+    return bytes.subarray(0, length);
+  }
+
+  /** Whether the answer ends here: nothing waits, and no more comes. */
+  get isAtEnd(): boolean {
+    return this.#isEnding && this.#unsentBytes === 0;
+  }
+
+  /** The trailer fields of the answer, to be sent at its end. */
+  get trailers(): Buffer | undefined {
+    return this.#trailers;
+  }
+
+  /** What to call when the system has taken the end of the answer. */
+  get ended(): (() => void) | undefined {
+    return this.#ended;
+  }
+
+  /** To be called by the connection when the stream has closed. */
+  close(): void {
+    this.isClosed = true;
+    const pieces = this.#pieces.splice(0);
+    this.#unsentBytes = 0;
+    this.reader?.close();
+    for (const { done } of pieces) done?.();
+  }
+}
+
+const nothing = Buffer.alloc(0);

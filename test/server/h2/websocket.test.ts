@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { ClientHttp2Stream } from 'node:http2';
+import { suite, test } from 'node:test';
+import { WebSocketServer } from 'ws';
+import { startTlsSite } from '../tls/tls-rig.ts';
+import { connectHttp2, type Http2Client } from './client.ts';
+
+/** Asks for a websocket (RFC 8441 §5); resolves to its stream and the head of the answer. */
+async function open(client: Http2Client, path: string, fields: Record<string, string> = {}) {
+  const asked = {
+    ':method': 'CONNECT',
+    ':protocol': 'websocket',
+    'sec-websocket-version': '13',
+    ...fields,
+  };
+  const stream = client.begin(path, asked, false);
+  stream.on('error', () => undefined);
+  const [headers] = (await once(stream, 'response')) as [Record<string, string | number>];
+  return { stream, headers };
+}
+
+/** A text frame with a mask of zeros (RFC 6455 §5.2). */
+function textFrame(text: string): Buffer {
+  assert.ok(text.length < 126);
+  const head = [0x81, 0x80 | text.length, 0, 0, 0, 0];
+  return Buffer.concat([Buffer.from(head), Buffer.from(text)]);
+}
+
+/** Reads the next frame; its text is short. */
+async function nextText(stream: ClientHttp2Stream): Promise<string> {
+  let bytes = Buffer.alloc(0);
+  while (bytes.length < 2 || bytes.length < lengthOf(bytes)) {
+    const [chunk] = (await once(stream, 'data')) as [Buffer];
+    bytes = Buffer.concat([bytes, chunk]);
+  }
+  assert.equal(bytes[0], 0x81);
+  return bytes.subarray(lengthOf(bytes) - textBytes(bytes)).toString();
+}
+
+const textBytes = (bytes: Buffer): number =>
+  bytes[1] === 126 ? bytes.readUInt16BE(2) : (bytes[1] ?? 0);
+const lengthOf = (bytes: Buffer): number => textBytes(bytes) + (bytes[1] === 126 ? 4 : 2);
+
+suite('a websocket over HTTP/2', () => {
+  test('carries operations beside other requests of its connection', async (t) => {
+    const site = await startTlsSite(t);
+    const client = await connectHttp2(t, site);
+    const { stream, headers } = await open(client, '/svc1/ws', { apikey: site.adminKey });
+    assert.equal(headers[':status'], 200);
+    assert.equal(headers['sec-websocket-accept'], undefined);
+    for (const id of ['1', '2']) {
+      stream.write(textFrame(JSON.stringify({ id, r: 'svc1.server.status', v: {} })));
+      const answer = JSON.parse(await nextText(stream)) as { id: string; data: object };
+      assert.equal(answer.id, id);
+      assert.equal((await client.ask('/svc1/health')).status, 200);
+    }
+    stream.end();
+    if (!stream.closed) await once(stream, 'close');
+    assert.equal((await client.ask('/svc1/health')).status, 200);
+  });
+
+  test('reaches a source, with its bytes in both directions', async (t) => {
+    const source = createServer().listen(0, '127.0.0.1');
+    await once(source, 'listening');
+    const sockets = new WebSocketServer({ server: source });
+    sockets.on('connection', (socket) => {
+      socket.on('message', (message) => {
+        socket.send(`echo ${(message as Buffer).toString()}`);
+      });
+    });
+    t.after(() => {
+      sockets.close();
+      source.closeAllConnections();
+      source.close();
+    });
+    const address = source.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const site = await startTlsSite(t, {
+      ini: `[proxy.app]\npath = /app/\nsource = http://127.0.0.1:${address.port}\n`,
+    });
+    const client = await connectHttp2(t, site);
+    const { stream, headers } = await open(client, '/app/live');
+    assert.equal(headers[':status'], 200);
+    stream.write(textFrame('hello'));
+    assert.equal(await nextText(stream), 'echo hello');
+    stream.destroy();
+  });
+
+  test('is refused with the answer of HTTP/1.1', async (t) => {
+    const site = await startTlsSite(t);
+    const client = await connectHttp2(t, site);
+    const other = await open(client, '/none');
+    assert.equal(other.headers[':status'], 404);
+    const old = await open(client, '/svc1/ws', { 'sec-websocket-version': '7' });
+    assert.equal(old.headers[':status'], 400);
+    assert.equal(old.headers['sec-websocket-version'], '13, 8');
+    const unknown = await open(client, '/svc1/ws', { ':protocol': 'connect-udp' });
+    assert.equal(unknown.headers[':status'], 501);
+    assert.equal((await client.ask('/svc1/health')).status, 200);
+  });
+});
