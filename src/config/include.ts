@@ -107,8 +107,9 @@ export async function readIncluded(
 ): Promise<Included> {
   const folder = dirname(resolve(file));
   const found = await Promise.all(patterns.map((pattern) => findFiles(pattern, folder)));
-  const paths = [...new Set(found.flat().map((path) => resolve(folder, path)))];
   const written = new Map(found.flat().map((path) => [resolve(folder, path), path]));
+  // `include = *.ini` names the ini file, too.
+  const paths = [...written.keys()].filter((path) => path !== resolve(file));
   if (paths.length > includedFilesMax) {
     const message = `\`include\` names ${paths.length} files: at most ${includedFilesMax} may be`;
     return { files: [], problems: [{ line, message }] };

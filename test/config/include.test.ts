@@ -146,6 +146,13 @@ suite('limits', () => {
   });
 });
 
+test('the ini file does not include itself', async (context) => {
+  const files = { 'server.ini': '[server]\ninclude = *.ini\n', 'a.ini': '[tls]\n' };
+  assert.deepEqual(await problemsOf(context, files), [
+    'a.ini:1: `[tls]` belongs to the ini file itself, not to an included one',
+  ]);
+});
+
 test('a pattern names files of one folder', async (context) => {
   for (const pattern of ['*/a.ini', 'sites/', '.', '..']) {
     const text = `[server]\ninclude = ${pattern}\n`;
