@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Converted, Remark } from '../convert/conversion.ts';
+import { includeReader, type ReadIncluded } from '../convert/include.ts';
 import { convertedBytesMax } from '../convert/limits.ts';
 import { readText } from '../config/files.ts';
 import { Failure } from '../model/failure.ts';
@@ -8,7 +9,7 @@ import { writeLine, type DefineCommand, type Terminal } from './command.ts';
 import { jsonOption } from './options.ts';
 
 /** Converts the text of a configuration; `file` is its name. Throws `invalid` with a line. */
-type Convert = (text: string, file: string) => Converted;
+type Convert = (text: string, file: string, read: ReadIncluded) => Converted;
 
 const formats: Readonly<
   Record<string, { readonly files: string; readonly load: () => Promise<Convert> }>
@@ -64,7 +65,7 @@ async function convertFile(file: string, convert: Convert): Promise<Converted> {
   const read = await readText(file, { bytesMax: convertedBytesMax });
   if ('refused' in read) throw new Failure('invalid', `${file} ${read.refused}`);
   try {
-    return convert(read.text, file);
+    return convert(read.text, file, includeReader(file));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw new Failure('invalid', `${file}: ${error.message}`);
@@ -92,11 +93,11 @@ async function print(
       lines.length === 0 ? '' : `\n; rules.ndjson:\n${lines.map((one) => `; ${one}\n`).join('')}`;
     out.write(header + ini + rulesText + leftComments(left));
   }
-  for (const { line, text, says } of notes) {
-    writeLine(err, `${file}:${line}: note: ${text}: ${says}`);
+  for (const { file: within = file, line, text, says } of notes) {
+    writeLine(err, `${within}:${line}: note: ${text}: ${says}`);
   }
-  for (const { line, text, says } of left) {
-    writeLine(err, `${file}:${line}: not converted: ${text}; nearest: ${says}`);
+  for (const { file: within = file, line, text, says } of left) {
+    writeLine(err, `${within}:${line}: not converted: ${text}; nearest: ${says}`);
   }
   const count = left.length === 1 ? 'One line is' : `${left.length} lines are`;
   writeLine(err, left.length === 0 ? 'All lines are converted.' : `${count} not converted.`);
@@ -105,8 +106,9 @@ async function print(
 /** The lines that are left, as comments of the ini file. */
 function leftComments(left: readonly Remark[]): string {
   if (left.length === 0) return '';
-  const lines = left.map(
-    ({ line, text, says }) => `; line ${line}: ${text}\n;   nearest: ${says}\n`,
-  );
+  const lines = left.map(({ file, line, text, says }) => {
+    const place = file === undefined ? `line ${line}` : `${file}, line ${line}`;
+    return `; ${place}: ${text}\n;   nearest: ${says}\n`;
+  });
   return `\n; Not converted:\n${lines.join('')}`;
 }

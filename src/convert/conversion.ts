@@ -6,6 +6,8 @@ import { refusalRoundsMax, remarkCharactersMax } from './limits.ts';
 
 /** A line of the configuration that is converted, with a text about it. */
 export interface Remark {
+  /** The included file that has the line; undefined for the file that is converted. */
+  readonly file?: string | undefined;
   /** From 1. */
   readonly line: number;
   /** The directive, shortened. */
@@ -28,6 +30,7 @@ export interface Converted {
 
 /** The part of a file that is converted: what remarks say about it. */
 export interface Source {
+  readonly file?: string | undefined;
   readonly line: number;
   /** The directive as it is written, without its block. */
   readonly text: string;
@@ -136,16 +139,18 @@ export class Conversion {
   readonly #names = new Set<string>();
 
   /** A line that cannot be expressed; `nearest` is what comes nearest, as a clause. */
-  leave({ line, text }: Source, nearest: string): void {
+  leave({ file, line, text }: Source, nearest: string): void {
     const isOpen = nearest.includes('[access.<name>]');
     const says = isOpen ? `${nearest}; until then, everybody may see this` : nearest;
-    this.#left.push({ line, text: shortened(text), says });
+    this.#left.push({ ...(file && { file }), line, text: shortened(text), says });
   }
 
   /** A line that means something slightly different in Waymark. */
-  note({ line, text }: Source, says: string): void {
-    const isTold = this.#notes.some((note) => note.line === line && note.says === says);
-    if (!isTold) this.#notes.push({ line, text: shortened(text), says });
+  note({ file, line, text }: Source, says: string): void {
+    const isTold = this.#notes.some(
+      (note) => note.file === file && note.line === line && note.says === says,
+    );
+    if (!isTold) this.#notes.push({ ...(file && { file }), line, text: shortened(text), says });
   }
 
   /** A section without a name, or the one that exists already. */
@@ -206,8 +211,8 @@ export class Conversion {
     return {
       ini: [...written.map(({ text }) => text.trimEnd()), ''].join('\n').replace(/^\n+/, ''),
       rules: this.#rules.filter(({ origin }) => !this.#isRedirected(origin)),
-      left: this.#left.toSorted((one, other) => one.line - other.line),
-      notes: this.#notes.toSorted((one, other) => one.line - other.line),
+      left: this.#left.toSorted(byPlace),
+      notes: this.#notes.toSorted(byPlace),
     };
   }
 
@@ -257,6 +262,13 @@ export class Conversion {
     }
     return accepted;
   }
+}
+
+/** The order of lines: those of the file itself, then those of each included one. */
+function byPlace(one: Remark, other: Remark): number {
+  const [first, second] = [one.file ?? '', other.file ?? ''];
+  if (first === second) return one.line - other.line;
+  return first < second ? -1 : 1;
 }
 
 /** The letters and digits of a text, with a `-` in place of all others between them. */

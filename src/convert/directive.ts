@@ -7,6 +7,8 @@ export interface Directive {
   readonly words: readonly string[];
   /** The line on which it begins, from 1. */
   readonly line: number;
+  /** The included file that has it; undefined for the file that is converted. */
+  readonly file?: string | undefined;
   /** Name and arguments as they are written. */
   readonly text: string;
   /** Undefined without a block. */

@@ -8,3 +8,6 @@ export const expandedDirectivesMax = 100_000;
 export const remarkCharactersMax = 100;
 /** How often lines that `check` refuses are taken out of a converted file. */
 export const refusalRoundsMax = 20;
+/** How many files a configuration may include, and how deep they include each other. */
+export const includedFilesMax = 1_000;
+export const includeDepthMax = 8;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
+import type { Converted } from '../../src/convert/conversion.ts';
 import { makeFolder } from '../config/folder.ts';
 import { runHere } from './here.ts';
 
@@ -46,6 +47,58 @@ test('page rules are printed as comments below the ini file', async (t) => {
   const { code, out } = await runHere(['convert', 'caddy', join(folder, 'Caddyfile')]);
   assert.equal(code, 0);
   assert.match(out, /\n; rules\.ndjson:\n; \{"path":"\/up","kind":"content","content":"ok"/);
+});
+
+test('included files are converted, too, and left lines name their file', async (t) => {
+  const folder = await makeFolder(t, {
+    'nginx/nginx.conf': 'events {}\nhttp {\n include conf.d/*.conf;\n include mime.types;\n}\n',
+    'nginx/conf.d/a.conf': 'server {\n server_name a.example;\n include part;\n banana;\n}\n',
+    'nginx/conf.d/b.conf': 'server {\n server_name b.example;\n root /b;\n}\n',
+    'nginx/part': 'root /a;\n',
+    'caddy/Caddyfile': 'import snippets\nimport sites/*\n:81 {\n\timport none\n}\n',
+    'caddy/snippets': '(common) {\n\theader X-A b\n}\n',
+    'caddy/sites/one': ':80 {\n\timport common\n\timport ../part\n}\n',
+    'caddy/part': 'root * /srv\nfile_server\nbanana\n',
+    'apache/site.conf': 'DocumentRoot /srv\nIncludeOptional more/*.conf\nInclude none\n',
+    'apache/more/a.conf': 'Header set X-A b\nBanana\n',
+  });
+  const converted = async (format: string, file: string) => {
+    const { out } = await runHere(['convert', format, join(folder, file), '--json']);
+    return JSON.parse(out) as Converted;
+  };
+  const places = ({ left }: Converted) =>
+    left.map(({ file = '', line }) => `${file && relative(folder, file)}:${line}`);
+  const nginx = await converted('nginx', 'nginx/nginx.conf');
+  assert.match(nginx.ini, /^origin = http:\/\/a\.example\nroot = \/a$/m);
+  assert.match(nginx.ini, /^origin = http:\/\/b\.example\nroot = \/b$/m);
+  assert.deepEqual(places(nginx), ['nginx/conf.d/a.conf:4']);
+  const caddy = await converted('caddy', 'caddy/Caddyfile');
+  assert.match(caddy.ini, /^root = \/srv$/m);
+  assert.match(caddy.ini, /^X-A = b$/m);
+  assert.deepEqual(places(caddy), [':4', 'caddy/part:3']);
+  const apache = await converted('apache', 'apache/site.conf');
+  assert.match(apache.ini, /^X-A = b$/m);
+  assert.deepEqual(places(apache), [':3', 'apache/more/a.conf:2']);
+});
+
+test('files that include each other end', async (t) => {
+  const folder = await makeFolder(t, {
+    a: 'include b;\n',
+    b: 'include c;\n',
+    c: 'include b;\ninclude b;\n',
+    Caddyfile: ':80 {\n\timport one\n}\n',
+    one: 'import two\n',
+    two: 'import one\n',
+    broken: 'server {\n',
+    main: 'include broken;\n',
+  });
+  const nginx = await runHere(['convert', 'nginx', join(folder, 'a')]);
+  assert.match(nginx.err, /not converted: include/);
+  const caddy = await runHere(['convert', 'caddy', join(folder, 'Caddyfile')]);
+  assert.equal(caddy.code, 1);
+  const { err } = await runHere(['convert', 'nginx', join(folder, 'main')]);
+  const [main, broken] = [join(folder, 'main'), join(folder, 'broken')];
+  assert.equal(err, `waymark: ${main}: ${broken}: line 1: this block has no \`}\`\n`);
 });
 
 test('a file that is missing or cannot be parsed is one clear line', async (t) => {

@@ -4,17 +4,19 @@ import { allOf, lastOf, type Directive } from '../directive.ts';
 import { extensionsOf } from '../patterns.ts';
 import { addFields, addMount, addProxy, writeFields, type FieldWish } from '../sections.ts';
 import { expiresField, headerField } from './fields.ts';
+import { readNone, withIncluded } from '../include.ts';
 import { parseApache } from './parse.ts';
 import { convertRedirect, convertRewrites, type Rewritten } from './redirects.ts';
 import { leaveUnknown, type ApacheSite } from './site.ts';
 
 /**
  * Converts a configuration of Apache: virtual hosts, or the directives of an `.htaccess`. Throws
- * `invalid` with a line if it cannot be parsed.
+ * `invalid` with a line if it cannot be parsed. `read` reads the files that it includes.
  */
-export function convertApache(text: string): Converted {
+export function convertApache(text: string, _file = '', read = readNone): Converted {
   const conversion = new Conversion();
-  const top = parseApache(text);
+  const format = { patternOf: includedBy, parse: parseApache, read };
+  const top = withIncluded(parseApache(text), format);
   const hosts = allOf(top, '<virtualhost>');
   const outside = top.filter(({ name }) => name !== '<virtualhost>');
   if (hosts.length === 0) {
@@ -37,6 +39,10 @@ export function convertApache(text: string): Converted {
     convertCertificate(conversion, host, contents.length <= 1);
   }
   return conversion.finish();
+}
+
+function includedBy({ name, words }: Directive): string | undefined {
+  return /^include(?:optional)?$/.test(name) ? words[0] : undefined;
 }
 
 function isRedirect(block: readonly Directive[]): boolean {

@@ -8,6 +8,7 @@ import {
   convertRedirect,
   convertRespond,
 } from './handlers.ts';
+import { readNone } from '../include.ts';
 import { parseCaddyfile, type CaddyBlock } from './parse.ts';
 import { leaveUnknown, placed, withVariables, type CaddySite } from './site.ts';
 
@@ -18,15 +19,25 @@ interface Address {
   readonly port: string;
 }
 
-/** Converts a Caddyfile. Throws `invalid` with a line if it cannot be parsed. */
-export function convertCaddy(text: string): Converted {
+/**
+ * Converts a Caddyfile. Throws `invalid` with a line if it cannot be parsed. `read` reads the files
+ * that it imports.
+ */
+export function convertCaddy(text: string, _file = '', read = readNone): Converted {
   const conversion = new Conversion();
   const variables = new Map<string, string>();
-  const blocks = parseCaddyfile(text);
+  const blocks = parseCaddyfile(text, read);
   for (const options of blocks.filter(({ addresses }) => addresses.length === 0)) {
     convertOptions(conversion, options);
   }
-  const sites = blocks.filter(({ addresses }) => addresses.length > 0);
+  const sites = blocks.filter(
+    ({ addresses: [first] }) => first !== undefined && first !== 'import',
+  );
+  for (const { addresses, file, line } of blocks.filter((one) => one.addresses[0] === 'import')) {
+    const words = addresses.slice(1);
+    const text = addresses.join(' ');
+    leaveUnknown({ conversion }, { name: 'import', words, file, line, text, block: undefined });
+  }
   for (const site of sites)
     convertSite(conversion, site, { isOnly: sites.length === 1, variables });
   const names = [...variables].filter(([, value]) => value !== '');
@@ -70,10 +81,10 @@ function originOf({ scheme, host, port }: Address): string {
 
 function convertSite(
   conversion: Conversion,
-  { addresses: written, block, line }: CaddyBlock,
+  { addresses: written, block, line, file }: CaddyBlock,
   { isOnly, variables }: { readonly isOnly: boolean; readonly variables: Map<string, string> },
 ): void {
-  const source = { line, text: written.join(', ') };
+  const source = { file, line, text: written.join(', ') };
   const addresses: Address[] = [];
   for (const text of written) {
     const known = text.replaceAll(/\{\$\w+:([^{}]*)\}/g, '$1');

@@ -1,5 +1,6 @@
 import { syntaxFailure, type Directive } from '../directive.ts';
-import { blockDepthMax, expandedDirectivesMax } from '../limits.ts';
+import { inFile, ofFile, type ReadIncluded } from '../include.ts';
+import { blockDepthMax, expandedDirectivesMax, includeDepthMax } from '../limits.ts';
 
 interface Token {
   readonly text: string;
@@ -77,16 +78,18 @@ function heredocEnd(
 export interface CaddyBlock {
   readonly addresses: readonly string[];
   readonly line: number;
+  /** The imported file that has it. */
+  readonly file?: string;
   readonly block: readonly Directive[];
 }
 
 /**
  * Parses a Caddyfile into its blocks: global options (without an address), snippets (`(name)`) and
- * sites. `import` of a snippet is replaced by its directives. Throws `invalid` with a line.
+ * sites. `import` is replaced by the directives of the snippet or of the files, which `read` reads.
+ * Throws `invalid` with a line.
  */
-export function parseCaddyfile(text: string): readonly CaddyBlock[] {
-  const parser = new Parser(tokensOf(text));
-  const blocks = parser.blocks();
+export function parseCaddyfile(text: string, read: ReadIncluded): readonly CaddyBlock[] {
+  const blocks = withImported(new Parser(tokensOf(text)).blocks(), read, 0);
   const snippets = new Map(
     blocks
       .filter(({ addresses }) => /^\(.+\)$/.test(addresses[0] ?? ''))
@@ -102,11 +105,37 @@ export function parseCaddyfile(text: string): readonly CaddyBlock[] {
       }
       if (snippet !== undefined)
         return expand(withArguments(snippet, one.words.slice(1)), depth + 1);
+      const files = one.name === 'import' ? read(one.words[0] ?? '', one.file) : [];
+      if (files.length > 0) return expand(files.flatMap(directivesOf), depth + 1);
       return [{ ...one, block: one.block && expand(one.block, depth + 1) }];
     });
   return blocks
     .filter(({ addresses }) => !/^\(.+\)$/.test(addresses[0] ?? ''))
     .map((one) => ({ ...one, block: expand(one.block, 0) }));
+}
+
+/** The directives of a file that is imported into a block. */
+function directivesOf({ file, text }: ReturnType<ReadIncluded>[number]): readonly Directive[] {
+  const parse = (): readonly Directive[] => new Parser(tokensOf(text)).directives();
+  return ofFile(inFile(file, parse), file);
+}
+
+/** The blocks, with those of imported files in place of `import` outside of a block. */
+function withImported(
+  blocks: readonly CaddyBlock[],
+  read: ReadIncluded,
+  depth: number,
+): readonly CaddyBlock[] {
+  return blocks.flatMap((one): readonly CaddyBlock[] => {
+    const [word, pattern] = one.addresses;
+    const files = word === 'import' && depth < includeDepthMax ? read(pattern ?? '', one.file) : [];
+    if (files.length === 0) return [one];
+    return files.flatMap(({ file, text }) => {
+      const found = inFile(file, () => new Parser(tokensOf(text)).blocks());
+      const inner = found.map((block) => ({ ...block, file, block: ofFile(block.block, file) }));
+      return withImported(inner, read, depth + 1);
+    });
+  });
 }
 
 /** Puts the arguments of an `import` in place of `{args[0]}` and `{args.0}`. */
@@ -143,14 +172,18 @@ class Parser {
       if (this.#opens()) {
         this.#at += 1;
         blocks.push({ addresses, line, block: this.#block(line, 1) });
-      } else {
-        // A file with one site needs no braces.
-        const block: Directive[] = [];
-        while (this.#at < this.#tokens.length) block.push(this.#directive(1));
-        blocks.push({ addresses, line, block });
-      }
+      } else if (addresses[0] === 'import') blocks.push({ addresses, line, block: [] });
+      // A file with one site needs no braces.
+      else blocks.push({ addresses, line, block: this.directives() });
     }
     return blocks;
+  }
+
+  /** All directives up to the end. */
+  directives(): readonly Directive[] {
+    const block: Directive[] = [];
+    while (this.#at < this.#tokens.length) block.push(this.#directive(1));
+    return block;
   }
 
   /** The addresses of a site: the first line, and the next ones after a comma. */

@@ -1,6 +1,7 @@
 import { Conversion, type Converted } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addRedirect } from '../sections.ts';
+import { readNone, withIncluded } from '../include.ts';
 import { parseNginx } from './parse.ts';
 import { leaveServerWords } from './proxies.ts';
 import {
@@ -11,7 +12,7 @@ import {
   redirectOf,
   type NginxServer,
 } from './servers.ts';
-import { leaveOthers, type NginxSite } from './site.ts';
+import { isKnownInclude, leaveOthers, type NginxSite } from './site.ts';
 import { redirectTarget } from './variables.ts';
 
 /** Directives of `http` that are read here, or that servers inherit. */
@@ -37,11 +38,12 @@ const handled: ReadonlySet<string> = new Set([
 
 /**
  * Converts a configuration of nginx, or a part of one with `server` blocks. Throws `invalid` with a
- * line if it cannot be parsed.
+ * line if it cannot be parsed. `read` reads the files that it includes.
  */
-export function convertNginx(text: string): Converted {
+export function convertNginx(text: string, _file = '', read = readNone): Converted {
   const conversion = new Conversion();
-  const top = parseNginx(text);
+  const format = { patternOf: includedBy, parse: parseNginx, read };
+  const top = withIncluded(parseNginx(text), format);
   const http = [...top.filter(({ name }) => name !== 'http'), ...inside(top, 'http')];
   leaveOthers(conversion, http, handled);
   for (const map of allOf(http, 'map')) leaveMap(conversion, map);
@@ -67,6 +69,13 @@ export function convertNginx(text: string): Converted {
   for (const server of servers)
     convertRedirectServer(server, { conversion, outer, upstreams, contents });
   return conversion.finish();
+}
+
+/** The files that an `include` names, unless they are known. */
+function includedBy(directive: Directive): string | undefined {
+  return directive.name === 'include' && !isKnownInclude(directive)
+    ? directive.words[0]
+    : undefined;
 }
 
 function inside(block: readonly Directive[], name: string): readonly Directive[] {

@@ -41,6 +41,11 @@ export function effectiveAll(
   return [];
 }
 
+/** Whether an `include` names a file of nginx or certbot that needs no counterpart. */
+export function isKnownInclude({ words: [file = ''] }: Directive): boolean {
+  return /(?:^|\/)(?:mime\.types|options-ssl-nginx\.conf)$/.test(file);
+}
+
 /** Leaves each directive of a block that is neither handled nor unneeded. */
 export function leaveOthers(
   conversion: Conversion,
@@ -48,11 +53,9 @@ export function leaveOthers(
   handled: ReadonlySet<string>,
 ): void {
   for (const directive of block) {
-    const { name, words } = directive;
+    const { name } = directive;
     if (handled.has(name) || unneeded.has(name)) continue;
-    if (name === 'include' && /(?:mime\.types|options-ssl-nginx\.conf)$/.test(words[0] ?? '')) {
-      continue;
-    }
+    if (name === 'include' && isKnownInclude(directive)) continue;
     const known = Object.hasOwn(nearest, name) ? nearest[name] : undefined;
     conversion.leave(directive, known ?? 'nothing that this command knows');
   }
