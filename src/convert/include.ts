@@ -6,25 +6,24 @@ import type { Directive } from './directive.ts';
 import { convertedBytesMax, includedFilesMax, includeDepthMax } from './limits.ts';
 
 /** A file that a configuration includes. */
-interface IncludedText {
+export interface IncludedText {
   readonly file: string;
   readonly text: string;
 }
 
 /**
  * Reads the files that a pattern of an `include` names, in the file `from` if that is included
- * itself; none if they cannot be read.
+ * itself. A pattern with `*` may name no file; undefined if files or their folder are missing.
  */
-export type ReadIncluded = (pattern: string, from?: string) => readonly IncludedText[];
+export type ReadIncluded = (pattern: string, from?: string) => readonly IncludedText[] | undefined;
 
 /** Reads no included files. */
-export const readNone: ReadIncluded = () => [];
+export const readNone: ReadIncluded = () => undefined;
 
 /**
  * Reads the files that a configuration includes. Relative paths start at the folder of the file
  * that includes, or of the configuration, or above, where nginx and Apache have their main file. In
- * all, it reads `includedFilesMax` files of `convertedBytesMax` each; a file or folder that is
- * missing counts as none.
+ * all, it reads `includedFilesMax` files of `convertedBytesMax` each.
  */
 export function includeReader(file: string): ReadIncluded {
   const folder = dirname(resolve(file));
@@ -32,8 +31,9 @@ export function includeReader(file: string): ReadIncluded {
   return (pattern, from = file) => {
     const folders = [dirname(resolve(from)), folder, dirname(folder)];
     const places = new Set(folders.map((one) => resolve(one, pattern)));
-    const paths = [...places].map(pathsOf).find((found) => found.length > 0) ?? [];
-    return paths.flatMap((path) => {
+    const found = [...places].map(pathsOf);
+    const paths = found.find((one) => one !== undefined && one.length > 0) ?? found.find(Boolean);
+    return paths?.flatMap((path) => {
       if (filesLeft === 0 || path === resolve(file)) return [];
       filesLeft -= 1;
       const text = textOf(path);
@@ -42,8 +42,11 @@ export function includeReader(file: string): ReadIncluded {
   };
 }
 
-/** The files that a pattern names; a `*` stands for any text in the last part of the path. */
-function pathsOf(pattern: string): readonly string[] {
+/**
+ * The files that a pattern names, whose last part may have a `*`; undefined if there is no such file
+ * or folder.
+ */
+function pathsOf(pattern: string): readonly string[] | undefined {
   const [folder, name] = [dirname(pattern), basename(pattern)];
   try {
     const names = name.includes('*') ? readdirSync(folder).toSorted() : [name];
@@ -52,7 +55,7 @@ function pathsOf(pattern: string): readonly string[] {
       .map((one) => join(folder, one))
       .filter((path) => statSync(path).isFile());
   } catch {
-    return [];
+    return undefined;
   }
 }
 
@@ -83,8 +86,8 @@ export function withIncluded(
 ): readonly Directive[] {
   return block.flatMap((one): readonly Directive[] => {
     const pattern = depth < includeDepthMax ? format.patternOf(one) : undefined;
-    const files = pattern === undefined ? [] : format.read(pattern, one.file);
-    if (files.length === 0) {
+    const files = pattern === undefined ? undefined : format.read(pattern, one.file);
+    if (files === undefined) {
       return [{ ...one, block: one.block && withIncluded(one.block, format, depth) }];
     }
     return files.flatMap(({ file, text }) => {

@@ -51,7 +51,8 @@ test('page rules are printed as comments below the ini file', async (t) => {
 
 test('included files are converted, too, and left lines name their file', async (t) => {
   const folder = await makeFolder(t, {
-    'nginx/nginx.conf': 'events {}\nhttp {\n include conf.d/*.conf;\n include mime.types;\n}\n',
+    'nginx/nginx.conf':
+      'events {}\nhttp {\n include conf.d/*.conf;\n include mime.types;\n include none/*.conf;\n include conf.d/*.none;\n}\n',
     'nginx/conf.d/a.conf': 'server {\n server_name a.example;\n include part;\n banana;\n}\n',
     'nginx/conf.d/b.conf': 'server {\n server_name b.example;\n root /b;\n}\n',
     'nginx/part': 'root /a;\n',
@@ -71,7 +72,7 @@ test('included files are converted, too, and left lines name their file', async 
   const nginx = await converted('nginx', 'nginx/nginx.conf');
   assert.match(nginx.ini, /^origin = http:\/\/a\.example\nroot = \/a$/m);
   assert.match(nginx.ini, /^origin = http:\/\/b\.example\nroot = \/b$/m);
-  assert.deepEqual(places(nginx), ['nginx/conf.d/a.conf:4']);
+  assert.deepEqual(places(nginx), [':5', 'nginx/conf.d/a.conf:4']);
   const caddy = await converted('caddy', 'caddy/Caddyfile');
   assert.match(caddy.ini, /^root = \/srv$/m);
   assert.match(caddy.ini, /^X-A = b$/m);

@@ -1,5 +1,5 @@
 import { syntaxFailure, type Directive } from '../directive.ts';
-import { inFile, ofFile, type ReadIncluded } from '../include.ts';
+import { inFile, ofFile, type IncludedText, type ReadIncluded } from '../include.ts';
 import { blockDepthMax, expandedDirectivesMax, includeDepthMax } from '../limits.ts';
 
 interface Token {
@@ -105,8 +105,8 @@ export function parseCaddyfile(text: string, read: ReadIncluded): readonly Caddy
       }
       if (snippet !== undefined)
         return expand(withArguments(snippet, one.words.slice(1)), depth + 1);
-      const files = one.name === 'import' ? read(one.words[0] ?? '', one.file) : [];
-      if (files.length > 0) return expand(files.flatMap(directivesOf), depth + 1);
+      const files = one.name === 'import' ? read(one.words[0] ?? '', one.file) : undefined;
+      if (files !== undefined) return expand(files.flatMap(directivesOf), depth + 1);
       return [{ ...one, block: one.block && expand(one.block, depth + 1) }];
     });
   return blocks
@@ -115,7 +115,7 @@ export function parseCaddyfile(text: string, read: ReadIncluded): readonly Caddy
 }
 
 /** The directives of a file that is imported into a block. */
-function directivesOf({ file, text }: ReturnType<ReadIncluded>[number]): readonly Directive[] {
+function directivesOf({ file, text }: IncludedText): readonly Directive[] {
   const parse = (): readonly Directive[] => new Parser(tokensOf(text)).directives();
   return ofFile(inFile(file, parse), file);
 }
@@ -128,8 +128,9 @@ function withImported(
 ): readonly CaddyBlock[] {
   return blocks.flatMap((one): readonly CaddyBlock[] => {
     const [word, pattern] = one.addresses;
-    const files = word === 'import' && depth < includeDepthMax ? read(pattern ?? '', one.file) : [];
-    if (files.length === 0) return [one];
+    const files =
+      word === 'import' && depth < includeDepthMax ? read(pattern ?? '', one.file) : undefined;
+    if (files === undefined) return [one];
     return files.flatMap(({ file, text }) => {
       const found = inFile(file, () => new Parser(tokensOf(text)).blocks());
       const inner = found.map((block) => ({ ...block, file, block: ofFile(block.block, file) }));

@@ -53,7 +53,10 @@ export function leaveOthers(
   handled: ReadonlySet<string>,
 ): void {
   for (const directive of block) {
-    const { name } = directive;
+    const { name, words } = directive;
+    if (name === 'ssl_protocols' && !words.includes('TLSv1.2')) {
+      conversion.leave(directive, 'nothing: Waymark speaks TLS 1.2 and 1.3');
+    }
     if (handled.has(name) || unneeded.has(name)) continue;
     if (name === 'include' && isKnownInclude(directive)) continue;
     const known = Object.hasOwn(nearest, name) ? nearest[name] : undefined;
