@@ -43,8 +43,8 @@ export function includeReader(file: string): ReadIncluded {
 }
 
 /**
- * The files that a pattern names, whose last part may have a `*`; undefined if there is no such file
- * or folder.
+ * The files that a pattern names, whose last part may have a `*`; undefined if there is no such
+ * file or folder.
  */
 function pathsOf(pattern: string): readonly string[] | undefined {
   const [folder, name] = [dirname(pattern), basename(pattern)];
