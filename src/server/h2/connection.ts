@@ -252,7 +252,10 @@ export class Connection {
     if (this.isEnded) return;
     if (this.#window.consumed(bytes)) this.#send(frameOf(frameTypes.ping, 0, 0, measuringPing));
     this.#unreturned += bytes;
-    if (2 * this.#unreturned < this.#receiveSize) return;
+    if (2 * this.#unreturned >= this.#receiveSize) this.#returnWindow();
+  }
+
+  #returnWindow(): void {
     const more = this.#unreturned + this.#window.size - this.#receiveSize;
     this.#unreturned = 0;
     this.#receiveSize = this.#window.size;
@@ -533,9 +536,17 @@ export class Connection {
     if ((frame.flag & flags.ack) === 0) {
       this.#parts.events.counted('idle');
       this.#sendControl(frameOf(frameTypes.ping, flags.ack, 0, content));
-    } else if (content.equals(measuringPing)) this.#window.acknowledged();
+    } else if (content.equals(measuringPing)) this.#measured();
     else if (content.equals(leavingPing)) this.leave({ isAnnounced: false });
     else this.#parts.events.counted('idle');
+  }
+
+  #measured(): void {
+    if (!this.#window.acknowledged()) return;
+    this.#returnWindow();
+    for (const stream of this.streams.values()) {
+      if (stream.receivedBytes > 0) stream.returnWindow();
+    }
   }
 
   /** Priorities of RFC 7540 have no effect (§5.3.2), but their form is checked (§6.3). */

@@ -2,11 +2,14 @@ import type { SharedBytes } from './shared-bytes.ts';
 import { initialWindow } from './frames.ts';
 import { http2WindowBytesMax } from './limits.ts';
 
+/** How much a window grows in a round trip. */
+const growth = 4;
+
 /**
  * The flow-control window of a connection for the content of requests (RFC 9113 §5.2). It grows
- * while the server reads what arrives and a round trip brings more than two thirds of it: then the
- * window, and not the client or the source behind the server, sets the pace. A PING measures the
- * round trip, as gRPC does.
+ * while the server reads what arrives and a round trip brings half of it: then the window, and not
+ * the client or the source behind the server, sets the pace. A PING measures the round trip, as
+ * gRPC does.
  */
 export class ReceiveWindow {
   /** Bytes that may arrive unread. */
@@ -33,13 +36,15 @@ export class ReceiveWindow {
     return true;
   }
 
-  /** To be called with the acknowledgement of the PING. */
-  acknowledged(): void {
+  /** To be called with the acknowledgement of the PING; returns whether the window has grown. */
+  acknowledged(): boolean {
     const sample = this.#sample ?? 0;
     this.#sample = undefined;
-    if (3 * sample < 2 * this.size) return;
-    const grown = Math.min(2 * this.size, http2WindowBytesMax);
-    if (this.#shared.take(grown - this.size)) this.size = grown;
+    if (2 * sample < this.size) return false;
+    const grown = Math.min(growth * this.size, http2WindowBytesMax);
+    if (!this.#shared.take(grown - this.size)) return false;
+    this.size = grown;
+    return true;
   }
 
   /** Gives back what the window has above its initial size; to be called when it closes. */

@@ -131,7 +131,13 @@ export class StreamMessage extends Readable {
       this.#hasReader = true;
       if (this.headers.expect?.toLowerCase() === '100-continue') this.#sendContinue();
     }
+  }
+
+  /** Every reader takes content by this, except what `arrived` gives to it at once. */
+  override read(size?: number): unknown {
+    const taken: unknown = super.read(size);
     this.#returnRead();
+    return taken;
   }
 
   /** Like IncomingMessage, emits an error to its listeners and does not throw without them. */

@@ -125,10 +125,14 @@ export class Stream {
   consumed(bytes: number): void {
     if (bytes === 0) return;
     this.#connection.consumed(bytes);
-    if (this.isClosed || this.hasRequestEnded) return;
     this.#unreturned += bytes;
+    if (2 * this.#unreturned >= this.receiveSize) this.returnWindow();
+  }
+
+  /** Lets the client send as much as was read, and what the window has grown by. */
+  returnWindow(): void {
+    if (this.isClosed || this.hasRequestEnded) return;
     const size = Math.max(this.receiveSize, this.#connection.streamWindow);
-    if (2 * this.#unreturned < this.receiveSize) return;
     const more = this.#unreturned + size - this.receiveSize;
     this.receiveSize = size;
     this.#unreturned = 0;

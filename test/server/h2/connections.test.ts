@@ -505,6 +505,56 @@ suite('the head of a request', () => {
   }
 });
 
+suite('content that is much longer than the windows reaches a reader', () => {
+  const readers: Readonly<Record<string, (message: StreamMessage) => Promise<number>>> = {
+    'that iterates': async (message) => {
+      let bytes = 0;
+      for await (const part of message as AsyncIterable<Buffer>) {
+        bytes += part.length;
+        await nextTurn();
+      }
+      return bytes;
+    },
+    'that pauses after each piece': async (message) => {
+      let bytes = 0;
+      message.on('data', (part: Buffer) => {
+        bytes += part.length;
+        message.pause();
+        setImmediate(() => message.resume());
+      });
+      await once(message, 'end');
+      return bytes;
+    },
+    'that asks for a few bytes at a time': async (message) => {
+      let bytes = 0;
+      message.on('readable', () => {
+        for (let part = message.read(1_000); part !== null; part = message.read(1_000)) {
+          bytes += (part as Buffer).length;
+        }
+      });
+      await once(message, 'end');
+      return bytes;
+    },
+    'that begins late': async (message) => {
+      for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+      return (await readBody(message as never, 1 << 24)).length;
+    },
+  };
+  for (const [name, read] of Object.entries(readers)) {
+    test(name, async (t) => {
+      const rig = await startConnections(t, (message, answer) => {
+        assert.ok(message instanceof StreamMessage);
+        void read(message).then((bytes) => answer.writeHead(200, []).end(`${bytes} bytes`));
+      });
+      const session = await rig.open();
+      const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+      const reply = readReply(stream);
+      stream.end(Buffer.alloc(1_000_003));
+      assert.equal((await reply).body.toString(), '1000003 bytes');
+    });
+  }
+});
+
 test('empty content ends also for a late reader', async (t) => {
   const asked: (() => Promise<void>)[] = [];
   const rig = await startConnections(t, (message, answer) => {
