@@ -93,6 +93,11 @@ export class IniSection {
     return true;
   }
 
+  /** Adds a value to a key, as `key[]`. */
+  addTemplate(key: string, text: string, source = this.source): void {
+    this.lines.push({ text: iniTemplateLine(`${key}[]`, text), source });
+  }
+
   /** Sets a key to a list, as `key[]` if there are several values. */
   setAll(key: string, values: readonly string[], source = this.source): void {
     const [only, ...others] = values;
@@ -242,8 +247,7 @@ export class Conversion {
     const remove = (at: number, message: string): void => {
       const refused = accepted[at];
       if (refused === undefined || refused.text.startsWith(';')) return;
-      const next = accepted.findIndex(({ text }, index) => index > at && text === '');
-      const end = refused.text.startsWith('[') ? (next === -1 ? accepted.length : next) : at + 1;
+      const end = refused.text.startsWith('[') ? endOfSection(accepted, at) : at + 1;
       // A section may be wrong because a line of it has been refused before.
       const isTold = accepted.slice(at, end).some(({ text }) => text.startsWith(';'));
       const why = `Waymark refuses \`${refused.text.trim()}\`: ${message}`;
@@ -262,6 +266,12 @@ export class Conversion {
     }
     return accepted;
   }
+}
+
+/** The empty line after a section, or the end. */
+function endOfSection(lines: readonly WrittenLine[], at: number): number {
+  const end = lines.findIndex(({ text }, index) => index > at && text === '');
+  return end === -1 ? lines.length : end;
 }
 
 /** The order of lines: those of the file itself, then those of each included one. */

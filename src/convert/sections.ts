@@ -108,18 +108,8 @@ export function addFields(
 export function writeFields(section: IniSection, fields: readonly FieldWish[]): void {
   for (const { name, template, isAdded, source } of fields) {
     if (isAdded !== true && section.setTemplate(name, template, source)) continue;
-    section.lines.push(...addedLine(section, { name, template, source }));
+    section.addTemplate(name, template, source);
   }
-}
-
-function addedLine(
-  section: IniSection,
-  { name, template, source }: FieldWish,
-): IniSection['lines'] {
-  const key = `${name}[]`;
-  const before = section.lines.length;
-  section.setTemplate(key, template, source);
-  return section.lines.splice(before);
 }
 
 /** A fixed answer: a page rule of the kind `content`, or `resolve` for a bare status. */

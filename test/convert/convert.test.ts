@@ -114,6 +114,13 @@ suite('what directives become', () => {
     });
   }
 
+  test('each field of a name is a line', () => {
+    const { ini } = convertNginx(
+      'server { root /s; add_header A 1; add_header A 2; add_header A 3; }',
+    );
+    assert.match(ini, /^A = 1\nA\[\] = 2\nA\[\] = 3$/m);
+  });
+
   test('a fixed answer is a page rule', () => {
     const { rules } = convertNginx('server { location = /up { return 200 "a\\n"; } }');
     const answer = { content: 'a\n', contenttype: 'text/plain' };
