@@ -36,6 +36,7 @@ export function addMount(place: Place, wish: MountWish, source: Source): readonl
 
 /** An application that requests are passed to. */
 export interface ProxyWish {
+  /** Without a slash at its end, the path itself is passed on as well. */
   readonly path: string;
   readonly sources: readonly string[];
   readonly host?: string | undefined;
@@ -44,14 +45,21 @@ export interface ProxyWish {
   readonly maxBody?: string | undefined;
   /** Whether the answers may be cached, as nginx and Caddy do only when told. */
   readonly cache?: boolean | undefined;
+  /** Whether another proxy passes the path itself to the same application. */
+  readonly isCovered?: boolean;
 }
 
 /** Adds a `[proxy.<name>]` for each origin. */
 export function addProxy(place: Place, wish: ProxyWish, source: Source): readonly IniSection[] {
-  return forOrigins(place, 'proxy', wish.path, source, (section) => {
-    if (wish.path !== '/') section.set('path', wish.path);
-    section.setAll('source', wish.sources);
-    if (wish.host !== undefined && wish.host !== 'client') section.set('host', wish.host);
+  const { path, sources, host } = wish;
+  if (!path.endsWith('/') && wish.isCovered !== true) {
+    const exact = sources.map((one) => one.replace(/(\/[^/]+)\/$/, '$1'));
+    addExactProxy(place, { path, sources: exact, host }, source);
+  }
+  return forOrigins(place, 'proxy', path, source, (section) => {
+    if (path !== '/') section.set('path', path.endsWith('/') ? path : `${path}/`);
+    section.setAll('source', sources);
+    if (host !== undefined && host !== 'client') section.set('host', host);
     if (wish.connectTimeout !== undefined) section.set('connect_timeout', wish.connectTimeout);
     if (wish.timeout !== undefined) section.set('timeout', wish.timeout);
     if (wish.maxBody !== undefined) section.set('max_body', wish.maxBody);
@@ -150,16 +158,15 @@ export function addExactProxy(
   const { conversion, origins } = place;
   const isLocal = sources.every((url) => /^https?:\/\/(?:localhost|127\.[\d.]+|\[::1\])/.test(url));
   if (isLocal) conversion.only('fetch', source).set('allow_private', '127.0.0.0/8, ::1/128');
-  else
-    conversion.note(
-      source,
-      'if the application is in a private network, add that to `allow_private` of [fetch]',
-    );
+  const says = isLocal
+    ? `page rules may reach this machine by \`allow_private\` of [fetch], for ${path}`
+    : `${path} is a page rule: if its source is private, add it to \`allow_private\` of [fetch]`;
+  conversion.note(source, says);
   for (const origin of origins) {
     const enginedata = {
       source: sources.length === 1 ? (sources[0] ?? '') : [...sources],
       as: 'application',
-      ...(host !== undefined && { host }),
+      ...(host !== undefined && host !== 'client' && { host }),
     };
     conversion.rule({ ...(origin !== '*' && { origin }), path, kind: 'content.fetch', enginedata });
   }

@@ -47,12 +47,21 @@ suite('configurations as people write them', () => {
 /** Texts with the sections that they become. */
 const nginxTable: readonly (readonly [text: string, ini: string])[] = [
   [
+    'server { listen 80; server_name a.example; rewrite ^ http://b.example$request_uri? permanent; }',
+    '[server]\nlisten = :80\n\n' +
+      '[redirect.a-example]\norigin = http://a.example\nto = "http://b.example{path}"\n',
+  ],
+  [
+    'server { listen 80; rewrite ^/a$ http://b.example/c permanent; }',
+    '[server]\nlisten = :80\n\n[redirect.a]\npath = /a\nto = http://b.example/c\n',
+  ],
+  [
     'server { listen 80; listen [::]:80; listen 127.0.0.1:81; root /srv; index a.html; }',
     '[server]\nlisten[] = :80\nlisten[] = 127.0.0.1:81\n\n[disk.site]\nroot = /srv\nindex = a.html\n',
   ],
   [
     'server { listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key; location /a { proxy_pass http://b:1/c/; } }',
-    '[server]\nlisten = https://:443\n\n[tls]\ncert = a.pem\nkey = a.key\n\n' +
+    '[server]\nlisten = https://:443\nimport = rules.ndjson\n\n[tls]\ncert = a.pem\nkey = a.key\n\n' +
       '[proxy.a]\npath = /a/\nsource = http://b:1/c/\nhost = source\ncache = no\n',
   ],
   [

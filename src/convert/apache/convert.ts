@@ -264,7 +264,7 @@ function convertProxies(
     const isSame = target === folder || (target === '' && folder === '/');
     convertProxy(site, block, {
       directive,
-      folder,
+      path,
       source: `${scheme}://${authority}${isSame ? '' : target || '/'}`,
     });
   }
@@ -275,16 +275,16 @@ function convertProxy(
   block: readonly Directive[],
   {
     directive,
-    folder,
+    path,
     source,
-  }: { readonly directive: Directive; readonly folder: string; readonly source: string },
+  }: { readonly directive: Directive; readonly path: string; readonly source: string },
 ): void {
   const isPreserved = lastOf(block, 'proxypreservehost')?.words[0]?.toLowerCase() === 'on';
   const timeout = lastOf(block, 'proxytimeout')?.words[0];
   const sections = addProxy(
     site,
     {
-      path: folder,
+      path,
       sources: [source],
       host: isPreserved ? 'client' : 'source',
       timeout: timeout && `${timeout}s`,

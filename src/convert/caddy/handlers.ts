@@ -58,7 +58,7 @@ export function convertProxy(site: CaddySite, directive: Directive): void {
       site.conversion.leave(directive, 'a [proxy.<name>] for a whole folder');
       continue;
     }
-    const folder = folderOf(path);
+    const folder = path.slice(0, -1);
     const sections = addProxy(
       at.place,
       {

@@ -6,6 +6,7 @@ import { parseNginx } from './parse.ts';
 import { leaveServerWords } from './proxies.ts';
 import {
   convertServer,
+  isChallenge,
   leadsToHttps,
   originsOf,
   readServer,
@@ -127,6 +128,9 @@ function convertRedirectServer(server: NginxServer, context: Context): void {
   const redirect = redirectOf(server);
   if (redirect === undefined) return;
   const { conversion, contents } = context;
+  for (const challenge of allOf(server.block, 'location').filter(isChallenge)) {
+    conversion.note(challenge, 'not needed with `acme = yes` of a [tls.<host>]');
+  }
   const isPlain = server.addresses.every(({ scheme }) => scheme === 'http');
   if (isPlain && leadsToHttps(redirect, server.names)) return;
   const site = siteOf(server, context);

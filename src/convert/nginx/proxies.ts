@@ -45,13 +45,13 @@ export function addProxyOf(
   const host = hostOf(site, hostField);
   if (isExact) {
     const sources = target.sources.map((source) => source + uri);
-    addExactProxy(site, { path, sources, host: host === 'source' ? undefined : host }, pass);
+    addExactProxy(site, { path, sources, host }, pass);
     return;
   }
-  const folder = path.endsWith('/') ? path : `${path}/`;
   const isWhole = uri === '' || (uri === '/' && path === '/');
   const wish: ProxyWish = {
-    path: folder,
+    path,
+    isCovered: isWhole && site.rootPass === pass.words[0],
     sources: target.sources.map((source) => source + (isWhole ? '' : uri)),
     host,
     timeout: valueOf(site, block, 'proxy_read_timeout', timeText),
@@ -59,7 +59,9 @@ export function addProxyOf(
     maxBody: valueOf(site, block, 'client_max_body_size', sizeWords),
     cache: isCached(site, block),
   };
-  if (folder !== path) site.conversion.note(pass, `only ${folder} and what is below is passed on`);
+  if (path.endsWith('/') && !isWhole && !uri.endsWith('/')) {
+    site.conversion.note(pass, `what follows ${path} is put below ${uri}/`);
+  }
   const sent = requestFields(site, block);
   const hidden = effectiveAll(site, block, 'proxy_hide_header').map((one): FieldWish => ({
     name: one.words[0] ?? '',

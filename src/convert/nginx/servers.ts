@@ -85,15 +85,21 @@ export function originsOf({ addresses, names }: NginxServer): readonly string[] 
   return [...new Set(all)];
 }
 
+/** Whether a location answers the challenges of an ACME client (RFC 8555 §8.3). */
+export function isChallenge({ words }: Directive): boolean {
+  return words.at(-1)?.includes('/.well-known/acme-challenge') === true;
+}
+
 /** Whether a server only redirects: its `return`, or that of its one location. */
 export function redirectOf({ block }: NginxServer): Directive | undefined {
   const own = lastOf(block, 'return');
-  const locations = allOf(block, 'location');
+  const locations = allOf(block, 'location').filter((one) => !isChallenge(one));
   const [only] = locations;
   const inner = only?.words.join(' ') === '/' ? lastOf(only.block ?? [], 'return') : undefined;
   const found = own ?? (locations.length === 1 ? inner : undefined);
-  const rewrite =
-    locations.length === 0 && !lastOf(block, 'root') ? lastOf(block, 'rewrite') : undefined;
+  const last = lastOf(block, 'root') === undefined ? lastOf(block, 'rewrite') : undefined;
+  const isWhole = /^\^?\/?(?:\(?\.\*\)?)?\$?$/.test(last?.words[0] ?? '-');
+  const rewrite = locations.length === 0 && isWhole ? last : undefined;
   const isRedirect = found !== undefined && /^(?:30[12378]$|https?:)/.test(found.words[0] ?? '');
   return isRedirect ? found : found === undefined ? rewrite : undefined;
 }
@@ -122,7 +128,6 @@ const handled: ReadonlySet<string> = new Set([
 /** Converts a server that has content, as a site. */
 export function convertServer(site: NginxSite, { block, names }: NginxServer): void {
   const { conversion } = site;
-  const within: NginxSite = { ...site, outer: [block, ...site.outer] };
   leaveOthers(conversion, block, handled);
   const outerFields = site.outer.flatMap((one) => fieldsOf(conversion, one));
   const own = fieldsOf(conversion, block);
@@ -131,6 +136,8 @@ export function convertServer(site: NginxSite, { block, names }: NginxServer): v
   for (const one of allOf(block, 'if')) convertIf(site, one, names);
   const locations = allOf(block, 'location');
   const root = locations.find(({ words }) => /^(?:\^~ )?\/$/.test(words.join(' ')));
+  const rootPass = lastOf(root?.block ?? [], 'proxy_pass')?.words[0];
+  const within: NginxSite = { ...site, outer: [block, ...site.outer], rootPass };
   const shared = sharedOf(conversion, block, root);
   const redirect = lastOf(block, 'return');
   const pattern = { kind: 'below', path: '/', isCaptured: false } as const;

@@ -8,6 +8,8 @@ import { fieldTemplate, secondsOf } from './variables.ts';
 export interface NginxSite extends Place {
   /** The scheme of all its addresses; undefined if it has both. */
   readonly scheme: 'http' | 'https' | undefined;
+  /** The `proxy_pass` of `location /`. */
+  readonly rootPass?: string | undefined;
   /** The first name. */
   readonly server: string | undefined;
   readonly upstreams: ReadonlyMap<string, Directive>;

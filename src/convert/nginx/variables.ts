@@ -77,7 +77,8 @@ export function redirectTarget(
 
 function withoutQuery(text: string): { readonly base: string; readonly keeps: boolean } {
   const base = text.replace(/(?:\$is_args|\?)\$(?:args|query_string)$/, '');
-  return { base, keeps: base !== text };
+  // A `?` at the end keeps nginx from adding the query.
+  return { base: base.replace(/\?$/, ''), keeps: base !== text };
 }
 
 /** A time of nginx (`60`, `30s`, `1m`, `500ms`) in the words of Waymark. */
