@@ -37,6 +37,8 @@ import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
 import type { RenderedPages, RowReader } from './rendering/rendered-pages.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
+import { configuredRedirects, mountRedirects } from './site/redirect-lists.ts';
+import { createRewriter } from './site/rewrite-source.ts';
 import { createSite, type SiteParts } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import { createEmit, type Emit } from './store/emit.ts';
@@ -168,7 +170,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       consoleFiles: context.consoleFiles,
       ownFiles,
       metricsText: context.metricsText,
-      responseHeaders: createResponseHeaders(headerRulesOf(config)),
+      responseHeaders: createResponseHeaders(siteParts.headerRules, newNonce),
       publicAnswers,
       indexPages: composeIndexPages(config, context),
       documents: createDocuments({
@@ -197,18 +199,32 @@ export function compose(config: Config, context: AppContext): AppInstance {
   };
 }
 
-/** The changes of answers: those of the proxies, then those for paths in the order of the file. */
-function headerRulesOf({ proxies, headers }: Config): readonly HeaderRule[] {
+/** The changes of answers: those of mounts and proxies, then those for paths in their order. */
+function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[] {
+  const ofMounts = disk.flatMap(({ name, headerBlocks }) =>
+    headerBlocks.map(({ line, origin, path, fields }) => {
+      const named = `line ${line} of headers_file of [disk.${name}]`;
+      const place = { name: named, origin, paths: [path], hasPlaceholders: true };
+      return { ...place, source: `disk:${name}`, fields };
+    }),
+  );
   const ofProxies = proxies
     .filter(({ headers: fields }) => fields.length > 0)
     .map(({ name, headers: fields }) => {
-      return { origin: '*', paths: ['/*'], source: proxyId(name), fields };
+      const place = { name: `[proxy.${name}.headers]`, origin: '*', paths: ['/*'] };
+      return { ...place, source: proxyId(name), fields };
     });
-  const ofPaths = headers.map(({ origin, path: paths, security, fields }) => {
+  const ofPaths = headers.map(({ name, origin, path: paths, security, fields }) => {
     const strict = security === undefined ? [] : strictFields;
-    return { origin, paths, source: undefined, fields: [...strict, ...fields] };
+    const place = { name: `[headers.${name}]`, origin, paths, source: undefined };
+    return { ...place, fields: [...strict, ...fields] };
   });
-  return [...ofProxies, ...ofPaths];
+  return [...ofMounts, ...ofProxies, ...ofPaths];
+}
+
+/** A nonce with 128 random bits (CSP 3 §7.1). */
+function newNonce(): string {
+  return randomBytes(16).toString('base64');
 }
 
 function composeIndexPages(config: Config, { publicFiles, consoleFiles }: AppContext): IndexPages {
@@ -252,8 +268,14 @@ function composeSite(
   });
   const fetch = composeFetch(config, context, diallers);
   const proxies = configuredProxies(config.proxies);
-  const { redirects } = config;
-  return { rules, proxies, redirects, disk, stored, generic, rendered, pageRows, fetch };
+  const headerRules = headerRulesOf(config);
+  const configured = {
+    ...{ proxies, headerRules },
+    redirects: config.redirects.map(configuredRedirects),
+    mountRedirects: config.disk.map(mountRedirects),
+    rewriter: createRewriter(config.rewrites),
+  };
+  return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */

@@ -191,7 +191,7 @@ class ServingProcess implements RunningServer {
       consoleFiles,
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
-      storedPages: createStoredPages(compressors.pages),
+      storedPages: createStoredPages(compressors),
       renderedPages: createRenderedPages({
         thread: this.#templates,
         shared: rendering.shared,

@@ -161,6 +161,7 @@ export const texts = {
     asJson: 'JSON',
     asBreadcrumb: 'Edit it as a breadcrumb',
     otherMembers: (names: string) => `Further members, which JSON shows: ${names}.`,
+    headers: 'Header fields of its answers, one on each line',
     enginecomments: 'Comments',
     table: 'Table',
     preview: 'Preview',

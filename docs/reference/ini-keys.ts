@@ -2,6 +2,7 @@ import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
+import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
@@ -182,13 +183,24 @@ export const keyTexts: Texts = {
     },
     errors: {
       about:
-        'A folder below the root with error pages (`404.html`, `502.html`, `5xx.html`), or `.` for the root itself.',
+        'A folder below the root with error pages: `404.html`, `502.html`, `5xx.html`, and `404.de.html` for a language; `/` is the root itself.',
       example: 'errors',
+    },
+    redirects: {
+      about:
+        'A file below the root with redirects in the format of Netlify and Cloudflare Pages; it is not served.',
+      example: '_redirects',
+    },
+    headers_file: {
+      about:
+        'A file below the root with header fields in the format of Netlify and Cloudflare Pages; it is not served.',
+      example: '_headers',
     },
   },
   'proxy.<name>': proxyTexts,
   'headers.<name>': headersTexts,
   'redirect.<name>': redirectTexts,
+  'rewrite.<name>': rewriteTexts,
   fetch: {
     allow_private: {
       about:

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { wordsOfAjv } from '../model/ajv-words.ts';
+import { wordsOfAjv } from '../tables/ajv.ts';
 import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';

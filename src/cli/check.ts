@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
 import { Option } from 'commander';
 import { tableWarnings } from '../api/tables/configured-tables.ts';
 import type { Config } from '../config/config.ts';
@@ -5,6 +7,8 @@ import { configJson, describeConfig } from '../config/describe.ts';
 import { allCertificateWarnings, ineffectiveSettings } from '../config/warnings.ts';
 import { now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
+import { megabytes } from '../model/units.ts';
+import { isWritable } from '../store/folder/data-folder.ts';
 import { stoppedOpener } from '../store/opening-lock.ts';
 import type { Difference, Store } from '../store/store.ts';
 import { UsageError, writeLine, type DefineCommand, type Terminal } from './command.ts';
@@ -24,6 +28,8 @@ interface CheckOptions {
   readonly data: boolean;
   /** The seq up to which the digest of the log is computed. */
   readonly seq?: number;
+  /** The folder of the temporary copy. */
+  readonly temporaryFolder?: string;
   readonly json: boolean;
 }
 
@@ -34,13 +40,22 @@ interface CheckOptions {
 export const defineCheck: DefineCommand = (command, terminal) => {
   command
     .description('Validate the ini file, and print the configuration with all defaults.')
-    .option('--data', 'verify the data instead: compare its indexes with its log', false)
+    .option(
+      '--data',
+      'verify the data instead: compare its indexes with the fold of its log',
+      false,
+    )
     .addOption(
       new Option(
         '--seq <n>',
         'with --data: print the digest of the changes up to n as well, which ' +
           'is the same on all nodes',
       ).argParser(wholeNumber),
+    )
+    .option(
+      '--temporary-folder <folder>',
+      'with --data: where to fold the log into a temporary copy, which is about as large as the ' +
+        'data (default: the data folder)',
     )
     .addOption(configOption())
     .addOption(jsonOption())
@@ -51,6 +66,9 @@ export const defineCheck: DefineCommand = (command, terminal) => {
 
 async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
   if (options.seq !== undefined && !options.data) throw new UsageError('--seq needs --data.');
+  if (options.temporaryFolder !== undefined && !options.data) {
+    throw new UsageError('--temporary-folder needs --data.');
+  }
   const file = requireConfigFile(options.config, terminal);
   const result = await terminal.readConfig(file, { folder: {} });
   if (options.data && result.ok) return checkData(result.config, terminal, options);
@@ -82,18 +100,18 @@ function stoppedOpenerWarnings({ server }: Config): readonly string[] {
 }
 
 /**
- * `waymark check --data`: checks the data file, replays the log, and reports where indexes differ
- * from it. Resolves to the exit code.
+ * `waymark check --data`: checks the data file, folds the log into a temporary copy, and reports
+ * where the indexes differ from it. Resolves to the exit code.
  */
 async function checkData(
   config: Config,
   terminal: Terminal,
-  { json, seq }: Pick<CheckOptions, 'json' | 'seq'>,
+  options: CheckOptions,
 ): Promise<number> {
   try {
-    return await verifyData(config, terminal, { json, seq });
+    return await verifyData(config, terminal, options);
   } catch (error) {
-    if (!json || !(error instanceof Failure)) throw error;
+    if (!options.json || !(error instanceof Failure)) throw error;
     writeLine(terminal.out, JSON.stringify({ ok: false, problem: error.message }, undefined, 2));
     return 1;
   }
@@ -102,17 +120,22 @@ async function checkData(
 async function verifyData(
   config: Config,
   { out, err }: Terminal,
-  { json, seq: digestSeq }: Pick<CheckOptions, 'json'> & { readonly seq: number | undefined },
+  { json, seq: digestSeq, temporaryFolder }: CheckOptions,
 ): Promise<number> {
   const store = await openDataToRead(config);
   const progress = createProgress(err, Date.now);
   const shown: Difference[] = [];
   let count = 0;
   try {
-    const { seq, rules, tables, rows } = store.counts();
+    const { seq, rules, tables, rows, bytes } = store.counts();
     for (const warning of await tableWarnings(config.tables, store)) writeLine(err, warning);
     const digest = digestSeq === undefined ? undefined : await digestOf(store, digestSeq);
-    for await (const { checked, of, differences } of store.verify()) {
+    const folder = resolve(temporaryFolder ?? (await roomFor(config)));
+    if (!json) {
+      const room = `up to ${megabytes(bytes)} in ${folder}`;
+      writeLine(err, `Folding the log of ${seq} changes into a temporary copy, ${room}.`);
+    }
+    for await (const { checked, of, differences } of store.verify(folder)) {
       count += differences.length;
       shown.push(...differences.slice(0, differencesKeptMax - shown.length));
       progress.show(`${Math.min(100, Math.floor((checked / of) * 100))} % of ${of} entries`);
@@ -140,6 +163,11 @@ async function verifyData(
     progress.clear();
     await store.close();
   }
+}
+
+/** The folder of the temporary copy, if the command names none. */
+async function roomFor({ server: { data } }: Config): Promise<string> {
+  return (await isWritable(data)) ? data : tmpdir();
 }
 
 /** The digest of the log up to a seq (docs/design/nodes.md#digest). Rejects with `invalid`. */

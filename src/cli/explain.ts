@@ -36,8 +36,9 @@ type Tried = Explanation['tried'][number];
 type Candidate = Tried['candidates'][number];
 type Branch = NonNullable<Candidate['branches']>[number];
 
-function linesOf({ says, tried, notes }: Explanation): readonly string[] {
-  return [says, ...notes, ...tried.flatMap((one) => ['', ...sourceLines(one)])];
+function linesOf({ says, tried, notes, headers = [] }: Explanation): readonly string[] {
+  const changed = headers.length === 0 ? [] : [`Its header fields: ${headers.join(', ')}.`];
+  return [says, ...notes, ...changed, ...tried.flatMap((one) => ['', ...sourceLines(one)])];
 }
 
 function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly string[] {
@@ -52,6 +53,7 @@ function candidateLines({
   mount,
   proxy,
   redirect,
+  rewrite,
   id = '',
   origin,
   path,
@@ -59,7 +61,8 @@ function candidateLines({
   lost,
   branches = [],
 }: Candidate): readonly string[] {
-  const ofIni = redirect === undefined ? undefined : `redirect ${redirect}`;
+  const ofRewrite = rewrite === undefined ? undefined : `rewrite ${rewrite}`;
+  const ofIni = redirect === undefined ? ofRewrite : `redirect ${redirect}`;
   const ofProxy = proxy === undefined ? `${id} (${kind ?? 'rule'})` : `proxy ${proxy}`;
   const name = mount ?? ofIni ?? ofProxy;
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;

@@ -42,6 +42,8 @@ export type NewPageRule = {
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
+  /** Header fields of its answers, with variables such as ${path}: a text replaces the field, an empty one removes it, and a name that ends with [] adds one, such as "Link[]". */
+  readonly headers?: { readonly [name: string]: string | readonly string[] };
   /** The engine that renders the page in the browser. */
   readonly engine?: string;
   /** The settings of the kind or engine; enginereference documents an engine. */
@@ -87,6 +89,8 @@ export type WrittenPageRule = {
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
+  /** Header fields of its answers, with variables such as ${path}: a text replaces the field, an empty one removes it, and a name that ends with [] adds one, such as "Link[]". */
+  readonly headers?: { readonly [name: string]: string | readonly string[] };
   /** The engine that renders the page in the browser. */
   readonly engine?: string;
   /** The settings of the kind or engine; enginereference documents an engine. */
@@ -170,6 +174,8 @@ export type PageRuleEdit = {
 
   readonly httpresponse?: number | null;
 
+  readonly headers?: { readonly [name: string]: string | readonly string[] } | null;
+
   readonly engine?: string | null;
 
   readonly enginedata?: { readonly [name: string]: Json } | null;
@@ -214,6 +220,8 @@ export type PageRule = {
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
+  /** Header fields of its answers, with variables such as ${path}: a text replaces the field, an empty one removes it, and a name that ends with [] adds one, such as "Link[]". */
+  readonly headers?: { readonly [name: string]: string | readonly string[] };
   /** The engine that renders the page in the browser. */
   readonly engine?: string;
   /** The settings of the kind or engine; enginereference documents an engine. */
@@ -294,6 +302,8 @@ export type ListedPageRule = {
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
+  /** Header fields of its answers, with variables such as ${path}: a text replaces the field, an empty one removes it, and a name that ends with [] adds one, such as "Link[]". */
+  readonly headers?: { readonly [name: string]: string | readonly string[] };
   /** The engine that renders the page in the browser. */
   readonly engine?: string;
   /** The settings of the kind or engine; enginereference documents an engine. */
@@ -952,7 +962,7 @@ export type Explanation = {
   readonly request: { readonly [name: string]: Json };
 
   readonly winner: {
-    readonly source: 'redirect' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    readonly source: 'redirect' | 'rewrite' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
     /** Name of a redirect of the ini file. */
     readonly redirect?: string;
     /** Name of a mount of the ini file. */
@@ -968,7 +978,7 @@ export type Explanation = {
   readonly status: number | null;
 
   readonly tried: readonly {
-    readonly source: 'redirect' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
+    readonly source: 'redirect' | 'rewrite' | 'disk' | 'stored' | 'content.fetch' | 'fallback';
     /** Key of the breadcrumb that was looked up. */
     readonly key?: string;
 
@@ -979,6 +989,8 @@ export type Explanation = {
       readonly proxy?: string;
       /** Name of a redirect of the ini file. */
       readonly redirect?: string;
+      /** Name of a rewrite of the ini file. */
+      readonly rewrite?: string;
       /** Id of a page rule. */
       readonly id?: string;
 
@@ -998,6 +1010,9 @@ export type Explanation = {
         readonly code:
           | 'earlier_source'
           | 'earlier_redirect'
+          | 'earlier_rewrite'
+          | 'other_country'
+          | 'other_language'
           | 'earlier_mount'
           | 'method'
           | 'other_origin'
@@ -1052,6 +1067,8 @@ export type Explanation = {
     /** Number of further candidates. */
     readonly omitted?: number;
   }[];
+  /** What changes the header fields of the answer, in order; absent for nothing. */
+  readonly headers?: readonly string[];
   /** Further sentences about the answer. */
   readonly notes: readonly string[];
 };
@@ -1088,6 +1105,8 @@ export type PublicPageRule = {
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
+  /** Header fields of its answers, with variables such as ${path}: a text replaces the field, an empty one removes it, and a name that ends with [] adds one, such as "Link[]". */
+  readonly headers?: { readonly [name: string]: string | readonly string[] };
   /** The engine that renders the page in the browser. */
   readonly engine?: string;
   /** The settings of the kind or engine; enginereference documents an engine. */

@@ -8,13 +8,16 @@ import { withVary } from '../http/vary.ts';
 import { compressBytesMin } from './limits.ts';
 import type { ResponseCompressor } from './response-compressor.ts';
 
+/** The parts of a request that decide about compression. */
+type CodedRequest = Pick<ContentRequest, 'method' | 'fields'>;
+
 /**
  * The answer in the coding that the client prefers (RFC 9110 §8.4, §12.5.3), compressed while it is
  * sent; unchanged if it cannot be compressed, or if too many are being compressed.
  */
 export function withCodings(
   reply: Reply,
-  request: ContentRequest,
+  request: CodedRequest,
   compressor: ResponseCompressor,
 ): Reply | Promise<Reply> {
   return uncompressedReply(reply, request) ?? compressReply(reply, request, compressor);
@@ -23,7 +26,7 @@ export function withCodings(
 /** Whether some clients get an answer compressed, or the 200 that a 206 or 304 belongs to. */
 export function isCompressibleReply(
   { status, fields, body }: Reply,
-  { method, fields: asked }: ContentRequest,
+  { method, fields: asked }: CodedRequest,
 ): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
   if (status !== 200 && status !== 206 && status !== 304) return false;
@@ -71,7 +74,7 @@ export function forbidsTransform(cacheControl: string | undefined): boolean {
 }
 
 /** The reply if it is not to be compressed; undefined if it is. */
-function uncompressedReply(reply: Reply, request: ContentRequest): Reply | undefined {
+function uncompressedReply(reply: Reply, request: CodedRequest): Reply | undefined {
   if (!isCompressibleReply(reply, request)) return reply;
   const { status } = reply;
   const asked = request.fields;
@@ -85,7 +88,7 @@ function uncompressedReply(reply: Reply, request: ContentRequest): Reply | undef
 /** Compresses an answer, or leaves it uncompressed if too many are being compressed. */
 async function compressReply(
   reply: Reply,
-  { fields: asked }: ContentRequest,
+  { fields: asked }: CodedRequest,
   compressor: ResponseCompressor,
 ): Promise<Reply> {
   const { body } = reply;

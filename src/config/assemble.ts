@@ -3,6 +3,7 @@ import { isUrl, type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, ProxyConfig, TableConfig } from './config.ts';
 import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
+import { noMountFiles, type MountFiles } from './site-files.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
 
 /** The input of a configuration besides the text of its ini file. */
@@ -19,6 +20,10 @@ interface Inputs {
   readonly hostName: string;
   /** The definition of each table by its name. */
   readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
+  /** The files beside those of each mount, by the name of the mount. */
+  readonly mountFiles: ReadonlyMap<string, MountFiles>;
+  /** The texts of the files of redirects, by the name of their section. */
+  readonly redirectTexts: ReadonlyMap<string, string>;
 }
 
 /** Makes the frozen configuration of an ini text that has no problems. */
@@ -39,17 +44,22 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       },
       ...fieldsOfKeys(tlsKeys, tls.values, folder),
     },
-    disk: mountsOf(ini, folder),
+    disk: mountsOf(ini, inputs),
     proxies: proxiesOf(ini, folder),
     headers: ini.headerRules.map(({ keys, fields }) => ({
       name: keys.name,
       ...fieldsOf('headers.<name>', keys, folder),
       fields: fields.fields,
     })),
-    redirects: ini.redirects.map(({ name, values }) => ({
-      ...{ name, ...values, to: values.to ?? '/' },
-      status: Number(values.status),
+    redirects: ini.redirects.map((section) => ({
+      name: section.name,
+      ...fieldsOf('redirect.<name>', section, folder),
+      status: Number(section.values.status),
+      fileText: inputs.redirectTexts.get(section.name),
     })),
+    rewrites: ini.rewrites.map(({ name, values: { origin, match = '', to = '' } }) => {
+      return { name, origin, match, to };
+    }),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),
@@ -115,12 +125,16 @@ function certificateOf(
   return [{ host, certFile: resolve(folder, cert), keyFile: resolve(folder, key) }];
 }
 
-function mountsOf({ disk, headers }: ParsedIni, folder: string): readonly DiskMount[] {
+function mountsOf(
+  { disk, headers }: ParsedIni,
+  { folder, mountFiles }: Inputs,
+): readonly DiskMount[] {
   const fields = new Map(headers.map((section) => [section.name, section.fields]));
   const mounts = disk.map((section) => ({
     name: section.name,
     ...fieldsOf('disk.<name>', section, folder),
     headers: fields.get(section.name) ?? [],
+    ...(mountFiles.get(section.name) ?? noMountFiles),
   }));
   return mounts.toSorted(
     (one, other) =>

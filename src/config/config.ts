@@ -2,10 +2,11 @@ import type { TableDefinition } from '../model/table.ts';
 import type { ConfigProblem } from './problem.ts';
 import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';
+import type { MountFiles } from './site-files.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
 
 /** `[disk.<name>]`: a folder that is served as a part of the site. */
-export interface DiskMount extends SectionFields<'disk.<name>'> {
+export interface DiskMount extends SectionFields<'disk.<name>'>, MountFiles {
   readonly name: string;
   /** Header fields of every answer of the mount: name, value, name, value … */
   readonly headers: readonly string[];
@@ -36,14 +37,22 @@ export interface ProxyConfig extends SectionFields<'proxy.<name>'> {
   readonly headers: readonly string[];
 }
 
-/** `[redirect.<name>]`. */
-export interface RedirectConfig {
+/** `[redirect.<name>]`: it has one of `to`, `file` and `trailingSlash`. */
+export interface RedirectConfig extends Omit<SectionFields<'redirect.<name>'>, 'status'> {
+  readonly name: string;
+  readonly status: number;
+  /** The text of `file`. */
+  readonly fileText: string | undefined;
+}
+
+/** `[rewrite.<name>]`. */
+export interface RewriteConfig {
   readonly name: string;
   readonly origin: string;
-  readonly path: string;
+  /** A regular expression; see linearPattern. */
+  readonly match: string;
+  /** A canonical path, with an optional query. */
   readonly to: string;
-  readonly status: number;
-  readonly query: 'keep' | 'drop';
 }
 
 /** `[headers.<name>]`: fields of answers. */
@@ -95,6 +104,8 @@ export interface Config {
   readonly headers: readonly HeadersConfig[];
   /** In the order of the file. */
   readonly redirects: readonly RedirectConfig[];
+  /** In the order of the file. */
+  readonly rewrites: readonly RewriteConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -138,11 +149,13 @@ export function namesOrigin(
     disk,
     proxies,
     redirects,
-  }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies' | 'redirects'>,
+    rewrites,
+  }: Pick<Config, 'server' | 'tls' | 'disk' | 'proxies' | 'redirects' | 'rewrites'>,
   origin: string,
 ): boolean {
   if (origin === server.publicUrl) return true;
-  if ([...disk, ...proxies, ...redirects].some((one) => one.origin === origin)) return true;
+  const sections = [...disk, ...proxies, ...redirects, ...rewrites];
+  if (sections.some((one) => one.origin === origin)) return true;
   const { protocol, hostname, port } = new URL(origin);
   const isOverTls = protocol === 'https:';
   const listening = server.listen.some(

@@ -6,6 +6,7 @@ import type { SectionKind } from './schema.ts';
 import { headerRuleProblems } from './sections/headers.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
+import { rewriteProblems } from './sections/rewrite.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 
@@ -34,6 +35,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...proxyProblems(ini),
     ...headerRuleProblems(ini),
     ...redirectProblems(ini),
+    ...rewriteProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

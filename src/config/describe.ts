@@ -45,6 +45,7 @@ export function describeConfig(config: Config): string {
     ...config.proxies.flatMap(proxySections),
     ...config.headers.map(headersSection),
     ...config.redirects.map((one) => described('redirect.<name>', one, one.name)),
+    ...config.rewrites.map((one) => described('rewrite.<name>', one, one.name)),
     described('fetch', config.fetch),
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),
@@ -59,9 +60,14 @@ export function describeConfig(config: Config): string {
   return texts.join('\n');
 }
 
-/** The configuration as JSON: networks as text, null for keys that are not set. */
+/**
+ * The configuration as JSON: networks as text, null for keys that are not set. It has no content of
+ * other files.
+ */
 export function configJson(config: Config): JsonObject {
-  return toJson(config) as JsonObject;
+  const disk = config.disk.map(({ redirectsText: _text, ...mount }) => mount);
+  const redirects = config.redirects.map(({ fileText: _text, ...redirect }) => redirect);
+  return toJson({ ...config, disk, redirects }) as JsonObject;
 }
 
 function mountSections(mount: DiskMount): readonly string[] {

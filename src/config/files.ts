@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
-import { access, open, stat } from 'node:fs/promises';
+import { access, open, realpath, stat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
 import type { Refused } from './values.ts';
 
 /** Checks that a path is a readable folder; otherwise, says why not as the end of a sentence. */
@@ -37,6 +38,22 @@ export async function readText(
     if (bytes.length > bytesMax) return { refused: `is larger than ${bytesMax} bytes` };
     return decodeText(bytes);
   });
+}
+
+/** Whether `symlinks` of a mount allows a file to be served; the root itself may be a link. */
+export async function checkSymlinks(
+  root: string,
+  below: string,
+  symlinks: 'within' | 'deny' | 'follow',
+): Promise<Refused | undefined> {
+  const way = relative(await realpath(root), await realpath(join(root, below)));
+  if (symlinks === 'deny' && way !== below.replaceAll('/', sep)) {
+    return { refused: 'is a symbolic link, which `symlinks = deny` does not allow' };
+  }
+  if (symlinks === 'within' && (way === '..' || way.startsWith(`..${sep}`))) {
+    return { refused: 'is a symbolic link to a file outside `root`' };
+  }
+  return undefined;
 }
 
 async function readBytes(path: string, bytesMax: number): Promise<Buffer> {

@@ -44,6 +44,13 @@ export const fieldToken: ValueParser<string> = (value) =>
     ? { value: value.toLowerCase() }
     : { refused: 'it is not a valid name of a header field' };
 
+/** The name of a field of answers that the server does not set itself; unchanged. */
+export const answerFieldName: ValueParser<string> = (value) => {
+  const name = fieldToken(value);
+  if ('refused' in name) return name;
+  return isServersOwn(name.value) ? { refused: 'the server sets that field itself' } : { value };
+};
+
 /** The name of a field that a mount may add to its answers; unchanged. */
 export const addedFieldName: ValueParser<string> = (value) => {
   const parsed = fieldToken(value);

@@ -28,3 +28,10 @@ export const certificateWarnMs = 14 * 86_400_000;
 export const watchRoundsMax = 20;
 /** The name of a node. */
 export const nodeNameCharactersMax = 253;
+/** A file of redirects, such as `_redirects`. */
+export const redirectFileBytesMax = 16 * MIB;
+/** A file of header fields, such as `_headers`, and the paths in it. */
+export const headerFileBytesMax = MIB;
+export const headerBlocksMax = 1_000;
+/** Mistakes of such a file that are named. */
+export const siteFileMistakesMax = 20;

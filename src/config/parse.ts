@@ -40,6 +40,7 @@ export interface ParsedIni {
   readonly proxyHeaders: readonly ParsedTemplates[];
   readonly headerRules: readonly ParsedHeaderRule[];
   readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
+  readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -116,6 +117,7 @@ export function parseIni(
       .filter(({ kind }) => kind === 'headers.<name>')
       .map((section) => parseHeaderRule(section, within)),
     redirects: all('redirect.<name>'),
+    rewrites: all('rewrite.<name>'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

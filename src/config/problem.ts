@@ -22,8 +22,13 @@ export function problemText({ file, line, message }: ConfigProblem): string {
 
 /** Quotes a text for a message: in backticks, shortened, without control characters. */
 export function quoted(text: string): string {
-  const short = text.length > quotedCharactersMax ? `${text.slice(0, quotedCharactersMax)}…` : text;
-  return `\`${short.toWellFormed().replace(notPrintable, codePoint)}\``;
+  return `\`${printable(text, quotedCharactersMax)}\``;
+}
+
+/** A text with at most some characters, and with escapes in place of control characters. */
+export function printable(text: string, charactersMax: number): string {
+  const short = text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
+  return short.toWellFormed().replace(notPrintable, codePoint);
 }
 
 /** Quotes several names for a message: `a`, `b` or `c`. */

@@ -96,18 +96,21 @@ async function configOf(
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
-  const { definitions, problems } = await checkReferences(ini, { folder });
+  const { problems, ...read } = await checkReferences(ini, { folder });
   const exposed = await exposureProblems(ini, { folder });
   const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
   if (all.length > 0) {
-    const named = ini.tables.flatMap(({ values }) => values.schema ?? []);
+    const named = [
+      ...ini.tables.flatMap(({ values }) => values.schema ?? []),
+      ...ini.redirects.flatMap(({ values }) => values.file ?? []),
+    ];
     const besides = {
       files: [...includedFiles, ...named.map((path) => resolve(folder, path))],
       patterns: includePatterns(ini.server.values.include, folder),
     };
     return failed(file, all, { names: ini.includedFiles, besides });
   }
-  const inputs = { file: absolute, folder, cores, hostName, definitions, includedFiles };
+  const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles };
   const config = assembleConfig(ini, inputs);
   return { ok: true, config };
 }
@@ -158,7 +161,14 @@ export function folderIni(
   { listen = [], proxy }: FolderSettings,
   env: Environment,
 ): GeneratedIni {
-  const lines = ['[disk.folder]', 'root = ${FOLDER}', 'cache_control = no-cache'];
+  const lines = [
+    '[disk.folder]',
+    'root = ${FOLDER}',
+    'cache_control = no-cache',
+    'redirects = _redirects',
+    'headers_file = _headers',
+    'errors = /',
+  ];
   if (proxy === undefined) lines.push('listing = yes');
   else lines.push(...applicationLines);
   const data = dataOf(folder, basename(folder) || 'root', env);

@@ -4,7 +4,7 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
-import { checkFile, checkFolder, checkMaxMindFile, readText } from './files.ts';
+import { checkFile, checkFolder, checkMaxMindFile, checkSymlinks, readText } from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
 import { readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
@@ -12,12 +12,17 @@ import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
+import { readMountFiles, readRedirectFile, type MountFiles } from './site-files.ts';
 import type { Refused } from './values.ts';
 
 /** The result of reading the files that an ini text names. */
 interface References {
   /** The valid definitions of tables by their names. */
   readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
+  /** The files beside those of each mount, by the name of the mount. */
+  readonly mountFiles: ReadonlyMap<string, MountFiles>;
+  /** The texts of the files of redirects, by the name of their section. */
+  readonly redirectTexts: ReadonlyMap<string, string>;
   readonly problems: readonly LineProblem[];
 }
 
@@ -26,15 +31,26 @@ export async function checkReferences(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<References> {
-  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster } = ini;
+  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster, redirects } = ini;
   const jwks = auth.values.jwt_jwks;
   const definitions = new Map<string, TableConfig['definition']>();
+  const mountFiles = new Map<string, MountFiles>();
+  const redirectTexts = new Map<string, string>();
   const found = await Promise.all([
     checkImport(server, folder),
     ...[tls, ...hosts].map((section) => checkKeyPair(section, folder)),
     checkAuthorities(tls, folder),
     checkBindingKey(tls, folder),
-    ...disk.map((mount) => checkMount(mount, folder)),
+    ...disk.map(async (mount) => {
+      mountFiles.set(mount.name, await readMountFiles(mount, folder));
+      return checkMount(mount, folder);
+    }),
+    ...redirects.map(async (redirect) => {
+      if (redirect.values.file === undefined) return [];
+      const read = await readRedirectFile(redirect, folder);
+      if ('text' in read) redirectTexts.set(redirect.name, read.text);
+      return 'problems' in read ? read.problems : [];
+    }),
     jwks === undefined || isUrl(jwks) ? [] : checkKeys(auth, jwks, folder),
     ...tables.map(async (table) => {
       const read = await readTable(table, folder);
@@ -46,7 +62,7 @@ export async function checkReferences(
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
   ]);
-  return { definitions, problems: found.flat() };
+  return { definitions, mountFiles, redirectTexts, problems: found.flat() };
 }
 
 /** Reads the definition of a table, with the file of its schema. */
@@ -228,28 +244,11 @@ async function checkMount(
     ['errors', checkFolder],
   ] as const) {
     const file = mount.values[key];
-    // `.` is the root itself, which has been checked.
-    if (file === undefined || file === '.') continue;
+    if (file === undefined || file === '/') continue;
     const missing = (await find(join(root, file))) ?? (await checkSymlinks(root, file, symlinks));
     if (missing !== undefined) problems.push(...problemAt(mount, { key, file, ...missing }));
   }
   return problems;
-}
-
-/** Whether `symlinks` of a mount allows a file to be served; the root itself may be a link. */
-async function checkSymlinks(
-  root: string,
-  below: string,
-  symlinks: 'within' | 'deny' | 'follow',
-): Promise<Refused | undefined> {
-  const way = relative(await realpath(root), await realpath(join(root, below)));
-  if (symlinks === 'deny' && way !== below.replaceAll('/', sep)) {
-    return { refused: 'is a symbolic link, which `symlinks = deny` does not allow' };
-  }
-  if (symlinks === 'within' && (way === '..' || way.startsWith(`..${sep}`))) {
-    return { refused: 'is a symbolic link to a file outside `root`' };
-  }
-  return undefined;
 }
 
 async function readJson(

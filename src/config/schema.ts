@@ -24,6 +24,7 @@ import { list, optional, repeated, single, type FieldsOf, type Keys } from './in
 import { headersKeys } from './sections/headers.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
+import { rewriteKeys } from './sections/rewrite.ts';
 import {
   anyText,
   choice,
@@ -133,12 +134,16 @@ export const sections = {
     cache_control: optional(fieldValue),
     /** The path below `root` of the file for paths that no source has; its status is 200. */
     fallback: optional(pathBelow),
-    /** The path below `root` of a folder with error pages (`404.html`, `5xx.html`), or `.`. */
-    errors: optional(wordOr('.', pathBelow)),
+    /** The path below `root` of a folder with error pages: `404.html`, `5xx.html`; or `/`. */
+    errors: optional(wordOr('/', pathBelow)),
+    /** The paths below `root` of files in the formats of `_redirects` and `_headers`. */
+    redirects: optional(pathBelow),
+    headers_file: optional(pathBelow),
   },
   'proxy.<name>': proxyKeys,
   'headers.<name>': headersKeys,
   'redirect.<name>': redirectKeys,
+  'rewrite.<name>': rewriteKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -270,7 +275,7 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<
-    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'engine' | 'table',
+    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'rewrite' | 'engine' | 'table',
     ValueParser<string>
   >
 > = {
@@ -279,6 +284,7 @@ export const sectionNames: Readonly<
   proxy: plainName,
   headers: plainName,
   redirect: plainName,
+  rewrite: plainName,
   engine: plainName,
   table: tableName,
 };

@@ -15,7 +15,16 @@ type FieldSectionKind =
   | 'proxy.<name>.headers'
   | 'proxy.<name>.request_headers';
 
-const prefixes = ['tls', 'disk', 'proxy', 'headers', 'redirect', 'engine', 'table'] as const;
+const prefixes = [
+  'tls',
+  'disk',
+  'proxy',
+  'headers',
+  'redirect',
+  'rewrite',
+  'engine',
+  'table',
+] as const;
 /** The last parts of the names of such sections, by the first part. */
 const fieldSections: Readonly<Partial<Record<(typeof prefixes)[number], readonly string[]>>> = {
   disk: ['headers'],

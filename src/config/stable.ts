@@ -15,7 +15,7 @@ export async function readWhenStable({
   now,
   signal,
 }: {
-  readonly files: readonly [string, ...string[]];
+  readonly files: readonly string[];
   readonly read: () => Promise<ConfigResult>;
   readonly now: () => number;
   /** Ends the wait early. */
@@ -32,9 +32,9 @@ export async function readWhenStable({
     seen = await fingerprints(files);
   }
   const message =
-    'the ini file, or a schema that it names, keeps changing, so it was not read: ' +
+    'the ini file, or a file that it names, keeps changing, so it was not read: ' +
     'write it once, and leave it unchanged for 0.1 s';
-  return { ok: false, problems: [{ file: files[0], line: 0, message }] };
+  return { ok: false, problems: [{ file: files[0] ?? '', line: 0, message }] };
 }
 
 interface Fingerprint {

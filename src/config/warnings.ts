@@ -39,6 +39,7 @@ export function ineffectiveSettings({
   if (log.file !== undefined && !log.access) {
     found.push('[log] file has no effect: it is the file of the access log, and `access` is no.');
   }
+  found.push(...disk.flatMap(({ fileWarnings }) => fileWarnings));
   for (const { name, path } of disk) {
     if (servicePath(path, server.base) === undefined) continue;
     found.push(`[disk.${name}] has no effect: Waymark itself answers all of ${server.base}/svc1.`);

@@ -1,15 +1,15 @@
+import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult, ReadBesides } from './config.ts';
-import { dirname } from 'node:path';
 import { includePatterns, type IncludePattern } from './include.ts';
 import { readWhenStable } from './stable.ts';
 import { pathsToWatch, FileWatcher } from './file-watcher.ts';
 
 /**
- * Watches an ini file, the files that it includes, the table schemas that they name, and the
- * symbolic links to them. After each change it waits until the files are stable, reads them and
- * yields the result; it never reads twice at the same time. Ends when the signal aborts. Throws if
- * the system cannot watch files.
+ * Watches an ini file, the files that it includes, the schemas, redirects and header fields that
+ * they name, and the symbolic links to these files. After each change it waits until the files are
+ * stable, reads them and yields the result; it never reads twice at the same time. Ends when the
+ * signal aborts. Throws if the system cannot watch files.
  *
  * `current` is the result that the caller already has: if the files have changed since, the first
  * result that is yielded is the new one. `watching` is called once the watch is set up.
@@ -22,22 +22,24 @@ export async function* watchConfig({
   signal,
   watching,
 }: {
-  readonly file: string;
+  /** The ini file; undefined for a folder that is served without one. */
+  readonly file: string | undefined;
   readonly current: ConfigResult;
   readonly read: () => Promise<ConfigResult>;
   readonly now: () => number;
   readonly signal: AbortSignal;
   readonly watching?: () => void;
 }): AsyncGenerator<ConfigResult, void, undefined> {
+  const ini = file === undefined ? [] : [file];
   let besides: ReadBesides = readBesides(current) ?? { files: [], patterns: [] };
   let latest = current;
   // A change during the first read of the files is in its result already.
   let mayRepeat = false;
-  const files = (): [string, ...string[]] => [file, ...besides.files];
+  const files = (): readonly string[] => [...ini, ...besides.files];
   for await (const why of fileChanges(files, signal, () => besides.patterns)) {
     if (why === 'first') watching?.();
     const result = await readWhenStable({ files: files(), read, now, signal });
-    // A broken file may name no other files: those of the file before stay watched.
+    // A broken file may name no others: those of the file before stay watched.
     besides = readBesides(result) ?? besides;
     if (signal.aborted) return;
     const isNew = !isDeepStrictEqual(result, latest);
@@ -53,11 +55,16 @@ export async function* watchConfig({
 /** The files besides the ini file that a result comes from, also those that may be added. */
 function readBesides(result: ConfigResult): ReadBesides | undefined {
   if (!result.ok) return result.besides;
-  const { file, server, tables, includedFiles } = result.config;
-  return {
-    files: [...includedFiles, ...tables.flatMap(({ schemaFile }) => schemaFile ?? [])],
-    patterns: includePatterns(server.include, dirname(file)),
-  };
+  const { file: ini, server, tables, redirects, disk, includedFiles } = result.config;
+  const files = [
+    ...includedFiles,
+    ...tables.flatMap(({ schemaFile }) => schemaFile ?? []),
+    ...redirects.flatMap(({ file }) => file ?? []),
+    ...disk.flatMap(({ root, redirects: file, headersFile }) =>
+      [file, headersFile].flatMap((name) => (name === undefined ? [] : [join(root, name)])),
+    ),
+  ];
+  return { files, patterns: includePatterns(server.include, dirname(ini)) };
 }
 
 /**

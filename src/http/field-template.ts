@@ -5,7 +5,10 @@ import { tokenSource } from './syntax.ts';
 export type TemplateRequest = Pick<
   ContentRequest,
   'origin' | 'path' | 'query' | 'method' | 'fields' | 'address' | 'visitor'
->;
+> & {
+  /** The nonce of the answer; undefined for an answer without a place for one. */
+  readonly nonce?: string;
+};
 
 /** The value of a header field, with variables such as `${host}`. */
 export interface FieldTemplate {
@@ -26,6 +29,7 @@ const variables: ReadonlyMap<string, (request: TemplateRequest) => string> = new
   ['client.ip', ({ address }) => address],
   ['host', ({ origin }) => authorityOf(origin).replace(/:\d+$/, '')],
   ['method', ({ method }) => method],
+  ['nonce', ({ nonce }) => nonce ?? ''],
   ['origin', ({ origin }) => origin],
   ['path', ({ path }) => encodeURI(path.toWellFormed())],
   ['query', ({ query }) => query],
@@ -36,17 +40,23 @@ const variables: ReadonlyMap<string, (request: TemplateRequest) => string> = new
 
 /** The names of all variables, in words for a message. */
 export const variableWords = `\${request.header.<name>}, ${[...variables.keys()]
+  .filter((name) => name !== 'nonce')
   .map((name) => `\${${name}}`)
   .join(', ')}`;
 
-/** Variables whose value the URL decides, not the client. */
-const ofUrl: ReadonlySet<string> = new Set(['host', 'origin', 'path', 'query', 'scheme']);
+/** Variables whose value the URL decides, not the client; an answer with a nonce is sent once. */
+const ofUrl: ReadonlySet<string> = new Set(['host', 'nonce', 'origin', 'path', 'query', 'scheme']);
 
 const headerVariable = new RegExp(`^request\\.header\\.(${tokenSource})$`);
 const reference = /\$\$\{|\$\{([^}]*)\}?/g;
 
 /** Whether a name is that of a variable. The API key of a request is for this server alone. */
 export function isTemplateVariable(name: string): boolean {
+  return isAnswerVariable(name) && name !== 'nonce';
+}
+
+/** Whether a name is that of a variable for the fields of the ini file for answers. */
+export function isAnswerVariable(name: string): boolean {
   return variables.has(name) || (headerVariable.test(name) && fieldOfVariable(name) !== 'apikey');
 }
 
@@ -81,7 +91,7 @@ export function parseTemplate(text: string): FieldTemplate {
     parts.push(text.slice(end, match.index));
     end = match.index + whole.length;
     if (name === undefined) parts.push('${');
-    else if (whole.endsWith('}') && isTemplateVariable(name)) {
+    else if (whole.endsWith('}') && isAnswerVariable(name)) {
       used.push(name);
       parts.push(variableValue(name));
     } else parts.push(whole);

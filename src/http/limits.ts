@@ -26,3 +26,6 @@ export const forwardedHopsMax = 32;
 export const partsCopiedBytesMax = 64 * KIB;
 /** One of the two buffers that a file passes through on its way to a client. */
 export const fileChunkBytes = 256 * KIB;
+/** Redirects of a file, such as `_redirects`. */
+export const redirectLinesMax = 100_000;
+export const redirectLineCharactersMax = 4 * KIB;

@@ -57,6 +57,30 @@ export function takeParameter(
   return { value: found.value, rest: rest.toString() };
 }
 
+/** A parameter of a query as it was sent. */
+interface QueryPair {
+  readonly name: string;
+  readonly value: string;
+  /** Both together. */
+  readonly pair: string;
+}
+
+/** Returns the parameters of a query as they were sent, percent-encoded. */
+export function queryPairs(query: string): readonly QueryPair[] {
+  if (query === '') return [];
+  return query.split('&').map((pair) => {
+    const at = pair.indexOf('=');
+    return at === -1
+      ? { name: pair, value: '', pair }
+      : { name: pair.slice(0, at), value: pair.slice(at + 1), pair };
+  });
+}
+
+/** A value of a query, as it was sent, as a part of a path. */
+export function asPathValue(value: string): string {
+  return value.replace(/[?\\"<>^`{|}]/g, encodeURIComponent);
+}
+
 function decode(encoded: string): { readonly text: string; readonly isUtf8: boolean } {
   const spaced = encoded.replaceAll('+', ' ');
   if (!spaced.includes('%')) return { text: spaced.toWellFormed(), isUtf8: true };

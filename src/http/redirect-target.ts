@@ -1,4 +1,5 @@
-import { sentAfter, sentUrlOf } from '../model/path.ts';
+import { asQueryValue, encodePath, sentAfter, sentUrlOf } from '../model/path.ts';
+import { asPathValue, queryPairs } from './query.ts';
 import type { RequestTarget } from './request.ts';
 
 /** A redirect of the ini file. */
@@ -7,24 +8,36 @@ interface RedirectRule {
   readonly origin: string;
   /** A canonical path, or a prefix of paths that ends with `*`. */
   readonly path: string;
-  /** The target, with `{splat}`, `{path}`, `{query}` and `{host}`. */
+  /** In place of `path`: a regular expression for the canonical path. */
+  readonly pattern?: Pick<RegExp, 'exec'> | undefined;
+  /** The target, with `{splat}`, `{path}`, `{query}`, `{query.NAME}`, `{host}` and `$1`. */
   readonly to: string;
   /** Whether the query of the request is added. */
   readonly query: 'keep' | 'drop';
 }
 
-/**
- * The part of a request's path that the `*` of a redirect stands for, as the client has sent it;
- * undefined if the redirect does not apply.
- */
+/** What a redirect takes of a request's path. */
+interface RedirectValues {
+  /** What the `*` of `path` stands for, as the client has sent it. */
+  readonly splat: string;
+  /** The groups of `pattern`. */
+  readonly groups: readonly (string | undefined)[];
+}
+
+/** The values of a request; undefined if the redirect does not apply. */
 function matchRedirect(
-  { origin, path }: Pick<RedirectRule, 'origin' | 'path'>,
+  { origin, path, pattern }: Pick<RedirectRule, 'origin' | 'path' | 'pattern'>,
   target: RequestTarget,
-): string | undefined {
+): RedirectValues | undefined {
   if (origin !== '*' && origin !== target.origin) return undefined;
-  if (!path.endsWith('*')) return path === target.path ? '' : undefined;
+  if (pattern !== undefined) {
+    const groups = pattern.exec(target.path);
+    return groups === null ? undefined : { splat: '', groups };
+  }
+  if (!path.endsWith('*')) return path === target.path ? { splat: '', groups: [] } : undefined;
   const prefix = path.slice(0, -1);
-  return target.path.startsWith(prefix) ? sentAfter(target, prefix.length) : undefined;
+  const splat = target.path.startsWith(prefix) ? sentAfter(target, prefix.length) : undefined;
+  return splat === undefined ? undefined : { splat, groups: [] };
 }
 
 /**
@@ -33,8 +46,9 @@ function matchRedirect(
  * requests for that origin alone.
  */
 export function locationFor(rule: RedirectRule, target: RequestTarget): string | undefined {
-  if (matchRedirect(rule, target) === undefined) return undefined;
-  const location = redirectLocation(rule, target);
+  const matched = matchRedirect(rule, target);
+  if (matched === undefined) return undefined;
+  const location = redirectLocation(rule, matched, target);
   const isSame = URL.parse(location, target.origin)?.href === URL.parse(sentUrlOf(target))?.href;
   return isSame ? undefined : location;
 }
@@ -43,15 +57,33 @@ export function locationFor(rule: RedirectRule, target: RequestTarget): string |
  * The Location of a redirect for a request to which it applies. No value of the request changes the
  * origin of the target: a path never begins with two slashes (RFC 3986 §4.2).
  */
-function redirectLocation(rule: RedirectRule, target: RequestTarget): string {
+function redirectLocation(
+  rule: RedirectRule,
+  { splat, groups }: RedirectValues,
+  target: RequestTarget,
+): string {
   const { origin, query } = target;
   const values: Readonly<Record<string, string>> = {
-    splat: matchRedirect(rule, target) ?? '',
+    splat,
     path: sentUrlOf({ ...target, origin: '', query: '' }),
     query,
     host: origin.slice(origin.indexOf('://') + '://'.length),
   };
-  const filled = rule.to.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  const [beforeQuery = ''] = rule.to.split(/[?#]/, 1);
+  const grouped = rule.to.replace(/\$(\d{1,2})/g, (whole, digits: string, at: number) => {
+    if (rule.pattern === undefined) return whole;
+    const encoded = encodePath(groups[Number(digits)] ?? '');
+    // A brace would begin a variable.
+    return (at < beforeQuery.length ? encoded : asQueryValue(encoded)).replace(
+      /[{}]/g,
+      encodeURIComponent,
+    );
+  });
+  const filled = grouped.replace(/\{([^{}]*)\}/g, (whole, name: string) => {
+    if (!name.startsWith('query.')) return values[name] ?? whole;
+    const found = queryPairs(query).find((pair) => pair.name === name.slice('query.'.length));
+    return asPathValue(found?.value ?? '');
+  });
   const location = filled.startsWith('/') ? filled.replace(/^\/[/\\]+/, '/') : filled;
   if (rule.query === 'drop' || query === '' || rule.to.includes('{query}')) return location;
   const [withoutFragment = '', ...fragment] = location.split('#');

@@ -92,6 +92,11 @@ export interface Reply {
    * each reuse. A request with Cache-Control skips reuse, so that the cache decides again.
    */
   readonly isCurrent?: ((nowMs: number) => boolean) | undefined;
+  /**
+   * Makes the same answer with a nonce in its content (CSP 3 §2.3), without validators, because no
+   * cache may send it again. Undefined for content without a place for one.
+   */
+  readonly withNonce?: ((nonce: string) => Promise<Reply>) | undefined;
 }
 
 /** An answer without content. */
@@ -101,6 +106,14 @@ export const noBody: Body = { kind: 'none' };
 export async function discard({ body }: Pick<Reply, 'body'>): Promise<void> {
   if (body.kind === 'stream') body.stream.destroy();
   if (body.kind === 'file') await body.file.close();
+}
+
+/** Changes a reply, and what it becomes with a nonce. */
+export function changedReply(reply: Reply, change: (reply: Reply) => Reply): Reply {
+  const { withNonce } = reply;
+  const changed = change(reply);
+  if (withNonce === undefined) return changed;
+  return { ...changed, withNonce: async (nonce) => change(await withNonce(nonce)) };
 }
 
 /** Returns the value of a field by its lower-case name; undefined without the field. */

@@ -1,7 +1,14 @@
 import { proxyId, ruleName } from './rule.ts';
 
 /** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
-export const sourceNames = ['redirect', 'disk', 'stored', 'content.fetch', 'fallback'] as const;
+export const sourceNames = [
+  'redirect',
+  'rewrite',
+  'disk',
+  'stored',
+  'content.fetch',
+  'fallback',
+] as const;
 
 /** The name of a source of content. */
 export type SourceName = (typeof sourceNames)[number];
@@ -39,6 +46,9 @@ export type RuleLoss = (typeof ruleLosses)[number];
 export const lossCodes = [
   'earlier_source',
   'earlier_redirect',
+  'earlier_rewrite',
+  'other_country',
+  'other_language',
   'earlier_mount',
   ...mountLosses,
   ...ruleLosses,
@@ -74,6 +84,8 @@ export interface CandidateExplanation {
   readonly mount?: string;
   /** The name of a redirect of the ini file. */
   readonly redirect?: string;
+  /** The name of a rewrite of the ini file; `path` is its pattern. */
+  readonly rewrite?: string;
   /** The name of a proxy of the ini file. */
   readonly proxy?: string;
   readonly id?: string;
@@ -114,6 +126,8 @@ export interface Explanation {
   /** HTTP status of the answer; null if another server decides it. */
   readonly status: number | null;
   readonly tried: readonly ExplainedSource[];
+  /** What changes the header fields of the answer, in order; absent for nothing. */
+  readonly headers?: readonly string[];
   /** Further notes, a sentence each. */
   readonly notes: readonly string[];
 }

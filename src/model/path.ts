@@ -115,6 +115,19 @@ export function withSingleSlashes({ path, sentPath }: RequestPath): RequestPath 
   return { path: single(path), sentPath: single(sentPath) };
 }
 
+/** The path with a slash behind it; undefined if it has one, or if its last name has a dot. */
+export function withFinalSlash({ path, sentPath }: RequestPath): RequestPath | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  if (!path.startsWith('/') || name === '' || name.includes('.')) return undefined;
+  return { path: `${path}/` as CanonicalPath, sentPath: `${sentPath}/` as SentPath };
+}
+
+/** The path without the slash at its end; undefined for one that has none, and for the root. */
+export function withoutFinalSlash({ path, sentPath }: RequestPath): RequestPath | undefined {
+  if (!path.endsWith('/') || path === '/') return undefined;
+  return { path: path.slice(0, -1) as CanonicalPath, sentPath: sentPath.slice(0, -1) as SentPath };
+}
+
 /** The canonical path of a text that is no URL, such as the path of a file. */
 export function pathOfText(text: string): CanonicalPath {
   return text.replace(ambiguousPercent, '%25') as CanonicalPath;

@@ -17,6 +17,9 @@ export type RuleKind = (typeof ruleKinds)[number];
 /** The body of a stored page: text, or bytes in base64. */
 export type RuleContent = string | { readonly base64: string };
 
+/** The header fields of a page rule, with variables. */
+export type RuleHeaders = Readonly<Record<string, string | readonly string[]>>;
+
 /**
  * A page rule (docs/design/page-rules.md#fields); all fields except the first four are optional.
  */
@@ -34,6 +37,11 @@ export interface Rule {
   readonly content?: RuleContent;
   readonly contenttype?: string;
   readonly httpresponse?: number;
+  /**
+   * Header fields of its answers: each text, or list of texts, replaces the fields of its name; an
+   * empty one removes them, and a name that ends with `[]` adds.
+   */
+  readonly headers?: RuleHeaders;
   readonly engine?: string;
   readonly enginedata?: JsonObject;
   readonly enginecomments?: string;

@@ -48,3 +48,10 @@ export function sizeText(bytes: number): string {
   const unit = Object.entries(sizeUnits).find(([, unitBytes]) => bytes % unitBytes === 0);
   return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unit[1]}${unit[0]}`;
 }
+
+/** Bytes for a person to read, in whole megabytes: `1 MB` at least. */
+export function megabytes(bytes: number): string {
+  return `${Math.max(1, Math.ceil(bytes / bytesPerMegabyte)).toLocaleString('en')} MB`;
+}
+
+const bytesPerMegabyte = 1e6;

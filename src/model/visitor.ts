@@ -40,6 +40,9 @@ export interface VisitorNeeds {
 /** Only the signed-in user. */
 export const needsUser: VisitorNeeds = { user: true, location: false };
 
+/** Only the location. */
+export const needsLocation: VisitorNeeds = { user: false, location: true };
+
 /**
  * The client of a request: everything that an answer may depend on besides the URL. Each property
  * is computed when it is first used, and only once.

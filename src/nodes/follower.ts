@@ -2,9 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Log } from '../observability/log.ts';
-import { copyMissing, followProtocol, requireEnd, type CopyParts } from './copy-rows.ts';
+import {
+  copyMissing,
+  followProtocol,
+  requireEnd,
+  type CopyParts,
+  Transactions,
+} from './copy-rows.ts';
 import { feedCharactersMax, feedRowsMax, reconnectMs, reconnectMsMax } from './limits.ts';
-import { Transactions } from './transactions.ts';
 
 /** The dependencies of a follower. */
 interface FollowerParts extends CopyParts {

@@ -2,9 +2,9 @@ import type { Node } from '../model/hook.ts';
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { SharedPart, Store } from '../store/store.ts';
-import { silenceLookMs } from './limits.ts';
+import { silenceLookMs, memberForgottenMs, nodeSilentMs } from './limits.ts';
 import { Members } from './members.ts';
-import { hearingSince, reportSilentNodes } from './silence.ts';
+import type { Nodes } from '../store/nodes.ts';
 
 /** The dependencies of a NodeWatch; `now` in milliseconds since 1970. */
 interface NodeWatchParts {
@@ -58,4 +58,63 @@ function isReporter(shared: SharedPart | undefined): boolean {
   if (shared === undefined) return true;
   const deliverer = shared.tasks().find(({ task }) => task === 'webhooks');
   return deliverer?.member === shared.member;
+}
+
+/** The dependencies of a search for silent nodes; `now` in milliseconds since 1970. */
+interface SilenceParts {
+  readonly nodes: Nodes;
+  readonly emit: Emit;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Since when this node could have heard of others. */
+  readonly sinceMs: number;
+  /** Whether a follower has a key that is not revoked. */
+  readonly hasKey: (name: string) => boolean;
+  /** Whether it raises events: of the nodes of a cluster, one does. */
+  readonly reports: boolean;
+}
+
+/**
+ * Makes a function that returns since when this node could have heard of others, each time that it
+ * looks: since its start, or since the process went on or the clock was moved. Both in milliseconds
+ * since 1970.
+ */
+export function hearingSince(now: () => number): () => number {
+  let [sinceMs, lookedMs] = [now(), now()];
+  return () => {
+    const nowMs = now();
+    if (Math.abs(nowMs - lookedMs) > 3 * silenceLookMs) sinceMs = nowMs;
+    lookedMs = nowMs;
+    return sinceMs;
+  };
+}
+
+/**
+ * Reports each node that has not been heard of for `nodeSilentMs`, once until it reports again
+ * (docs/design/nodes.md#the-view-of-the-centre). Removes a follower whose keys are revoked instead.
+ */
+export async function reportSilentNodes(parts: SilenceParts): Promise<void> {
+  const { nodes, emit, log, now, sinceMs, hasKey, reports } = parts;
+  for (const node of nodes.all()) {
+    const { name, last_contact: contact, silent, cluster } = node;
+    const contactMs = Date.parse(contact);
+    // A contact in the future is from before the clock was set back.
+    const silentMs = now() - (contactMs > now() ? sinceMs : Math.max(contactMs, sinceMs));
+    const isForgotten =
+      cluster === undefined
+        ? silentMs >= nodeSilentMs && !hasKey(name)
+        : now() - contactMs >= memberForgottenMs;
+    if (isForgotten) {
+      await nodes.remove(name);
+      continue;
+    }
+    if (silent || silentMs < nodeSilentMs) continue;
+    const message = `The node ${name} has not reported since ${contact}.`;
+    if (reports) {
+      log.warn({ node: name }, message);
+      await emit('error.detected', { code: 'node_silent', message, id: name });
+    }
+    // Recorded last: after a crash it is reported again, rather than never.
+    await nodes.put({ ...node, silent: true });
+  }
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
+import { withCodings } from '../compression/compressed-reply.ts';
+import type { Compressors } from '../compression/compressors.ts';
+import type { CompressiblePage } from '../compression/page-compressor.ts';
 import type { Page } from '../http/prepared-page.ts';
 import { utf8Type } from '../http/mediatype.ts';
 import { pageFields } from '../http/page-fields.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
+import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { unpooled } from '../model/unpooled.ts';
 import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/rule.ts';
@@ -18,7 +20,7 @@ export interface StoredPages {
  * Creates the replies. A prepared page lives as long as its rule object; an edit makes a new one,
  * so nothing has to be invalidated.
  */
-export function createStoredPages(compressor: PageCompressor): StoredPages {
+export function createStoredPages({ pages: compressor, responses }: Compressors): StoredPages {
   const sharedPages = new WeakMap<StoredRule, CompressiblePage>();
   const pagesByLanguage = new WeakMap<StoredRule, CompressiblePage>();
 
@@ -32,9 +34,39 @@ export function createStoredPages(compressor: PageCompressor): StoredPages {
         });
         pages.set(stored, page);
       }
-      return { ...compressor.respond(page, request), isReusable: true };
+      const reply = { ...compressor.respond(page, request), isReusable: true } as const;
+      const pieces = noncePieces(stored);
+      if (pieces === undefined) return reply;
+      const { whole } = page.identity;
+      const withNonce = async (nonce: string): Promise<Reply> =>
+        withCodings(nonceReply(whole, pieces, nonce), request, responses);
+      return { ...reply, withNonce };
     },
   };
+}
+
+/** The place for a nonce in a page, as an attribute of `script` or `style`. */
+const noncePlace = 'nonce="${nonce}"';
+const piecesOfPages = new WeakMap<StoredRule, readonly string[] | undefined>();
+
+/** The parts of an HTML page between its places for a nonce; undefined without any. */
+function noncePieces(stored: StoredRule): readonly string[] | undefined {
+  if (piecesOfPages.has(stored)) return piecesOfPages.get(stored);
+  const { content } = stored.rule;
+  const isHtml = typeof content === 'string' && /^text\/html\b/i.test(contentType(stored.rule));
+  const pieces = isHtml && content.includes(noncePlace) ? content.split(noncePlace) : undefined;
+  piecesOfPages.set(stored, pieces);
+  return pieces;
+}
+
+/** A page with a nonce: it is sent once, so it has no validators and no ranges. */
+function nonceReply(whole: Reply, pieces: readonly string[], nonce: string): Reply {
+  const bytes = Buffer.from(pieces.join(`nonce="${nonce}"`));
+  const kept = withoutFields(whole.fields, 'etag', 'accept-ranges', 'content-length');
+  const caching = ['Cache-Control', 'private, no-store'];
+  const fields = [...kept, 'Content-Length', String(bytes.length), ...caching];
+  const { status, source } = whole;
+  return { status, fields, body: { kind: 'bytes', bytes }, source };
 }
 
 /** The status of a rule's own page, before preconditions and ranges. */

@@ -1,7 +1,12 @@
 import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { statusFor } from '../http/status.ts';
-import type { SourceName, ExplainedSource, BranchExplanation } from '../model/explanation.ts';
+import type {
+  SourceName,
+  ExplainedSource,
+  BranchExplanation,
+  Explanation,
+} from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 
 /** A reply, or a promise if it has to be read or fetched; undefined if there is none. */
@@ -32,6 +37,8 @@ export interface ContentSource {
 export interface SourceExplanation extends Pick<ExplainedSource, 'candidates' | 'omitted'> {
   /** Undefined if the source does not have the page. */
   readonly reply: ExplainedReply | undefined;
+  /** What answers the path that the request is led to inside the server; it decides. */
+  readonly then?: Explanation;
 }
 
 /** A reply as far as explain knows it, and the rule, proxy or mount that it comes from. */

@@ -4,6 +4,7 @@ import { prefersHtml } from '../http/negotiation.ts';
 import { respelledReply } from '../http/respelled.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import {
+  changedReply,
   discard,
   noBody,
   withoutFields,
@@ -249,10 +250,9 @@ export class Exchange {
     if (incoming.fields.apikey !== undefined) this.caller = this.#identifyQuietly(incoming);
     const wanted = this.#moment.serving.config.log.explain;
     if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
-    return {
-      ...reply,
-      fields: [...reply.fields, 'Server-Timing', `waymark;desc="${reply.source}"`],
-    };
+    return changedReply(reply, (one) => {
+      return { ...one, fields: [...one.fields, 'Server-Timing', `waymark;desc="${one.source}"`] };
+    });
   }
 
   /**

@@ -26,7 +26,11 @@ export function explainFrom(
   let winner: Winner | undefined;
   let notes: readonly string[] = [];
   for (const source of sources) {
-    const { reply, ...explained } = source.explain(request, depth);
+    const { reply, then, ...explained } = source.explain(request, depth);
+    if (then !== undefined && winner === undefined) {
+      const here = { source: source.name, ...explained };
+      return { ...then, tried: [...tried, here, ...then.tried] };
+    }
     tried.push({
       source: source.name,
       ...(winner === undefined ? explained : withLoss(explained, winner)),

@@ -10,7 +10,6 @@ import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
-import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
 import { proxyName, ruleName, type Rule, type StoredRule } from '../model/rule.ts';
@@ -34,17 +33,12 @@ import {
   explainReadOnly,
   optionsReply,
   replyOrFailure,
-  type PageRequest,
   type ExplainedReply,
   type ExpectedReply,
   type ContentSource,
 } from '../rules/source.ts';
-
-/** The whole precedence, which a generic page uses to find its page. */
-interface Precedence {
-  respond(request: ContentRequest, depth: number): ReplyOrPromise;
-  explain(request: PageRequest, depth: number): Explanation;
-}
+import type { Precedence } from './precedence.ts';
+import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
 
 interface StoredParts {
   readonly rules: RuleReader;
@@ -62,6 +56,7 @@ interface StoredParts {
  */
 export function storedSource(
   { rules, stored, generic, rendered, pageRows, countVisit }: StoredParts,
+  /** The whole precedence, which a generic page uses to find its page. */
   precedence: Precedence,
 ): ContentSource {
   return {
@@ -73,7 +68,7 @@ export function storedSource(
       if (kind === 'none') return undefined;
       const steps: BreadcrumbHop[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
-      return withRuleFailure(failWith(last), () => {
+      const answer = withRuleFailure(failWith(last), () => {
         if (!isRead(request.method)) return readOnlyReply(request.method);
         switch (kind) {
           case 'breadcrumb': {
@@ -93,6 +88,7 @@ export function storedSource(
             return stored.respond(found, request);
         }
       });
+      return withRuleHeaders(found.stored.rule, answer, request);
     },
     explain(request, depth) {
       const ordered = candidatesOf('stored', rules, request);
@@ -117,7 +113,7 @@ export function storedSource(
       const renderWhen = renderWhenOf(found.stored);
       const reply: ExplainedReply = {
         id: found.stored.rule.id,
-        ...replyOrFailure(decide),
+        ...withHeaderNote(found.stored.rule, replyOrFailure(decide)),
         ...(renderWhen && { branches: explainRender(renderWhen, found.stored, request) }),
       };
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
@@ -143,10 +139,11 @@ export function fetchedSource({
       if (found === undefined) return undefined;
       const { rule } = found.stored;
       const fail = failWith(() => rule);
-      return withRuleFailure(fail, () => {
+      const answer = withRuleFailure(fail, () => {
         if (!isForwarded(rule, request.method)) return optionsReply(allowedMethods(rule));
         return withLanguageVary(found, fetch.respond(rule, request));
       });
+      return withRuleHeaders(rule, answer, request);
     },
     explain(request) {
       const ordered = candidatesOf('content.fetch', rules, request);
@@ -159,7 +156,8 @@ export function fetchedSource({
       });
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const proxy = proxyName(rule.id);
-      const reply = { ...(proxy === undefined ? { id: rule.id } : { proxy }), ...outcome };
+      const named = proxy === undefined ? { id: rule.id } : { proxy };
+      const reply = { ...named, ...withHeaderNote(rule, outcome) };
       return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
   };

@@ -3,9 +3,10 @@ import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
 import { resolveKey } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
-import type { RedirectConfig } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
+import { winnerName } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 import { proxyName, type Rule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
@@ -15,16 +16,13 @@ import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
-import {
-  type ReplyOrPromise,
-  notFoundReply,
-  type ContentSource,
-  type PageRequest,
-} from '../rules/source.ts';
+import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
-import { redirectSource } from './configured-redirects.ts';
-import { explainFrom } from './explain.ts';
+import { precedenceOf, type Precedence } from './precedence.ts';
+import type { MountRedirects, RedirectsOfSite } from './redirect-lists.ts';
+import { redirectSource } from './redirect-source.ts';
+import { rewriteSource, type Rewriter } from './rewrite-source.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
 
@@ -35,7 +33,12 @@ export interface SiteParts {
   readonly proxies: readonly Rule[];
   readonly disk: Disk;
   /** Those of the ini file, in its order. */
-  readonly redirects: readonly RedirectConfig[];
+  readonly redirects: readonly RedirectsOfSite[];
+  /** Those beside the files of mounts. */
+  readonly mountRedirects: readonly MountRedirects[];
+  readonly rewriter: Rewriter;
+  /** The changes of the fields of answers, for explain. */
+  readonly headerRules: readonly HeaderRule[];
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
@@ -63,31 +66,16 @@ export interface Site extends SiteAccess {
 /** Creates a site. */
 export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
-  const files = diskSource(disk);
-  const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
-  const stored = storedSource(parts, {
-    respond: (request, depth) => respondFrom(sources, request, depth),
-    explain: (request, depth) => explainFrom(sources, request, depth),
-  });
-  const fetchedRules = withConfiguredRules(rules, parts.proxies);
-  // The precedence (docs/design/requests.md#precedence): the first source that has a page replies,
-  // whatever the method is.
-  // A file, and a page rule without a wildcard, are also found by their path with more slashes; a
-  // wildcard matches them as they are.
-  const sources: readonly ContentSource[] = [
-    ...(parts.redirects.length === 0 ? [] : [redirectSource(parts.redirects)]),
-    withSlashRedirect(files, (single) => files.explain(single, 0).reply !== undefined),
-    withSlashRedirect(stored, (single, request) => isExact(single) && !isExact(request)),
-    withSlashRedirect(fetchedSource({ ...parts, rules: fetchedRules }), () => false),
-    fallbackSource(disk),
-  ];
+  const all = precedenceOf(() => sources);
+  const { sources, fetchedRules } = sourcesOf(parts, all);
   return {
     respond(request) {
-      const answer = respondFrom(sources, request, 0);
+      const answer = all.respond(request, 0);
       if (!(answer instanceof Promise)) return answer ?? notFoundReply(request.method);
       return answer.then((reply) => reply ?? notFoundReply(request.method));
     },
-    async openWebsocket(request) {
+    async openWebsocket(opened) {
+      const request = { ...opened, ...parts.rewriter.find(opened)?.target };
       const rule = findRule('content.fetch', fetchedRules, request)?.stored.rule;
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
       try {
@@ -110,7 +98,13 @@ export function createSite(parts: SiteParts): Site {
       data: resolutionData(resolved),
       caching: cachingFields(resolved),
     }),
-    explain: (request) => explainFrom(sources, request, 0),
+    explain(request) {
+      const explained = all.explain(request, 0);
+      const { winner } = explained;
+      const source = winner === null ? 'none' : winnerName(winner);
+      const headers = headerRulesFor(parts.headerRules, source, request);
+      return headers.length === 0 ? explained : { ...explained, headers };
+    },
     explainKey: (request) => explainKey(rules, request),
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
@@ -130,30 +124,62 @@ export function createSite(parts: SiteParts): Site {
   };
 }
 
+/** The sources of content in their order (docs/design/requests.md#precedence). */
+interface SiteSources {
+  readonly sources: readonly ContentSource[];
+  /** The page rules and proxies of content.fetch. */
+  readonly fetchedRules: RuleReader;
+}
+
+/**
+ * The first source that has a page replies, whatever the method is. A file, and a page rule without
+ * a wildcard, are also found by their path with more slashes; a wildcard matches them as they are.
+ */
+function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
+  const { rules, disk, redirects, mountRedirects, rewriter } = parts;
+  const files = diskSource(disk);
+  const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
+  const stored = storedSource(parts, all);
+  const fetchedRules = withConfiguredRules(rules, parts.proxies);
+  const before = [
+    withSlashRedirect(files, (single) => files.explain(single, 0).reply !== undefined),
+    withSlashRedirect(stored, (single, request) => isExact(single) && !isExact(request)),
+    withSlashRedirect(fetchedSource({ ...parts, rules: fetchedRules }), () => false),
+  ];
+  const last = fallbackSource(disk);
+  // A path inside is no longer redirected by the lines that led to it.
+  const inside = precedenceOf(() => [...before, last]);
+  const after = precedenceOf(() => [last]);
+  const others = mountRedirects.flatMap(({ others: list }) => list ?? []);
+  const withLines = redirectSource({ name: 'fallback', lists: others, after, inside });
+  const content = [...before, ...(others.length === 0 ? [] : [withLines]), last];
+  const contentOrder = precedenceOf(() => content);
+  const behind = rewriter.isEmpty ? content : [rewriteSource(rewriter, contentOrder), ...content];
+  const lists = [
+    ...redirects.map((listFor) => listFor((page) => hasPage(contentOrder, page))),
+    ...mountRedirects.flatMap(({ forced }) => forced ?? []),
+  ];
+  const redirecting = redirectSource({
+    ...{ name: 'redirect', lists },
+    after: precedenceOf(() => behind),
+    inside: contentOrder,
+  });
+  return {
+    sources: lists.length === 0 ? behind : [redirecting, ...behind],
+    fetchedRules,
+  };
+}
+
+/** Whether a path has content, and is not redirected itself. */
+function hasPage(content: Precedence, request: PageRequest): boolean {
+  const { winner } = content.explain(request, 0);
+  return winner !== null && !(winner.status !== null && winner.status > 299 && winner.status < 400);
+}
+
 /** Whether a page rule without a wildcard answers a request. */
 function isExactRule(rules: RuleReader, request: PageRequest): boolean {
   const found = findRule('stored', rules, request);
   return found !== undefined && found.capture === undefined;
-}
-
-/**
- * Tries the sources in order, and waits only for those that return promises. `depth` counts the
- * generic pages that the request has passed through.
- */
-function respondFrom(
-  sources: readonly ContentSource[],
-  request: ContentRequest,
-  depth: number,
-  first = 0,
-): ReplyOrPromise {
-  for (let at = first; at < sources.length; at += 1) {
-    const answer = sources[at]?.respond(request, depth);
-    if (answer instanceof Promise) {
-      return answer.then((reply) => reply ?? respondFrom(sources, request, depth, at + 1));
-    }
-    if (answer !== undefined) return answer;
-  }
-  return undefined;
 }
 
 /** The past answers of other servers are not stored, and their present ones would mislead. */

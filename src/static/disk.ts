@@ -1,6 +1,7 @@
 import type { DiskMount } from '../config/config.ts';
-import { withoutFields, type Reply } from '../http/reply.ts';
-import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
+import { plainGetFields, withoutCaching } from '../http/error-content.ts';
+import type { Reply } from '../http/reply.ts';
+import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
@@ -88,24 +89,14 @@ async function errorPage(
   status: number,
   failed: FailedRequest,
 ): Promise<Reply | undefined> {
-  const request = { ...failed, ...plainGet(failed.fields['accept-encoding']) };
+  const fields = plainGetFields(failed.fields);
+  const { signal } = new AbortController();
+  const request = { ...failed, method: 'GET', fields, body: undefined, signal };
   for (const mount of mounts) {
     const page = await undefinedIfFailure(() => mount.errorPage(status, request));
     if (page !== undefined) return { ...withoutCaching(page), status };
   }
   return undefined;
-}
-
-/** A GET without preconditions and ranges: the failed request's own apply to another page. */
-function plainGet(acceptEncoding: string | undefined) {
-  const fields = Object.create(null) as Fields & Record<string, string>;
-  if (acceptEncoding !== undefined) fields['accept-encoding'] = acceptEncoding;
-  return { method: 'GET', fields, body: undefined, signal: new AbortController().signal };
-}
-
-function withoutCaching({ status, fields, body, source }: Reply): Reply {
-  const names = ['etag', 'last-modified', 'accept-ranges', 'cache-control'];
-  return { status, fields: withoutFields(fields, ...names), body, source };
 }
 
 /** An unreadable error page must not replace the failure that is being reported. */

@@ -22,6 +22,8 @@ export const notFoundCacheCharactersMax = MIB;
 export const diskReadAttemptsMax = 4;
 /** Entries of a folder that a listing shows. */
 export const listingEntriesMax = 10_000;
+/** Entries of a folder with error pages; in a larger one, no page by language is found. */
+export const errorFolderEntriesMax = 1_000;
 /** A name of a file: NAME_MAX of Linux. */
 export const fileNameBytesMax = 255;
 /** Entries of a folder whose file status is read at the same time. */

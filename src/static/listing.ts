@@ -7,7 +7,7 @@ import { canonicalPath, encodePath, pathInFolder } from '../model/path.ts';
 import { undefinedIfMissing, undefinedIfMissingAsync } from './file-errors.ts';
 import { locate } from './find-file.ts';
 import { diskReadAttemptsMax, listingEntriesMax, listingStatsAtOnceMax } from './limits.ts';
-import { isServableName } from './mount-path.ts';
+import { isMountFile, isServableName } from './mount-path.ts';
 
 /** The entries of a folder: folders first, then by name, with numbers in numerical order. */
 export interface Listing {
@@ -82,6 +82,7 @@ async function readEntries(
   let truncated = false;
   for await (const { name } of await opendir(path, { bufferSize: 256 })) {
     if (!isServableName(name, mount.dotfiles) || !isReachable(name)) continue;
+    if (isMountFile(mount, relativePath === '' ? name : `${relativePath}/${name}`)) continue;
     truncated = names.length === listingEntriesMax;
     if (truncated) break;
     names.push(name);

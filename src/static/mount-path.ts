@@ -11,13 +11,18 @@ export interface MountPath {
   readonly trailingSlash: boolean;
 }
 
+/** The parts of a mount that decide which paths it serves. */
+type MountedFolder = Pick<DiskMount, 'path' | 'dotfiles'> &
+  Partial<Pick<DiskMount, 'redirects' | 'headersFile'>>;
+
 /**
  * Maps a canonical request path to a path below a mount's root; undefined if the mount serves no
- * such path: it has an empty segment, a hidden name, or one that no file can have. The site's
- * `/.well-known` is never hidden (RFC 8615 §3).
+ * such path: it has an empty segment, a hidden name, or one that no file can have, or it names the
+ * file of the mount's redirects or header fields. The site's `/.well-known` is never hidden (RFC
+ * 8615 §3).
  */
 export function resolveMountPath(
-  { path: prefix, dotfiles }: Pick<DiskMount, 'path' | 'dotfiles'>,
+  { path: prefix, dotfiles, redirects, headersFile }: MountedFolder,
   path: CanonicalPath,
 ): MountPath | undefined {
   const rest = textOfPath(path.slice(prefix.length));
@@ -25,6 +30,7 @@ export function resolveMountPath(
   if (rest === '') return { relativePath: '', trailingSlash: path.endsWith('/') };
   const trailingSlash = rest.endsWith('/');
   const relativePath = trailingSlash ? rest.slice(0, -1) : rest;
+  if (isMountFile({ redirects, headersFile }, relativePath)) return undefined;
   const servable = relativePath
     .split('/')
     .every(
@@ -32,6 +38,14 @@ export function resolveMountPath(
         isServableName(name, dotfiles) || (at === 0 && prefix === '/' && name === '.well-known'),
     );
   return servable ? { relativePath, trailingSlash } : undefined;
+}
+
+/** Whether a path below the root is that of the mount's file of redirects or header fields. */
+export function isMountFile(
+  { redirects, headersFile }: Partial<Pick<DiskMount, 'redirects' | 'headersFile'>>,
+  relativePath: string,
+): boolean {
+  return relativePath === redirects || relativePath === headersFile;
 }
 
 /** Whether a mount serves files and folders of this name. */
@@ -74,14 +88,6 @@ export function fallbackPath({ fallback }: DiskMount): string | undefined {
   return fallback === undefined ? undefined : configuredPath(fallback);
 }
 
-/** The paths of a mount's error pages for a status, best first: `404.html`, then `4xx.html`. */
-export function errorPagePaths({ errors }: DiskMount, status: number): readonly string[] {
-  if (errors === undefined) return [];
-  const folder = errors === '.' ? '' : `${errors}/`;
-  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${folder}${name}.html`);
-  return names.flatMap((name) => configuredPath(name) ?? []);
-}
-
 /**
  * The paths below the root that a mount tries for a path that names no file, by its key `try`.
  * `{path}` stands for the path; hidden names stay hidden.
@@ -94,7 +100,10 @@ export function tryPaths(mount: DiskMount, { relativePath }: MountPath): readonl
   });
 }
 
-/** The ini file may name a hidden file, which no request can reach by its own path. */
-function configuredPath(file: string): string | undefined {
+/**
+ * A path below the root that the ini file names; undefined if no file can have it. It may name a
+ * hidden file, which no request can reach by its own path.
+ */
+export function configuredPath(file: string): string | undefined {
   return resolveMountPath({ path: '/', dotfiles: 'allow' }, pathOfText(`/${file}`))?.relativePath;
 }

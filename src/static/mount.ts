@@ -3,8 +3,10 @@ import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../config/config.ts';
 import { fieldLines, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
+import { withVary } from '../http/vary.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
 import { cachedContent } from './cached-file.ts';
+import { createErrorPages, type ErrorPageFile } from './error-pages.ts';
 import type { DiskCaches } from './file-cache.ts';
 import { fieldsByVariant } from './file-content.ts';
 import { createFileSender } from './file-sender.ts';
@@ -17,7 +19,6 @@ import {
 } from './listing-content.ts';
 import { createMountExplainer, type MountExplainer } from './mount-explainer.ts';
 import {
-  errorPagePaths,
   fallbackPath,
   fileCacheKey,
   mountMismatch,
@@ -56,6 +57,7 @@ export function createMount(
   const options = { fields: fieldsByVariant(fields), types: mount.types, now };
   const sender = createFileSender({ mount, replies, options, compressors }, files);
   const fallbackFile = fallbackPath(mount);
+  const findErrorPages = createErrorPages(mount, now);
   const sendListing = createListingSender(mount, { files, replies, fields, compressors });
 
   function sendCached(key: string, request: ContentRequest): Reply | undefined {
@@ -107,10 +109,25 @@ export function createMount(
     },
     errorPage: (status, request) =>
       mountMismatch(mount, request) === undefined
-        ? firstOf(errorPagePaths(mount, status), (page) => sendConfigured(page, 'error', request))
+        ? firstOf(findErrorPages(status, request), (page) =>
+            inLanguage(sendConfigured(page.path, 'error', request), page),
+          )
         : undefined,
     ...createMountExplainer(mount, { files, notFound, sender }),
   };
+}
+
+/** The page of an error with its language, and with the field that it varies by. */
+function inLanguage(
+  reply: ReplyOrPromise,
+  { lang, variesByLanguage }: ErrorPageFile,
+): ReplyOrPromise {
+  if (reply === undefined) return undefined;
+  const labelled = (one: Reply): Reply => {
+    const fields = [...one.fields, ...(lang === undefined ? [] : ['Content-Language', lang])];
+    return { ...one, fields: variesByLanguage ? withVary(fields, 'Accept-Language') : fields };
+  };
+  return reply instanceof Promise ? reply.then((one) => one && labelled(one)) : labelled(reply);
 }
 
 /** The first result for a value that has one. */

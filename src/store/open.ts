@@ -30,7 +30,7 @@ import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
 import { createCommit, createLocalWriter } from './log/commit.ts';
 import { LogFeed } from './log/feed.ts';
-import { createRowLog, putIdentity } from './log/create-row-log.ts';
+import { createRowLog, putIdentity } from './log/row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from './local-sessions.ts';
@@ -129,9 +129,10 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     backUp: (target, signal) => backUp(databases, { target, signal }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
-    async *verify() {
+    async *verify(within = folder) {
       await pages.check();
-      yield* verifyData(databases);
+      const { size: bytes } = await stat(join(folder, dataFile));
+      yield* verifyData(databases, { folder: within, bytes });
     },
     close() {
       feed.close();

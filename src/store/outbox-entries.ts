@@ -239,7 +239,7 @@ class OutboxEntries implements Outbox {
     this.#putEntry(made);
     meta.putSync('outbox', String(n));
     if (made.vk !== undefined) {
-      outboxvk.putSync(claimKey(made.vk.vk), packClaim({ ...made.vk, seq: n }));
+      outboxvk.putSync(...packClaim({ ...made.vk, seq: n }));
     }
     return made;
   }
@@ -307,8 +307,9 @@ function putTidied(
     if (seq === undefined) continue;
     outbox.putSync(n, JSON.stringify({ n, id, seq }));
     if (vk === undefined) continue;
-    claims.putSync(claimKey(vk.vk), packClaim({ ...vk, seq }));
-    outboxvk.removeSync(claimKey(vk.vk));
+    const [key, claim] = packClaim({ ...vk, seq });
+    claims.putSync(key, claim);
+    outboxvk.removeSync(key);
   }
   meta.putSync('outboxtidied', String(tidied));
   // Queues of hooks may still name them, but not that many.

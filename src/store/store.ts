@@ -8,7 +8,6 @@ import type { StoredTable } from '../model/table.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
-import type { PreparedRule } from './log/prepared-rule.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Nodes } from './nodes.ts';
 import type { LocalSessions } from './local-sessions.ts';
@@ -289,26 +288,10 @@ export interface LoggedDraft extends Draft {
   readonly text?: string;
 }
 
-/**
- * A prepared insert of a page rule. Its id is a UUID that no other record and no other draft of the
- * decision has.
- */
-export interface PreparedInsert {
-  readonly id: string;
-  readonly prepared: PreparedRule;
-  /** Undefined in a copy of another node's log. */
-  readonly vk?: VkClaim;
-  /** The text of the row, if it is a copy of that of another node. */
-  readonly text?: string;
-}
-
 /** The drafts of a decide function; the store writes all of them or none. */
 export interface Decision<T> {
-  readonly drafts: readonly (LoggedDraft | PreparedInsert)[];
-  /**
-   * Makes the answer from the changes as they were logged, in the order of the drafts; without
-   * those of prepared drafts.
-   */
+  readonly drafts: readonly LoggedDraft[];
+  /** Makes the answer from the changes as they were logged, in the order of the drafts. */
   readonly answer: (changes: readonly Change[]) => T;
   /** When another node decided the transaction: ISO 8601 UTC, not in the future. */
   readonly dtu_txn?: string;
@@ -473,8 +456,12 @@ export interface Store extends Reads {
     signal: AbortSignal,
     report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
   ): Promise<void>;
-  /** Compares every projection with the fold of the log, part by part; writes may continue. */
-  verify(): AsyncIterable<Verification>;
+  /**
+   * Checks all pages, then folds the log into a temporary copy and compares every projection with
+   * it, part by part; writes may continue. The copy is in a folder, by default the data folder, and
+   * is about as large as the data. Rejects with `storage_full` if the folder has less room.
+   */
+  verify(folder?: string): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */
   close(): Promise<void>;
 }

@@ -1,14 +1,12 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
-import { wordsOfAjv } from '../model/ajv-words.ts';
+import { wordsOfAjv, formats, schemaDocuments } from './ajv.ts';
+import { linearPattern } from './linear-pattern.ts';
 import type { ProblemReason } from '../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { loadAjv2020 } from '../model/lazy-packages.ts';
 import { jsonDigest } from '../model/prepared-json.ts';
 import type { TableDefinition } from '../model/table.ts';
-import { formats } from './formats.ts';
 import { compiledSchemasMax } from './limits.ts';
-import { linearPattern } from './linear-pattern.ts';
-import { schemaDocuments } from './schema-documents.ts';
 import { pointerPart, typesOf, writeOnlyFields } from './schema-check.ts';
 
 /** Why a value is not valid for its field. */

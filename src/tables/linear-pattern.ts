@@ -4,11 +4,11 @@ import { patternCharactersMax } from './limits.ts';
 let isEnabled = false;
 
 /**
- * Compiles a `pattern` of a schema with V8's engine that matches in linear time: a schema comes
- * from outside, and with the usual engine a pattern such as `(a+)+$` could block the server. Throws
- * a SyntaxError for a pattern that has no such form.
+ * Compiles a `pattern` of a schema or of the ini file with V8's engine that matches in linear time:
+ * a schema comes from outside, and with the usual engine a pattern such as `(a+)+$` could block the
+ * server. Throws a SyntaxError for a pattern that has no such form.
  */
-export function linearPattern(pattern: string): { test(text: string): boolean } {
+export function linearPattern(pattern: string): Pick<RegExp, 'test' | 'exec'> {
   if (pattern.length > patternCharactersMax) {
     throw new SyntaxError(`a pattern has at most ${patternCharactersMax} characters`);
   }
@@ -25,6 +25,22 @@ export function linearPattern(pattern: string): { test(text: string): boolean } 
       { cause: error },
     );
   }
+}
+
+/** Compiles a pattern for paths, most of which it does not match. Throws as linearPattern does. */
+export function pathPattern(pattern: string): Pick<RegExp, 'exec'> {
+  const compiled = linearPattern(pattern);
+  const prefix = literalPrefix(pattern);
+  // A comparison of texts takes a tenth of the time.
+  return { exec: (path) => (path.startsWith(prefix) ? compiled.exec(path) : null) };
+}
+
+/** Characters that every match begins with. */
+function literalPrefix(pattern: string): string {
+  if (pattern.includes('|')) return '';
+  const [, literal = '', next = ''] = /^\^([\w/-]*)(.?)/.exec(pattern) ?? [];
+  // A quantifier belongs to the last character.
+  return /[*+?{]/.test(next) ? literal.slice(0, -1) : literal;
 }
 
 const shownCharacters = 80;

@@ -3,7 +3,7 @@ import type { Hook } from '../model/hook.ts';
 import { minutesOfDay, nextTimeOfDay } from '../model/time.ts';
 import { durationMs, sizeBytes } from '../model/units.ts';
 import type { Batch, QueuedEvent } from '../store/deliveries/deliveries.ts';
-import { batchedBytes, batchFrameBytes, type EventText } from './body.ts';
+import { batchedBytes, batchFrameBytes, type EventText } from './message.ts';
 
 /** The limits at which a batch is complete (docs/design/webhooks.md#registration). */
 interface BatchLimits {

@@ -5,7 +5,7 @@ import {
   refusalsInARow,
   windowSizeFirst,
 } from './limits.ts';
-import type { Verdict } from './outcome.ts';
+import type { Verdict } from './retry.ts';
 
 /**
  * How many attempts of one hook may be in flight at once: the window grows while the receiver

@@ -7,8 +7,8 @@ import type { QueueKey } from '../store/deliveries/deliveries.ts';
 import type { FolderClaim } from '../store/folder/folder-claim.ts';
 import type { Store } from '../store/store.ts';
 import type { DeliveryAttempt } from './attempt.ts';
-import { cacheEventTexts, type EventText } from './body.ts';
-import { createSteadyClock } from './steady-clock.ts';
+import { cacheEventTexts, type EventText } from './message.ts';
+import { createSteadyClock } from './retry.ts';
 import {
   deliveryClaimMs,
   deliveryIdlePollMs,
@@ -22,8 +22,7 @@ import { Receivers } from './receivers.ts';
 import type { FinishedAttempt, Report } from './reports.ts';
 import { Retention } from './retention.ts';
 import { Sender, type SenderParts } from './sender.ts';
-import { AttemptLimiter } from './attempt-limiter.ts';
-import { TurnBudget } from './turn-budget.ts';
+import { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
 
 /** The `[webhook]` and `[node]` settings that are in force. */
 interface DeliverySettings {

@@ -5,8 +5,8 @@ import type { Log } from '../observability/log.ts';
 import type { AttemptRecord } from '../store/deliveries/deliveries.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
-import type { EventText } from './body.ts';
-import type { Verdict } from './outcome.ts';
+import type { EventText } from './message.ts';
+import type { Verdict } from './retry.ts';
 import type { Receiver } from './receivers.ts';
 
 /** The author of the changes that the deliverer makes. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
 import type { Deliveries, Outage } from '../store/deliveries/deliveries.ts';
-import type { SteadyClock } from './steady-clock.ts';
+import type { SteadyClock } from './retry.ts';
 import {
   clockNotedMs,
   outageMsMin,

@@ -1,7 +1,6 @@
 import type { AttemptRecord } from '../store/deliveries/deliveries.ts';
 import type { AttemptResult } from './attempt.ts';
 import type { HookMessage } from './message.ts';
-import type { Verdict } from './outcome.ts';
 import { retryAfterMsMax } from './limits.ts';
 
 /** A finished attempt, with the facts that decide whether another attempt follows. */
@@ -20,7 +19,7 @@ interface Judged {
   readonly isSplit: boolean;
   /** 0 to 1, for the jitter. */
   readonly random: number;
-  /** On the steady clock (steady-clock.ts). */
+  /** On the steady clock. */
   readonly clockMs: number;
 }
 
@@ -89,4 +88,75 @@ export function retryDelayMs({
     Math.min((retryAfterMs ?? 0) * (1 + jitter * random), retryAfterMsMax),
   );
   return Math.max(spread, required);
+}
+
+/** The meaning of the status of one attempt (docs/design/webhooks.md#deliveries). */
+export interface Verdict {
+  /** `failed` deliveries are retried until the schedule ends. */
+  readonly outcome: 'completed' | 'completed_404' | 'failed';
+  /**
+   * The state of the receiver: `healthy`; `failing` if it is overloaded, broken or unreachable;
+   * `refusing` if it refused this message with a 4xx status.
+   */
+  readonly receiver: 'healthy' | 'refusing' | 'failing';
+  /** Whether the receiver answered 410 (Gone): the hook is paused. */
+  readonly isGone: boolean;
+  /** Whether the receiver answered 413 (Content Too Large): a batch is split. */
+  readonly isTooLarge: boolean;
+}
+
+const completed: Verdict = {
+  outcome: 'completed',
+  receiver: 'healthy',
+  isGone: false,
+  isTooLarge: false,
+};
+const completed404: Verdict = { ...completed, outcome: 'completed_404' };
+const gone: Verdict = { ...completed, isGone: true };
+const refused: Verdict = { ...completed, outcome: 'failed', receiver: 'refusing' };
+const tooLarge: Verdict = { ...refused, isTooLarge: true };
+const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' };
+
+/**
+ * The verdict on an attempt by the status of its response. Undefined stands for no response: a
+ * refused address, a TLS failure, a broken connection or a timeout.
+ */
+export function verdictOn(status: number | undefined): Verdict {
+  if (status === undefined || status < 200 || status > 499) return failed;
+  if (status < 300) return completed;
+  switch (status) {
+    case 404:
+      return completed404;
+    case 408:
+    case 425:
+    case 429:
+      return failed;
+    case 410:
+      return gone;
+    case 413:
+      return tooLarge;
+    default:
+      return refused;
+  }
+}
+
+/** A clock that changes of the system time do not affect, in milliseconds since about 1970. */
+export type SteadyClock = () => number;
+
+/**
+ * Makes the clock that schedules deliveries. It starts at the system time, or at its last stored
+ * value if that is later, and does not read the system time again. So a change of the system time,
+ * before or after the start, never makes all deliveries due at once and never delays them by a day.
+ */
+export function createSteadyClock({
+  now,
+  monotonicMs,
+  lastMs,
+}: {
+  readonly now: () => number;
+  readonly monotonicMs: () => number;
+  readonly lastMs: number;
+}): SteadyClock {
+  const startMs = Math.max(now(), lastMs) - monotonicMs();
+  return () => startMs + monotonicMs();
 }

@@ -3,8 +3,14 @@ import { Failure } from '../model/failure.ts';
 import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries/deliveries.ts';
 import type { DeliveryAttempt, AttemptResult } from './attempt.ts';
-import type { EventText } from './body.ts';
-import type { SteadyClock } from './steady-clock.ts';
+import {
+  type EventText,
+  bodyBytesAtMost,
+  halvesOf,
+  writeMessage,
+  type HookMessage,
+} from './message.ts';
+import { type SteadyClock, verdictOn, attemptRecord } from './retry.ts';
 import {
   hasRoom,
   windowAfterStart,
@@ -12,14 +18,10 @@ import {
   initialWindow,
   type ConcurrencyWindow,
 } from './concurrency-window.ts';
-import { bodyBytesAtMost, halvesOf, writeMessage, type HookMessage } from './message.ts';
 import { MessagesInFlight, newVersion, type Version } from './messages-in-flight.ts';
-import { verdictOn } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
 import type { FinishedAttempt, Report } from './reports.ts';
-import { attemptRecord } from './retry.ts';
-import type { AttemptLimiter } from './attempt-limiter.ts';
-import type { TurnBudget } from './turn-budget.ts';
+import type { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
 import { UpcomingMessages, type Next } from './upcoming-messages.ts';
 
 /** The dependencies of a Sender. */

@@ -1,11 +1,10 @@
 import type { Hook } from '../model/hook.ts';
 import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries/deliveries.ts';
-import type { EventText } from './body.ts';
+import type { EventText, HookMessage } from './message.ts';
 import { batchLimits, BatchBuffer } from './batch-buffer.ts';
 import { eventCostBytes, queuedReadMax } from './limits.ts';
-import type { HookMessage } from './message.ts';
 import type { MessagesInFlight } from './messages-in-flight.ts';
-import type { TurnBudget } from './turn-budget.ts';
+import type { TurnBudget } from './attempt-limiter.ts';
 
 /** The next step of a sender. */
 export type Next =

@@ -215,6 +215,11 @@ suite('waymark backup', () => {
   });
 });
 
+/** The line that names the room before the check begins. */
+function folding(folder: string): string {
+  return `Folding the log of 2 changes into a temporary copy, up to 1 MB in ${folder}.\n`;
+}
+
 suite('waymark check --data', () => {
   test('counts and checks the rows of tables', async (t) => {
     const here = await site(t);
@@ -229,8 +234,8 @@ suite('waymark check --data', () => {
     ];
     await here.waymark(['import'], lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     const sound = await here.waymark(['check', '--data']);
-    const says = 'The data is correct: 0 page rules and 1 row of tables from a log of 2 changes.\n';
-    assert.deepEqual([sound.code, sound.err], [0, says]);
+    const says = `${folding(here.data)}The data is correct: 0 page rules and 1 row of tables from a log of 2 changes.\n`;
+    assert.deepEqual([sound.code, sound.err.replace(/\d+ MB/, '1 MB')], [0, says]);
     const environment = openEnvironment(here.data);
     environment.transactionSync(() => {
       openDatabases(environment).rowkey.removeSync(rowKey('lamps', 'A', ''));
@@ -238,7 +243,7 @@ suite('waymark check --data', () => {
     await environment.close();
     const damaged = await here.waymark(['check', '--data']);
     assert.equal(damaged.code, 1);
-    assert.match(damaged.err, /^rowkey: \S+ is missing under its key\n/);
+    assert.match(damaged.err, /^rowkey: lamps A is missing$/m);
     const json = await here.waymark(['check', '--data', '--json']);
     assert.equal((JSON.parse(json.out) as { rows: number }).rows, 1);
   });
@@ -248,7 +253,13 @@ suite('waymark check --data', () => {
     await here.waymark(['import'], pages('/a', '/b'));
     const sound = await here.waymark(['check', '--data']);
     assert.deepEqual([sound.code, sound.out], [0, '']);
-    assert.match(sound.err, /^The data is correct: 2 page rules from a log of 2 changes\.\n$/);
+    assert.match(sound.err, /\nThe data is correct: 2 page rules from a log of 2 changes\.\n$/);
+    const elsewhere = ['check', '--temporary-folder', here.folder];
+    const named = await here.waymark([...elsewhere, '--data']);
+    assert.equal(named.err.split('\n')[0], folding(here.folder).trimEnd());
+    const unused = await here.waymark(elsewhere);
+    assert.deepEqual([unused.code, unused.out], [2, '']);
+    assert.match(unused.err, /--temporary-folder needs --data\./);
     const digest = await here.waymark(['check', '--data', '--seq', '1']);
     assert.match(digest.out, /^log [0-9a-f-]{36}, changes 1 to 1, sha256 [0-9a-f]{64}\n$/);
     const beyond = await here.waymark(['check', '--data', '--seq', '3']);
@@ -263,7 +274,7 @@ suite('waymark check --data', () => {
     assert.equal(damaged.code, 1);
     assert.match(
       damaged.err,
-      /^exact: \S+ is missing at \* \/b\nThe data differs from its log of 2 changes in one place\. Restore/,
+      /\nexact: \* \/b: \["\S+ is missing\nThe data differs from its log of 2 changes in one place\. Restore/,
     );
     const json = await here.waymark(['check', '--data', '--json']);
     const answer = JSON.parse(json.out) as { ok: boolean; differences: { database: string }[] };

@@ -15,6 +15,8 @@ const surroundings = {
   folder: '/etc/waymark',
   cores: 4,
   hostName: "Bob's machine; #1",
+  mountFiles: new Map(),
+  redirectTexts: new Map(),
   definitions: new Map([
     [
       'order-lines',
@@ -150,13 +152,13 @@ test('`check` prints every section and every key, also those with their default'
   const text = describeConfig(
     assemble(
       '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n' +
-        '[engine.a]\n[table.order-lines]\nschema=s',
+        '[rewrite.a]\nmatch=^/a$\nto=/b\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
-  const { hosts, disk, proxies, engines, tables } = described;
+  const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const all = [hosts, disk, proxies, rules, described.redirects, engines, tables].flat();
+  const all = [hosts, disk, proxies, rules, redirects, rewrites, engines, tables].flat();
   const { server, tls, fetch, auth, webhook, node, cluster, geo, stats, log } = described;
   const parsed = [server, tls, fetch, auth, webhook, node, cluster, geo, stats, log, ...all];
   const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);
@@ -226,4 +228,37 @@ test('`check` prints [variables], which give the same configuration', () => {
   const config = assemble(text);
   assert.equal(config.variables.NAME, 'a "b" ; é');
   assert.deepEqual(assemble(describeConfig(config)), config);
+});
+
+test('`check` prints redirects and rewrites that are read as they were', async (context) => {
+  const files = {
+    'server.ini': `[server]
+[disk.a]
+root = site
+redirects = _redirects
+headers_file = _headers
+[redirect.a]
+match = "^/a/(\\\\d+)$"
+to = /b/$1?x={query.x}
+[redirect.b]
+file = moved.txt
+[redirect.c]
+trailing_slash = off
+[rewrite.a]
+match = "^/c/(.*)$"
+to = /d/$1
+`,
+    'site/_redirects': '/x /y\n',
+    'site/_headers': '/*\n  X-A: b\n',
+    'moved.txt': '/m /n\n',
+  };
+  const folder = await makeFolder(context, files);
+  const config = await requireIni(join(folder, 'server.ini'));
+  assert.equal(config.redirects[0]?.match, '^/a/(\\d+)$');
+  assert.equal(config.disk[0]?.redirectsText, '/x /y\n');
+  const other = await makeFolder(context, { 'server.ini': describeConfig(config) });
+  const again = await requireIni(join(other, 'server.ini'));
+  const { file, server } = config;
+  assert.deepEqual({ ...again, file, server }, config);
+  assert.doesNotMatch(JSON.stringify(configJson(config)), /\/m \/n/);
 });

@@ -448,6 +448,7 @@ test('an empty ini file gives the defaults', async (context) => {
     proxies: [],
     headers: [],
     redirects: [],
+    rewrites: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

@@ -13,6 +13,8 @@ function assemble(text: string) {
     cores: 4,
     hostName: 'here',
     definitions: new Map(),
+    mountFiles: new Map(),
+    redirectTexts: new Map(),
   });
 }
 

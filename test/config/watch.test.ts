@@ -217,3 +217,33 @@ test('leaving the loop ends the watch', async (context) => {
     break;
   }
 });
+
+test('redirects and header fields beside files are read again, also when they are new', async (t) => {
+  const mount = '[disk.a]\nroot = site\nredirects = _redirects\nheaders_file = _headers\n';
+  const moved = '[redirect.moved]\nfile = moved.txt\n';
+  const folder = await makeFolder(t, {
+    'server.ini': ini('info') + mount + moved,
+    'site/index.html': '',
+    'moved.txt': '/a /b\n',
+  });
+  const { results } = await follow(t, join(folder, 'server.ini'));
+  const next = async () => {
+    const { value } = await results.next();
+    return value;
+  };
+  const first = next();
+  await writeFile(join(folder, 'site/_redirects'), '/x /y\n');
+  const seen = await first;
+  assert.equal(seen?.ok === true && seen.config.disk[0]?.redirectsText, '/x /y\n');
+  await writeFile(join(folder, 'site/_headers'), '/x\n  X-A: b\n');
+  const named = await next();
+  assert.deepEqual(named?.ok === true && named.config.disk[0]?.headerBlocks[0]?.fields, [
+    'X-A',
+    'b',
+  ]);
+  await writeFile(join(folder, 'moved.txt'), '/a /b\n/b /a\n');
+  const broken = await next();
+  assert.match(JSON.stringify(broken), /line 1 leads to itself, through line 2/);
+  await writeFile(join(folder, 'moved.txt'), '/a /c\n');
+  assert.equal((await next())?.ok, true);
+});

@@ -275,5 +275,6 @@ function titleOf(section: string): string {
 function configOf(text: string) {
   const ini = parseIni(text, { env: {} });
   const file = { file: '/w/server.ini', folder: '/w' };
-  return assembleConfig(ini, { ...file, cores: 4, hostName: 'here', definitions: new Map() });
+  const none = { definitions: new Map(), mountFiles: new Map(), redirectTexts: new Map() };
+  return assembleConfig(ini, { ...file, cores: 4, hostName: 'here', ...none });
 }

@@ -24,7 +24,7 @@ export const breaks: Readonly<Record<string, Break>> = {
   },
   // A copy shows parts of transactions.
   half: {
-    file: 'src/nodes/transactions.ts',
+    file: 'src/nodes/copy-rows.ts',
     from: 'if (areLast) this.#complete = this.#rows.length;',
     to: 'this.#complete = Math.ceil(this.#rows.length / 2);',
   },

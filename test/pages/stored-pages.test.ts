@@ -4,7 +4,7 @@ import type { Fields } from '../../src/http/request.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { FoundRule } from '../../src/model/rule.ts';
 import type { Rule } from '../../src/model/rule.ts';
-import { createPageCompressor } from '../../src/compression/page-compressor.ts';
+import { createCompressors } from '../../src/compression/compressors.ts';
 import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { askUntilCoded, decoded, texts } from '../compression/codings.ts';
@@ -38,7 +38,7 @@ suite('a stored page', () => {
 
   for (const content of ['small', { base64: 'c21hbGw=' }]) {
     test(`of ${JSON.stringify(content)} does not hold a larger buffer in memory`, () => {
-      const pages = createStoredPages(createPageCompressor());
+      const pages = createStoredPages(createCompressors());
       const rule = { id: 'a', origin: '*', path: '/a', kind: 'content', content } as const;
       const found: FoundRule = {
         stored: { rule, seq: 1, insertedSeq: 1 },
@@ -57,7 +57,7 @@ suite('a stored page', () => {
     const sent = (rule: Rule, known: Readonly<Record<string, string>>): Reply => {
       const stored = { rule, seq: 7, insertedSeq: 1 };
       const found = { stored, capture: undefined, variesByLanguage: false };
-      const pages = createStoredPages(createPageCompressor());
+      const pages = createStoredPages(createCompressors());
       const fields = Object.assign(Object.create(null) as Record<string, string>, known);
       return pages.respond(found, { method: 'GET', fields });
     };

@@ -144,7 +144,7 @@ errors = /errors
 [disk.docs]
 path = /docs/
 root = docs
-errors = .
+errors = /
 symlinks = deny
 `;
   const html = { Accept: 'text/html' };

@@ -20,6 +20,14 @@ to = "https://find.example/?from={host}#top"
 path = /s/*
 to = /{splat}
 query = drop
+[redirect.item]
+path = /item
+to = /items/{query.id}?from={query.from}
+query = drop
+[redirect.pattern]
+match = "^/p/([0-9]+)/(.*)$"
+to = /q/$2?n=$1&o=$2
+query = drop
 [redirect.all]
 path = /archive/*
 to = https://archive.example{path}?{query}
@@ -41,6 +49,10 @@ suite('[redirect.<name>]', () => {
       ['localhost', '/s/x?y', 301, '/x'],
       ['localhost', '/s//evil.example/x', 301, '/evil.example/x'],
       ['localhost', '/archive/a%7Cb?x', 301, 'https://archive.example/archive/a%7Cb?x'],
+      ['localhost', '/item?id=a/b%2Fc%3Fd&x', 301, '/items/a/b%2Fc%3Fd?from='],
+      ['localhost', '/item?from=1&id=?', 301, '/items/%3F?from=1'],
+      ['localhost', '/p/12/a%20{path}&b', 301, '/q/a%20%7Bpath%7D&b?n=12&o=a%20%7Bpath%7D%26b'],
+      ['localhost', '/p/x/a', 404, undefined],
       ['localhost', '/blog', 404, undefined],
     ] as const) {
       const { fields, ...seen } = await ask(site.url, target, { headers: { host } });
@@ -75,6 +87,16 @@ suite('[redirect.<name>]', () => {
     for (const [lines, wanted] of [
       ['[redirect.a]\n', /\[redirect\.a\] needs `to`/],
       ['[redirect.a]\nto = /{spalt}\n', /\{spalt\} is unknown: there are \{splat\}/],
+      ['[redirect.a]\nto = https://{query.to}/\n', /a visitor could choose the host/],
+      ['[redirect.a]\nto = https://example.com{splat}\n', /a visitor could choose the host/],
+      ['[redirect.a]\nmatch = ^/a(.*)$\nto = https://$1\n', /a visitor could choose the host/],
+      ['[redirect.a]\nmatch = ^/a$\nto = /$1\n', /has `\$1` in `to`, but `match` has 0 groups/],
+      ['[redirect.a]\nmatch = ^/a\npath = /b\nto = /c\n', /takes the place of `path`/],
+      ['[redirect.a]\nmatch = ^/a(b)\\1\nto = /c\n', /cannot be matched in linear time/],
+      [
+        '[redirect.a]\nmatch = ^/a/(.*)$\nto = /a/b/$1\n',
+        /\[redirect\.a\] leads to itself: change/,
+      ],
       ['[redirect.a]\nto = //evil.example\n', /write a path that starts with \//],
       ['[redirect.a]\nto = javascript:alert(1)\n', /write a path that starts with \//],
       ['[redirect.a]\npath = /a*b\nto = /c\n', /a \* may only be the end of the path/],

@@ -18,6 +18,7 @@ import { createGenericPages } from '../../src/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';
 import { publicFile } from '../../src/http/page.ts';
 import type { RuleReader } from '../../src/rules/rule-cache.ts';
+import { createRewriter } from '../../src/site/rewrite-source.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
 import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { candidateOf } from '../../src/store/projections/rule-index.ts';
@@ -132,8 +133,11 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         rules: rulesOf(rules),
         proxies,
         redirects: [],
+        mountRedirects: [],
+        rewriter: createRewriter([]),
+        headerRules: [],
         disk,
-        stored: createStoredPages(compressors.pages),
+        stored: createStoredPages(compressors),
         generic,
         rendered: { respond: (_found, given, { open }) => open(given), memory: () => unusedCache },
         pageRows: { variesByUser: () => false, version: () => '', get: () => Promise.resolve({}) },

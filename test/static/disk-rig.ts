@@ -7,6 +7,7 @@ import { createCompressors } from '../../src/compression/compressors.ts';
 import type { DiskMount } from '../../src/config/config.ts';
 import { configFieldName, defaultValue, type IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionFields } from '../../src/config/schema.ts';
+import { noMountFiles } from '../../src/config/site-files.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/static/disk.ts';
@@ -74,6 +75,7 @@ export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMou
     precompressed: false,
     compress: false,
     headers: [],
+    ...noMountFiles,
     ...options,
   };
 }

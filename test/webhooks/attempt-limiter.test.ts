@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite, test } from 'node:test';
-import { deliveriesInFlightMax } from '../../src/webhooks/limits.ts';
 import {
+  deliveriesInFlightMax,
   bodiesInFlightBytesMax,
   largeBodiesInFlightBytesMax,
   preparedPerTurnBytesMax,
   smallBodyBytesMax,
   wakeCostBytes,
 } from '../../src/webhooks/limits.ts';
-import { AttemptLimiter } from '../../src/webhooks/attempt-limiter.ts';
-import { TurnBudget } from '../../src/webhooks/turn-budget.ts';
+import { AttemptLimiter, TurnBudget } from '../../src/webhooks/attempt-limiter.ts';
 
 /** A turn of the event loop without a limit. */
 const endless = { isSpent: false, spend: () => undefined, wakeLater: () => undefined };

@@ -90,7 +90,36 @@ function draftOf(rule: JsonObject): Draft {
     ...plain,
     content: typeof content === 'string' ? content : '',
     enginedata: enginedata === undefined ? '' : JSON.stringify(enginedata, undefined, 2),
+    headers: headerLines(rule.headers),
   };
+}
+
+/** The header fields of a rule, one on each line. */
+function headerLines(headers: Json | undefined): string {
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
+    return textOf(headers);
+  }
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    [value].flat().map((one) => `${name}: ${textOf(one)}`.trimEnd()),
+  );
+  return lines.join('\n');
+}
+
+/** The header fields of such lines; the text itself if a line is none, so that the server says so. */
+function headersOf(text: string): Json {
+  const fields = new Map<string, readonly string[]>();
+  for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
+    const colon = line.indexOf(':');
+    if (colon < 1) return text;
+    const name = line.slice(0, colon).trim();
+    fields.set(name, [...(fields.get(name) ?? []), line.slice(colon + 1).trim()]);
+  }
+  return Object.fromEntries(
+    [...fields].map(([name, values]) => [
+      name,
+      values.length === 1 ? (values[0] ?? '') : [...values],
+    ]),
+  );
 }
 
 function textOf(value: Json | undefined): string {
@@ -108,6 +137,7 @@ function changesOf(draft: Draft, rule: JsonObject): JsonObject {
 function valueOf(name: string, text: string): Json {
   if (text === '') return null;
   if (name === 'httpresponse') return /^\d+$/.test(text) ? Number(text) : text;
+  if (name === 'headers') return headersOf(text);
   if (name !== 'enginedata') return text;
   try {
     return JSON.parse(text) as Json;
@@ -314,17 +344,21 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
         onText={set('enginedata')}
         {...{ problems, isReadOnly: !canWrite }}
       />
-      <div class="wide-field">
-        <Field label={t.enginecomments} problems={problemsOf(problems, 'enginecomments')}>
-          <textarea
-            rows={2}
-            value={draft.enginecomments}
-            onInput={({ currentTarget }) => {
-              set('enginecomments')(currentTarget.value);
-            }}
-          />
-        </Field>
-      </div>
+      {(['headers', 'enginecomments'] as const).map((name) => (
+        <div key={name} class="wide-field">
+          <Field label={t[name]} problems={problemsOf(problems, name)}>
+            <textarea
+              rows={2}
+              spellcheck={name === 'enginecomments'}
+              placeholder={name === 'headers' ? 'X-Robots-Tag: noindex' : undefined}
+              value={draft[name]}
+              onInput={({ currentTarget }) => {
+                set(name)(currentTarget.value);
+              }}
+            />
+          </Field>
+        </div>
+      ))}
       <Waiting rule={rule} />
     </fieldset>
   );

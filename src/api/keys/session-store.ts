@@ -43,11 +43,7 @@ export function followerSessions(store: Store): SessionStore {
 }
 
 /** The sessions after a draft of the operations on sessions. */
-function folded(
-  sessions: readonly ApiKey[],
-  draft: Decision<never>['drafts'][number],
-): readonly ApiKey[] {
-  const { id, action, data } = draft as LoggedDraft;
+function folded(sessions: readonly ApiKey[], { id, action, data }: LoggedDraft): readonly ApiKey[] {
   if (action === 'insert') return [...sessions, { id, ...data } as unknown as ApiKey];
   if (sessions.some((one) => one.id === id)) return sessions.filter((one) => one.id !== id);
   throw new Failure('not_found', 'This session was made by the centre: end it there.', {

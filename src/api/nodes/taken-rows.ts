@@ -2,7 +2,7 @@ import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { rowInsert } from '../../store/outbox.ts';
-import type { Decision, LoggedDraft, PreparedInsert, Reads, Store } from '../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { Call, Operation, OperationResult } from '../operation.ts';
 import { insertOperation } from '../records/write.ts';
 import { rowFamily, type RowParts } from '../rows/row-family.ts';
@@ -23,13 +23,13 @@ export function takeRows(parts: RowParts, now: () => number): Operation['run'] {
         // The copy of the log may have the row before the outbox forgets its entry; the key of the
         // row is no conflict with a repeat of the request that inserted it.
         let { drafts, answer: answerOf } = decide({ ...parts.store, rowIdByKey: () => undefined });
-        let draft = rowDraft(drafts);
+        let [draft] = drafts;
         const taken = draft?.vk && earlier(draft.vk.vk);
         if (taken !== undefined && taken.requestHash !== draft?.vk?.requestHash) throw otherVk();
         isRepeated = taken !== undefined;
         if (!isRepeated) {
           ({ drafts, answer: answerOf } = decide(parts.store));
-          draft = rowDraft(drafts);
+          [draft] = drafts;
         }
         const made = draft && { ...draft, id: taken?.id ?? draft.id };
         const dtu_txn = new Date(now()).toISOString();
@@ -62,11 +62,6 @@ export async function storeTakenRow(
   const outcome = await insert(v, { ...call, vk: `outbox:${id}`, isStrict: false });
   const { seq } = (outcome.kind === 'data' ? outcome.data : {}) as { readonly seq?: number };
   return seq ?? 0;
-}
-
-function rowDraft(drafts: Decision<never>['drafts']): LoggedDraft | undefined {
-  const [first] = drafts as readonly (LoggedDraft | PreparedInsert | undefined)[];
-  return first === undefined || 'prepared' in first ? undefined : first;
 }
 
 /** The change as the centre will log it, without its seq. */

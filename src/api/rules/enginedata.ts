@@ -3,7 +3,7 @@ import formSchema from '../../../public/engines/form.schema.json' with { type: '
 import htmlSchema from '../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../public/engines/template.schema.json' with { type: 'json' };
 import { unknownVariable, variableWords } from '../../http/field-template.ts';
-import { wordsOfAjv } from '../../model/ajv-words.ts';
+import { wordsOfAjv } from '../../tables/ajv.ts';
 import { parseAuthority } from '../../model/authority.ts';
 import { nearestName } from '../../model/nearest.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';

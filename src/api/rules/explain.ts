@@ -54,6 +54,7 @@ const text = { type: 'string' } as const;
 const source = { ...text, enum: sourceNames } as const;
 const mount = { ...text, description: 'Name of a mount of the ini file.' } as const;
 const proxy = { ...text, description: 'Name of a proxy of the ini file.' } as const;
+const rewrite = { ...text, description: 'Name of a rewrite of the ini file.' } as const;
 const redirect = { ...text, description: 'Name of a redirect of the ini file.' } as const;
 const id = { ...text, description: 'Id of a page rule.' } as const;
 const status = {
@@ -71,6 +72,7 @@ const candidate = {
     mount,
     proxy,
     redirect,
+    rewrite,
     id,
     kind: { ...text, enum: ruleKinds },
     origin: text,
@@ -135,6 +137,11 @@ const output: JsonObject = {
           omitted: { type: 'integer', description: 'Number of further candidates.' },
         },
       },
+    },
+    headers: {
+      type: 'array',
+      items: text,
+      description: 'What changes the header fields of the answer, in order; absent for nothing.',
     },
     notes: { type: 'array', items: text, description: 'Further sentences about the answer.' },
   },
@@ -329,5 +336,8 @@ function describe(winner: Winner): string {
   if (moved !== undefined) return `the redirect ${moved}`;
   if (app !== undefined) return `the proxy ${app}`;
   if (name === undefined) return `the page rule ${rule}`;
+  const isMoved = winner.status !== null && winner.status >= 300 && winner.status <= 399;
+  const isLine = winning === 'redirect' || (winning === 'fallback' && isMoved);
+  if (isLine) return `the redirects of the mount ${name}`;
   return winning === 'fallback' ? `the fallback file of the mount ${name}` : `the mount ${name}`;
 }

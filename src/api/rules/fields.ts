@@ -4,7 +4,15 @@ import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/rule.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { contentBytesMax, enginedataBytesMax, wildcardPathBytesMax } from './limits.ts';
+import { customHeadersMax } from '../../config/limits.ts';
+import { answerFieldName, fieldValue } from '../../config/headers.ts';
+import { unknownVariable } from '../../http/field-template.ts';
+import {
+  contentBytesMax,
+  enginedataBytesMax,
+  ruleHeadersBytesMax,
+  wildcardPathBytesMax,
+} from './limits.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 
@@ -87,6 +95,17 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   ],
   ['contenttype', text(['content', 'resolve'], 'a media type such as text/html', parseContentType)],
   ['httpresponse', number('an integer from 200 to 599', parseStatus)],
+  [
+    'headers',
+    {
+      kinds: ruleKinds,
+      types: ['object'],
+      expects:
+        'an object with names of header fields that the server does not set itself, and texts ' +
+        'with known variables, such as {"X-Robots-Tag": "noindex"}',
+      parse: parseRuleHeaders,
+    },
+  ],
   [
     'enginedata',
     { kinds: ruleKinds, types: ['object'], expects: 'an object', parse: parseEnginedata },
@@ -178,6 +197,25 @@ function parseStatus(value: Json, placing: Placing): number | undefined {
   return status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599
     ? status
     : undefined;
+}
+
+/** Undefined if a name or value of them is not valid. */
+function parseRuleHeaders(value: Json): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const lines = Object.entries(value).flatMap(([written, given]) => {
+    const name = written.replace(/\[\]$/, '');
+    return [given].flat().map((text) => ({ name, text }));
+  });
+  refuseOver('headers', Buffer.byteLength(JSON.stringify(value)), ruleHeadersBytesMax);
+  const isValid = lines.every(
+    ({ name, text: one }) =>
+      'value' in answerFieldName(name) &&
+      typeof one === 'string' &&
+      'value' in fieldValue(one) &&
+      unknownVariable(one) === undefined,
+  );
+  const count = lines.length;
+  return isValid && count > 0 && count <= customHeadersMax ? value : undefined;
 }
 
 /** Its members are validated one by one: see splitEnginedata. */

@@ -3,6 +3,8 @@ const MIB = 1024 * KIB;
 
 export const contentBytesMax = 16 * MIB;
 export const enginedataBytesMax = MIB;
+/** The `headers` of a rule. */
+export const ruleHeadersBytesMax = 16 * KIB;
 /** All fields of a rule except its content, including `_unknowns_` and `enginecomments`. */
 export const ruleBytesMax = 4 * MIB;
 /** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */

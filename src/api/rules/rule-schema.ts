@@ -5,6 +5,7 @@ import {
   tableCharactersMax,
 } from '../../model/limits.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { customHeadersMax } from '../../config/limits.ts';
 import type { RecordSchema } from '../records/schema.ts';
 
 const text = { type: 'string' } as const;
@@ -54,6 +55,16 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
       'A text is sent as UTF-8, whatever charset it names.',
   },
   httpresponse: { type: 'integer', minimum: 200, maximum: 599, description: 'HTTP status.' },
+  headers: {
+    type: 'object',
+    maxProperties: customHeadersMax,
+    additionalProperties: {
+      oneOf: [text, { type: 'array', items: text, minItems: 1, maxItems: customHeadersMax }],
+    },
+    description:
+      'Header fields of its answers, with variables such as ${path}: a text replaces the field, ' +
+      'an empty one removes it, and a name that ends with [] adds one, such as "Link[]".',
+  },
   engine: { ...text, description: 'The engine that renders the page in the browser.' },
   enginedata: {
     ...anyObject,

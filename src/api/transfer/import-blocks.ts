@@ -1,6 +1,5 @@
 import { importAheadBytesMax, importBlockBytes, importLineBytesMax } from './limits.ts';
 import type { ReadLines } from './import-line.ts';
-import { LinePacker } from './import-packed.ts';
 import type { ReadBlock } from './import.ts';
 
 /** Reads whole lines, the first of them with a number. */
@@ -88,6 +87,5 @@ async function readBlock(
 
 function tooLong(line: number): Promise<ReadBlock> {
   const why = `longer than ${importLineBytesMax} bytes.`;
-  const ready = new LinePacker(0).packed();
-  return Promise.resolve({ count: 1, ready, refused: [{ line, why }], kept: [], bytes: 0 });
+  return Promise.resolve({ count: 1, ready: [], refused: [{ line, why }], kept: [], bytes: 0 });
 }

@@ -8,7 +8,8 @@ import { jsonDepthMax } from '../../model/limits.ts';
 import type { Hook } from '../../model/hook.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
 import type { Rule } from '../../model/rule.ts';
-import { prepareRule } from '../../store/log/prepared-rule.ts';
+import { seqMax } from '../../store/encoding.ts';
+import { indexEntryOf } from '../../store/projections/rule-index.ts';
 import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from '../rules/enginedata.ts';
 import { sentNames } from '../records/placement.ts';
@@ -16,7 +17,6 @@ import { ruleProblems } from '../rules/rule-problems.ts';
 import { idOfExportVk } from './export.ts';
 import { hookProblems, placeHookFields } from '../webhooks/hook-placement.ts';
 import { derivedVk, hashRequest, type RequestHashes } from '../records/idempotency.ts';
-import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
 import { placeRuleFields } from '../rules/placement.ts';
 import { importLineValuesMax } from './limits.ts';
 
@@ -35,11 +35,29 @@ export interface LineProblems {
   readonly problems: readonly Problem[];
 }
 
+/** A line of an import, read and ready to be written. */
+export interface ImportLine extends RequestHashes {
+  readonly vk: string;
+  /** Its number, from 1. */
+  readonly line: number;
+  /** The id of its record, if that gets a new one. */
+  readonly newId: string;
+  /** The family of its record. */
+  readonly family: RevertibleFamily;
+  /** The data of the insert as JSON, which takes less memory than an object while it waits. */
+  readonly text: string;
+  /**
+   * The meaning of the vk: the author of the line chose it for a request, the server derived it
+   * from the fields, or an export made it from the id of the record.
+   */
+  readonly standsFor: 'request' | 'fields' | 'record';
+}
+
 /** Lines that were read, in their order. */
 export interface ReadLines {
   /** Number of lines, with empty ones. */
   readonly count: number;
-  readonly ready: PackedLines;
+  readonly ready: readonly ImportLine[];
   readonly refused: readonly Refusal[];
   /** The problems of ready lines. */
   readonly kept: readonly LineProblems[];
@@ -54,10 +72,6 @@ const inserts: ReadonlyMap<string, RevertibleFamily> = new Map([
 ]);
 const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
-/**
- * A packed line has at most this multiple of the bytes of the line, because of its key and hashes.
- */
-const packedFactor = 3;
 /** Levels of a line: an exported `_unknowns_` and the envelope add one to its fields each. */
 const lineDepthMax = jsonDepthMax + 2;
 const byteOrderMark = Buffer.from('\ufeff');
@@ -85,7 +99,7 @@ export function readImportLines(
   { first, newId, ...checks }: ReadingParts,
 ): ReadLines {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const ready = new LinePacker(packedFactor * bytes.length);
+  const ready: ImportLine[] = [];
   const refused: Refusal[] = [];
   const kept: LineProblems[] = [];
   let line = first;
@@ -96,7 +110,7 @@ export function readImportLines(
       const text = textOf(buffer.subarray(start, end), line);
       if (text !== '') {
         const { names, problems, ...read } = readLine(text, checks);
-        ready.add({ line, newId: newId(), ...read });
+        ready.push({ line, newId: newId(), ...read });
         if (names.length + problems.length > 0) kept.push({ line, names, problems });
       }
     } catch (thrown) {
@@ -105,7 +119,7 @@ export function readImportLines(
     }
     start = end + 1;
   }
-  return { count: line - first, ready: ready.packed(), refused, kept };
+  return { count: line - first, ready, refused, kept };
 }
 
 function textOf(bytes: Buffer, line: number): string {
@@ -129,20 +143,28 @@ function readLine(
   if (family === 'table' || family === 'record') return unplacedLine({ family, v, vk, hashes });
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
-  const ready = family === 'userinterface' ? prepareRule(data) : undefined;
+  if (family === 'userinterface') requirePlace(data);
   // Fields that wait in an exported record are no mistakes of this import.
   const found = isExported ? noProblems : lineProblems(data, { family, v, engines });
   requireNoMistakes({ isStrict: isStrict || isStrictPreferred(prefer) }, found.problems);
   return {
     family,
-    text: ready?.text ?? JSON.stringify(data),
-    ready,
+    text: JSON.stringify(data),
     vk: vk ?? derivedVk(hashes),
     ...hashes,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
     ...found,
   };
 }
+
+/** Throws the Failures of a place in the index: a line is refused for them, not the transaction. */
+function requirePlace(data: JsonObject): void {
+  const rule = { ...(data as unknown as Omit<Rule, 'id'>), id: anyId };
+  indexEntryOf({ rule, seq: seqMax, insertedSeq: seqMax });
+}
+
+/** The greatest length of an id. */
+const anyId = '00000000-0000-0000-0000-000000000000';
 
 /** A line of a table or row, which is placed in the transaction: see RowImport. */
 function unplacedLine({
@@ -157,7 +179,6 @@ function unplacedLine({
   return {
     family,
     text: JSON.stringify(v),
-    ready: undefined,
     vk: vk ?? derivedVk(hashes),
     ...hashes,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',

@@ -14,8 +14,7 @@ import { rowTable } from '../rows/compiled-tables.ts';
 import { placeRowFields } from '../rows/row-placement.ts';
 import { referredRow, rowProblems } from '../rows/row-problems.ts';
 import { placeTableFields } from '../tables/table-family.ts';
-import { restored } from './import-line.ts';
-import type { ImportLine } from './import-packed.ts';
+import { restored, type ImportLine } from './import-line.ts';
 
 /** A line of a table or row, placed by what the log and the lines before it have. */
 export interface PlacedLine {

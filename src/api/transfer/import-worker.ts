@@ -73,6 +73,6 @@ if (!isMainThread && reading?.importChecks !== undefined) {
   const { importChecks: checks } = reading;
   parentPort?.on('message', ({ bytes, first }: Job) => {
     const lines = readImportLines(bytes, { first, newId, ...checks });
-    parentPort?.postMessage(lines, [lines.ready.bytes.buffer, lines.ready.numbers.buffer]);
+    parentPort?.postMessage(lines);
   });
 }

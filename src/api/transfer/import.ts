@@ -3,12 +3,12 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
-import type { PreparedRule } from '../../store/log/prepared-rule.ts';
+import type { Rule } from '../../model/rule.ts';
+import { rulePlace } from '../../store/projections/rule-index.ts';
 import type {
   Decision,
   LoggedDraft,
   Reads,
-  PreparedInsert,
   Store,
   StoredVkClaim,
   VkClaim,
@@ -34,11 +34,11 @@ import { secretDraft } from '../webhooks/hook-family.ts';
 import {
   readImportLines,
   type LineProblems,
+  type ImportLine,
   type LineChecks,
   type ReadLines,
   type Refusal,
 } from './import-line.ts';
-import { unpackedLines, type ImportLine } from './import-packed.ts';
 
 /** The parts that an import needs. */
 export interface ImportParts extends LineChecks {
@@ -119,14 +119,13 @@ export async function importAll(
 ): Promise<ImportedAtOnce> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
-  const all = [...unpackedLines(lines.ready)];
   const isRefused = ({ family }: ImportLine): boolean =>
     family === 'webhook' && hooksRefused !== undefined;
   const unreadable = [
     ...lines.refused,
-    ...all.filter(isRefused).map(({ line }) => ({ line, why: hooksRefused ?? '' })),
+    ...lines.ready.filter(isRefused).map(({ line }) => ({ line, why: hooksRefused ?? '' })),
   ];
-  const ready = all.filter((line) => !isRefused(line));
+  const ready = lines.ready.filter((line) => !isRefused(line));
   const { refused, ...counts } = await commitLines(
     parts,
     { ready, kept: lines.kept, by, isStrict, scopes },
@@ -199,7 +198,7 @@ export async function* importBlocks(
     batch.refused.push(...refused);
     batch.kept.push(...kept);
     batch.bytes += bytes;
-    for (const line of unpackedLines(ready)) {
+    for (const line of ready) {
       batch.ready.push(line);
       if (batch.ready.length < importRowsMax && batch.bytes < commitBatchBytesMax) continue;
       yield { read, ...(await writing) };
@@ -258,7 +257,7 @@ function commitLines(
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
   return store.commit(by, (reads): Decision<Imported> => {
-    const drafts: (LoggedDraft | PreparedInsert)[] = [];
+    const drafts: LoggedDraft[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
     const planned = new Map<string, number>();
@@ -268,27 +267,21 @@ function commitLines(
     for (const line of lines) {
       const state = stateOf(reads, line, { taken, by });
       if (state === 'same') continue;
-      const { ready } = line;
-      const place = ready && `${ready.database} ${ready.key.toString('latin1')}`;
-      const more = planned.get(place ?? '') ?? 0;
-      const why = state === 'other' ? conflictReason(line) : roomReason(reads, ready, more);
-      if (why !== undefined) {
-        refused.push({ line: line.line, why });
+      if (state === 'other') {
+        refused.push({ line: line.line, why: conflictReason(line) });
         continue;
       }
-      const placed = placeOrRefuse(rows, line);
+      const placed = placeOrRefuse({ reads, rows, planned }, line);
       if (placed === undefined) continue;
       if ('why' in placed) {
         refused.push(placed);
         continue;
       }
-      if (place !== undefined) planned.set(place, more + 1);
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
-      if (ready !== undefined) drafts.push({ id, prepared: ready, vk: claimFor(line, by) });
-      else if ('draft' in placed) {
+      if ('draft' in placed) {
         drafts.push({ ...placed.draft, id, vk: claimFor(line, by) });
-        placedRows.push({ line: line.line, placed });
+        if (line.family !== 'userinterface') placedRows.push({ line: line.line, placed });
       } else drafts.push(...hookDrafts(line, by, { id, secret: newSecret() }));
     }
     for (const { line, placed } of placedRows) {
@@ -307,22 +300,46 @@ function commitLines(
   });
 }
 
-/** The placed record of a line of a table or row; undefined if it exists already. */
+/** What the lines of one transaction are placed by. */
+interface Placing {
+  readonly reads: Reads;
+  readonly rows: RowImport;
+  /** The number of page rules that the lines before add to each place. */
+  readonly planned: Map<string, number>;
+}
+
+/** The placed record of a line; undefined if it exists already. */
 function placeOrRefuse(
-  rows: RowImport,
+  { reads, rows, planned }: Placing,
   line: ImportLine,
-): ReturnType<RowImport['place']> | Refusal | typeof otherFamily {
-  if (line.family !== 'table' && line.family !== 'record') return otherFamily;
+): PlacedLine | undefined | Refusal | typeof placedHook {
+  if (line.family === 'webhook') return placedHook;
   try {
-    return rows.place(line);
+    return line.family === 'userinterface' ? placeRule(reads, planned, line) : rows.place(line);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return { line: line.line, why: error.message };
   }
 }
 
-/** A line that was placed when it was read. */
-const otherFamily = { isPlaced: true } as const;
+/** A hook, which was placed when it was read. */
+const placedHook = { isPlaced: true } as const;
+
+/** Throws `too_large` if the place of a page rule has no room for another one. */
+function placeRule(
+  reads: Reads,
+  planned: Placing['planned'],
+  { text }: Pick<ImportLine, 'text'>,
+): PlacedLine {
+  const data = JSON.parse(text) as JsonObject;
+  const place = rulePlace(data as unknown as Rule);
+  const name = `${place.database} ${place.key.toString('latin1')}`;
+  const more = planned.get(name) ?? 0;
+  const failure = reads.roomFailure(place, more);
+  if (failure !== undefined) throw failure;
+  planned.set(name, more + 1);
+  return { draft: { family: 'userinterface', action: 'insert', data }, names: [], problems: [] };
+}
 
 function keptOf(
   kept: readonly LineProblems[],
@@ -424,14 +441,6 @@ function conflictReason({ vk, standsFor }: ImportLine): string {
   return standsFor === 'record'
     ? `${vk} exists with other fields, and an import edits no record.`
     : `The vk ${JSON.stringify(vk)} was used before for another request.`;
-}
-
-function roomReason(
-  reads: Reads,
-  place: PreparedRule | undefined,
-  planned: number,
-): string | undefined {
-  return place && reads.roomFailure(place, planned)?.message;
 }
 
 /** The id of an exported record, if no record here ever had it. */

@@ -3,8 +3,8 @@ import { isHookHeader, type Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { NumberedAttempt } from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
-import { batchBody, cacheEventTexts, eachBody } from '../../webhooks/body.ts';
-import { isSecretField, maskedValue } from '../../webhooks/reported-fields.ts';
+import { batchBody, cacheEventTexts, eachBody } from '../../webhooks/message.ts';
+import { isSecretField, maskedValue } from '../../webhooks/attempt.ts';
 import { defineOperation } from '../operation.ts';
 import {
   attemptFacts,

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
 import { isUrl } from '../../config/addresses.ts';
 import type { Config, ConfigResult } from '../../config/config.ts';
+import type { FolderSettings } from '../../config/read.ts';
 import { configAfterReload } from '../../config/restart.ts';
 import { watchConfig } from '../../config/watch.ts';
 import { openData } from '../../data.ts';
@@ -119,7 +120,8 @@ async function serve(file: string, options: ServeOptions, terminal: Terminal): P
   try {
     const { listen = [], proxy } = options;
     const config = await readWholeConfig(file, terminal, { listen, proxy });
-    const context = serveContext(file, config, terminal);
+    const settings = { listen, proxy };
+    const context = { ...serveContext(file, config, terminal), settings };
     const { log } = context.logs;
     if (isFolder(file) || isUrl(file)) {
       const { data } = config.server;
@@ -156,6 +158,8 @@ interface ServeContext {
   readonly config: Config;
   readonly terminal: Terminal;
   readonly logs: Logs;
+  /** What the command line says of a folder or an application. */
+  readonly settings?: FolderSettings;
 }
 
 /** The context of the process that has the data folder. */
@@ -444,14 +448,17 @@ type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
  * The configuration after each change of the ini file, until the signal aborts; none without one.
  */
 function configChanges(
-  { file, config, terminal }: ServeContext,
+  { file, config, terminal, settings = {} }: ServeContext,
   signal: AbortSignal,
   watching?: () => void,
 ): ConfigResults {
-  if (isFolder(file) || isUrl(file)) return [];
-  const read = () => terminal.readConfig(file, { isReload: true });
+  if (isUrl(file)) return [];
+  const isServed = isFolder(file);
+  const read = () =>
+    terminal.readConfig(file, isServed ? { folder: settings } : { isReload: true });
   const current: ConfigResult = { ok: true, config };
-  return watchConfig({ file, current, read, now, signal, ...(watching && { watching }) });
+  const ini = isServed ? undefined : file;
+  return watchConfig({ file: ini, current, read, now, signal, ...(watching && { watching }) });
 }
 
 /** Reloads the server with each result. */

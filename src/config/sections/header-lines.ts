@@ -1,7 +1,7 @@
-import { isTemplateVariable, variableWords } from '../../http/field-template.ts';
+import { isAnswerVariable, isTemplateVariable, variableWords } from '../../http/field-template.ts';
 import { customHeadersMax } from '../limits.ts';
 import { duplicateMessage } from '../entry.ts';
-import { fieldToken, fieldValue, isServersOwn } from '../headers.ts';
+import { answerFieldName, fieldToken, fieldValue } from '../headers.ts';
 import { quoted, type LineProblem } from '../problem.ts';
 import type { Entry } from '../scan.ts';
 import { substituteInTemplate, type Environment } from '../variables.ts';
@@ -73,12 +73,6 @@ export function parseResponseHeaders(
   return parseFieldLines(section, { ...context, parseName: answerFieldName });
 }
 
-const answerFieldName: ValueParser<string> = (value) => {
-  const name = fieldToken(value);
-  if ('refused' in name) return name;
-  return isServersOwn(name.value) ? { refused: 'the server sets that field itself' } : { value };
-};
-
 function parseFieldLines(
   { name, line, entries }: FieldSection,
   {
@@ -126,7 +120,8 @@ function parseTemplateField(
     const why = 'ends at a ; or #, which begins a comment: put the value in quotes';
     return { refused: `the value of ${quoted(key)} ${why}` };
   }
-  const template = substituteInTemplate(text, env, isTemplateVariable);
+  const isVariable = parseName === answerFieldName ? isAnswerVariable : isTemplateVariable;
+  const template = substituteInTemplate(text, env, isVariable);
   if ('refused' in template) {
     const known = `; of a request there are ${variableWords}`;
     const isMissing = template.refused.includes('is not set');

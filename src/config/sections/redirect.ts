@@ -1,8 +1,10 @@
+import { linearPattern } from '../../tables/linear-pattern.ts';
 import { origin, sitePath } from '../addresses.ts';
 import { single, optional, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
-import { choice, wordOr, type ValueParser } from '../values.ts';
+import { anyText, choice, wordOr, type ValueParser } from '../values.ts';
+import { pathExpression, unknownGroup } from './rewrite.ts';
 import { locationFor } from '../../http/redirect-target.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../model/path.ts';
@@ -17,12 +19,19 @@ const redirectPath: ValueParser<string> = (text) => {
 
 /** The target of a redirect: an absolute URL or a path, with variables. */
 const redirectTarget: ValueParser<string> = (value) => {
-  const unknown = [...value.matchAll(/\{([^{}]*)\}/g)].find(([, name = '']) => !names.has(name));
+  const unknown = [...value.matchAll(/\{([^{}]*)\}/g)].find(
+    ([, name = '']) => !names.has(name) && !/^query\.[^.]/.test(name),
+  );
   if (unknown !== undefined) {
-    return { refused: `${unknown[0]} is unknown: there are {splat}, {path}, {query} and {host}` };
+    const known = '{splat}, {path}, {query}, {query.NAME} and {host}';
+    return { refused: `${unknown[0]} is unknown: there are ${known}` };
+  }
+  const [authority = ''] = value.split(/[/?#]|\{path\}/).slice(2);
+  if (!value.startsWith('/') && /\{(?:splat|query)|\$/.test(authority)) {
+    return { refused: 'a visitor could choose the host: write a / behind it' };
   }
   // A path begins with a slash, so it may follow a port.
-  const sample = value.replaceAll('{path}', '/x').replaceAll(/\{\w+\}/g, 'x');
+  const sample = value.replaceAll('{path}', '/x').replaceAll(/\{[^{}]*\}/g, 'x');
   return /^(?:https?:\/\/[^/\\@]|\/(?![/\\]))/.test(sample) && URL.canParse(sample, 'http://x')
     ? { value }
     : { refused: 'write a path that starts with /, or an http or https URL' };
@@ -34,7 +43,13 @@ const names: ReadonlySet<string> = new Set(['splat', 'path', 'query', 'host']);
 export const redirectKeys = {
   origin: single(wordOr('*', origin), '*'),
   path: single(redirectPath, '/*', { write: (path: string) => writtenPath(path) }),
+  /** A regular expression for the path, in place of `path`. */
+  match: optional(pathExpression),
   to: optional(redirectTarget),
+  /** A file of redirects in the format of `_redirects`. */
+  file: optional(anyText, { isPath: true }),
+  /** Whether the paths of pages end with a slash. */
+  trailing_slash: optional(choice('on', 'off')),
   status: single(choice('301', '302', '303', '307', '308'), '301'),
   query: single(choice('keep', 'drop'), 'keep'),
 };
@@ -53,11 +68,30 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
     about: 'The path that is redirected; a `*` at its end stands for all paths below.',
     example: '/blog/*',
   },
+  match: {
+    about:
+      'In place of `path`: a regular expression for the canonical path, matched in linear time. ' +
+      '`$1` in `to` is its first group.',
+    example: '^/blog/(\\d+)$',
+  },
   to: {
     about:
       'The target: a URL or a path. `{splat}` is what the `*` stands for, `{path}` the path, ' +
-      '`{query}` the query, `{host}` the host of the request, each as the client has sent it.',
+      '`{query}` the query, `{query.NAME}` the value of a parameter, `{host}` the host of the ' +
+      'request, each as the client has sent it.',
     example: 'https://example.com/{splat}',
+  },
+  file: {
+    about:
+      'A file with up to 100,000 redirects in place of `to`: `/from /to status` on each line, as ' +
+      'in `_redirects` of Netlify.',
+    example: '/etc/waymark/moved.txt',
+  },
+  trailing_slash: {
+    about:
+      'In place of `to`: `off` redirects `/about/` to `/about`, and `on` redirects `/about` to ' +
+      '`/about/`, if that page exists. Names with a dot, such as `a.css`, get no slash.',
+    example: 'off',
   },
   status: { about: 'The status: 308 and 307 keep the method.', example: '308' },
   query: {
@@ -68,7 +102,7 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
 
 type ParsedRedirect = ParsedKeys<typeof redirectKeys>;
 
-/** Finds redirects without a target, and those that lead in a circle. */
+/** Finds redirects without a target or with several, and those that lead in a circle. */
 export function redirectProblems({
   redirects,
 }: {
@@ -79,8 +113,27 @@ export function redirectProblems({
     const { name, line, lines, isValid, values } = redirect;
     if (!isValid) return [];
     const title = `[redirect.${name}]`;
-    if (values.to === undefined) {
+    const given = (['to', 'file', 'trailing_slash'] as const).filter((key) => values[key]);
+    if (given.length === 0) {
       return [{ line, message: `${title} needs \`to\`, such as \`to = /new/{splat}\`` }];
+    }
+    if (given.length > 1) {
+      const message = `${title} has \`${given.join('` and `')}\`: it takes one of them`;
+      return [{ line: lines.get(given[1] ?? '')?.[0] ?? line, message }];
+    }
+    const unused = values.status === '301' ? 'query' : 'status';
+    if (values.file !== undefined && (unused === 'status' || values.query === 'drop')) {
+      const message = `\`${unused}\` has no effect with \`file\`: its lines have their own`;
+      return [{ line: lines.get(unused)?.[0] ?? line, message }];
+    }
+    if (values.match !== undefined && (values.to === undefined || values.path !== '/*')) {
+      const cure = values.to === undefined ? 'needs `to`' : 'takes the place of `path`: remove one';
+      return [{ line: lines.get('match')?.[0] ?? line, message: `\`match\` ${cure}` }];
+    }
+    if (values.to === undefined) return [];
+    const group = values.match === undefined ? undefined : unknownGroup(values.match, values.to);
+    if (group !== undefined) {
+      return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` }];
     }
     const others = circleFrom(redirect, valid);
     if (others === undefined) return [];
@@ -97,7 +150,13 @@ function circleFrom(
 ): readonly string[] | undefined {
   const { values } = start;
   const origin = values.origin === '*' ? 'http://any.invalid' : values.origin;
-  let place = placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')));
+  // No path is known that a pattern matches; if its own target is one, it leads to itself.
+  const sample = values.to?.replaceAll(/\{[^{}]*\}|\$\d{1,2}/g, 'x') ?? '';
+  const target = values.match === undefined ? undefined : URL.parse(sample, origin);
+  let place =
+    target == null
+      ? placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')))
+      : placeAt(target.origin, target.pathname);
   const passed: string[] = [];
   for (let hop = 0; hop <= all.length && place !== undefined; hop += 1) {
     const here = place;
@@ -115,7 +174,8 @@ function circleFrom(
 }
 
 function locationOf({ values }: ParsedRedirect, place: RequestTarget): string | undefined {
-  return locationFor({ ...values, to: values.to ?? '/' }, place);
+  const pattern = values.match === undefined ? undefined : linearPattern(values.match);
+  return locationFor({ ...values, to: values.to ?? '/', pattern }, place);
 }
 
 function placeAt(origin: string, encoded: string): RequestTarget | undefined {

@@ -206,7 +206,7 @@ function errorsOf({ conversion }: ApacheSite, block: readonly Directive[]): stri
   for (const page of allOf(block, 'errordocument')) {
     const [status, path = ''] = page.words;
     const [, below, name] = /^\/(?:(.+)\/)?(\d{3})\.html$/.exec(path) ?? [];
-    const found = below ?? '.';
+    const found = below ?? '/';
     if (name === status && (folder === undefined || folder === found)) folder = found;
     else conversion.leave(page, errorsNearest);
   }

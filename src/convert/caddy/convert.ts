@@ -131,7 +131,7 @@ function rootOf(block: readonly Directive[]): string | undefined {
   return words.length > 1 ? words[1] : words[0];
 }
 
-/** The folder of error pages, if their names are those of Waymark; `.` is the root. */
+/** The folder of error pages, if their names are those of Waymark; `/` is the root. */
 function errorsOf(conversion: Conversion, block: readonly Directive[]): string | undefined {
   const handler = lastOf(block, 'handle_errors');
   if (handler === undefined) return undefined;
@@ -139,7 +139,7 @@ function errorsOf(conversion: Conversion, block: readonly Directive[]): string |
   const page = rewrite?.words.at(-1) ?? '';
   const [found, folder] =
     /^\/(?:([\w/-]+)\/)?\{(?:err|http\.error)\.status_code\}\.html$/.exec(page) ?? [];
-  if (found !== undefined && lastOf(handler.block ?? [], 'file_server')) return folder ?? '.';
+  if (found !== undefined && lastOf(handler.block ?? [], 'file_server')) return folder ?? '/';
   conversion.leave(handler, errorsNearest);
   return undefined;
 }

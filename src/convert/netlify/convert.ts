@@ -36,7 +36,7 @@ export function convertNetlify(text: string, file: string): Converted {
 /** The folder of the site, with the addresses and the error page that such hosts give it. */
 function siteOf(conversion: Conversion, root: string): NetlifySite {
   const place = { conversion, origins: ['*'], name: 'site' };
-  const [mount] = addMount(place, { path: '/', root, errors: '.' }, { line: 0, text: '' });
+  const [mount] = addMount(place, { path: '/', root, errors: '/' }, { line: 0, text: '' });
   mount?.set('clean_urls', 'yes');
   return { ...place, mount, root };
 }

@@ -187,7 +187,7 @@ function errorsOf(site: NginxSite, block: readonly Directive[]): string | undefi
   return undefined;
 }
 
-/** The folder of `error_page 404 /errors/404.html`, `.` for the root; undefined for other forms. */
+/** The folder of `error_page 404 /errors/404.html`, `/` for the root; undefined for other forms. */
 export function errorFolder(words: readonly string[]): string | undefined {
   const uri = words.at(-1) ?? '';
   const statuses = words.slice(0, -1);
@@ -195,7 +195,7 @@ export function errorFolder(words: readonly string[]): string | undefined {
   const isOne = statuses.length === 1 && statuses[0] === name;
   const isClass =
     /^[45]xx$/.test(name ?? '') && statuses.every((one) => one.startsWith(name?.charAt(0) ?? ' '));
-  return isOne || isClass ? (folder ?? '.') : undefined;
+  return isOne || isClass ? (folder ?? '/') : undefined;
 }
 
 /** Converts a `return` of a location or server. */

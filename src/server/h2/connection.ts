@@ -22,6 +22,7 @@ import {
   http2ContinuationsMax,
   http2ControlBytesMax,
   http2CookieFieldsMax,
+  http2CopiedBytesMax,
   http2EndedStreamsMax,
   http2FrameBytesMax,
   http2QueuedBytesMax,
@@ -37,8 +38,8 @@ import { Stream } from './stream.ts';
 
 /** Where the bytes of a connection go. */
 interface Sink {
-  /** Writes bytes; calls `done` when the system has taken them. */
-  write(bytes: Buffer, done: () => void): void;
+  /** Writes bytes; calls `done` when the system has taken all of them. */
+  write(pieces: readonly Buffer[], done: () => void): void;
   /** Ends the connection after all bytes that were written. */
   end(): void;
 }
@@ -180,10 +181,8 @@ export class Connection {
     this.#output = [];
     this.#outputBytes = 0;
     if (dones !== undefined) this.#dones = [];
-    const [first] = output;
-    const whole = output.length === 1 && first !== undefined ? first : Buffer.concat(output, bytes);
     this.queuedBytes += bytes;
-    this.#parts.sink.write(whole, () => {
+    this.#parts.sink.write(output, () => {
       this.queuedBytes -= bytes;
       if (dones !== undefined) for (const done of dones) done();
       if (this.#sending.size > 0) this.#pump();
@@ -695,7 +694,7 @@ export class Connection {
   #sendFrame(head: { type: number; flag: number; stream: number }, content: Buffer): void {
     const { length } = content;
     // Short content is copied: one piece costs less than two.
-    const isShort = length <= copiedBytesMax;
+    const isShort = length <= http2CopiedBytesMax;
     const start = Buffer.allocUnsafe(frameHeadBytes + (isShort ? length : 0));
     const at = writeFrameHead(start, 0, { length, ...head });
     if (isShort) start.set(content, at);
@@ -738,8 +737,6 @@ export class Connection {
 }
 
 const noContent = Buffer.alloc(0);
-/** Content up to this length is copied behind the head of its frame. */
-const copiedBytesMax = 4_096;
 
 function requireOnStream({ stream }: Frame): void {
   if (stream === 0) throw new ConnectionError('PROTOCOL_ERROR', 'A frame names no stream.');

@@ -23,6 +23,9 @@ export const http2WindowsBytesMax = 128 * MIB;
 
 /** Bytes of a connection that wait for the system to take them, before more content follows. */
 export const http2QueuedBytesMax = 128 * KIB;
+/** Content that is copied behind the head of its frame, and frames that are copied together. */
+export const http2CopiedBytesMax = 4 * KIB;
+export const http2JoinedBytesMax = 16 * KIB;
 /** A piece of streamed content or of a file. */
 export const http2WriteBytes = 64 * KIB;
 /** Answers to frames without a request that wait for a client that does not read. */

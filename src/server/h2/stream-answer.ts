@@ -68,9 +68,8 @@ export class StreamAnswer implements SendingResponse {
   }
 
   sendPrepared(prepared: Prepared, nowMs: number): void {
-    const { content } = prepared;
-    const bytes = typeof content === 'string' ? Buffer.from(content, 'latin1') : content;
-    this.#sendWhole(preparedBlock(prepared), bytes, prepared.isDated ? undefined : nowMs);
+    const { block, content } = encodedAnswer(prepared);
+    this.#sendWhole(block, content, prepared.isDated ? undefined : nowMs);
   }
 
   sendInterim(status: number, fields: FieldList): void {
@@ -199,15 +198,24 @@ async function cutOff(reply: Reply): Promise<Sent> {
   return { bytes: 0, cut: true };
 }
 
-/** The encoded heads of prepared answers. */
-const blocks = new WeakMap<Prepared, Buffer>();
+/** A prepared answer as it is sent. */
+interface EncodedAnswer {
+  readonly block: Buffer;
+  readonly content: Buffer | undefined;
+}
 
-function preparedBlock(prepared: Prepared): Buffer {
-  const known = blocks.get(prepared);
+const encodedAnswers = new WeakMap<Prepared, EncodedAnswer>();
+
+function encodedAnswer(prepared: Prepared): EncodedAnswer {
+  const known = encodedAnswers.get(prepared);
   if (known !== undefined) return known;
-  const block = encodeFields(prepared.status, prepared.fields);
-  blocks.set(prepared, block);
-  return block;
+  const { status, fields, content } = prepared;
+  const encoded = {
+    block: encodeFields(status, fields),
+    content: typeof content === 'string' ? Buffer.from(content, 'latin1') : content,
+  };
+  encodedAnswers.set(prepared, encoded);
+  return encoded;
 }
 
 let encodedSecond = -1;

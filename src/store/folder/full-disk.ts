@@ -16,7 +16,7 @@ const fullCodes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Whether lmdb failed because the disk is full or read-only. */
-function isDiskFull(error: unknown): boolean {
+export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && fullCodes.has((error as { code?: unknown }).code);
 }
 

@@ -1,15 +1,13 @@
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Rule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
-import { rulePlace } from '../projections/rule-index.ts';
-import type { LoggedDraft, PreparedInsert, Reads } from '../store.ts';
-import { planWrites } from './write-plan.ts';
+import type { LoggedDraft, Reads } from '../store.ts';
+import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 
 /** A row of a log that this one copies, as text and parsed. */
-interface CopiedRow {
+export interface CopiedRow {
   readonly text: string;
   readonly change: Change;
 }
@@ -37,31 +35,40 @@ export function putCopiedRows(
   reads: Reads,
   rows: readonly CopiedRow[],
 ): number {
-  // The other node has found room for its rules.
-  const unlimited: Reads = { ...reads, roomFailure: () => undefined };
+  const unlimited = unlimitedReads(reads);
   let bytes = 0;
-  for (let at = 0; at < rows.length;) {
-    const first = rows[at]?.change;
-    if (first === undefined) return bytes;
-    const { seq: firstSeq, txn, by, dtu_txn, dtu_stored } = first;
-    let end = at + 1;
-    while (rows[end]?.change.txn === txn) end += 1;
-    const drafts = draftsOf(rows.slice(at, end));
-    const plan = planWrites(unlimited, drafts, { firstSeq, txn, by, dtu_txn, dtu_stored });
-    bytes += putWrites(databases, plan);
-    at = end;
+  for (const ofTransaction of transactionsOf(rows)) {
+    bytes += putWrites(databases, planCopy(unlimited, ofTransaction));
   }
   return bytes;
 }
 
-/** Inserts of page rules, of which most logs consist, need no look-up of the record before them. */
-function draftsOf(rows: readonly CopiedRow[]): readonly (LoggedDraft | PreparedInsert)[] {
-  const isPlain = rows.every(
-    ({ change: { family, action } }) => family === 'userinterface' && action === 'insert',
-  );
+/** Divides rows by their transactions, and where a row is missing between them. */
+export function* transactionsOf(rows: readonly CopiedRow[]): Iterable<readonly CopiedRow[]> {
+  let start = 0;
+  for (let end = 1; end <= rows.length; end += 1) {
+    const [before, next] = [rows[end - 1]?.change, rows[end]?.change];
+    if (next?.txn === before?.txn && next?.seq === (before?.seq ?? 0) + 1) continue;
+    yield rows.slice(start, end);
+    start = end;
+  }
+}
+
+/** Reads for planCopy: the node that decided a transaction has found room for its rules. */
+export function unlimitedReads(reads: Reads): Reads {
+  return { ...reads, roomFailure: () => undefined };
+}
+
+/** Plans the writes of the rows of one transaction. Throws as planWrites does. */
+export function planCopy(reads: Reads, rows: readonly CopiedRow[]): WritePlan {
+  const [first] = rows;
+  if (first === undefined) throw new Error('a transaction has rows');
+  const { seq: firstSeq, txn, by, dtu_txn, dtu_stored } = first.change;
+  return planWrites(reads, draftsOf(rows), { firstSeq, txn, by, dtu_txn, dtu_stored });
+}
+
+function draftsOf(rows: readonly CopiedRow[]): readonly LoggedDraft[] {
   return rows.map(({ text, change: { family, id, action, data } }) => {
-    if (!isPlain) return { family, id, action, data, text };
-    const rule = { ...(data as unknown as Omit<Rule, 'id'>), id };
-    return { id, text, prepared: { ...rulePlace(rule), text: JSON.stringify(data) } };
+    return { family, id, action, data, text };
   });
 }

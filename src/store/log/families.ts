@@ -8,8 +8,7 @@ import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
 import type { Reads } from '../store.ts';
 import { foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
-import type { PlannedEntries, Transition } from './planned-entries.ts';
-import type { PlannedPlaces } from './planned-places.ts';
+import type { DataTexts, PlannedEntries, Transition, PlannedPlaces } from './planned-entries.ts';
 import type { PlannedRows } from './planned-rows.ts';
 
 /** The state that the changes of one decision share while the store plans them. */
@@ -17,6 +16,7 @@ export interface Planning {
   readonly entries: PlannedEntries;
   readonly places: PlannedPlaces;
   readonly rows: PlannedRows;
+  readonly texts: DataTexts;
 }
 
 /** How the store keeps the records of a family: their state, and what it derives from that. */
@@ -32,10 +32,12 @@ export interface FamilyProjection<S> {
 const userinterface: FamilyProjection<StoredRule> = {
   stored: (reads, id) => reads.rule(id),
   fold: foldRule,
-  plan({ entries, places }, { id }, { before, after }) {
+  plan({ entries, places, texts }, { id, action, data }, { before, after }) {
     const place = after && indexEntryOf(after);
     places.move(before && indexEntryOf(before), place);
-    entries.state('rule', keyOf(id), after);
+    const isInsert = action === 'insert' && data.id === undefined;
+    if (!isInsert || after === undefined) entries.state('rule', keyOf(id), after);
+    else entries.put('rule', keyOf(id), () => texts.ofInserted('rule', { id, data, state: after }));
     for (const { database, key, value } of before === undefined ? [] : formerEntries(before)) {
       entries.remove(database, key, value);
     }

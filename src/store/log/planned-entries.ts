@@ -2,6 +2,9 @@ import type { Change } from '../../model/change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { removeKeyUse } from '../key-uses.ts';
 import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { dataTextsCharactersMax } from '../limits.ts';
+import type { Reads } from '../store.ts';
 
 /** The databases with keys of bytes that a plan writes. */
 type PlannedDatabase = Exclude<
@@ -109,7 +112,7 @@ export function putHooksStamp(
 }
 
 /** The databases with keys that usually grow, because the ids of records do. */
-const growing: ReadonlySet<string> = new Set(['row', 'tablerow']);
+const growing: ReadonlySet<string> = new Set(['rule', 'row', 'tablerow']);
 
 function entryPut(
   databases: Databases,
@@ -133,4 +136,64 @@ function candidatePut(databases: Databases, database: IndexEntry['database']): P
     if (typeof value === 'string') putIndexEntry(databases, { ...entry, value });
     else removeIndexEntry(databases, { ...entry, value: removed });
   };
+}
+
+/** The JSON texts of data that two databases get, the log and the rows: each is made once. */
+export class DataTexts {
+  readonly #texts = new Map<JsonObject, string>();
+  #characters = 0;
+
+  /** The text of an object, which does not change meanwhile. */
+  of(data: JsonObject): string {
+    const known = this.#texts.get(data);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(data);
+    this.#characters += text.length;
+    if (this.#characters <= dataTextsCharactersMax) this.#texts.set(data, text);
+    return text;
+  }
+
+  /** The state of a record after its insert, as JSON: its fields are the data of the insert. */
+  ofInserted(
+    name: 'rule' | 'row',
+    {
+      id,
+      data,
+      state: { seq, insertedSeq },
+    }: {
+      readonly id: string;
+      readonly data: JsonObject;
+      readonly state: { readonly seq: number; readonly insertedSeq: number };
+    },
+  ): string {
+    const fields = `"id":${JSON.stringify(id)},${this.of(data).slice(1)}`;
+    return `{"${name}":{${fields},"seq":${seq},"insertedSeq":${insertedSeq}}`;
+  }
+}
+
+/** Counts the page rules that one decision adds to each place. */
+export class PlannedPlaces {
+  readonly #reads: Reads;
+  readonly #more = new Map<string, number>();
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** Moves a rule to another place. Throws `too_large` if that has no room. */
+  move(from: IndexEntry | undefined, to: IndexEntry | undefined): void {
+    const [left, reached] = [from, to].map((place) => place && nameOf(place));
+    if (left === reached) return;
+    if (to !== undefined && reached !== undefined) {
+      const planned = this.#more.get(reached) ?? 0;
+      const failure = this.#reads.roomFailure(to, planned);
+      if (failure !== undefined) throw failure;
+      this.#more.set(reached, planned + 1);
+    }
+    if (left !== undefined) this.#more.set(left, (this.#more.get(left) ?? 0) - 1);
+  }
+}
+
+function nameOf({ database, key }: IndexEntry): string {
+  return `${database} ${key.toString('latin1')}`;
 }

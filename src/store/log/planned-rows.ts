@@ -14,8 +14,7 @@ import {
 } from '../projections/row-entries.ts';
 import { rowWords } from '../projections/words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
-import type { DataTexts } from './data-texts.ts';
-import type { PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
+import type { DataTexts, PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
 
 /** A table in the middle of a decision. */
 interface PlannedTable {
@@ -305,9 +304,7 @@ const insertedEntries = [
 /** The StoredRow as JSON: its fields are the data of the insert. */
 function storedText({ data, after }: InsertedRow, texts: DataTexts): string {
   if (data === undefined) return JSON.stringify(after);
-  const { row, seq, insertedSeq } = after;
-  const fields = `"id":${JSON.stringify(row.id)},${texts.of(data).slice(1)}`;
-  return `{"row":{${fields},"seq":${seq},"insertedSeq":${insertedSeq}}`;
+  return texts.ofInserted('row', { id: after.row.id, data, state: after });
 }
 
 /** A name for a key of a table: different values have different names. */

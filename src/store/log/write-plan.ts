@@ -11,12 +11,10 @@ import {
   type TableEvent,
 } from '../../tables/table-events.ts';
 import type { SeqClaim } from '../projections/claims.ts';
-import type { LoggedDraft, Reads, PreparedInsert } from '../store.ts';
-import { DataTexts } from './data-texts.ts';
+import type { LoggedDraft, Reads } from '../store.ts';
+import { DataTexts, PlannedEntries, type Marks, PlannedPlaces } from './planned-entries.ts';
 import { familyProjection, type FamilyProjection, type Planning } from './families.ts';
 import { foldRows, type ApplyChange, type Folded } from './fold.ts';
-import { PlannedEntries, type Marks } from './planned-entries.ts';
-import { PlannedPlaces } from './planned-places.ts';
 import { PlannedRows, type CarriedTables } from './planned-rows.ts';
 
 /** One change with the vk that it claims. */
@@ -27,20 +25,17 @@ export interface PlannedStep {
   readonly text?: string | undefined;
 }
 
-/** The source of one row of the log; the texts of a prepared insert are made last. */
-export type WriteStep = PlannedStep | PreparedInsert;
-
 /** The fields that a plan adds to its changes besides their drafts and seqs. */
-export type ChangeStamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
+type ChangeStamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
 
 /** All writes of one decision. */
 export interface WritePlan {
   readonly stamp: ChangeStamp;
   readonly firstSeq: number;
-  /** The changes of the drafts that were not prepared. */
+  /** The changes of the drafts, without the events that they raise. */
   readonly changes: readonly Change[];
-  readonly steps: readonly WriteStep[];
-  /** The entries of projections, without those of prepared inserts. */
+  readonly steps: readonly PlannedStep[];
+  /** The entries of projections. */
   readonly entries: PlannedEntries;
   readonly texts: DataTexts;
   /** For the next decision of the same transaction, if this one is put. */
@@ -49,14 +44,13 @@ export interface WritePlan {
 
 /**
  * Plans the writes of a decision without writing. All checks happen here, so that a decision is
- * written as a whole or not at all; a caller with prepared drafts calls roomFailure first. With
- * `newEventId`, the events that tables declare follow the drafts; a copy of a log has them already.
- * Throws the Failures of the projections (families.ts), and an Error for a change that cannot
- * follow, which is a bug of the caller.
+ * written as a whole or not at all. With `newEventId`, the events that tables declare follow the
+ * drafts; a copy of a log has them already. Throws the Failures of the projections (families.ts),
+ * and an Error for a change that cannot follow, which is a bug of the caller.
  */
 export function planWrites(
   reads: Reads,
-  drafts: readonly (LoggedDraft | PreparedInsert)[],
+  drafts: readonly LoggedDraft[],
   {
     firstSeq,
     newEventId,
@@ -81,10 +75,8 @@ export function planWrites(
     planner.plan(change);
     return { change, claim: vk && { ...vk, seq }, text };
   };
-  const steps = drafts.map((draft, index): WriteStep => {
-    return 'prepared' in draft ? draft : planned(draft, firstSeq + index);
-  });
-  const changes = steps.flatMap((step) => ('change' in step ? step.change : []));
+  const steps = drafts.map((draft, index) => planned(draft, firstSeq + index));
+  const changes = steps.map(({ change }) => change);
   const events =
     newEventId === undefined ? [] : planner.raised.map((data) => eventDraft(newEventId(), data));
   const raised = events.map((draft, index) => planned(draft, firstSeq + steps.length + index));
@@ -122,7 +114,7 @@ class Planner {
     const entries = new PlannedEntries();
     const places = new PlannedPlaces(reads);
     const rows = new PlannedRows(reads, { entries, texts: this.#texts, carried });
-    this.#planning = { entries, places, rows };
+    this.#planning = { entries, places, rows, texts: this.#texts };
   }
 
   /** The data of a change. Each change of a row names the table, so that it says what changed. */

@@ -17,13 +17,17 @@ export interface SeqClaim extends VkClaim {
  * tree.
  */
 export function claimKey(vk: string): Buffer {
-  const hex = derivedHash(vk);
+  return keyFor(vk, derivedHash(vk));
+}
+
+function keyFor(vk: string, hex: string | undefined): Buffer {
   return hex === undefined ? keyOf(vk) : Buffer.from(derivedMark + hex, 'hex');
 }
 
-/** A claim as it is stored: its seq, and its hash if the key does not hold it. */
-export function packClaim({ vk, requestHash, seq }: SeqClaim): string {
-  return derivedHash(vk) === requestHash ? String(seq) : `${seq} ${requestHash}`;
+/** A claim as it is stored: its key, then its seq, and its hash if the key does not hold it. */
+export function packClaim({ vk, requestHash, seq }: SeqClaim): readonly [Buffer, string] {
+  const hex = derivedHash(vk);
+  return [keyFor(vk, hex), hex === requestHash ? String(seq) : `${seq} ${requestHash}`];
 }
 
 /** The claim that is stored under a vk. */

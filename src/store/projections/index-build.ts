@@ -20,16 +20,18 @@ export function createIndexBuilder(
 ): Store['buildIndexes'] {
   return async (signal, report) => {
     while (!signal.aborted && databases.indexbuild.getKeysCount({ limit: 1 }) > 0) {
-      // Another process may have completed it meanwhile.
       const built = await queue.write(() => {
-        const [build] = reads.indexBuilds();
-        if (build === undefined) return () => ({ result: undefined, bytes: 0 });
-        const piece = build.phase === 'empty' ? emptied(databases, reads, build) : undefined;
-        return () => ({ result: putPiece(databases, piece ?? filled(reads, build)), bytes: 0 });
+        const piece = nextPiece(databases, reads);
+        return () => ({ result: piece && putPiece(databases, piece), bytes: 0 });
       });
       if (built !== undefined) report(built);
     }
   };
+}
+
+/** Completes all indexes. The caller runs it in a write transaction. */
+export function completeIndexes(databases: Databases, reads: Reads): void {
+  for (let piece; (piece = nextPiece(databases, reads)) !== undefined;) putPiece(databases, piece);
 }
 
 /** A step of a build: its writes, and the state after it. */
@@ -37,6 +39,13 @@ interface Piece {
   readonly build: IndexBuild;
   readonly isComplete: boolean;
   readonly write: (databases: Databases) => void;
+}
+
+/** Undefined if all indexes are complete: another process may have done it meanwhile. */
+function nextPiece(databases: Databases, reads: Reads): Piece | undefined {
+  const [build] = reads.indexBuilds();
+  if (build === undefined) return undefined;
+  return build.phase === 'empty' ? emptied(databases, reads, build) : filled(reads, build);
 }
 
 function putPiece(

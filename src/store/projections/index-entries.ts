@@ -86,21 +86,6 @@ export function wildcardValues(
   return last === severalMarks.wildcard ? allValues(wildcard, key) : [last];
 }
 
-/** Describes a value that does not fit the other values of its key. */
-export function indexEntryProblem(
-  databases: PlaceDatabases,
-  { database: name, key, value }: IndexEntry,
-): string | undefined {
-  const database = databases[name];
-  if (isSeveralMark(name, value)) {
-    const isOfSeveral = firstValues(database, key, 3).length === 3;
-    return isOfSeveral ? undefined : 'has the mark of several rules, but at most one rule';
-  }
-  const seen = name === 'exact' ? database.get(key) : greatestEntry(database, key)?.last;
-  const isSeen = seen === value || seen === severalMarks[name];
-  return isSeen ? undefined : 'has several rules, but not their mark';
-}
-
 /** Whether a value is the mark of several candidates. */
 export function isSeveralMark(name: PlaceDatabase, value: string): boolean {
   return value === severalMarks[name];

@@ -96,7 +96,7 @@ export function rulePlace(
 }
 
 /** The value of an index entry. */
-export function indexValue(
+function indexValue(
   id: string,
   { seq, insertedSeq }: Pick<StoredRule, 'seq' | 'insertedSeq'>,
   traits: string,

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
-import { identityOf } from '../log/create-row-log.ts';
+import { identityOf } from '../log/row-log.ts';
 import type { WriteQueue } from '../log/write-queue.ts';
 import type { Reads } from '../store.ts';
 import type { Notice } from './entry.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../observability/log.ts';
 import type { Notice } from './entry.ts';
-import { noticeMsMax, noticeRetryMs, noticeTriesMax } from './limits.ts';
+import { noticeMsMax, noticeRetryMs, noticeTriesMax } from '../limits.ts';
 
 /** Does what a notice of the cluster says. */
 type HeedNotice = (notice: Notice) => Promise<void>;

@@ -1,6 +1,6 @@
 import type { Database } from 'lmdb';
 import type { Databases } from '../databases.ts';
-import { generationField } from '../log/create-row-log.ts';
+import { generationField } from '../log/row-log.ts';
 import type { SharedPut } from './entry.ts';
 import { isTaskKey } from './task-turn.ts';
 

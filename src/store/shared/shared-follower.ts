@@ -11,7 +11,7 @@ import {
   entryTriesMax,
   sharedProgressMs,
   sharedRetryMs,
-} from './limits.ts';
+} from '../limits.ts';
 import { putRecorded } from './recorded-puts.ts';
 import { hasValues } from './shared-values.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';

@@ -1,17 +1,16 @@
 import { ABORT } from 'lmdb';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
-import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
+import { commitBatchBytesMax, commitBatchMax, lossesMax } from '../limits.ts';
 import type { DeliveryWriter, PutDelivery } from '../deliveries/delivery-writer.ts';
 import type { DecidedWrite, LogWriter } from '../log/commit.ts';
 import { transact } from '../environment.ts';
 import { putWrites } from '../log/write-puts.ts';
 import type { WritePlan } from '../log/write-plan.ts';
 import { storageFailure, type StoreCondition } from '../log/write-queue.ts';
-import { claimKey, packClaim } from '../projections/claims.ts';
+import { packClaim } from '../projections/claims.ts';
 import { emptyContent, encodeEntry, type EntryContent, type Notice } from './entry.ts';
 import { recordingDatabases } from './recorded-puts.ts';
-import { lossesMax } from './limits.ts';
 import type { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from './shared-log.ts';
 import { sharedPlace } from './shared-place.ts';
@@ -253,12 +252,11 @@ function rowsOf({ log }: Databases, { firstSeq, steps }: WritePlan): readonly st
   });
 }
 
-function claimsOf({ firstSeq, steps }: WritePlan): EntryContent['claims'] {
-  return steps.flatMap((step, index) => {
-    const claim = 'change' in step ? step.claim : step.vk;
+function claimsOf({ steps }: WritePlan): EntryContent['claims'] {
+  return steps.flatMap(({ claim }) => {
     if (claim === undefined) return [];
-    const packed = packClaim({ ...claim, seq: firstSeq + index });
-    return [[claimKey(claim.vk).toString('hex'), packed] as const];
+    const [key, value] = packClaim(claim);
+    return [[key.toString('hex'), value] as const];
   });
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntryContent, Notice } from './entry.ts';
-import { turnMs } from './limits.ts';
+import { turnMs } from '../limits.ts';
 
 const turnNotice = 'turn';
 

@@ -3,7 +3,7 @@ import type { Databases } from '../databases.ts';
 import type { WriteQueue } from '../log/write-queue.ts';
 import type { Reads } from '../store.ts';
 import { decodeEntry, emptyContent, encodeEntry } from './entry.ts';
-import { uploadedClaimsMax, uploadedCharactersMax } from './limits.ts';
+import { uploadedClaimsMax, uploadedCharactersMax } from '../limits.ts';
 import { allPuts } from './recorded-puts.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { putSharedPlace } from './shared-place.ts';

@@ -1,272 +1,292 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'lmdb';
-import type { Change } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
-import { historyKey, historyPrefix, keyOf, seqMax } from '../encoding.ts';
+import { dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
+import { seqBytes } from '../encoding.ts';
 import { errorReason } from '../folder/data-folder.ts';
 import { verifySliceEntries } from '../limits.ts';
-import type { Difference, Verification } from '../store.ts';
-import {
-  deliveryChecks,
-  checkMark,
-  numberedChecks,
-  entryChecks,
-  type EntryCheck,
-} from './verify-entries.ts';
-import { verifyRecord } from './verify-record.ts';
-import { openVerified, recordSeqs, type VerifiedDatabases } from './verify-records.ts';
-import { rowEntryChecks } from './verify-rows.ts';
+import { isSeveralMark } from '../projections/index-entries.ts';
+import { keyPrefix, orderedValueEnd } from '../projections/index-key.ts';
+import { createReads } from '../projections/reads.ts';
+import { isMaintained, searchIndex } from '../projections/row-entries.ts';
+import type { IndexBuild, Reads, TableCounts, Verification } from '../store.ts';
+import { entryChecks, numberedChecks } from './entry-checks.ts';
+import { LogFold, openScratch, type Room, type Slice } from './log-fold.ts';
 
-/** The findings in the entries that were checked in one turn of the event loop. */
-interface Slice {
-  readonly entries: number;
-  readonly differences: readonly Difference[];
-}
+type Name = Exclude<keyof Databases, 'environment' | 'meta' | 'delivery'>;
+type Key = number | Uint8Array;
+type AnyDatabase = Database<string, Key>;
+type CheckEntry = (databases: Databases, key: Key, value: string) => string | undefined;
 
-/**
- * Compares every projection with the fold of the log, in both directions
- * (docs/design/history.md#the-change-log), slice by slice. Each check reads one state of the data,
- * so writes may continue; no state is held between slices.
- */
-export async function* verifyData(databases: Databases): AsyncGenerator<Verification> {
-  const of = entryCount(databases);
-  let checked = 0;
-  for (const [name, slices] of passes(openVerified(databases))) {
-    for (const { entries, differences } of untilUnreadable(name, slices)) {
-      checked += entries;
-      yield { checked, of, differences };
-      await nextTurn();
-    }
-  }
-}
+/** The databases that the log decides. */
+const decided: readonly Name[] = [
+  ...(['history', 'mark', 'txn', 'rule', 'exact', 'wildcard', 'everexact'] as const),
+  ...(['everwildcard', 'key', 'keyhash', 'hook', 'hooktype', 'hooksecret', 'table'] as const),
+  ...(['tablename', 'evertablename', 'row', 'tablerow', 'evertablerow', 'rowkey'] as const),
+  ...(['everrowkey', 'rowindex', 'rowword', 'tablecount'] as const),
+];
 
-function* passes(verified: VerifiedDatabases): Iterable<readonly [string, Iterable<Slice>]> {
-  const { databases } = verified;
-  yield ['log', verifyLog(databases)];
-  yield ['history', verifyRecords(verified)];
-  yield ['mark', verifyEntries('mark', databases.mark, (seq) => checkMark(databases, seq))];
-  for (const [name, check] of numbered) {
-    yield [name, verifyEntries(name, databases[name], (seq) => check(databases, seq))];
-  }
-  for (const [name, check] of strays) {
-    const checkEntry = (key: Uint8Array, value: string) => check(databases, key, value);
-    yield [name, verifyEntries(name, databases[name], checkEntry)];
-  }
-  for (const [name, check] of ofRows) {
-    const checkEntry = (key: Uint8Array, value: string) => check(verified, key, value);
-    yield [name, verifyEntries(name, databases[name], checkEntry)];
-  }
-}
-
-type Checks<T> = readonly (readonly [keyof T, T[keyof T]])[];
-
-const strays = [...Object.entries(entryChecks), ...Object.entries(deliveryChecks)] as Checks<
-  Record<keyof typeof entryChecks | keyof typeof deliveryChecks, EntryCheck>
->;
-const ofRows = Object.entries(rowEntryChecks) as Checks<typeof rowEntryChecks>;
-const numbered = Object.entries(numberedChecks) as Checks<typeof numberedChecks>;
-
-/** The databases with several values under a key. */
-const sorted: ReadonlySet<string> = new Set([
-  'exact',
-  'wildcard',
-  'everexact',
-  'everwildcard',
-  'hooktype',
-  'evertablename',
-  'everrowkey',
+/** Those with several values under a key; such a value is part of what the entry says. */
+const severalValued: ReadonlySet<Name> = new Set([
+  ...(['exact', 'wildcard', 'everexact', 'everwildcard'] as const),
+  ...(['hooktype', 'evertablename', 'everrowkey'] as const),
 ]);
 
-function entryCount(databases: Databases): number {
-  const { log, history, mark } = databases;
-  const others = [...numbered, ...strays, ...ofRows].map(([name]) => databases[name]);
-  return [log, history, mark, ...others].reduce(
-    (sum, database) => sum + (database.getStats() as { entryCount: number }).entryCount,
-    0,
-  );
+/** Those whose values may hold secrets, which no message shows. */
+const records: ReadonlySet<Name> = new Set(['rule', 'key', 'hook', 'hooksecret', 'table', 'row']);
+
+/** Those with messages of the deliverer. */
+const queued: ReadonlySet<Name> = new Set(['pending', 'attempt', 'due', 'exhausted']);
+
+const checks = Object.entries({ ...entryChecks, ...numberedChecks }) as (readonly [
+  Name,
+  CheckEntry,
+])[];
+
+/**
+ * Folds the log into empty databases with the code that writes, compares every projection with
+ * them, and checks what the log does not decide (docs/design/history.md#the-change-log). Each slice
+ * reads one state of the data, up to which the copy has the log, so writes may continue, and no
+ * state is held between slices. Rejects with `storage_full` if the room is too small.
+ */
+export async function* verifyData(databases: Databases, room: Room): AsyncGenerator<Verification> {
+  const scratch = await openScratch(room);
+  try {
+    const fold = new LogFold(databases, scratch);
+    const names: readonly Name[] = ['log', ...decided, ...checks.map(([name]) => name)];
+    const of = names.reduce((sum, name) => sum + entryCount(databases[name]), 0);
+    let checked = 0;
+    for (const [name, slices] of passes(databases, fold)) {
+      for (const { entries, differences } of untilUnreadable(name, slices)) {
+        checked += entries;
+        yield { checked, of, differences };
+        await nextTurn();
+      }
+    }
+  } finally {
+    await scratch.close();
+  }
+}
+
+function* passes(source: Databases, fold: LogFold): Iterable<readonly [Name, Iterable<Slice>]> {
+  const reads = createReads(source);
+  yield ['log', fold.slices()];
+  yield ['log', newestSeq(source)];
+  for (const name of decided) yield [name, compared(name, { source, reads, fold })];
+  for (const [name, check] of checks) yield [name, checkedEntries(name, source, check)];
+}
+
+function entryCount(database: { getStats(): object }): number {
+  return (database.getStats() as { entryCount: number }).entryCount;
 }
 
 /** A damaged tree ends its own pass only. */
-function* untilUnreadable(database: string, slices: Iterable<Slice>): Iterable<Slice> {
+function* untilUnreadable(database: Name, slices: Iterable<Slice>): Iterable<Slice> {
   try {
     yield* slices;
   } catch (error) {
-    yield {
-      entries: 0,
-      differences: [{ database, what: `cannot be read (${errorReason(error)})` }],
-    };
+    if (error instanceof Failure && error.code === 'storage_full') throw error;
+    yield { entries: 0, differences: [{ database, what: unreadable(error) }] };
+  }
+}
+
+function unreadable(error: unknown): string {
+  return `cannot be read (${errorReason(error)})`;
+}
+
+/** Compares the newest seq for quick reads with the end of the log. */
+function* newestSeq({ log, meta }: Databases): Iterable<Slice> {
+  const [newest = 0] = log.getKeys({ reverse: true, limit: 1 });
+  const recorded = meta.get('seq') ?? '0';
+  if (recorded === String(newest)) return;
+  const what = `has ${recorded} as the newest change, but the log ends with ${newest}`;
+  yield { entries: 0, differences: [{ database: 'meta', what }] };
+}
+
+/** Compares a database with that of the fold. */
+function* compared(
+  name: Name,
+  {
+    source,
+    reads,
+    fold,
+  }: { readonly source: Databases; readonly reads: Reads; readonly fold: LogFold },
+): Iterable<Slice> {
+  const [stored, folded] = [source[name], fold.copy[name]] as unknown as [AnyDatabase, AnyDatabase];
+  let after: Key | undefined;
+  for (;;) {
+    // What was written since the last slice.
+    const differences = [...fold.slices()].flatMap((slice) => slice.differences);
+    const expected = expectation(name, reads.indexBuilds());
+    const keys = mergedKeys(keysAfter(stored, after), keysAfter(folded, after));
+    let entries = 0;
+    for (const key of keys) {
+      after = key;
+      const values = { stored: valuesOf(name, stored, key), folded: valuesOf(name, folded, key) };
+      entries += values.stored.length;
+      for (const problem of problems(name, expected(key, values))) {
+        differences.push({ database: name, what: shownKey(name, key) + problem });
+      }
+    }
+    if (keys.length === 0 && differences.length === 0) return;
+    yield { entries, differences };
   }
 }
 
 /** Checks each entry of a database by itself. */
-function* verifyEntries<K extends number | Uint8Array>(
-  name: string,
-  database: Database<string, K>,
-  check: (key: K, value: string) => string | undefined,
-): Iterable<Slice> {
-  for (const keys of keySlices(database)) {
-    const differences: Difference[] = [];
-    let entries = 0;
-    for (const key of keys) {
-      const shown = typeof key === 'number' ? `change ${key}` : shownKey(key);
-      const values = sorted.has(name) ? database.getValues(key) : [database.get(key) ?? ''];
-      for (const value of values) {
-        entries += 1;
-        const what = orUnreadable(() => check(key, value));
-        if (what !== undefined) differences.push({ database: name, what: `${shown} ${what}` });
+function* checkedEntries(name: Name, source: Databases, check: CheckEntry): Iterable<Slice> {
+  const database = source[name] as unknown as AnyDatabase;
+  let after: Key | undefined;
+  for (;;) {
+    const keys = keysAfter(database, after);
+    if (keys.length === 0) return;
+    after = keys.at(-1);
+    const differences = keys.flatMap((key) => {
+      let problem: string | undefined;
+      try {
+        problem = check(source, key, database.get(key) ?? '');
+      } catch (error) {
+        problem = unreadable(error);
       }
-    }
-    yield { entries, differences };
+      return problem === undefined
+        ? []
+        : { database: name, what: `${shownKey(name, key)} ${problem}` };
+    });
+    yield { entries: keys.length, differences };
   }
 }
 
-/** The position of verifyLog in the log. */
-interface Position {
-  newest: number;
-  storedAt: string;
-  txn: string;
-  /** The last seq of that transaction; undefined if unknown. */
-  txnLast: number | undefined;
+/** Some keys of a database, in their order. Each call is a new read. */
+function keysAfter(database: AnyDatabase, after: Key | undefined): readonly Key[] {
+  const start = after === undefined ? {} : { start: after, exclusiveStart: true };
+  const keys = [...database.getKeys({ ...start, limit: verifySliceEntries })];
+  const [newest] = keys.slice(-1);
+  // A damaged key that does not sort after the last one would make the loop endless.
+  if (after !== undefined && newest !== undefined && compareKeys(after, newest) >= 0) {
+    throw new Error('its keys are out of order');
+  }
+  return keys;
 }
 
-/**
- * Checks that the log has no gap, that its times never go back, and that its transactions are
- * indexed correctly.
- */
-function* verifyLog(databases: Databases): Iterable<Slice> {
-  const position: Position = { newest: 0, storedAt: '', txn: '', txnLast: undefined };
-  for (const seqs of keySlices(databases.log)) {
-    const differences = seqs.flatMap((seq) => [...verifyRow(databases, seq, position)]);
-    yield { entries: seqs.length, differences };
-  }
-  const { newest, txn, txnLast } = position;
-  const differences = [...verifyNewest(databases)];
-  if (txnLast !== undefined && txnLast > newest) {
-    const what = `${txn} ends with change ${txnLast}, which the log does not have`;
-    differences.push({ database: 'txn', what });
-  }
-  yield { entries: 0, differences };
+/** The keys of two databases, as far as both have been read. */
+function mergedKeys(...read: readonly (readonly Key[])[]): readonly Key[] {
+  const cut = read.filter(({ length }) => length === verifySliceEntries);
+  const [end] = cut.flatMap((keys) => keys.slice(-1)).toSorted(compareKeys);
+  const sorted = read.flat().toSorted(compareKeys);
+  return sorted.filter((key, at) => {
+    const before = sorted[at - 1];
+    if (before !== undefined && compareKeys(before, key) === 0) return false;
+    return end === undefined || compareKeys(key, end) <= 0;
+  });
 }
 
-function* verifyNewest({ log, meta }: Databases): Iterable<Difference> {
-  const [newest = 0] = log.getKeys({ reverse: true, limit: 1 });
-  const recorded = meta.get('seq') ?? '0';
-  if (recorded === String(newest)) return;
-  yield {
-    database: 'meta',
-    what: `has ${recorded} as the newest change, but the log ends with ${newest}`,
-  };
+function compareKeys(one: Key, other: Key): number {
+  if (typeof one === 'number' || typeof other === 'number') return Number(one) - Number(other);
+  return Buffer.compare(one, other);
 }
 
-function* verifyRow(
-  { log, history, txn }: Databases,
-  seq: number,
-  position: Position,
-): Iterable<Difference> {
-  const { newest, storedAt, txnLast } = position;
-  position.newest = seq;
-  if (seq !== newest + 1) {
-    yield { database: 'log', what: `change ${newest + 1} is missing before ${seq}` };
-  }
-  const row = changeOf(log.get(seq));
-  if (row?.seq !== seq) {
-    yield { database: 'log', what: `change ${seq} cannot be read, or has another seq` };
+/** The values of a key, as they are stored and as the fold of the log has them. */
+interface Values {
+  readonly stored: readonly string[];
+  readonly folded: readonly string[];
+}
+
+function valuesOf(name: Name, database: AnyDatabase, key: Key): readonly string[] {
+  if (severalValued.has(name)) return [...database.getValues(key)];
+  const value = database.get(key);
+  return value === undefined ? [] : [value];
+}
+
+/** The differences of the values of a key, as the ends of sentences that begin with the key. */
+function* problems(name: Name, { stored, folded }: Values): Iterable<string> {
+  const [missing, surplus] = [without(folded, stored), without(stored, folded)];
+  const [value = '', expected = ''] = [...surplus, ...missing];
+  if (!severalValued.has(name) && missing.length > 0 && surplus.length > 0) {
+    if (isSameJson(value, expected)) return;
+    const values = records.has(name) ? '' : `: ${shownText(value)}, not ${shownText(expected)}`;
+    yield ` differs from the fold of the log${values}`;
     return;
   }
-  if (row.dtu_stored < storedAt) {
-    yield { database: 'log', what: `change ${seq} is older than the one before it` };
+  const which = (text: string): string => (severalValued.has(name) ? `: ${shownValue(text)}` : '');
+  for (const text of missing) yield `${which(text)} is missing`;
+  for (const text of surplus) yield `${which(text)} is not in the fold of the log`;
+}
+
+function without(values: readonly string[], others: readonly string[]): readonly string[] {
+  const known = new Set(others);
+  return values.filter((value) => !known.has(value));
+}
+
+/** The order of members may differ. */
+function isSameJson(text: string, other: string): boolean {
+  try {
+    return isDeepStrictEqual(JSON.parse(text), JSON.parse(other));
+  } catch {
+    return false;
   }
-  position.storedAt = row.dtu_stored;
-  if (!history.doesExist(historyKey(historyPrefix(row.id), seq))) {
-    yield { database: 'history', what: `change ${seq} is not in the history of ${row.id}` };
+}
+
+/** Adapts the values of a key to the indexes that are not complete: the fold completes its own. */
+type Expect = (key: Key, values: Values) => Values;
+
+function expectation(name: Name, builds: readonly IndexBuild[]): Expect {
+  const own = builds.filter(({ index }) => (index === searchIndex) === (name !== 'rowindex'));
+  if (own.length === 0) return (_key, values) => values;
+  if (name === 'tablecount') {
+    const tables = new Set(own.map(({ table }) => table));
+    return (key, values) => (tables.has(textOf(key)) ? rowCounts(values) : values);
   }
-  const isInside = txnLast === undefined ? row.txn === position.txn : seq <= txnLast;
-  if (isInside && row.txn === position.txn) return;
-  const [first, last] = txn.get(keyOf(row.txn))?.split(' ').map(Number) ?? [];
-  const isPlaced = !isInside && first === seq && last !== undefined && last >= seq;
-  position.txn = row.txn;
-  position.txnLast = isPlaced ? last : undefined;
-  if (isPlaced) return;
-  yield {
-    database: 'txn',
-    what: `${row.txn}, the transaction of change ${seq}, has wrong first or last seqs`,
+  if (name !== 'rowindex' && name !== 'rowword') return (_key, values) => values;
+  const places = own.map((build) => {
+    const { table, index } = build;
+    return { build, prefix: index === searchIndex ? keyPrefix(table) : keyPrefix(table, index) };
+  });
+  return (key, values) => {
+    const bytes = Buffer.from(key as Uint8Array);
+    const place = places.find(({ prefix }) => prefix.equals(bytes.subarray(0, prefix.length)));
+    if (place === undefined) return values;
+    if (place.build.phase === 'empty') return { stored: [], folded: [] };
+    const rest = bytes.subarray(place.prefix.length);
+    const end = name === 'rowindex' ? orderedValueEnd(rest) : rest.indexOf(0) + 1;
+    return isMaintained(place.build, rest.toString('latin1', end))
+      ? values
+      : { ...values, folded: [] };
   };
 }
 
-/** Checks the records one after the other: a seek for each. */
-function* verifyRecords(verified: VerifiedDatabases): Iterable<Slice> {
-  const { history } = verified.databases;
-  let after: Uint8Array | undefined;
-  for (;;) {
-    let entries = 0;
-    const differences: Difference[] = [];
-    while (entries < verifySliceEntries) {
-      const start = after === undefined ? {} : { start: after, exclusiveStart: true };
-      const [key] = history.getKeys({ ...start, limit: 1 });
-      if (key === undefined) break;
-      requireAfter(after, key);
-      const prefix = Buffer.from(key.subarray(0, key.length - seqBytes));
-      const seqs = recordSeqs(verified.databases, prefix);
-      const what = orUnreadable(() => {
-        differences.push(...verifyRecord(verified, { prefix, seqs }));
-        return undefined;
-      });
-      if (what !== undefined) differences.push({ database: 'log', what });
-      entries += seqs.length;
-      after = historyKey(prefix, seqMax);
-    }
-    if (entries === 0) return;
-    yield { entries, differences };
+/** Without the numbers of words, which an index of words counts. */
+function rowCounts({ stored, folded }: Values): Values {
+  const rows = (text: string): string => String((JSON.parse(text) as TableCounts).rows);
+  return { stored: stored.map(rows), folded: folded.map(rows) };
+}
+
+function shownKey(name: Name, key: Key): string {
+  if (typeof key === 'number') return `change ${key}`;
+  if (queued.has(name)) {
+    const n = name === 'due' ? dueOf(key).n : nOf(key);
+    return `message ${n} of queue ${queueOf(key)}`;
   }
-}
-
-const seqBytes = 4;
-
-/** The keys of a database, some at a time; each group is a new read. */
-function* keySlices<K extends number | Uint8Array>(
-  database: Database<string, K>,
-): Iterable<readonly K[]> {
-  let last: K | undefined;
-  for (;;) {
-    const start = last === undefined ? {} : { start: last, exclusiveStart: true };
-    const keys = [...database.getKeys({ ...start, limit: verifySliceEntries })];
-    const newest = keys.at(-1);
-    if (newest === undefined) return;
-    requireAfter(last, newest);
-    last = newest;
-    yield keys;
-  }
-}
-
-/** Throws if a damaged key does not sort after the last one: the loop would never end. */
-function requireAfter<K extends number | Uint8Array>(last: K | undefined, key: K): void {
-  if (last === undefined) return;
-  const isAfter =
-    typeof last === 'number' || typeof key === 'number'
-      ? last < key
-      : Buffer.compare(last, key) < 0;
-  if (!isAfter) throw new Error('its keys are out of order');
-}
-
-function changeOf(text: string | undefined): Change | undefined {
-  try {
-    return JSON.parse(text ?? '') as Change;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Runs a check; returns a description of the problem if it cannot read the data. */
-function orUnreadable(check: () => string | undefined): string | undefined {
-  try {
-    return check();
-  } catch (error) {
-    return `cannot be read (${errorReason(error)})`;
-  }
-}
-
-/** A readable form of a key: its text, or its hash in hexadecimal. */
-function shownKey(key: Uint8Array): string {
+  if (name !== 'history') return shownText(textOf(key));
   const bytes = Buffer.from(key);
-  return bytes[0] === 0 ? bytes.toString('hex') : bytes.toString().replaceAll('\0', ' ');
+  const end = bytes.length - seqBytes;
+  const id = shownText(textOf(bytes.subarray(0, end - 1)));
+  return `change ${bytes.readUInt32BE(end)} of ${id}`;
+}
+
+/** A text, or its hash in hexadecimal: see keyOf. */
+function textOf(key: Key): string {
+  const bytes = Buffer.from(key as Uint8Array);
+  return bytes.toString(bytes[0] === 0 ? 'hex' : 'utf8');
+}
+
+function shownValue(value: string): string {
+  const isMark = isSeveralMark('exact', value) || isSeveralMark('wildcard', value);
+  return isMark ? 'the mark of several rules' : shownText(value);
+}
+
+/** A text of one line without control characters. */
+function shownText(text: string): string {
+  return text.replaceAll(/[\p{C}\ufffd]+/gu, ' ').trim();
 }

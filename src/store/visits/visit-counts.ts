@@ -1,4 +1,4 @@
-import { visitNamesMax } from './limits.ts';
+import { visitNamesMax } from '../limits.ts';
 
 /** The name under which names above the limit are counted together. */
 const otherNames = '(other)';

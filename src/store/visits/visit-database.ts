@@ -7,7 +7,7 @@ import { openEnvironment } from '../databases.ts';
 import { inspectDataFile, prepareFolder } from '../folder/data-folder.ts';
 import { writeErrorOf } from '../folder/full-disk.ts';
 import { transact, transactSync } from '../environment.ts';
-import { visitDeletesMax, visitKeysPerDayMax, visitRowsReadMax } from './limits.ts';
+import { visitDeletesMax, visitKeysPerDayMax, visitRowsReadMax } from '../limits.ts';
 import { addCounts, countsText, noVisits, parseCounts, type VisitCounts } from './visit-counts.ts';
 
 /** The path and origin of a breadcrumb's rule; both are empty for all above the limit. */

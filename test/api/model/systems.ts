@@ -113,7 +113,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(compressors.pages),
-    storedPages: createStoredPages(compressors.pages),
+    storedPages: createStoredPages(compressors),
     renderedPages: {
       respond: (_found, given, { open }) => open(given),
       memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),

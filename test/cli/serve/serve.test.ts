@@ -290,6 +290,34 @@ suite('waymark serve DIR', () => {
     assert.equal(await (await fetch(`${again.url}/page`)).text(), 'x', 'the same folder');
   });
 
+  test('brings its redirects and header fields, also when they change', async (t) => {
+    const folder = await temporaryFolder(t);
+    const site = join(folder, 'site');
+    const files = {
+      _redirects: '/old /new\n/bad\n',
+      _headers: '/a.txt\n  X-A: b\n',
+      'a.txt': 'a',
+      '404.html': 'none',
+    };
+    await writeFiles(site, files);
+    const env = { XDG_DATA_HOME: join(folder, 'share') };
+    const served = await startServed(t, '', { words: [site, '--listen', '127.0.0.1:0'], env });
+    const location = async () => {
+      const reply = await fetch(`${served.url}/old`, { redirect: 'manual' });
+      return reply.headers.get('location');
+    };
+    assert.equal(await location(), '/new');
+    assert.equal((await fetch(`${served.url}/a.txt`)).headers.get('x-a'), 'b');
+    const missing = await fetch(`${served.url}/_redirects`, { headers: { accept: 'text/html' } });
+    assert.deepEqual([missing.status, await missing.text()], [404, 'none']);
+    assert.match(served.out(), /_redirects, line 2 has no target/);
+    await writeFile(join(site, '_redirects'), '/old /newer\n');
+    while (!served.out().includes('uses the changed')) {
+      await once(served.child.stdout ?? served.child, 'data');
+    }
+    assert.equal(await location(), '/newer');
+  });
+
   test('refuses a path that is not a folder, and conflicting options', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     for (const [words, code, message] of [

@@ -14,12 +14,19 @@ test('a configuration is equal after serialization', async (t) => {
   };
   const { iniFile } = await serverFolder(
     t,
-    'trust_proxy = 10.0.0.0/8, ::1\n[table.a]\nschema = a.json\n[disk.site]\nroot = site\n',
-    { 'a.json': JSON.stringify(schema), 'site/a': '' },
+    'trust_proxy = 10.0.0.0/8, ::1\n[table.a]\nschema = a.json\n[disk.site]\nroot = site\n' +
+      'redirects = _redirects\nheaders_file = _headers\n[redirect.a]\nfile = a.txt\n',
+    {
+      'a.json': JSON.stringify(schema),
+      'site/_redirects': '/a /b\n',
+      'site/_headers': '/a\n  X-A: b\n',
+      'a.txt': '/c /d\n',
+    },
   );
   const config = await readTestConfig(iniFile);
   const unpacked = deserializeConfig(serializeConfig(config));
   assert.deepStrictEqual(unpacked, config);
+  assert.equal(unpacked.redirects[0]?.fileText, '/c /d\n');
   assert.ok(cidrsContain(unpacked.server.trustProxy, '10.1.2.3'));
   assert.ok(Object.isFrozen(unpacked.server));
 });

@@ -24,8 +24,8 @@ function openConnection({
     isSecure: true,
     windows,
     sink: {
-      write: (bytes, done) => {
-        written = Buffer.concat([written, bytes]);
+      write: (pieces, done) => {
+        written = Buffer.concat([written, ...pieces]);
         for (let next = readFrame(written); next !== undefined; next = readFrame(written)) {
           frames.push(next);
           written = written.subarray(9 + next.payload.length);

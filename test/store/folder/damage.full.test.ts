@@ -179,7 +179,7 @@ test('an export omits damaged records, names them, and exits with 1', async (t) 
     assert.equal(out.trim().split('\n').length, left);
     assert.match(err, /^change 8 is damaged and was skipped.*\n.*\nSkipped 1 damaged changes\.\n$/);
   }
-  assert.match((await waymark('check', '--data')).err, /^log: change 8 cannot be read/);
+  assert.match((await waymark('check', '--data')).err, /^log: change 8 cannot be read/m);
 });
 
 suite('a sound data file', () => {
@@ -244,7 +244,7 @@ suite('a data folder that cannot be written', () => {
       assert.match((await waymark('export')).err, /^Exported 30 records\.\n$/);
       assert.match(
         (await waymark('check', '--data')).err,
-        /^The data is correct: \d+ page rules from a log of 31 /,
+        /^The data is correct: \d+ page rules from a log of 31 /m,
       );
       assert.match((await waymark('backup', join(copies, 'one'))).err, /up to change 31 to/);
       assert.equal((await waymark('key', 'list')).code, 0);

@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { claimFolder } from '../../../src/store/folder/folder-claim.ts';
+import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
+import { verifyData } from '../../../src/store/verify/verify.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
+import { commit, inserted, scratchStore } from '../scratch.ts';
 import { startServed } from '../../process.ts';
 
 const run = promisify(execFile);
@@ -80,6 +83,28 @@ test('a claim on a full disk excludes other processes, and is replaced once it i
   await claimFolder(folder, { pid: 999_999_999, startToken: '1' });
   const next = await claimFolder(folder, { pid: process.pid });
   await next.release();
+});
+
+test('a check says that the disk of its copy is full', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const store = await scratchStore(t);
+  const content = 'x'.repeat(2 ** 20);
+  for (let at = 0; at < 8; at += 1) await commit(store, inserted(`r${at}`, { path: '/', content }));
+  const check = store.verify(disk);
+  const free = {
+    code: 'storage_full',
+    message: /needs up to \d+ MB, but the disk of .* has 5 MB free/,
+  };
+  await assert.rejects(check[Symbol.asyncIterator]().next(), free);
+  const environment = openEnvironment(await temporaryFolder(t));
+  t.after(() => environment.close());
+  const databases = environment.transactionSync(() => openDatabases(environment));
+  for (const [at, text] of store.rowLog.rows(0, { rows: 8, characters: 1e9 }).entries()) {
+    await databases.log.put(at + 1, text);
+  }
+  const late = verifyData(databases, { folder: disk, bytes: 1 });
+  await assert.rejects(late.next(), { code: 'storage_full', message: /the disk of .* is full/ });
 });
 
 test('a cache folder that is a mount point is emptied, not removed', async (t) => {

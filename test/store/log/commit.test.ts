@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../../src/model/failure.ts';
+import type { JsonObject } from '../../../src/model/json.ts';
 import { commitQueueMax } from '../../../src/store/limits.ts';
 import type { Decision } from '../../../src/store/store.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
@@ -40,6 +41,23 @@ suite('a commit', () => {
     assert.deepEqual(store.history('userinterface', 'a', { before: undefined, limit: 9 }), [
       { ...row, invalidated: undefined },
     ]);
+  });
+
+  test('stores an inserted page rule as it was given', async (t) => {
+    const odd = JSON.parse('{"7":1,"__proto__":{"a":[null]},"constructor":2}') as JsonObject;
+    const rules: readonly JsonObject[] = [
+      { kind: 'content', content: 'ä\ud800 "\n', path: '/käse', origin: 'https://a.example' },
+      { path: `/${'long'.repeat(600)}`, designed_at: 'never' },
+      { path: '/\ud800', lang: 'x'.repeat(500), _unknowns_: odd },
+    ];
+    const store = await scratchStore(t);
+    const drafts = rules.map((data, at) => inserted(`r${at}`, data));
+    await commit(store, ...drafts);
+    for (const [at, { id, data }] of drafts.entries()) {
+      const state = { rule: { id, ...data }, seq: at + 1, insertedSeq: at + 1 };
+      assert.equal(JSON.stringify(store.rule(id)), JSON.stringify(state));
+      assert.deepEqual(store.change(at + 1)?.data, data);
+    }
   });
 
   test('without drafts returns its answer and uses no seq', async (t) => {

@@ -4,7 +4,6 @@ process.env.TEST_LOG = 'shared';
 await import('../log/commit.test.ts');
 await import('../log/feed.test.ts');
 await import('../log/invalidate.test.ts');
-await import('../log/prepared-rule.test.ts');
 await import('../log/table-events.test.ts');
 await import('../projections/reads.test.ts');
 await import('../projections/rows-model.full.test.ts');

@@ -51,168 +51,156 @@ async function verified(store: Store): Promise<readonly string[]> {
   return found;
 }
 
-/** Kinds of damage, each with its findings. */
+/** Kinds of damage, each with all its findings. */
 const damages: readonly (readonly [
   name: string,
   damage: (databases: Databases) => void,
-  ...says: readonly RegExp[],
+  ...says: readonly string[],
 ])[] = [
   [
     'a changed table',
     ({ table }) => {
       table.putSync(keyOf('t'), '{"table":{"id":"t","name":"lamps"},"seq":11}');
     },
-    /^table: t differs from the fold/,
-    /^rowindex: .* belongs to no index of lamps/,
-    /^everrowkey: a is missing under a former key/,
-    /^rowkey: .* refers to a, which has another key/,
-    /^rowkey: .* refers to c, which has another key/,
-    /^rowword: .* refers to .*, which has the word/,
-    /^tablecount: lamps counts 6 words, not 0/,
+    'table: t differs from the fold of the log',
   ],
   [
     'a table that is not in the log',
     ({ table }) => {
       table.putSync(keyOf('x'), '{"table":{"id":"x","name":"x"},"seq":1}');
     },
-    /^table: x is not in the log/,
+    'table: x is not in the fold of the log',
   ],
   [
     'a name of a table that is gone',
     ({ tablename }) => {
       tablename.putSync(keyOf('former'), 'u 3 x');
     },
-    /^tablename: former refers to u, which has another name/,
+    'tablename: former is not in the fold of the log',
   ],
   [
     'a missing former name',
     ({ evertablename }) => evertablename.removeSync(keyOf('former'), 'u'),
-    /^evertablename: u is missing under former/,
+    'evertablename: former: u is missing',
   ],
   [
     'a name that a table never had',
     ({ evertablename }) => {
       evertablename.putSync(keyOf('other'), 'u');
     },
-    /^evertablename: other refers to u, which never had this name/,
+    'evertablename: other: u is not in the fold of the log',
   ],
   [
     'a changed row',
     ({ row }) => {
       row.putSync(keyOf('a'), '{"row":{"id":"a","table":"lamps"},"seq":6}');
     },
-    /^row: a differs from the fold/,
-    /^tablecount: lamps counts 6 words/,
-    /^rowkey: .* refers to a/,
-    /^rowindex: .* refers to a/,
-    /^rowword: .* refers to a/,
+    'row: a differs from the fold of the log',
   ],
   [
     'a row that is not in the log',
     ({ row }) => {
       row.putSync(keyOf('x'), '{"row":{"id":"x","table":"lamps"},"seq":6}');
     },
-    /^row: x is not in the log/,
+    'row: x is not in the fold of the log',
   ],
   [
     'a row that is missing in its table',
     ({ tablerow }) => tablerow.removeSync(rowInTable('lamps', 'a')),
-    /^tablerow: a is missing in lamps/,
-    /^tablecount: lamps counts 2 rows, but there are 1/,
+    'tablerow: lamps a is missing',
   ],
   [
     'an invalidated row in its table',
     ({ tablerow }) => {
       tablerow.putSync(rowInTable('lamps', 'b'), '');
     },
-    /^tablerow: lamps b is no row of this table/,
-    /^tablecount: lamps counts 2 rows, but there are 3/,
+    'tablerow: lamps b is not in the fold of the log',
   ],
   [
     'a former row that is missing in its table',
     ({ evertablerow }) => evertablerow.removeSync(rowInTable('lamps', 'b')),
-    /^evertablerow: b is missing in lamps/,
+    'evertablerow: lamps b is missing',
   ],
   [
     'a former row in another table',
     ({ evertablerow }) => {
       evertablerow.putSync(rowInTable('former', 'b'), '');
     },
-    /^evertablerow: former b never was an invalidated row/,
+    'evertablerow: former b is not in the fold of the log',
   ],
   [
     'a missing key',
     ({ rowkey }) => rowkey.removeSync(rowKey('lamps', 'C', 'a')),
-    /^rowkey: a is missing under its key/,
+    'rowkey: lamps C is missing',
   ],
   [
     'a key of an invalidated row',
     ({ rowkey }) => {
       rowkey.putSync(rowKey('lamps', 'B', 'b'), 'b');
     },
-    /^rowkey: .* refers to b, which has another key/,
+    'rowkey: lamps B is not in the fold of the log',
   ],
   [
     'a missing former key',
     ({ everrowkey }) => everrowkey.removeSync(rowKey('lamps', 'A', 'a'), 'a'),
-    /^everrowkey: a is missing under a former key/,
+    'everrowkey: lamps A: a is missing',
   ],
   [
     'a key that a row never had',
     ({ everrowkey }) => {
       everrowkey.putSync(rowKey('lamps', 'X', 'a'), 'a');
     },
-    /^everrowkey: .* refers to a, which never had this key/,
+    'everrowkey: lamps X: a is not in the fold of the log',
   ],
   [
     'a row that is missing in an index',
     ({ rowindex }) => rowindex.removeSync(indexKey('lamps', 'price', 6, 'a')),
-    /^rowindex: a is missing in the index price of lamps/,
+    'rowindex: lamps price a is missing',
   ],
   [
     'a former value in an index',
     ({ rowindex }) => {
       rowindex.putSync(indexKey('lamps', 'price', 5, 'a'), '');
     },
-    /^rowindex: .* refers to a, which has another value/,
+    'rowindex: lamps price a is not in the fold of the log',
   ],
   [
     'an index of a field that has none',
     ({ rowindex }) => {
       rowindex.putSync(indexKey('lamps', 'title', 5, 'a'), '');
     },
-    /^rowindex: .* belongs to no index of lamps/,
+    'rowindex: lamps title a is not in the fold of the log',
   ],
   [
     'a missing word',
     ({ rowword }) => rowword.removeSync(wordKey('lamps', 'big', 'a')),
-    /^rowword: a is missing under the word big of lamps/,
+    'rowword: lamps big a is missing',
   ],
   [
     'a word that a row does not have',
     ({ rowword }) => {
       rowword.putSync(wordKey('lamps', 'oak', 'a'), '1 3');
     },
-    /^rowword: .* refers to a, which has the word oak another number of times/,
+    'rowword: lamps oak a is not in the fold of the log',
   ],
   [
     'a wrong count of words',
     ({ tablecount }) => {
       tablecount.putSync(keyOf('lamps'), '{"rows":2,"words":7}');
     },
-    /^tablecount: lamps counts 7 words, not 6/,
+    'tablecount: lamps differs from the fold of the log: {"rows":2,"words":7}, not {"rows":2,"words":6}',
   ],
   [
     'a missing count',
     ({ tablecount }) => tablecount.removeSync(keyOf('lamps')),
-    /^tablecount: lamps is missing/,
+    'tablecount: lamps is missing',
   ],
   [
     'a damaged state of an index',
     ({ indexbuild }) => {
       indexbuild.putSync(keyPrefix('lamps', 'title'), '{"index":"x"}');
     },
-    /^indexbuild: .* is not the state of an index/,
+    'indexbuild: lamps title is not the state of an index',
   ],
 ];
 
@@ -235,14 +223,7 @@ suite('verifying tables and rows', () => {
       });
       await environment.close();
       const found = await verified(await scratchStore(t, { folder }));
-      for (const one of says) {
-        assert.ok(
-          found.some((line) => one.test(line)),
-          `${String(one)} is not in ${found.join('\n')}`,
-        );
-      }
-      const unexpected = found.filter((line) => !says.some((one) => one.test(line)));
-      assert.deepEqual(unexpected, []);
+      assert.deepEqual(found, says);
     });
   }
 });

@@ -11,9 +11,9 @@ import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Followed, LogIdentity, RowLog } from '../row-log.ts';
 import { copiedRows, putCopiedRows } from './copied-rows.ts';
 import { foldHook, foldRows, foldSecret } from './fold.ts';
-import { followerText } from './follower-text.ts';
 import { putHooksStamp } from './planned-entries.ts';
 import type { WriteQueue } from './write-queue.ts';
+import { replaceFormerHeaders, withheldValue } from '../../model/former-headers.ts';
 
 const idField = 'log';
 const followsField = 'follows';
@@ -224,4 +224,21 @@ async function digestOf({ log }: Databases, upTo: number): Promise<string> {
     await nextTurn();
   }
   return hash.digest('hex');
+}
+
+const dataMember = '"data":';
+
+/**
+ * The text of a row of the log as other nodes get it (docs/design/nodes.md#what-a-follower-gets):
+ * without the secret of a hook, and without the values of its header fields. The same for a text
+ * that a node got so.
+ */
+function followerText(text: string): string {
+  // The members before the data have escaped texts only, so only a member can match.
+  const head = text.slice(0, text.indexOf(dataMember));
+  if (head.includes('"family":"secret"')) return `${head}${dataMember}{}}`;
+  if (!head.includes('"family":"webhook"')) return text;
+  const change = storedJson(text) as Change;
+  const data = replaceFormerHeaders(change.data, undefined, withheldValue);
+  return data === change.data ? text : JSON.stringify({ ...change, data });
 }

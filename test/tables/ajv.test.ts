@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import fc from 'fast-check';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isJsonObject, type Json, type JsonObject } from '../../src/model/json.ts';
 import { compileTable } from '../../src/tables/compiled-table.ts';
 import { parseDefinition } from '../../src/tables/definition.ts';
 import { documentNodesMax } from '../../src/tables/limits.ts';
-import { schemaDocuments } from '../../src/tables/schema-documents.ts';
+import { schemaDocuments, formats } from '../../src/tables/ajv.ts';
 
 const numbers = (length: number): readonly number[] => Array.from({ length }, (_, at) => at);
 const named = (length: number, one: (at: number) => Json): JsonObject =>
@@ -112,4 +113,36 @@ test('a schema with a long list of names that are compared is refused', () => {
   assert.equal(mistakeOf(open), '');
   const allOf = numbers(400).map((at) => ({ properties: { [`g${at}`]: text } }));
   assert.match(mistakeOf({ ...open, allOf }), /unevaluatedProperties: 800 names/);
+});
+
+const { date } = formats;
+
+test('a date is a day that the calendar has', () => {
+  assert.ok(date !== undefined);
+  const valid = ['2026-11-23', '2024-02-29', '2000-02-29', '0000-01-01', '9999-12-31'];
+  const others = [
+    '2023-02-29',
+    '1900-02-29',
+    '2026-04-31',
+    '2026-00-01',
+    '2026-13-01',
+    '2026-01-00',
+  ];
+  for (const text of valid) assert.equal(date(text), true, text);
+  for (const text of [...others, '2026-1-1', '2026-11-23T00:00', '']) {
+    assert.equal(date(text), false, text);
+  }
+});
+
+test('a date agrees with the calendar of JavaScript', () => {
+  const two = (max: number) => fc.nat(max).map((one) => String(one).padStart(2, '0'));
+  const year = fc.nat(9_999).map((one) => String(one).padStart(4, '0'));
+  fc.assert(
+    fc.property(year, two(14), two(33), (...parts) => {
+      const text = parts.join('-');
+      const timeMs = Date.parse(`${text}T00:00:00Z`);
+      const isDay = !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text);
+      assert.equal(date?.(text), isDay);
+    }),
+  );
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hearingSince, reportSilentNodes } from '../../src/nodes/silence.ts';
+import { hearingSince, reportSilentNodes } from '../../src/nodes/node-watch.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import type { Emit } from '../../src/store/emit.ts';
 import { scratchStore } from '../store/scratch.ts';
