@@ -43,6 +43,7 @@ type Kind =
   | 'disk'
   | 'proxy'
   | 'redirect'
+  | 'rewrite'
   | 'headers'
   | 'fetch'
   | 'log'
@@ -114,7 +115,7 @@ export class IniSection {
 
   /** Whether it redirects everything. */
   get redirectsAll(): boolean {
-    return this.kind === 'redirect' && !this.#keys.has('path');
+    return this.kind === 'redirect' && !this.#keys.has('path') && !this.#keys.has('match');
   }
 
   /** Adds values to a list that needs a line for each, as `key[]`; each value once. */
@@ -129,7 +130,7 @@ export class IniSection {
 
 const kinds: readonly Kind[] = [
   ...(['variables', 'server', 'tls', 'log', 'auth', 'fetch'] as const),
-  ...(['disk', 'proxy', 'redirect', 'headers'] as const),
+  ...(['disk', 'proxy', 'redirect', 'rewrite', 'headers'] as const),
 ];
 
 /**
@@ -226,7 +227,8 @@ export class Conversion {
     const owners = this.#sections.filter(({ owner }) => owner === undefined);
     return owners
       .filter(({ kind, origin, redirectsAll }) => {
-        const isOfContent = kind === 'disk' || kind === 'proxy' || kind === 'redirect';
+        const isOfContent =
+          kind === 'disk' || kind === 'proxy' || kind === 'redirect' || kind === 'rewrite';
         return redirectsAll || !isOfContent || !this.#isRedirected(origin);
       })
       .toSorted((one, other) => kinds.indexOf(one.kind) - kinds.indexOf(other.kind))

@@ -70,6 +70,8 @@ export function addProxy(place: Place, wish: ProxyWish, source: Source): readonl
 /** A redirect. */
 interface RedirectWish {
   readonly path: string;
+  /** A regular expression in place of the path. */
+  readonly match?: string;
   readonly to: string;
   readonly status: number;
   readonly query: 'keep' | 'drop';
@@ -78,10 +80,23 @@ interface RedirectWish {
 /** Adds a `[redirect.<name>]` for each origin. */
 export function addRedirect(place: Place, wish: RedirectWish, source: Source): void {
   forOrigins(place, 'redirect', wish.path, source, (section) => {
-    if (wish.path !== '/*') section.set('path', wish.path);
+    if (wish.match !== undefined) section.set('match', wish.match);
+    else if (wish.path !== '/*') section.set('path', wish.path);
     section.set('to', wish.to);
     if (wish.status !== movedPermanently) section.set('status', String(wish.status));
     if (wish.query === 'drop') section.set('query', 'drop');
+  });
+}
+
+/** Adds a `[rewrite.<name>]` for each origin: the content of another path. */
+export function addRewrite(
+  place: Place,
+  { match, to }: { readonly match: string; readonly to: string },
+  source: Source,
+): void {
+  forOrigins(place, 'rewrite', match, source, (section) => {
+    section.set('match', match);
+    section.set('to', to);
   });
 }
 
@@ -174,7 +189,7 @@ export function addExactProxy(
 
 function forOrigins(
   { conversion, origins, name }: Place,
-  kind: 'disk' | 'proxy' | 'redirect' | 'headers',
+  kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'headers',
   path: string,
   source: Source,
   fill: (section: IniSection) => void,

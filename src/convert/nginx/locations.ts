@@ -1,7 +1,7 @@
 import { phpNearest, redirectNearest } from '../nearest.ts';
 import { lastOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf, type PathPattern } from '../patterns.ts';
-import { addAnswer, addFields, addMount, addRedirect } from '../sections.ts';
+import { addAnswer, addFields, addMount, addRedirect, addRewrite } from '../sections.ts';
 import { addProxyOf, proxyDirectives } from './proxies.ts';
 import { effective, fieldsOf, leaveOthers, type NginxSite } from './site.ts';
 import { redirectTarget } from './variables.ts';
@@ -245,19 +245,30 @@ function typeOf(block: readonly Directive[]): string {
   return added?.words[1] ?? lastOf(block, 'default_type')?.words[0] ?? 'text/plain';
 }
 
-/** Converts a `rewrite … permanent` or `redirect`; leaves one that changes the path inside. */
-export function convertRewrite(site: NginxSite, directive: Directive): void {
+/** A text whose only variables are the groups of a regular expression. */
+const groupsOnly = /^[^${}]*(?:\$\d[^${}]*)*$/;
+
+/** Converts a `rewrite`; one that changes the path inside only at the level of its server. */
+export function convertRewrite(site: NginxSite, directive: Directive, isOfServer = false): void {
   const { conversion, scheme, server } = site;
-  const [regex = '', replacement = '', flag = ''] = directive.words;
+  const [match = '', replacement = '', flag = ''] = directive.words;
   const isRedirect = flag === 'permanent' || flag === 'redirect' || /^https?:/.test(replacement);
-  const patterns = patternsOf(regex);
   if (!isRedirect) {
-    conversion.leave(directive, 'a `[rewrite.<name>]` section with `match` and `to`');
+    const isExpressed = isOfServer && groupsOnly.test(replacement) && !replacement.endsWith('?');
+    if (isExpressed) addRewrite(site, { match, to: replacement }, directive);
+    else conversion.leave(directive, 'a `[rewrite.<name>]` section with `match` and `to`');
     return;
   }
   const dropsQuery = replacement.endsWith('?');
   const text = dropsQuery ? replacement.slice(0, -1) : replacement;
-  const whole = regex === '^(.*)$' || regex === '^/(.*)$' || regex === '^(.*)';
+  const status = flag === 'permanent' ? 301 : temporaryRedirect;
+  const wish = { status, query: dropsQuery ? 'drop' : 'keep' } as const;
+  const patterns = patternsOf(match);
+  if (patterns === undefined && groupsOnly.test(text)) {
+    addRedirect(site, { ...wish, path: '/*', match, to: text }, directive);
+    return;
+  }
+  const whole = match === '^(.*)$' || match === '^/(.*)$' || match === '^(.*)';
   for (const pattern of patterns ?? []) {
     const isCaptured = pattern.kind === 'exact' || pattern.isCaptured;
     const base = whole && pattern.path === '/' ? text.replace(/\/?\$1/, '$uri') : text;
@@ -267,9 +278,7 @@ export function convertRewrite(site: NginxSite, directive: Directive): void {
       return;
     }
     const to = pattern.kind === 'exact' ? target.to.replaceAll('{splat}', '') : target.to;
-    const status = flag === 'permanent' ? 301 : temporaryRedirect;
-    const query = dropsQuery ? 'drop' : 'keep';
-    addRedirect(site, { path: globOf(pattern), to, status, query }, directive);
+    addRedirect(site, { ...wish, path: globOf(pattern), to }, directive);
   }
   if (patterns === undefined) conversion.leave(directive, 'one [redirect.<name>] for each path');
 }

@@ -142,7 +142,7 @@ export function convertServer(site: NginxSite, { block, names }: NginxServer): v
   const redirect = lastOf(block, 'return');
   const pattern = { kind: 'below', path: '/', isCaptured: false } as const;
   if (redirect !== undefined) convertReturn(site, redirect, { block, pattern, shared });
-  for (const one of allOf(block, 'rewrite')) convertRewrite(site, one);
+  for (const one of allOf(block, 'rewrite')) convertRewrite(site, one, true);
   const hasRoot =
     lastOf(block, 'root') !== undefined || site.outer.some((one) => lastOf(one, 'root'));
   if (root === undefined && hasRoot && redirect === undefined) {
