@@ -20,6 +20,11 @@ export const keyTexts: Texts = {
       example: '0.0.0.0:8080',
       restart: true,
     },
+    include: {
+      about:
+        'Files with more sections, for example one for each site; `*` stands for any text in the name of a file.',
+      example: 'sites/*.ini',
+    },
     data: {
       about: 'The folder of the database: page rules, their history, keys, events.',
       example: '/var/lib/waymark',

@@ -1548,6 +1548,8 @@ export type ServerStatus = {
     readonly restart_needed: readonly string[];
 
     readonly problems: readonly {
+      readonly file: string;
+
       readonly line: number;
 
       readonly message: string;
@@ -1707,6 +1709,8 @@ export type ServerConfiguration = {
   readonly restart_needed: readonly string[];
   /** Why the present file cannot be used. */
   readonly problems: readonly {
+    readonly file: string;
+
     readonly line: number;
 
     readonly message: string;
@@ -1720,7 +1724,9 @@ export type ServerConfiguration = {
 /** The schema ConfigurationSection of the API. */
 export type ConfigurationSection = {
   readonly section: string;
-  /** Null for a section that the file does not have. */
+  /** The file that has it; null for none. */
+  readonly file: string | null;
+  /** Null for a section that no file has. */
   readonly line: number | null;
 
   readonly keys: readonly ConfigurationKey[];

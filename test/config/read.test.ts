@@ -416,9 +416,11 @@ test('an empty ini file gives the defaults', async (context) => {
   const file = join(folder, 'server.ini');
   assert.deepEqual(await requireIni(file), {
     file,
+    includedFiles: [],
     variables: {},
     server: {
       listen: [{ kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 8080 }],
+      include: [],
       data: join(folder, 'data'),
       import: undefined,
       base: '',

@@ -12,6 +12,7 @@ import { isImplemented } from '../../model/method.ts';
 import { durationText, sizeText } from '../../model/units.ts';
 import { mountPath, origin } from '../addresses.ts';
 import { escapedPath } from '../../model/path.ts';
+import { lineWords } from '../include.ts';
 import { list, optional, repeatedIfAny, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
@@ -204,10 +205,12 @@ export function proxyProblems({
   proxies,
   proxyRequestHeaders,
   proxyHeaders,
+  includedFiles,
 }: {
   readonly proxies: readonly ParsedProxy[];
   readonly proxyRequestHeaders: readonly ParsedTemplates[];
   readonly proxyHeaders: readonly ParsedTemplates[];
+  readonly includedFiles: readonly string[];
 }): readonly LineProblem[] {
   const names = new Set(proxies.map(({ name }) => name));
   const unowned = (sections: readonly ParsedTemplates[], part: string): readonly LineProblem[] =>
@@ -218,13 +221,16 @@ export function proxyProblems({
         message: `[proxy.${name}.${part}] has no effect: there is no [proxy.${name}]`,
       }));
   return [
-    ...wrongProxies(proxies),
+    ...wrongProxies(proxies, includedFiles),
     ...unowned(proxyRequestHeaders, 'request_headers'),
     ...unowned(proxyHeaders, 'headers'),
   ];
 }
 
-function wrongProxies(proxies: readonly ParsedProxy[]): readonly LineProblem[] {
+function wrongProxies(
+  proxies: readonly ParsedProxy[],
+  includedFiles: readonly string[],
+): readonly LineProblem[] {
   const seen = new Map<string, ParsedProxy>();
   return proxies.flatMap((proxy) => {
     const { name, values, line, lines, isValid } = proxy;
@@ -261,6 +267,7 @@ function wrongProxies(proxies: readonly ParsedProxy[]): readonly LineProblem[] {
     const same = `${title} has the same origin and path as [proxy.${earlier.name}]`;
     const cure = 'give one of them another `path`, or list both URLs as `source[]` of one';
     const at = lines.get('path')?.[0] ?? lines.get('origin')?.[0] ?? line;
-    return [{ line: at, message: `${same}, in line ${earlier.line}: ${cure}` }];
+    const where = lineWords(earlier.line, at, includedFiles);
+    return [{ line: at, message: `${same}, in ${where}: ${cure}` }];
   });
 }
