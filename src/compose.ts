@@ -1,3 +1,7 @@
+import { createAccessGuard, type AccessGuard } from './access/access-guard.ts';
+import { openLinkKeys } from './access/link-keys.ts';
+import { openPasswordFile } from './access/password-file.ts';
+import type { Passwords } from './access/passwords.ts';
 import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
@@ -89,6 +93,7 @@ export interface AppContext {
   readonly sourceHealth: SourceHealth;
   readonly sourceStatistics: SourceStatistics;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
+  readonly passwords: Passwords;
   readonly keyRates: KeyRates;
   readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
   readonly anonymousWrites: AnonymousWrites;
@@ -274,8 +279,31 @@ function composeSite(
     redirects: config.redirects.map(configuredRedirects),
     mountRedirects: config.disk.map(mountRedirects),
     rewriter: createRewriter(config.rewrites),
+    access: composeAccess(config, context, diallers),
   };
   return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
+}
+
+/** Who may see what. Password files are read at once, so that the log names their mistakes. */
+function composeAccess(
+  { access, disk }: Config,
+  { passwords, logs }: AppContext,
+  diallers: SourceDiallers,
+): AccessGuard | undefined {
+  return createAccessGuard(access, disk, {
+    passwords,
+    openFile(file) {
+      const opened = openPasswordFile(file, { now, log: logs.log });
+      void opened.prepare();
+      return opened;
+    },
+    openKeys(file) {
+      const opened = openLinkKeys(file, { now, log: logs.log });
+      void opened.prepare();
+      return opened;
+    },
+    dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+  });
 }
 
 /** Fetched content: compression in front of the cache, in front of the source. */
@@ -290,7 +318,8 @@ function composeFetch(
     createFetcher({ diallers, health, statistics: sourceStatistics, bodyBytesMax, via }),
     (failure) => void emit('error.detected', failure),
   );
-  const identityFields = identityFieldsOf(config);
+  const copied = config.access.flatMap(({ copy }) => copy);
+  const identityFields = [...identityFieldsOf(config), ...copied];
   const parts = { fetch, answers, now, newId, via, identityFields };
   const cached = cacheBytesMax === 0 ? fetch : cachedFetch(parts);
   return withUsers(withCompression(cached, compressors.responses));

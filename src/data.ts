@@ -56,7 +56,7 @@ function sharingOf({ settings, log, notices, uploadProgress }: ClusterData): Sha
       const { openStreamLog } = await import('./cluster/stream-log.ts');
       return openStreamLog({ settings, id, log, newId });
     },
-    notice: async (notice) => notices?.take(notice),
+    notice: async (notice) => notices?.receive(notice),
     failed(error) {
       const { message } = failureFrom(error);
       if (message === said) return;

@@ -10,6 +10,7 @@ import {
 } from './compose.ts';
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
+import { Passwords } from './access/passwords.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { TableHosts } from './hosts/hosts.ts';
@@ -48,7 +49,7 @@ import { IndexBuilder } from './store/index-builder.ts';
 import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
-import { heedPurge } from './api/cache.ts';
+import { applyPurge } from './api/cache.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -82,7 +83,7 @@ export interface RunningServer {
   stop(graceMs: number): Promise<number>;
 }
 
-/** The dependencies of startServing besides the configuration. */
+/** How a process serves, besides the configuration. */
 export interface ServingOptions {
   readonly store: Store;
   readonly notices?: Notices | undefined;
@@ -114,7 +115,7 @@ export async function startServing(
   const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
     await running.listen(given.ports);
-    await given.notices?.heedBy((notice) => running.heed(notice));
+    await given.notices?.applyBy((notice) => running.apply(notice));
     return running;
   } catch (error) {
     await running.stop(0);
@@ -202,7 +203,7 @@ class ServingProcess implements RunningServer {
       compressors,
       answers: this.#answers,
       ...this.#sources(logs),
-      wrongKeys: createWrongKeys({ now }),
+      ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
       emit: emitFor(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
       keyUses: this.#keyUses,
@@ -267,8 +268,8 @@ class ServingProcess implements RunningServer {
   }
 
   /** Does what a notice of the cluster says. */
-  heed(notice: Notice): Promise<void> {
-    return heedPurge(this.#answers, notice);
+  apply(notice: Notice): Promise<void> {
+    return applyPurge(this.#answers, notice);
   }
 
   /** The work that one process of a server does for all of them. */

@@ -1,5 +1,6 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
+import { accessTexts } from '../../src/config/sections/access.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
@@ -201,6 +202,7 @@ export const keyTexts: Texts = {
   'headers.<name>': headersTexts,
   'redirect.<name>': redirectTexts,
   'rewrite.<name>': rewriteTexts,
+  'access.<name>': accessTexts,
   fetch: {
     allow_private: {
       about:

@@ -25,7 +25,7 @@ export const acmeSaveRetryMs = 1_000;
 export const challengeCatchUpMs = 200;
 /** How often a node tries to order while another one orders. */
 export const acmeTurnPollMs = 5_000;
-/** A node whose order failed waits this much longer than others before it orders again. */
+/** The extra pause of a node whose order failed, so that another node orders first. */
 export const acmeYieldMs = 15_000;
-/** How often a node that cannot order tries it again. */
+/** The pause of a node after it could not order. */
 export const acmeProblemMs = 60_000;

@@ -32,7 +32,6 @@ import {
   type Lifetime,
 } from './schedule.ts';
 
-/** The dependencies of Renewals. */
 export interface RenewalParts {
   readonly acme: AcmeConfig;
   readonly store: AcmeStore;

@@ -32,7 +32,6 @@ import {
   usedKeys,
 } from './shared-certificates.ts';
 
-/** The dependencies of SharedAcme. */
 interface SharedAcmeParts {
   readonly acme: Pick<AcmeConfig, 'hosts' | 'directory'>;
   readonly values: Values;

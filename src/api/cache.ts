@@ -46,7 +46,7 @@ const ruleText = { ...text, description: 'The id of the page rule that fetched t
 const purgeNotice = 'cache.purge';
 
 /** Purges the cache of this node, if that is what a notice of the cluster says. */
-export async function heedPurge(cache: CacheAdmin, { name, data }: Notice): Promise<void> {
+export async function applyPurge(cache: CacheAdmin, { name, data }: Notice): Promise<void> {
   if (name === purgeNotice) await cache.purge(data as unknown as CachePurge);
 }
 

@@ -1,6 +1,6 @@
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
-import type { ContentRequest, Fields } from '../http/request.ts';
+import type { AccessClient, ContentRequest, Fields } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Resolution } from '../model/rule.ts';
@@ -30,10 +30,25 @@ export interface SiteAccess {
     readonly fields: Fields;
   }): FoundRule | undefined;
   /**
-   * Resolves a breadcrumb's key. Fails with `not_found` for an unknown key, with `unprocessable`
-   * for keys that lead in a circle.
+   * Requires that the access rules of the ini file let a client see a place. Throws or rejects with
+   * `unauthenticated`, `forbidden`, `rate_limited` or `unavailable`; undefined if nothing takes
+   * time.
    */
-  resolve(visit: KeyVisit): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
+  requireAccess(
+    place: {
+      readonly origin: string;
+      readonly path: CanonicalPath;
+      readonly query?: string;
+    },
+    client: AccessClient,
+  ): Promise<void> | undefined;
+  /**
+   * Resolves a breadcrumb's key. Fails with `not_found` for an unknown key, with `unprocessable`
+   * for keys that lead in a circle, and as requireAccess for the keys that it leads over.
+   */
+  resolve(
+    visit: KeyVisit & { readonly client: AccessClient },
+  ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
   /** The HTTP reply to a visitor of a breadcrumb. */
   breadcrumb(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply;
   /** The data of get_resolve for a breadcrumb, and the fields for caches. */

@@ -39,7 +39,7 @@ export interface BreadcrumbHop {
 /** The result of a breadcrumb, and what it depends on. */
 export interface ResolvedBreadcrumb extends Resolution {
   readonly dependencies: Dependencies;
-  /** An object that stands for the reply if all visitors of this branch get the same one. */
+  /** The cache key of the reply; undefined if the reply depends on the visitor. */
   readonly cacheKey: object | undefined;
   /** The rules on the way, each with its branch. */
   readonly hops: readonly BreadcrumbHop[];

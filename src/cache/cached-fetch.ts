@@ -60,7 +60,7 @@ import {
 import { requestDirectives, type RequestDirectives } from './directives.ts';
 import { mayServeStale, reuseOf } from './freshness.ts';
 
-/** The dependencies of the cache; `via` is this server's name in Via fields. */
+/** `via` is this server's name in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {
   readonly via: string;
   /** The fields in which a trusted proxy names the client, by lower-case name. */
@@ -107,6 +107,7 @@ class Cache {
 
   async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {
     if (!isRead(given.method)) return this.#forward(rule, given);
+    if (given.isPersonal === true) return this.#bypass(rule, given, 'bypass');
     const directives = requestDirectives(given.fields);
     if (directives.noStore) return this.#bypass(rule, given, 'request');
     if (hasSourcePreconditions(given.fields)) return this.#bypass(rule, given, 'bypass');
@@ -165,7 +166,9 @@ class Cache {
     if (invalid.length > 0) await answers.invalidate(invalid);
     // After another change of the URL, the order of the two is unknown.
     const isNewest =
-      isGetEquivalent(request, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
+      request.isPersonal !== true &&
+      isGetEquivalent(request, request.method, arrived) &&
+      !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
     const outcome: FetchOutcome = isNewest
       ? storeResponse(this.#parts, { ...lookup, since }, arrived)

@@ -7,7 +7,6 @@ import type { StoredResponse } from './cached-response.ts';
 import type { BodyFilePlace } from './body-file.ts';
 import { contentFile, type ContentFile } from './content-file.ts';
 
-/** The dependencies of the content store. */
 interface ContentStoreParts {
   readonly cache: ResponseStorage<StoredResponse>;
   /** Called with a response whose content is corrupt. */

@@ -59,7 +59,7 @@ interface SourceRequest {
 /** A request with the epoch in which it was sent. */
 type SentSourceRequest = SourceRequest & { readonly since: number };
 
-/** The dependencies of a fetch; `now` gives milliseconds since 1970. */
+/** `now` gives milliseconds since 1970. */
 export interface SourceFetchParts {
   readonly fetch: Fetcher;
   readonly answers: CacheStore;

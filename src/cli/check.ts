@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
+import { passwordFileWarnings } from '../access/password-file.ts';
 import { Option } from 'commander';
 import { tableWarnings } from '../api/tables/configured-tables.ts';
 import type { Config } from '../config/config.ts';
@@ -77,6 +78,7 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
         ...ineffectiveSettings(result.config),
         ...(await allCertificateWarnings(result.config, now())),
         ...stoppedOpenerWarnings(result.config),
+        ...(await passwordFileWarnings(result.config)),
       ]
     : [];
   if (options.json) {

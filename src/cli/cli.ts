@@ -44,6 +44,16 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./key.ts')).defineKey,
   },
   {
+    name: 'password',
+    summary: 'print the line of a user for a password file',
+    load: async () => (await import('./password.ts')).definePassword,
+  },
+  {
+    name: 'link',
+    summary: 'make links to protected pages that end',
+    load: async () => (await import('./link.ts')).defineLink,
+  },
+  {
     name: 'explain',
     summary: 'say which source answers a URL, and why',
     load: async () => (await import('./explain.ts')).defineExplain,

@@ -976,6 +976,17 @@ export type Explanation = {
   } | null;
   /** HTTP status of the answer; null if only another server knows it. */
   readonly status: number | null;
+  /** The access rules of the place; a visitor must satisfy all of them. */
+  readonly access?: readonly {
+    /** Name of an access rule of the ini file. */
+    readonly rule: string;
+    /** Null if the input does not tell, as with a password. */
+    readonly passes: boolean | null;
+    /** HTTP status of the refusal. */
+    readonly status?: number;
+
+    readonly says: string;
+  }[];
 
   readonly tried: readonly {
     readonly source: 'redirect' | 'rewrite' | 'disk' | 'stored' | 'content.fetch' | 'fallback';

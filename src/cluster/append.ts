@@ -19,7 +19,6 @@ import type { ReconnectingNats } from './nats-connection.ts';
 import { subjectOf } from './stream.ts';
 import { publishWakeUp } from './wake-ups.ts';
 
-/** The dependencies of an append. */
 interface AppendParts {
   readonly nats: ReconnectingNats;
   /** The name of the stream. */

@@ -3,8 +3,8 @@ const MIB = 1024 * 1024;
 /** How long a connection to one NATS server may take to be made. */
 export const connectMsMax = 2_000;
 /** The pause after all servers have refused a connection, at first and at most. */
-export const reconnectMs = 100;
-export const reconnectMsMax = 1_000;
+export const natsRetryMs = 100;
+export const natsRetryMsMax = 1_000;
 /** The interval of pings; the client closes the connection after two pings without an answer. */
 export const pingMs = 1_000;
 /** How long one request to a server may take. */

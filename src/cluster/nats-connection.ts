@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   AuthorizationError,
   connect,
@@ -13,12 +12,13 @@ import {
 } from '@nats-io/transport-node';
 import type { Config } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import {
   connectMsMax,
   pingMs,
-  reconnectMs,
-  reconnectMsMax,
+  natsRetryMs,
+  natsRetryMsMax,
   requestMsMax,
   unansweredRequestsMax,
 } from './limits.ts';
@@ -129,27 +129,36 @@ export class ReconnectingNats {
 
   async #run(): Promise<void> {
     const { signal } = this.#closed;
-    let [failed, pauseMs] = [0, reconnectMs];
-    while (!signal.aborted) {
-      const { servers } = this.#settings;
-      const server = servers[this.#next % servers.length] ?? '';
-      this.#next += 1;
-      try {
-        const nats = await connect(optionsOf(server, this.#settings));
-        if (this.#problem !== undefined) this.#log.info({ server }, 'Connected to NATS again.');
-        [failed, pauseMs] = [0, reconnectMs];
-        await this.#use(nats);
-        const lost = new Failure('unavailable', `The connection to NATS at ${server} was lost.`);
-        if (!this.#closed.signal.aborted) this.#report(lost, server);
-      } catch (error) {
-        failed += 1;
-        this.#report(failureOf(error, server), server);
+    const { servers } = this.#settings;
+    /** Uses one server after the other, until all have refused since the last connection. */
+    const attempt = async (connected: () => void): Promise<undefined> => {
+      for (let refused = 0; refused < servers.length && !signal.aborted; refused += 1) {
+        const server = servers[this.#next % servers.length] ?? '';
+        this.#next += 1;
+        if (await this.#useServer(server, connected)) refused = -1;
       }
-      if (failed > 0 && failed % servers.length === 0) {
-        this.#tried();
-        await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-        pauseMs = Math.min(2 * pauseMs, reconnectMsMax);
-      }
+      this.#tried();
+    };
+    const failed = (error: unknown): never => {
+      throw error;
+    };
+    const [minMs, maxMs] = [natsRetryMs, natsRetryMsMax];
+    await retryUntilAborted(attempt, { minMs, maxMs, signal, failed });
+  }
+
+  /** Uses a server until its connection is lost; resolves to whether there was one. */
+  async #useServer(server: string, connected: () => void): Promise<boolean> {
+    try {
+      const nats = await connect(optionsOf(server, this.#settings));
+      if (this.#problem !== undefined) this.#log.info({ server }, 'Connected to NATS again.');
+      connected();
+      await this.#use(nats);
+      const lost = new Failure('unavailable', `The connection to NATS at ${server} was lost.`);
+      if (!this.#closed.signal.aborted) this.#report(lost, server);
+      return true;
+    } catch (error) {
+      this.#report(failureOf(error, server), server);
+      return false;
     }
   }
 

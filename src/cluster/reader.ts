@@ -22,7 +22,6 @@ import type { StreamInfo } from './jetstream-api.ts';
 import { requireStream, retentionMsOf, type StreamOfLog } from './stream.ts';
 import { WakeUps } from './wake-ups.ts';
 
-/** The dependencies of a reader. */
 interface ReaderParts {
   readonly nats: ReconnectingNats;
   readonly name: string;

@@ -4,14 +4,18 @@ import { Failure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
 import type { SharedLog } from '../store/shared/shared-log.ts';
 import { appendEntry } from './append.ts';
-import { Broadcasts } from './broadcasts.ts';
 import type { StreamInfo } from './jetstream-api.ts';
-import { connectMsMax, endMsMax, readAgainMs, replicaContactMsMax } from './limits.ts';
+import {
+  connectMsMax,
+  endMsMax,
+  readAgainMs,
+  replicaContactMsMax,
+  requestMsMax,
+} from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';
 import { readEntries } from './reader.ts';
 import { requireStream, streamFailure, streamInfo } from './stream.ts';
 
-/** The dependencies of a shared log. */
 interface StreamLogParts {
   readonly settings: Config['cluster'];
   /**
@@ -115,4 +119,70 @@ function isLeading({ config, cluster }: StreamInfo): boolean {
     ({ active, offline }) => offline !== true && active / 1_000_000 < replicaContactMsMax,
   );
   return 2 * (others.length + 1) > config.num_replicas;
+}
+
+/** Messages that nodes send each other outside of the stream; nothing stores them. */
+export class Broadcasts {
+  readonly #nats: ReconnectingNats;
+  readonly #subject: string;
+  readonly #listeners = new Set<(data: Uint8Array) => void>();
+  readonly #stopped = new AbortController();
+  #running: Promise<void> | undefined;
+
+  /** `name` is that of the stream, `id` that of its log. */
+  constructor(
+    nats: ReconnectingNats,
+    { name, id }: { readonly name: string; readonly id: string },
+  ) {
+    [this.#nats, this.#subject] = [nats, `${name}.node.${id}`];
+  }
+
+  /** SharedLog.broadcast: see there. */
+  async send(data: Uint8Array): Promise<void> {
+    const connection = await this.#nats.connection(0).catch(() => undefined);
+    if (connection?.isClosed() === false) connection.publish(this.#subject, data);
+  }
+
+  /** SharedLog.onBroadcast: see there. */
+  listen(listener: (data: Uint8Array) => void): () => void {
+    this.#listeners.add(listener);
+    this.#running ??= this.#run();
+    return () => this.#listeners.delete(listener);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  /** Subscribes over each connection, one after the other. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await this.#receive(signal).catch(() => undefined);
+      await delay(readAgainMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Resolves when the connection is lost, or the signal aborts. */
+  async #receive(signal: AbortSignal): Promise<void> {
+    const connection = await this.#nats.connection(requestMsMax);
+    await new Promise<void>((resolve) => {
+      const ended = (): void => {
+        forget();
+        signal.removeEventListener('abort', ended);
+        if (!connection.isClosed()) subscription.unsubscribe();
+        resolve();
+      };
+      const forget = this.#nats.onLost(ended);
+      const subscription = connection.subscribe(this.#subject, {
+        callback: (error, { data }) => {
+          if (error !== null) ended();
+          else for (const listener of this.#listeners) listener(data);
+        },
+      });
+      signal.addEventListener('abort', ended);
+      if (signal.aborted) ended();
+    });
+  }
 }

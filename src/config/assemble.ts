@@ -60,6 +60,10 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     rewrites: ini.rewrites.map(({ name, values: { origin, match = '', to = '' } }) => {
       return { name, origin, match, to };
     }),
+    access: ini.access.map((section) => ({
+      name: section.name,
+      ...fieldsOf('access.<name>', section, folder),
+    })),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),

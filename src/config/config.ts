@@ -55,6 +55,11 @@ export interface RewriteConfig {
   readonly to: string;
 }
 
+/** `[access.<name>]`: who may see some paths. */
+export interface AccessConfig extends SectionFields<'access.<name>'> {
+  readonly name: string;
+}
+
 /** `[headers.<name>]`: fields of answers. */
 export interface HeadersConfig extends SectionFields<'headers.<name>'> {
   readonly name: string;
@@ -106,6 +111,7 @@ export interface Config {
   readonly redirects: readonly RedirectConfig[];
   /** In the order of the file. */
   readonly rewrites: readonly RewriteConfig[];
+  readonly access: readonly AccessConfig[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];

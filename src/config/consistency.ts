@@ -3,6 +3,7 @@ import { lineWords } from './include.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
+import { accessProblems } from './sections/access.ts';
 import { headerRuleProblems } from './sections/headers.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
@@ -36,6 +37,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...headerRuleProblems(ini),
     ...redirectProblems(ini),
     ...rewriteProblems(ini),
+    ...accessProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

@@ -41,6 +41,7 @@ export interface ParsedIni {
   readonly headerRules: readonly ParsedHeaderRule[];
   readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
+  readonly access: readonly ParsedSection<'access.<name>'>[];
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -118,6 +119,7 @@ export function parseIni(
       .map((section) => parseHeaderRule(section, within)),
     redirects: all('redirect.<name>'),
     rewrites: all('rewrite.<name>'),
+    access: all('access.<name>'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

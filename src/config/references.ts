@@ -6,7 +6,7 @@ import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { checkFile, checkFolder, checkMaxMindFile, checkSymlinks, readText } from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
-import { readSecretsKeys } from './secrets-keys.ts';
+import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
@@ -31,7 +31,8 @@ export async function checkReferences(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<References> {
-  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster, redirects } = ini;
+  const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster, redirects, access } =
+    ini;
   const jwks = auth.values.jwt_jwks;
   const definitions = new Map<string, TableConfig['definition']>();
   const mountFiles = new Map<string, MountFiles>();
@@ -58,6 +59,8 @@ export async function checkReferences(
       return 'problems' in read ? read.problems : [];
     }),
     checkDatabase(geo, folder),
+    ...access.map((rule) => checkPasswords(rule, folder)),
+    ...access.map((rule) => checkLinkKeys(rule, folder)),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
@@ -203,6 +206,27 @@ async function checkDatabase(
   return refused === undefined ? [] : problemAt(geo, { key: 'database', file, ...refused });
 }
 
+/** The server names the broken lines of the file itself: each refuses one user only. */
+async function checkPasswords(
+  rule: ParsedSection<'access.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { password_file: file } = rule.values;
+  if (file === undefined) return [];
+  const refused = await checkFile(resolve(folder, file));
+  return refused === undefined ? [] : problemAt(rule, { key: 'password_file', file, ...refused });
+}
+
+async function checkLinkKeys(
+  rule: ParsedSection<'access.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { link_key_file: file } = rule.values;
+  if (file === undefined) return [];
+  const read = await readLinkKeys(resolve(folder, file));
+  return 'refused' in read ? problemAt(rule, { key: 'link_key_file', file, ...read }) : [];
+}
+
 async function checkAuthorities(
   tls: ParsedSection<'tls'>,
   folder: string,
@@ -297,6 +321,8 @@ export async function exposureProblems(
     ['the credentials of the cluster', credentials],
     ['the credentials of the cluster', password],
     ['the secrets key of the cluster', secretsKey],
+    ...ini.access.map(({ values }) => ['a password file', values.password_file] as const),
+    ...ini.access.map(({ values }) => ['a key that signs links', values.link_key_file] as const),
     ...keys.map((key) => ['a private key', key] as const),
   ];
   const secrets = await Promise.all(

@@ -21,6 +21,7 @@ import {
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
+import { accessKeys } from './sections/access.ts';
 import { headersKeys } from './sections/headers.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
@@ -144,6 +145,7 @@ export const sections = {
   'headers.<name>': headersKeys,
   'redirect.<name>': redirectKeys,
   'rewrite.<name>': rewriteKeys,
+  'access.<name>': accessKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -275,7 +277,7 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<
-    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'rewrite' | 'engine' | 'table',
+    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'rewrite' | 'access' | 'engine' | 'table',
     ValueParser<string>
   >
 > = {
@@ -285,6 +287,7 @@ export const sectionNames: Readonly<
   headers: plainName,
   redirect: plainName,
   rewrite: plainName,
+  access: plainName,
   engine: plainName,
   table: tableName,
 };

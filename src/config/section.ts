@@ -22,6 +22,7 @@ const prefixes = [
   'headers',
   'redirect',
   'rewrite',
+  'access',
   'engine',
   'table',
 ] as const;

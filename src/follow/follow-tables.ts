@@ -1,8 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import { openApiSocket, type ApiSocket } from '../outbound/api-socket.ts';
-import { reconnectMs, reconnectMsMax, schemaMs } from './limits.ts';
+import { followRetryMs, followRetryMsMax, schemaMs } from './limits.ts';
 
 /** A change of a row, as record.subscribe sends it. */
 export interface RowPacket {
@@ -64,28 +64,27 @@ interface FollowOptions {
  */
 export async function followTables(options: FollowOptions): Promise<void> {
   const { target, report, signal } = options;
-  let [applied, delayMs, hasConnected] = [0, reconnectMs, false];
-  while (!signal.aborted) {
-    try {
-      await target.open();
-      await followOnce(options, {
-        connected() {
-          [hasConnected, delayMs] = [true, reconnectMs];
-        },
-        applied(changes, seq) {
-          applied += changes;
-          report.applied(applied, seq);
-        },
-      });
-    } catch (error) {
-      const isPassing = error instanceof Failure && error.code === 'unavailable' && hasConnected;
-      if (isStopped(signal)) break;
-      if (!isPassing) throw error;
-      report.retrying(error.message, delayMs);
-      await wait(delayMs, undefined, { signal }).catch(() => undefined);
-      delayMs = Math.min(2 * delayMs, reconnectMsMax);
-    }
-  }
+  let [applied, hasConnected] = [0, false];
+  const attempt = async (succeeded: () => void): Promise<undefined> => {
+    await target.open();
+    await followOnce(options, {
+      connected() {
+        hasConnected = true;
+        succeeded();
+      },
+      applied(changes, seq) {
+        applied += changes;
+        report.applied(applied, seq);
+      },
+    });
+  };
+  const failed = (error: unknown, pauseMs: number): void => {
+    const isPassing = error instanceof Failure && error.code === 'unavailable' && hasConnected;
+    if (!isPassing) throw error;
+    report.retrying(error.message, pauseMs);
+  };
+  const [minMs, maxMs] = [followRetryMs, followRetryMsMax];
+  await retryUntilAborted(attempt, { minMs, maxMs, signal, failed });
   await target.close();
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import { eventDraft, ownEvent } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
 import { sameJson, type Json, type JsonObject } from '../model/json.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import type { StoredTable } from '../model/table.ts';
 import type { Log } from '../observability/log.ts';
 import type { ApiSocket } from '../outbound/api-socket.ts';
@@ -26,7 +26,6 @@ export interface TableHostState {
   readonly seq: number | null;
 }
 
-/** The dependencies of a HostFollower. */
 export interface HostFollowerParts {
   readonly store: Store;
   readonly client: () => HostClient;
@@ -72,29 +71,22 @@ export class HostFollower {
     const { log } = this.#parts;
     const { signal } = this.#stopped;
     const fields = { table: this.#table, host: this.#host.url };
-    let delayMs = hostRetryMs;
-    while (!signal.aborted) {
-      try {
-        await this.#follow(() => {
-          delayMs = hostRetryMs;
-        });
-      } catch (error) {
-        if (isStopped(signal)) return;
-        if (!(error instanceof Failure)) log.error({ ...fields, err: error }, unexpected);
-        const problem = error instanceof Error ? error.message : unexpected;
-        if (this.#state.problem !== problem) {
-          log.warn(fields, `${problem} The server uses the last known schema and tries again.`);
-        }
-        const since = this.#state.state === 'waiting' ? this.#state.since : this.#time();
-        this.#state = { ...this.#state, state: 'waiting', since, problem };
-        await wait(delayMs, undefined, { signal }).catch(() => undefined);
-        delayMs = Math.min(2 * delayMs, hostRetryMsMax);
+    const failed = (error: unknown): void => {
+      if (!(error instanceof Failure)) log.error({ ...fields, err: error }, unexpected);
+      const problem = error instanceof Error ? error.message : unexpected;
+      if (this.#state.problem !== problem) {
+        log.warn(fields, `${problem} The server uses the last known schema and tries again.`);
       }
-    }
+      const since = this.#state.state === 'waiting' ? this.#state.since : this.#time();
+      this.#state = { ...this.#state, state: 'waiting', since, problem };
+    };
+    await retryUntilAborted((connected) => this.#follow(connected), {
+      ...{ minMs: hostRetryMs, maxMs: hostRetryMsMax, signal, failed },
+    });
   }
 
   /** Follows over one websocket until it ends. */
-  async #follow(connected: () => void): Promise<void> {
+  async #follow(connected: () => void): Promise<undefined> {
     const { client, log } = this.#parts;
     const { signal } = this.#stopped;
     const socket = await client().connect(this.#host, signal);
@@ -193,11 +185,6 @@ export class HostFollower {
   #time(): string {
     return new Date(this.#parts.now()).toISOString();
   }
-}
-
-/** A function, because the signal may abort during an await. */
-function isStopped({ aborted }: AbortSignal): boolean {
-  return aborted;
 }
 
 const unexpected = 'Something went wrong while following a data host.';

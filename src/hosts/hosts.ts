@@ -3,7 +3,6 @@ import { doInTurn } from '../store/shared/task-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';
 
-/** The dependencies of TableHosts. */
 interface TableHostsParts extends HostFollowerParts {
   /** The file with the key for the host of a table. */
   readonly keyFileOf: (table: string) => string | undefined;

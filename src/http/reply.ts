@@ -64,6 +64,13 @@ export interface Recipient {
   readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
 }
 
+/** The client of a request for which an answer may be reused. */
+export interface ReuseClient {
+  readonly address: string;
+  /** Its field Authorization. */
+  readonly authorization: string | undefined;
+}
+
 /** An answer, independent of its connection and HTTP version. */
 export interface Reply {
   readonly status: number;
@@ -87,6 +94,13 @@ export interface Reply {
    * same answer, until the log or the configuration changes or the checks of files on disk expire.
    */
   readonly isReusable?: true;
+  /** True if only some visitors may see the answer. */
+  readonly isPrivate?: true;
+  /**
+   * Whether a client may get a reusable answer that only some visitors may see; called before each
+   * reuse. It tells what is known at once: a client that it refuses gets a new decision.
+   */
+  readonly admits?: ((client: ReuseClient) => boolean) | undefined;
   /**
    * Whether a reusable answer is still current at a time, in milliseconds since 1970; called before
    * each reuse. A request with Cache-Control skips reuse, so that the cache decides again.
@@ -98,6 +112,30 @@ export interface Reply {
    */
   readonly withNonce?: ((nonce: string) => Promise<Reply>) | undefined;
 }
+
+/**
+ * An answer that only some visitors may see: no shared cache stores it (RFC 9111 §5.2.2.7), and it
+ * is reused only if it says for whom.
+ */
+export function privateReply(given: Reply): Reply {
+  const { isReusable: _reusable, isCurrent: _current, ...once } = given;
+  const reply: Reply = { ...(given.admits === undefined ? once : given), isPrivate: true };
+  const directives = fieldLines(reply.fields, 'cache-control')
+    .join()
+    .split(',')
+    .map((directive) => directive.trim())
+    .filter((directive) => directive !== '' && !sharedDirective.test(directive));
+  const isStored = !directives.some((directive) => /^no-store$/i.test(directive));
+  const value = [...(isStored ? ['private'] : []), ...directives].join(', ');
+  const kept = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    // Caches of providers have fields of their own (RFC 9213 §2.1).
+    return !name.endsWith('cache-control') && name !== 'surrogate-control';
+  });
+  return { ...reply, fields: [...kept, 'Cache-Control', value] };
+}
+
+const sharedDirective = /^(?:public|private|s-maxage|proxy-revalidate)(?:[=\s]|$)/i;
 
 /** An answer without content. */
 export const noBody: Body = { kind: 'none' };

@@ -21,6 +21,14 @@ export interface RequestTarget extends RequestPath {
   readonly query: string;
 }
 
+/** The client of an operation that asks for content. */
+export interface AccessClient {
+  readonly fields: Fields;
+  readonly visitor: Visitor;
+  /** Whether a page of another origin sends the request, with what its browser knows. */
+  readonly isForeign: boolean;
+}
+
 /** A request for content, from the port or from a get_content operation. */
 export interface ContentRequest extends RequestTarget, Recipient {
   readonly method: string;
@@ -31,6 +39,16 @@ export interface ContentRequest extends RequestTarget, Recipient {
   readonly visitor: Visitor;
   /** The content of the request as a stream; undefined without content. */
   readonly body: Readable | undefined;
+  /**
+   * Whose access counts, if the request comes from an operation: it may describe another visitor.
+   */
+  readonly client?: AccessClient | undefined;
+  /** True if the fields say who the client is, so that no cache may answer or store. */
+  readonly isPersonal?: true;
+  /** Collects the access rules that the answer depends on, also those of a page inside it. */
+  readonly accessRules?: Set<string>;
+  /** The access rules that the client has passed: a path inside the server asks them no more. */
+  readonly passedAccess?: ReadonlySet<string>;
 }
 
 /** Whether a method only reads a representation (RFC 9110 §9.3.1, §9.3.2). */

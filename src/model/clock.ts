@@ -11,7 +11,7 @@ export function now(): number {
   return Math.min(Math.max(Date.now(), 0), latestMs);
 }
 
-/** Random numbers in advance: the generator alone calls the system for eight at a time. */
+/** Random numbers in advance. V7Generator by itself makes a system call for every eight. */
 const random = new Uint32Array(256);
 let used = random.length;
 

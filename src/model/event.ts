@@ -32,15 +32,15 @@ export interface EventFields {
   readonly occurred_at: string;
   readonly counter?: string;
   readonly data: JsonObject;
-  /** As in WaymarkEvent, for events that a table declares. */
+  /** The table of the record that it is about, if that table declares it. */
   readonly table?: string;
   /** The number of hooks for it when it was inserted. */
   readonly hooks?: number;
-  /** As in WaymarkEvent. */
+  /** The id of the only hook that gets it. */
   readonly hook?: string;
-  /** As in WaymarkEvent. */
+  /** The id of the hook that it reports on, which does not get it. */
   readonly about?: string;
-  /** As in WaymarkEvent. */
+  /** The name of the node that took it for its centre. */
   readonly node?: string;
 }
 

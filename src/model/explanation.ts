@@ -120,11 +120,24 @@ export interface Winner {
   readonly status: number | null;
 }
 
+/** Whether an access rule of the ini file lets a visitor in. */
+export interface AccessExplanation {
+  /** Its name. */
+  readonly rule: string;
+  /** Null if the described visitor does not tell, as with a password or another server. */
+  readonly passes: boolean | null;
+  /** HTTP status of the refusal; absent unless `passes` is false. */
+  readonly status?: number;
+  readonly says: string;
+}
+
 /** Explains which source answers a request, and why (docs/design/operations.md#explain). */
 export interface Explanation {
   readonly winner: Winner | null;
   /** HTTP status of the answer; null if another server decides it. */
   readonly status: number | null;
+  /** The access rules of the place, all of which a visitor must satisfy; absent for none. */
+  readonly access?: readonly AccessExplanation[];
   readonly tried: readonly ExplainedSource[];
   /** What changes the header fields of the answer, in order; absent for nothing. */
   readonly headers?: readonly string[];

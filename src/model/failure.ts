@@ -33,14 +33,21 @@ interface FailureDetail {
   /** The allowed methods (RFC 9110 §15.5.6). */
   readonly allow?: readonly string[];
   readonly retryAfterSeconds?: number;
+  /** The challenge of a 401 (RFC 9110 §11.6.1), if it is not that of API keys. */
+  readonly challenge?: string;
   /** The supported versions of the websocket protocol (RFC 6455 §4.4). */
   readonly websocketVersion?: string;
   /** The HTTP status, if it is not that of the code. */
   readonly status?: number;
   /** The limit that a client has exceeded, if the log reports it. */
   readonly limit?: LimitName;
-  /** The candidate that has failed, as in Server-Timing and the access log: `rule:<id>`. */
+  /**
+   * What has failed or refused, as in Server-Timing and the access log: `rule:<id>`,
+   * `access:<name>`.
+   */
   readonly source?: string;
+  /** True if the answer is only for the client that it goes to. */
+  readonly isPrivate?: true;
   /** The problems of a write that strict handling refuses. */
   readonly problems?: readonly Problem[];
   /** The URL of a page of the documentation about the failure of a server that was called. */
@@ -57,10 +64,12 @@ export class Failure extends Error {
   readonly field: string | undefined;
   readonly allow: readonly string[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly challenge: string | undefined;
   readonly websocketVersion: string | undefined;
   readonly status: number | undefined;
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
+  readonly isPrivate: true | undefined;
   readonly problems: readonly Problem[] | undefined;
   readonly docs: string | undefined;
   readonly #detail: FailureDetail;
@@ -72,10 +81,12 @@ export class Failure extends Error {
     this.field = detail.field;
     this.allow = detail.allow;
     this.retryAfterSeconds = detail.retryAfterSeconds;
+    this.challenge = detail.challenge;
     this.websocketVersion = detail.websocketVersion;
     this.status = detail.status;
     this.limit = detail.limit;
     this.source = detail.source;
+    this.isPrivate = detail.isPrivate;
     this.problems = detail.problems;
     this.docs = detail.docs;
     this.#detail = detail;
@@ -84,6 +95,11 @@ export class Failure extends Error {
   /** A copy of the failure that names its source. */
   of(source: string): Failure {
     return new Failure(this.code, this.message, { ...this.#detail, source });
+  }
+
+  /** A copy of the failure whose answer is only for the client. */
+  forClient(): Failure {
+    return new Failure(this.code, this.message, { ...this.#detail, isPrivate: true });
   }
 }
 

@@ -29,6 +29,8 @@ export const limitMessages = {
   http2_streams: 'too many HTTP/2 requests were open: some were refused',
   tunnels: 'a client, or all clients together, had too many websockets to sources',
   wrong_keys: 'one address sent too many wrong API keys',
+  wrong_passwords: 'one address, or several for one name, sent too many wrong passwords',
+  password_checks: 'too many passwords waited to be checked: some requests were refused',
   outbox: 'the outbox is full (outbox_entries, outbox_size): events and rows were refused',
   anonymous_writes: 'one address wrote too many rows without a key or user',
   websocket_frames: 'a websocket sent too large, too many or malformed frames',

@@ -23,7 +23,6 @@ interface Central {
   readonly readKey?: () => Promise<void>;
 }
 
-/** The dependencies of a copy of the log. */
 export interface CopyParts {
   readonly store: Store;
   readonly central: Central;

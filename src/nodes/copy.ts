@@ -1,15 +1,14 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, stoppingFailure } from '../model/failure.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import { completeMark, copyFolder } from '../store/folder/replace.ts';
 import type { Store } from '../store/store.ts';
 import { copyMissing, readCentralEnd, type CopyParts } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
-import { reconnectMs, reconnectMsMax } from './limits.ts';
+import { centralRetry } from './limits.ts';
 
-/** The dependencies of a copy into a folder. */
 interface FolderParts extends Omit<CopyParts, 'store'> {
   readonly log: Log;
   readonly openStore: (folder: string) => Promise<Store>;
@@ -76,24 +75,19 @@ async function untilReached(
   signal: AbortSignal,
   act: () => Promise<void>,
 ): Promise<void> {
-  let said: string | undefined;
-  for (let waitMs = reconnectMs; ; waitMs = Math.min(2 * waitMs, reconnectMsMax)) {
-    if (isAborted(signal)) throw stoppingFailure();
-    try {
-      await act();
-      if (!isAborted(signal)) return;
-    } catch (error) {
-      const isLost = error instanceof Failure && passing.has(error.code);
-      if (!isLost || isAborted(signal)) throw error;
-      if (error.message !== said) log.warn({}, `Waiting for the centre: ${error.message}`);
-      said = error.message;
-    }
-    await delay(waitMs, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
+  let logged: string | undefined;
+  const attempt = async (): Promise<'done'> => {
+    await act();
+    return 'done';
+  };
+  const failed = (error: unknown): void => {
+    const isLost = error instanceof Failure && passing.has(error.code);
+    if (!isLost) throw error;
+    if (error.message !== logged) log.warn({}, `Waiting for the centre: ${error.message}`);
+    logged = error.message;
+  };
+  await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
+  if (signal.aborted) throw stoppingFailure();
 }
 
 const passing: ReadonlySet<string> = new Set(['unavailable', 'bad_gateway', 'rate_limited']);

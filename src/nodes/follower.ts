@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import {
   copyMissing,
@@ -9,9 +9,8 @@ import {
   type CopyParts,
   Transactions,
 } from './copy-rows.ts';
-import { feedCharactersMax, feedRowsMax, reconnectMs, reconnectMsMax } from './limits.ts';
+import { feedCharactersMax, feedRowsMax, centralRetry } from './limits.ts';
 
-/** The dependencies of a follower. */
 interface FollowerParts extends CopyParts {
   readonly log: Log;
   /** Copies the rows that the store lacks. */
@@ -62,38 +61,35 @@ export class Follower {
     await this.#running;
   }
 
-  #isStopped(): boolean {
-    return this.#stopped.signal.aborted;
-  }
-
   async #run(): Promise<'other-log' | 'stopped'> {
     const { signal } = this.#stopped;
-    let [waitMs, min] = [reconnectMs, feedRowsMax];
-    while (!this.#isStopped()) {
-      try {
-        await this.#parts.central.readKey?.();
-        await this.#catchUp(signal, min);
-        min = feedRowsMax;
-        const reason = await this.#follow(signal, () => {
-          waitMs = reconnectMs;
-        });
-        if (reason === 'behind') {
-          min = 1;
-          continue;
+    let min = feedRowsMax;
+    const attempt = async (connected: () => void): Promise<undefined> => {
+      do {
+        try {
+          await this.#parts.central.readKey?.();
+          await this.#catchUp(signal, min);
+          min = feedRowsMax;
+          if ((await this.#follow(signal, connected)) === 'behind') min = 1;
+        } finally {
+          this.#isConnected = false;
         }
-      } catch (error) {
-        if (this.#isStopped()) break;
-        if (error instanceof Failure && error.code === 'conflict') return 'other-log';
-        this.#report(error);
-      } finally {
-        this.#isConnected = false;
-      }
+      } while (min === 1 && !signal.aborted);
+    };
+    const isOtherLog = (error: unknown): boolean =>
+      error instanceof Failure && error.code === 'conflict';
+    const failed = (error: unknown): void => {
+      if (isOtherLog(error)) throw error;
+      this.#report(error);
+    };
+    try {
       // Nodes that were cut off together do not come back at the same moment.
-      const jitterMs = waitMs * (0.5 + Math.random() / 2);
-      await delay(jitterMs, undefined, { signal }).catch(() => undefined);
-      waitMs = Math.min(2 * waitMs, reconnectMsMax);
+      await retryUntilAborted(attempt, { ...centralRetry, isSpread: true, signal, failed });
+      return 'stopped';
+    } catch (error) {
+      if (isOtherLog(error)) return 'other-log';
+      throw error;
     }
-    return 'stopped';
   }
 
   async #catchUp(signal: AbortSignal, min: number): Promise<void> {

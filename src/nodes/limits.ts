@@ -7,9 +7,8 @@ export const appliedCharactersMax = 4 * 2 ** 20;
  */
 export const feedRowsMax = 1_000;
 export const feedCharactersMax = 4 * 2 ** 20;
-/** How long a follower waits before it connects again, at first and at most. */
-export const reconnectMs = 100;
-export const reconnectMsMax = 2_000;
+/** How long a node waits before it connects to its centre again, at first and at most. */
+export const centralRetry = { minMs: 100, maxMs: 2_000 };
 /** How often a node reports to its centre. */
 export const reportMs = 10_000;
 /** How long a node waits for an answer of its centre. */

@@ -7,7 +7,6 @@ import type { SharedPart, Store } from '../store/store.ts';
 import { followProtocol } from './copy-rows.ts';
 import { reportMs, signBytesMax, twinSignsMin } from './limits.ts';
 
-/** The dependencies of Members. */
 interface MembersParts {
   readonly store: Store;
   readonly shared: SharedPart;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { newId } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
@@ -9,10 +10,9 @@ import { copyAgain } from './copy.ts';
 import { followProtocol, type CopyParts } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
 import { Follower } from './follower.ts';
-import { reconnectMs, reconnectMsMax, reportedQueuesMax, reportMs } from './limits.ts';
+import { centralRetry, reportedQueuesMax, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
 
-/** The dependencies of a NodeService. */
 interface NodeServiceParts extends CopyParts {
   readonly log: Log;
   /** The data folder. */
@@ -91,25 +91,23 @@ export class NodeService {
   async #copyAgain(): Promise<void> {
     const { log, folder } = this.#parts;
     const { signal } = this.#stopped;
-    let said = '';
-    for (let waitMs = reconnectMs; ; waitMs = Math.min(2 * waitMs, reconnectMsMax)) {
-      try {
-        await this.#parts.central.readKey?.();
-        await copyAgain(folder, this.#parts, signal);
-        log.info({}, 'The new copy is complete. The server restarts with it.');
-        this.#copied.resolve(undefined);
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        const message = error instanceof Failure ? error.message : String(error);
-        if (message !== said) {
-          log.error({ err: error }, `Cannot copy the log of the centre again yet: ${message}`);
-          this.#link(false, message);
-        }
-        said = message;
+    let logged = '';
+    const attempt = async (): Promise<'done'> => {
+      await this.#parts.central.readKey?.();
+      await copyAgain(folder, this.#parts, signal);
+      log.info({}, 'The new copy is complete. The server restarts with it.');
+      this.#copied.resolve(undefined);
+      return 'done';
+    };
+    const failed = (error: unknown): void => {
+      const message = error instanceof Failure ? error.message : String(error);
+      if (message !== logged) {
+        log.error({ err: error }, `Cannot copy the log of the centre again yet: ${message}`);
+        this.#link(false, message);
       }
-      await delay(waitMs, undefined, { signal }).catch(() => undefined);
-    }
+      logged = message;
+    };
+    await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
   }
 
   #link(connected: boolean, problem?: string): void {

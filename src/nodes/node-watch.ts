@@ -6,7 +6,7 @@ import { silenceLookMs, memberForgottenMs, nodeSilentMs } from './limits.ts';
 import { Members } from './members.ts';
 import type { Nodes } from '../store/nodes.ts';
 
-/** The dependencies of a NodeWatch; `now` in milliseconds since 1970. */
+/** `now` in milliseconds since 1970. */
 interface NodeWatchParts {
   readonly store: Store;
   readonly emit: Emit;
@@ -60,7 +60,7 @@ function isReporter(shared: SharedPart | undefined): boolean {
   return deliverer?.member === shared.member;
 }
 
-/** The dependencies of a search for silent nodes; `now` in milliseconds since 1970. */
+/** `now` in milliseconds since 1970. */
 interface SilenceParts {
   readonly nodes: Nodes;
   readonly emit: Emit;

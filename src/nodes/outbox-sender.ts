@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
+import { retryUntilAborted } from '../model/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { OutboxEntry, Settled } from '../store/outbox.ts';
@@ -11,11 +12,10 @@ import {
   outboxPollMs,
   outboxSentAtOnce,
   outboxSentCharactersMax,
-  reconnectMs,
-  reconnectMsMax,
+  centralRetry,
 } from './limits.ts';
 
-/** The dependencies of an OutboxSender; `now` in milliseconds since 1970. */
+/** `now` in milliseconds since 1970. */
 interface OutboxSenderParts extends CopyParts {
   readonly log: Log;
   readonly now: () => number;
@@ -36,23 +36,23 @@ export class OutboxSender {
   /** Sends until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { store, log } = this.#parts;
-    let [waitMs, said] = [reconnectMs, ''];
-    const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
-    while (!signal.aborted) {
-      try {
+    let logged = '';
+    const attempt = async (succeeded: () => void): Promise<undefined> => {
+      while (!signal.aborted) {
         const entries = store.outbox.waiting(outboxSentAtOnce, outboxSentCharactersMax);
         if (entries.length > 0) await this.#send(entries);
-        else await pause(outboxPollMs);
+        else await delay(outboxPollMs, undefined, { signal }).catch(() => undefined);
         await store.outbox.tidy();
-        [waitMs, said] = [reconnectMs, ''];
-      } catch (error) {
-        const message = error instanceof Failure ? error.message : String(error);
-        if (message !== said) log.warn({ err: error }, `The outbox waits: ${message}`);
-        said = message;
-        await pause(waitMs);
-        waitMs = Math.min(2 * waitMs, reconnectMsMax);
+        succeeded();
+        logged = '';
       }
-    }
+    };
+    const failed = (error: unknown): void => {
+      const message = error instanceof Failure ? error.message : String(error);
+      if (message !== logged) log.warn({ err: error }, `The outbox waits: ${message}`);
+      logged = message;
+    };
+    await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
   }
 
   async #send(entries: readonly OutboxEntry[]): Promise<void> {
@@ -80,7 +80,7 @@ export class OutboxSender {
       const [first] = entries;
       if (!(error instanceof Failure) || !aboutContent.has(error.code) || !first) throw error;
       if (entries.length > 1) return this.#settle(entries.slice(0, entries.length >> 1));
-      // The centre takes requests of this node, so the entry is the reason.
+      // If the centre takes an empty request of this node, the entry is the reason.
       await this.#ask([]);
       return [{ n: first.n, refused: this.#refusal(error) }];
     }

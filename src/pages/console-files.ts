@@ -21,7 +21,7 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
 ]);
 
-/** The name of the first page for an origin that has the console alone: it says so. */
+/** The index page of an origin that serves only the console. */
 export const aloneIndex = 'alone.html';
 
 /**

@@ -46,7 +46,7 @@ export interface FetchPlan {
 type FetchMethods = 'all' | readonly string[];
 
 /** The settings of a `[proxy.<name>]` that no page rule can have. */
-interface IniSettings {
+export interface IniSettings {
   /** Replaces `[fetch] connect_timeout`. */
   readonly connectTimeoutMs: number | undefined;
   /** Replaces `[fetch] max_body`. */

@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts';
 import { parseCidr } from '../model/cidr.ts';
 import { createDialler, type Dialler } from '../outbound/dialler.ts';
-import type { FetchPlan } from './fetch-plan.ts';
+import type { IniSettings } from './fetch-plan.ts';
 
 /** The diallers for the sources of rules. */
 export interface SourceDiallers extends Pick<Dialler, 'close' | 'cut'> {
-  /** The dialler for the sources of a rule. */
-  of(plan: Pick<FetchPlan, 'ini'>): Dialler;
+  /** The dialler for the sources of a rule, or for a server that the ini file names. */
+  of(plan: { readonly ini: Pick<IniSettings, 'connectTimeoutMs'> | undefined }): Dialler;
 }
 
 /** Every address: the ini file may name those of private networks. */

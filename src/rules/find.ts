@@ -8,7 +8,7 @@ import {
   captureOf,
   possibleWinners,
   sortByPrecedence,
-  lossAgainst,
+  lossReason,
   varyByLanguage,
 } from './matcher.ts';
 import type { RuleReader } from './rule-cache.ts';
@@ -81,7 +81,7 @@ export function explainCandidates(
     candidates: ordered.slice(0, explainCandidatesMax).map((rule) => {
       const { id, kind, origin, path } = rule;
       const proxy = proxyName(id);
-      const lost = winner && lossAgainst(winner, rule, fields);
+      const lost = winner && lossReason(winner, rule, fields);
       const named = proxy === undefined ? { id, kind } : { proxy };
       return { ...named, origin, path, ...(lost && { lost }) };
     }),

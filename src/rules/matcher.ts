@@ -136,7 +136,7 @@ export function sortByPrecedence(
 }
 
 /** Why a rule loses against another one for a client; undefined if it does not. */
-export function lossAgainst(
+export function lossReason(
   winner: Candidate,
   loser: Candidate,
   fields: Fields,

@@ -24,7 +24,7 @@ export interface RuleStore extends CandidateReads {
 export interface RuleCache extends RuleReader {
   /** Seq of the newest change that reads see. */
   seq(): number;
-  /** As RuleStore.refresh; called at the beginning of each request. */
+  /** Sees the changes of other processes. Call it at the beginning of each request. */
   refresh(): void;
   /** The memory that rules and look-ups use now. */
   memory(): readonly CacheUse[];

@@ -7,6 +7,8 @@ import {
   changedReply,
   discard,
   noBody,
+  privateReply,
+  replyField,
   withoutFields,
   type Recipient,
   type FieldList,
@@ -16,7 +18,8 @@ import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import { consoleOriginReply, withoutConsoleWorker } from './console.ts';
-import { canDiscardBody, hasBody, requireWhole } from './h1/body.ts';
+import { requireWhole } from '../http/broken-content.ts';
+import { canDiscardBody, hasBody } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
@@ -84,7 +87,8 @@ export class Exchange {
     if (servicePath(target.path, config.server.base) !== undefined) return reply;
     const method = this.#message.method ?? '';
     const visitor = visitors.visitorOf(incoming);
-    return change(reply, { ...target, method, fields, address, visitor });
+    const changed = await change(reply, { ...target, method, fields, address, visitor });
+    return reply.isPrivate === true ? stillPrivate(changed, reply) : changed;
   }
 
   async #reply(): Promise<Reply> {
@@ -205,7 +209,15 @@ export class Exchange {
     if (page === undefined) return undefined;
     const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
     const fields = [...page.fields, ...withoutFields(said, 'content-length')];
-    return { ...page, fields, ...(reply.failureId && { failureId: reply.failureId }) };
+    const { failureId, isPrivate } = reply;
+    const source = reply.source.startsWith('access:') ? reply.source : page.source;
+    return {
+      ...page,
+      fields,
+      source,
+      ...(failureId && { failureId }),
+      ...(isPrivate && { isPrivate }),
+    };
   }
 
   async #service(path: string, incoming: IncomingRequest): Promise<Reply> {
@@ -267,4 +279,13 @@ export class Exchange {
       throw thrown;
     }
   }
+}
+
+/** No field of the ini file lets a cache store what the reply before did not. */
+function stillPrivate(changed: Reply, before: Reply): Reply {
+  const said = replyField(before, 'cache-control') ?? '';
+  const reply = privateReply(changed);
+  if (!/no-store/i.test(said)) return reply;
+  const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', said];
+  return { ...reply, fields };
 }

@@ -131,7 +131,9 @@ function answer(
     ...(failure.websocketVersion === undefined
       ? []
       : ['Sec-WebSocket-Version', failure.websocketVersion]),
-    ...(failure.code === 'unauthenticated' ? ['WWW-Authenticate', 'apikey, Bearer'] : []),
+    ...(failure.code === 'unauthenticated'
+      ? ['WWW-Authenticate', failure.challenge ?? 'apikey, Bearer']
+      : []),
   ];
   return {
     status: statusFor(failure),
@@ -148,5 +150,6 @@ function answer(
     body: { kind: 'bytes', bytes },
     source: failure.source ?? 'none',
     failureId: id,
+    ...(failure.isPrivate && { isPrivate: failure.isPrivate }),
   };
 }

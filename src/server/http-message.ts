@@ -48,6 +48,7 @@ export interface Prepared {
   readonly cache: CacheOutcome | undefined;
   /** As in Reply. */
   readonly isCurrent: Reply['isCurrent'];
+  readonly admits: Reply['admits'];
 }
 
 /** A response that sends a reply itself; the server writes all others as Node's responses. */

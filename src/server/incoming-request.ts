@@ -99,7 +99,7 @@ export function authenticateRequest(
  */
 export function withoutUser(incoming: IncomingRequest): IncomingRequest {
   const claims = { ...incoming.claims, user: undefined, roles: undefined };
-  return { ...incoming, fields: without(incoming.fields, ['cookie'], []), claims };
+  return { ...incoming, fields: without(incoming.fields, ['authorization', 'cookie'], []), claims };
 }
 
 /** Returns fields without some names, in any spelling except those in `kept`. */

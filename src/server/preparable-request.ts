@@ -16,6 +16,7 @@ export type PreparableHead = {
   readonly hasCacheControl: boolean;
   readonly userAgent: string;
   readonly referer: string;
+  readonly authorization: string | undefined;
 } & Readonly<Record<ChoosingField, string>>;
 
 /** An ordinary GET: its answer can be prepared for later requests. */
@@ -35,6 +36,7 @@ type Role =
   | 'user-agent'
   | 'referer'
   | 'sec-fetch-dest'
+  | 'authorization'
   | 'ignored';
 
 const roles: ReadonlyMap<string, Role> = rolesByName({
@@ -48,6 +50,7 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
   'user-agent': ['User-Agent'],
   referer: ['Referer'],
   'sec-fetch-dest': ['Sec-Fetch-Dest'],
+  authorization: ['Authorization'],
   ignored: (
     'Connection Keep-Alive Cookie Pragma Priority DNT Origin ' +
     'Upgrade-Insecure-Requests Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
@@ -99,8 +102,7 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
 function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
   let host: string | undefined;
   let ifNoneMatch: string | undefined;
-  let userAgent: string | undefined;
-  let referer: string | undefined;
+  let [userAgent, referer, authorization]: (string | undefined)[] = [];
   let [hasDate, hasCacheControl] = [false, false];
   let [accept, encoding, language] = ['', '', ''];
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -141,6 +143,10 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
       case 'referer':
         referer ??= value;
         break;
+      case 'authorization':
+        if (authorization !== undefined) return undefined;
+        authorization = value;
+        break;
       case 'sec-fetch-dest':
         // A service worker gets other answers (console.ts).
         if (value.toLowerCase() === 'serviceworker') return undefined;
@@ -157,6 +163,7 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
     hasCacheControl,
     userAgent: userAgent ?? '',
     referer: referer ?? '',
+    authorization,
     accept,
     'accept-encoding': encoding,
     'accept-language': language,

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
-import { fieldLines, replyField, type Reply } from '../http/reply.ts';
+import { fieldLines, replyField, type Reply, type ReuseClient } from '../http/reply.ts';
 import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from './limits.ts';
 import { fileCacheValidMs } from '../static/limits.ts';
 import type { Prepared } from './http-message.ts';
@@ -40,11 +40,12 @@ export class PreparedReplies {
   });
 
   /** Returns the prepared answer to a request; undefined without one. */
-  find({ key, head }: PreparableRequest, moment: Moment): Prepared | undefined {
+  find({ key, head }: PreparableRequest, moment: Moment, address: string): Prepared | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
     const found = fromVariant(entry.variants.get(variantOf(head, entry.varies)), head);
-    if (found?.isCurrent === undefined) return found;
+    if (found === undefined || !isFor(found, { ...head, address })) return undefined;
+    if (found.isCurrent === undefined) return found;
     return !head.hasCacheControl && found.isCurrent(moment.nowMs) ? found : undefined;
   }
 
@@ -54,9 +55,14 @@ export class PreparedReplies {
   }
 
   /** Prepares an answer, if other requests may get it; `moment` is when its request arrived. */
-  keep({ key, head }: PreparableRequest, moment: Moment, reply: Reply): void {
+  keep(
+    { key, head }: PreparableRequest,
+    moment: Moment,
+    { reply, address }: { readonly reply: Reply; readonly address: string },
+  ): void {
     if (reply.isReusable !== true) return;
     if (reply.isCurrent !== undefined && head.hasCacheControl) return;
+    if (!isFor(reply, { ...head, address })) return;
     const varies = variesBy(reply);
     const prepared = preparedOf(reply);
     if (varies === undefined || prepared === undefined) return;
@@ -84,6 +90,14 @@ export class PreparedReplies {
     if (isOfThis && entry.varies.join() === varies.join()) return entry;
     return { moment, varies, variants: new Map() };
   }
+}
+
+/**
+ * Whether a client may get a reusable answer. Credentials that no access rule has read may have
+ * changed it.
+ */
+function isFor({ admits }: Pick<Reply, 'admits'>, client: ReuseClient): boolean {
+  return admits === undefined ? client.authorization === undefined : admits(client);
 }
 
 function fromVariant(
@@ -124,9 +138,9 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 }
 
 function preparedOf(reply: Reply): Prepared | undefined {
-  const { status, fields, body, source, cache, isCurrent } = reply;
+  const { status, fields, body, source, cache, isCurrent, admits } = reply;
   const isDated = replyField(reply, 'date') !== undefined;
-  const said = { status, fields, source, head: headText(reply), isDated, cache, isCurrent };
+  const said = { status, fields, source, head: headText(reply), isDated, cache, isCurrent, admits };
   if (body.kind === 'none') return { ...said, content: undefined, bytes: 0 };
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;

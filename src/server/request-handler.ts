@@ -9,7 +9,7 @@ import { parseRequest } from '../http/target.ts';
 import type { Failure } from '../model/failure.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
-import { isWhole } from './h1/body.ts';
+import { isWhole } from '../http/broken-content.ts';
 import { peerAddress } from './h1/connections.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import type { Prepared, RequestMessage, SendingResponse } from './http-message.ts';
@@ -62,7 +62,7 @@ export class RequestHandler {
     const start = this.start();
     const { nowMs } = start.moment;
     const request = isWhole(message) ? preparableRequest(message, schemeOf(message)) : undefined;
-    const known = request && prepared.find(request, start.moment);
+    const known = request && prepared.find(request, start.moment, peerAddress(message.socket));
     const free = known && this.#hold(known, message.socket);
     if (request === undefined || known === undefined || free === undefined) {
       this.#answer({ message, response, start, request, prepared });
@@ -130,7 +130,9 @@ export class RequestHandler {
     const exchange = new Exchange(this.#parts, moment, message, response);
     const answer = async (): Promise<void> => {
       const reply = withHsts(await exchange.reply(), moment.serving.config.tls, message);
-      if (request !== undefined) prepared.keep(request, moment, reply);
+      if (request !== undefined) {
+        prepared.keep(request, moment, { reply, address: peerAddress(message.socket) });
+      }
       const { cut, bytes } = await exchange.send(reply);
       const { address, caller } = exchange;
       const fields = request?.head;

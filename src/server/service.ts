@@ -87,9 +87,12 @@ export async function answerService(
   }
 }
 
-/** Whether a cookie may name the user: the key of prepared answers does not contain it. */
+/**
+ * Whether an answer may depend on a cookie with the user, or on who may see a page: the key of
+ * prepared answers contains neither.
+ */
 function tellsVisitorsApart({ config }: Serving): boolean {
-  return config.auth.jwtJwks !== undefined;
+  return config.auth.jwtJwks !== undefined || config.access.length > 0;
 }
 
 /** A page that an operation answers with, which must not run as a page of the console's origin. */

@@ -1,3 +1,4 @@
+import type { AccessGuard } from '../access/access-guard.ts';
 import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';
@@ -14,6 +15,7 @@ import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
 import { proxyName, ruleName, type Rule, type StoredRule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
+import { requireHops } from './guarded.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods, forwardsMethod } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
@@ -46,6 +48,7 @@ interface StoredParts {
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
+  readonly access: AccessGuard | undefined;
   /** Counts the visits of breadcrumbs; undefined for requests of operations. */
   readonly countVisit?: CountVisit | undefined;
 }
@@ -55,7 +58,7 @@ interface StoredParts {
  * another page than the GET of the same URL.
  */
 export function storedSource(
-  { rules, stored, generic, rendered, pageRows, countVisit }: StoredParts,
+  { rules, stored, generic, rendered, pageRows, access, countVisit }: StoredParts,
   /** The whole precedence, which a generic page uses to find its page. */
   precedence: Precedence,
 ): ContentSource {
@@ -72,7 +75,7 @@ export function storedSource(
         if (!isRead(request.method)) return readOnlyReply(request.method);
         switch (kind) {
           case 'breadcrumb': {
-            const resolved = resolveVisit(rules, found, request, steps);
+            const resolved = withHops(access, resolveVisit(rules, found, request, steps), request);
             return withLanguageVary(found, replyTo(resolved, request, countVisit));
           }
           case 'generic': {
@@ -207,6 +210,20 @@ function withLanguageVary(
 
 function addLanguageVary(reply: Reply): Reply {
   return { ...reply, fields: withVary(reply.fields, 'Accept-Language') };
+}
+
+/** Requires access to the further keys that a breadcrumb leads over. */
+function withHops(
+  access: AccessGuard | undefined,
+  resolved: ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>,
+  request: ContentRequest,
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
+  if (access === undefined) return resolved;
+  if (resolved instanceof Promise) return resolved.then((one) => withHops(access, one, request));
+  if (resolved.hops.length === 1) return resolved;
+  const { origin, fields, visitor, accessRules } = request;
+  const { client = { fields, visitor, isForeign: false } } = request;
+  return requireHops(access, { resolved, origin }, client, accessRules);
 }
 
 function replyTo(

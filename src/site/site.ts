@@ -1,7 +1,8 @@
+import type { AccessGuard } from '../access/access-guard.ts';
 import type { SiteAccess } from '../api/site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
-import { resolveKey } from '../breadcrumbs/resolve.ts';
+import { resolveKey, type ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
@@ -19,6 +20,14 @@ import type { RuleReader } from '../rules/rule-cache.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
+import {
+  guardedPrecedence,
+  guardedReply,
+  requireAccess,
+  requireHops,
+  withAccess,
+  withPrivacy,
+} from './guarded.ts';
 import { precedenceOf, type Precedence } from './precedence.ts';
 import type { MountRedirects, RedirectsOfSite } from './redirect-lists.ts';
 import { redirectSource } from './redirect-source.ts';
@@ -39,6 +48,8 @@ export interface SiteParts {
   readonly rewriter: Rewriter;
   /** The changes of the fields of answers, for explain. */
   readonly headerRules: readonly HeaderRule[];
+  /** Decides who may have an answer; undefined without access rules. */
+  readonly access: AccessGuard | undefined;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
@@ -65,25 +76,22 @@ export interface Site extends SiteAccess {
 
 /** Creates a site. */
 export function createSite(parts: SiteParts): Site {
-  const { rules, disk } = parts;
-  const all = precedenceOf(() => sources);
+  const { rules, disk, access } = parts;
+  const all = guardedPrecedence(
+    access,
+    precedenceOf(() => sources),
+  );
   const { sources, fetchedRules } = sourcesOf(parts, all);
   return {
-    respond(request) {
+    respond: withPrivacy(access, (request) => {
       const answer = all.respond(request, 0);
       if (!(answer instanceof Promise)) return answer ?? notFoundReply(request.method);
       return answer.then((reply) => reply ?? notFoundReply(request.method));
-    },
-    async openWebsocket(opened) {
-      const request = { ...opened, ...parts.rewriter.find(opened)?.target };
-      const rule = findRule('content.fetch', fetchedRules, request)?.stored.rule;
-      if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
-      try {
-        return await parts.fetch.openWebsocket(rule, request);
-      } catch (thrown) {
-        throw failureOf(rule, thrown);
-      }
-    },
+    }),
+    openWebsocket: async (request) =>
+      guardedReply(access, { request, depth: 0 }, (admitted) =>
+        openRewritten(parts, fetchedRules, admitted),
+      ),
     errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule(request) {
       const found =
@@ -92,20 +100,24 @@ export function createSite(parts: SiteParts): Site {
       const isProxy = found !== undefined && proxyName(found.stored.rule.id) !== undefined;
       return isProxy ? undefined : found;
     },
-    resolve: (request) => resolveKey(rules, request),
+    requireAccess: (place, client) => requireAccess(access, place, client),
+    resolve: (visit) => resolveGuarded(parts, visit),
     breadcrumb: breadcrumbReply,
     breadcrumbData: (resolved) => ({
       data: resolutionData(resolved),
       caching: cachingFields(resolved),
     }),
     explain(request) {
-      const explained = all.explain(request, 0);
+      const explained = withAccess(access, request, all.explain(request, 0));
       const { winner } = explained;
       const source = winner === null ? 'none' : winnerName(winner);
       const headers = headerRulesFor(parts.headerRules, source, request);
       return headers.length === 0 ? explained : { ...explained, headers };
     },
-    explainKey: (request) => explainKey(rules, request),
+    explainKey: (visit) => {
+      const { key, origin, visitor } = visit;
+      return withAccess(access, { origin, path: key, visitor }, explainKey(rules, visit));
+    },
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
     withRows: (pageRows) => createSite({ ...parts, countVisit: undefined, pageRows }),
@@ -136,7 +148,7 @@ interface SiteSources {
  * a wildcard, are also found by their path with more slashes; a wildcard matches them as they are.
  */
 function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
-  const { rules, disk, redirects, mountRedirects, rewriter } = parts;
+  const { rules, disk, redirects, mountRedirects, rewriter, access } = parts;
   const files = diskSource(disk);
   const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
   const stored = storedSource(parts, all);
@@ -148,12 +160,18 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   ];
   const last = fallbackSource(disk);
   // A path inside is no longer redirected by the lines that led to it.
-  const inside = precedenceOf(() => [...before, last]);
+  const inside = guardedPrecedence(
+    access,
+    precedenceOf(() => [...before, last]),
+  );
   const after = precedenceOf(() => [last]);
   const others = mountRedirects.flatMap(({ others: list }) => list ?? []);
   const withLines = redirectSource({ name: 'fallback', lists: others, after, inside });
   const content = [...before, ...(others.length === 0 ? [] : [withLines]), last];
-  const contentOrder = precedenceOf(() => content);
+  const contentOrder = guardedPrecedence(
+    access,
+    precedenceOf(() => content),
+  );
   const behind = rewriter.isEmpty ? content : [rewriteSource(rewriter, contentOrder), ...content];
   const lists = [
     ...redirects.map((listFor) => listFor((page) => hasPage(contentOrder, page))),
@@ -174,6 +192,50 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
 function hasPage(content: Precedence, request: PageRequest): boolean {
   const { winner } = content.explain(request, 0);
   return winner !== null && !(winner.status !== null && winner.status > 299 && winner.status < 400);
+}
+
+/**
+ * Opens a websocket at the source of the matching rule, by the rewritten path if there is one. It
+ * rejects as Site.openWebsocket.
+ */
+async function openRewritten(
+  { access, fetch, rewriter }: Pick<SiteParts, 'access' | 'fetch' | 'rewriter'>,
+  rules: RuleReader,
+  request: ContentRequest,
+): Promise<OpenedWebsocket | Reply> {
+  const target = rewriter.find(request)?.target;
+  if (target === undefined) return openWebsocket({ fetch, rules }, request);
+  const inside = { request: { ...request, ...target }, depth: 0 };
+  return guardedReply(access, inside, (admitted) => openWebsocket({ fetch, rules }, admitted));
+}
+
+/** Opens a websocket at the source of the matching rule; rejects as Site.openWebsocket. */
+async function openWebsocket(
+  { fetch, rules }: Pick<SiteParts, 'fetch' | 'rules'>,
+  request: ContentRequest,
+): Promise<OpenedWebsocket | Reply> {
+  const rule = findRule('content.fetch', rules, request)?.stored.rule;
+  if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
+  try {
+    return await fetch.openWebsocket(rule, request);
+  } catch (thrown) {
+    throw failureOf(rule, thrown);
+  }
+}
+
+/** Resolves a key whose client may see it, and all keys that it leads over. */
+function resolveGuarded(
+  { access, rules }: Pick<SiteParts, 'access' | 'rules'>,
+  visit: Parameters<SiteAccess['resolve']>[0],
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
+  if (access === undefined) return resolveKey(rules, visit);
+  const { key, origin, client } = visit;
+  const after = async (): Promise<ResolvedBreadcrumb> => {
+    await requireAccess(access, { origin, path: key }, client);
+    const resolved = await resolveKey(rules, visit);
+    return requireHops(access, { resolved, origin }, client);
+  };
+  return after();
 }
 
 /** Whether a page rule without a wildcard answers a request. */

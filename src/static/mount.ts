@@ -39,7 +39,7 @@ export interface Mount extends MountExplainer, Pick<DiskMount, 'name' | 'origin'
   errorPage(status: number, request: ContentRequest): ReplyOrPromise;
 }
 
-/** The dependencies of all mounts; `now` is in milliseconds. */
+/** `now` is in milliseconds. */
 export interface MountParts {
   readonly compressors: Compressors;
   readonly now: () => number;

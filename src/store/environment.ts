@@ -8,7 +8,7 @@ interface Writable {
   users: number;
 }
 
-/** By the real path of the folder. */
+/** The writable environments of this process, by the real path of the folder. */
 const writable = new Map<string, Writable>();
 const locks = new WeakMap<RootDatabase, OpeningLock>();
 

@@ -312,7 +312,7 @@ function putTidied(
     outboxvk.removeSync(key);
   }
   meta.putSync('outboxtidied', String(tidied));
-  // Queues of hooks may still name them, but not that many.
+  // The queues of hooks may still refer to the newest ones.
   if (tidied <= outboxKeptMax) return;
   const old = outbox.getRange({ start: 0, end: tidied - outboxKeptMax, limit: outboxTidiedMax });
   for (const { key, value } of [...old]) {

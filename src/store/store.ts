@@ -234,7 +234,7 @@ export interface Reads extends TreeReads {
   tableNamedAt(name: string, seq: number): StoredTable | undefined;
   /** The current tables in the order of their ids, after `after`. */
   tablesAfter(after: string): Iterable<StoredTable>;
-  /** The tables as they were right after the change `seq` of the log, likewise. */
+  /** The tables after `after` as they were right after the change `seq` of the log, by id. */
   tablesAt(after: string, seq: number): Iterable<StoredTable>;
   /** The size of a table; zeros if no table has this name. */
   tableCounts(name: string): TableCounts;
@@ -362,7 +362,7 @@ export interface Verification {
 export interface SharedPart {
   /** Whether the node follows the shared log, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
-  /** Tells all nodes; resolves when this node has heeded it. Rejects as commit does. */
+  /** Tells all nodes; resolves when this node has applied it. Rejects as commit does. */
   tell(notice: Notice): Promise<void>;
   /**
    * Resolves when this node has all changes that the shared log has now. Rejects with

@@ -123,7 +123,7 @@ export function metaSchemaMistakes(
   return [{ at: first?.instancePath ?? '', message }];
 }
 
-/** As ajv calls it; `code` is only for code that it writes to files. */
+/** The `code.regExp` of ajv. Its `code` is only for functions that ajv writes to files. */
 const linearRegExp = Object.assign(linearPattern, { code: 'linearPattern' });
 
 function createAjv(): Ajv2020 {

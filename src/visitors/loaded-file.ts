@@ -58,20 +58,44 @@ export class LoadedFile<T> {
   }
 
   async #check(): Promise<void> {
-    let version = 'unreadable';
+    let read: VersionedBytes | undefined;
     try {
-      const { ino, size, mtimeMs } = await stat(this.#file);
-      version = `${ino} ${size} ${mtimeMs}`;
-      if (version === this.#version) return;
-      if (size > this.#bytesMax) throw new Error(`${this.#file} is over ${this.#bytesMax} bytes`);
-      this.#value = this.#read(await readBytes(this.#file, this.#bytesMax));
+      read = await this.#readChanged();
     } catch (error) {
-      if (version !== this.#version) this.#failed(error);
-    } finally {
-      this.#version = version;
+      // Tried again at the next check: the process may have had no file descriptor left.
+      if (this.#version !== unreadable) this.#failed(error);
+      this.#version = unreadable;
+      return;
+    }
+    if (read === undefined) return;
+    this.#version = read.version;
+    try {
+      if (read.bytes === undefined) {
+        throw new Error(`${this.#file} is over ${this.#bytesMax} bytes`);
+      }
+      this.#value = this.#read(read.bytes);
+    } catch (error) {
+      this.#failed(error);
     }
   }
+
+  /** The content of the file; undefined if it has not changed. Rejects if it cannot be read. */
+  async #readChanged(): Promise<VersionedBytes | undefined> {
+    const { ino, size, mtimeMs } = await stat(this.#file);
+    const version = `${ino} ${size} ${mtimeMs}`;
+    if (version === this.#version) return undefined;
+    const isTooLarge = size > this.#bytesMax;
+    return { version, bytes: isTooLarge ? undefined : await readBytes(this.#file, this.#bytesMax) };
+  }
 }
+
+/** A version of a file; without bytes if it is too large. */
+interface VersionedBytes {
+  readonly version: string;
+  readonly bytes: Buffer | undefined;
+}
+
+const unreadable = 'unreadable';
 
 /** The content of a file, cut at a length: the file may grow while it is read. */
 async function readBytes(path: string, bytesMax: number): Promise<Buffer> {

@@ -32,7 +32,6 @@ interface DeliverySettings {
   readonly node: Node;
 }
 
-/** The dependencies of a Deliverer. */
 interface DelivererParts {
   readonly store: Store;
   readonly attempt: DeliveryAttempt;

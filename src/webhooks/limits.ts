@@ -13,18 +13,18 @@ export const largeBodiesInFlightBytesMax = 48 * MIB;
 export const smallBodyBytesMax = 64 * KIB;
 /** Bytes of events and bodies that all senders prepare in one turn of the event loop. */
 export const preparedPerTurnBytesMax = MIB;
-/** The overhead of an attempt and of an event, in bytes of the limit above. */
+/** The costs of an attempt and of an event, in bytes of `preparedPerTurnBytesMax`. */
 export const attemptCostBytes = 16 * KIB;
 export const eventCostBytes = 512;
-/** The overhead of waking a sender, likewise. */
+/** The cost of waking a sender, in bytes of `preparedPerTurnBytesMax`. */
 export const wakeCostBytes = 8 * KIB;
 /** Bytes of a long body that are signed or written in one turn of the event loop. */
 export const bodySliceBytes = MIB;
 /** Senders that are woken in one turn of the event loop. */
 export const wokenAtOnceMax = 64;
-/** How often the deliverer stores its clock … */
+/** How often the deliverer stores its clock. */
 export const clockNotedMs = 600_000;
-/** … and the shortest gap in it that counts as an outage, which retention does not count. */
+/** The shortest gap in the stored clock that is an outage, in which retention does not count. */
 export const outageMsMin = 3_600_000;
 /** The number of newest outages that are stored. */
 export const outagesMax = 1_000;

@@ -12,7 +12,6 @@ import {
 } from './limits.ts';
 import type { Receivers } from './receivers.ts';
 
-/** The dependencies of Retention. */
 interface RetentionParts {
   readonly deliveries: Deliveries;
   readonly receivers: Pick<Receivers, 'hookId'>;

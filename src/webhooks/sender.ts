@@ -24,7 +24,6 @@ import type { FinishedAttempt, Report } from './reports.ts';
 import type { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
 import { UpcomingMessages, type Next } from './upcoming-messages.ts';
 
-/** The dependencies of a Sender. */
 export interface SenderParts {
   readonly deliveries: Deliveries;
   readonly receivers: Receivers;

@@ -25,7 +25,6 @@ export type Next =
 
 type InFlight = Pick<MessagesInFlight, 'has' | 'size'>;
 
-/** The dependencies of UpcomingMessages. */
 interface UpcomingMessagesParts {
   readonly deliveries: Deliveries;
   readonly eventText: (logSeq: number) => EventText;

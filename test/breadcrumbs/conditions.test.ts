@@ -407,7 +407,10 @@ suite('branches', () => {
         ['swiss', [undefined, 'earlier_branch']],
       ],
     );
-    const resolved = await site.resolve(request);
+    const resolved = await site.resolve({
+      ...request,
+      client: { fields: {}, visitor, isForeign: false },
+    });
     assert.deepEqual(
       [resolved.id, resolved.matched, resolved.target],
       ['rule 2', 'when[0]', '/fr'],

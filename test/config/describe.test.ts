@@ -151,14 +151,15 @@ test('`check` prints an ini text that gives the same configuration', () => {
 test('`check` prints every section and every key, also those with their default', () => {
   const text = describeConfig(
     assemble(
-      '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n' +
+      '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n' +
         '[rewrite.a]\nmatch=^/a$\nto=/b\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
   const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const all = [hosts, disk, proxies, rules, redirects, rewrites, engines, tables].flat();
+  const { access } = described;
+  const all = [hosts, disk, proxies, rules, redirects, rewrites, access, engines, tables].flat();
   const { server, tls, fetch, auth, webhook, node, cluster, geo, stats, log } = described;
   const parsed = [server, tls, fetch, auth, webhook, node, cluster, geo, stats, log, ...all];
   const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);

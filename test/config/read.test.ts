@@ -449,6 +449,7 @@ test('an empty ini file gives the defaults', async (context) => {
     headers: [],
     redirects: [],
     rewrites: [],
+    access: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

@@ -136,6 +136,7 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         mountRedirects: [],
         rewriter: createRewriter([]),
         headerRules: [],
+        access: undefined,
         disk,
         stored: createStoredPages(compressors),
         generic,

@@ -17,6 +17,7 @@ import { rendersWaitingMax } from '../../src/rendering/limits.ts';
 import { limitMessages, type LimitName } from '../../src/model/limit.ts';
 import { jsonDepthMax } from '../../src/model/limits.ts';
 import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
+import * as access from '../../src/access/limits.ts';
 import * as h1 from '../../src/server/h1/limits.ts';
 import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
@@ -83,6 +84,8 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   ],
   tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
   wrong_keys: [count(wrongKeysPerMinuteMax)],
+  wrong_passwords: [count(access.wrongPerAddressMax), count(access.wrongPerNameMax)],
+  password_checks: [count(access.checksRunningMax), count(access.checksWaitingMax)],
   outbox: [count(outboxMaxDefault.entries), size(outboxMaxDefault.bytes)],
   anonymous_writes: [count(anonymousWritesPerMinuteMax)],
 };

@@ -125,6 +125,23 @@ const output: JsonObject = {
       properties: { source, redirect, mount, proxy, id, status },
     },
     status,
+    access: {
+      type: 'array',
+      description: 'The access rules of the place; a visitor must satisfy all of them.',
+      items: {
+        type: 'object',
+        required: ['rule', 'passes', 'says'],
+        properties: {
+          rule: { ...text, description: 'Name of an access rule of the ini file.' },
+          passes: {
+            type: ['boolean', 'null'],
+            description: 'Null if the input does not tell, as with a password.',
+          },
+          status: { type: 'integer', description: 'HTTP status of the refusal.' },
+          says: text,
+        },
+      },
+    },
     tried: {
       type: 'array',
       items: {
@@ -325,10 +342,19 @@ function explainOwn(
   };
 }
 
-function sentence(subject: string, { winner, status: code }: Explanation): string {
-  if (winner === null) return `${subject} is answered by no source: the status is ${code ?? ''}.`;
+function sentence(subject: string, { winner, status, access = [] }: Explanation): string {
+  const refusing = access.find(({ passes }) => passes === false);
+  if (refusing !== undefined) {
+    return `${subject} is refused by the access rule ${refusing.rule}, with ${status ?? ''}.`;
+  }
+  const open = access.filter(({ passes }) => passes === null).map(({ rule }) => rule);
+  const asking = open.length === 0 ? '' : `, for those whom ${open.join(' and ')} lets in`;
+  const code = winner === null ? status : winner.status;
+  if (winner === null) {
+    return `${subject} is answered by no source${asking}: the status is ${code ?? ''}.`;
+  }
   const ending = code === null ? 'with the status of its source' : `with ${code}`;
-  return `${subject} is answered by ${describe(winner)}, ${ending}.`;
+  return `${subject} is answered by ${describe(winner)}, ${ending}${asking}.`;
 }
 
 function describe(winner: Winner): string {

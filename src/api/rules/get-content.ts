@@ -10,6 +10,7 @@ import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import { previewFor, previewProperties } from './preview.ts';
 import {
+  clientOf,
   contentPlace,
   placeInput,
   siteFor,
@@ -96,6 +97,7 @@ export const getContent = defineOperation<PageParts, ContentInput>({
         address: call.caller.address,
         visitor: previewed?.visitor ?? visitorWith(headers, nowMs, call),
         body: undefined,
+        client: clientOf(call),
         signal: call.signal(),
       });
       const isForAll = previewed === undefined && v.as_of === undefined;

@@ -9,6 +9,7 @@ import {
   contentPlace,
   placeInput,
   siteFor,
+  requireRuleAccess,
   winningRule,
   type PageParts,
   type PlaceThen,
@@ -118,6 +119,7 @@ export const getRender = defineOperation<PageParts, RenderInput>({
       await visitor.prepare(needsUser);
       const user = visitor.user();
       const where = contentPlace({ ...v, query: queryText(v.query) }, view);
+      await requireRuleAccess(parts, where, call);
       const fields = previewed?.fields ?? call.fields;
       const found = winningRule(siteFor(parts, v, call), where, { fields });
       const { stored, capture } = found;

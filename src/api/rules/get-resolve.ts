@@ -5,8 +5,8 @@ import type { JsonObject } from '../../model/json.ts';
 import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call, type OperationResult } from '../operation.ts';
-import type { KeyVisit, SiteAccess } from '../site-access.ts';
-import { siteFor, type PageParts } from './page-lookup.ts';
+import type { SiteAccess } from '../site-access.ts';
+import { clientOf, siteFor, type PageParts } from './page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';
 
@@ -115,13 +115,16 @@ export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
     },
 });
 
-async function resolutionAnswer(site: SiteAccess, visit: KeyVisit): Promise<OperationResult> {
+/** The visit of a breadcrumb by the caller, whom it may describe as another visitor. */
+type ClientVisit = Parameters<SiteAccess['resolve']>[0];
+
+async function resolutionAnswer(site: SiteAccess, visit: ClientVisit): Promise<OperationResult> {
   const resolved = await site.resolve(visit);
   const { data, caching } = site.breadcrumbData(resolved);
   return { kind: 'data', data, caching };
 }
 
-function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): KeyVisit {
+function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit {
   requireBreadcrumbKey(k);
   return {
     key: k,
@@ -129,5 +132,6 @@ function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): KeyVisit {
     query: parseQueryText(query ?? ''),
     fields: call.fields,
     visitor: call.visitor,
+    client: clientOf(call),
   };
 }

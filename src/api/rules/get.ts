@@ -2,6 +2,7 @@ import { defineOperation } from '../operation.ts';
 import {
   contentPlace,
   placeInput,
+  requireRuleAccess,
   siteFor,
   winningRule,
   type PageParts,
@@ -31,6 +32,7 @@ export const getRule = defineOperation<PageParts, PlaceThen>({
     ({ view, ...parts }) =>
     async (v, call) => {
       const where = contentPlace(v, view);
+      await requireRuleAccess(parts, where, call);
       const found = winningRule(siteFor(parts, v, call), where, call);
       const { rule } = found.stored;
       const rendered = await renderRule(found, { visitor: call.visitor, query: where.query });

@@ -1,4 +1,4 @@
-import type { RequestTarget } from '../../http/request.ts';
+import type { AccessClient, RequestTarget } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule } from '../../model/rule.ts';
 import { hasScope } from '../../model/key.ts';
@@ -79,6 +79,26 @@ export function contentPlace(v: Place, { base }: ViewConfig): RequestTarget {
       `${base}/svc1.`,
     { field: 'path' },
   );
+}
+
+/** The caller of an operation as the client whose access counts, also in a preview. */
+export function clientOf({ fields, visitor, origin }: Call): AccessClient {
+  const isForeign = fields.origin !== undefined && fields.origin !== origin;
+  return { fields, visitor, isForeign };
+}
+
+/**
+ * Requires that the access rules let the caller see a place; callers with a key of the scope read
+ * may read every page rule anyway. Rejects as SiteAccess.requireAccess.
+ */
+export async function requireRuleAccess(
+  { site }: Pick<PageParts, 'site'>,
+  where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
+  call: Call,
+): Promise<void> {
+  const { caller } = call;
+  if (caller.keyId !== undefined && hasScope(caller, 'read')) return;
+  await site.requireAccess(where, clientOf(call));
 }
 
 /** The rule that answers at a place. Throws `not_found`. */

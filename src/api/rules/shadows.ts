@@ -1,7 +1,7 @@
 import type { Problem } from '../../model/failure.ts';
 import { requestPathOf, type CanonicalPath } from '../../model/path.ts';
 import type { Candidate, Rule } from '../../model/rule.ts';
-import { sortByPrecedence, lossAgainst } from '../../rules/matcher.ts';
+import { sortByPrecedence, lossReason } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
@@ -79,7 +79,7 @@ function ruleShadow(
   const [winner, next] = ordered;
   if (winner === undefined || next === undefined) return undefined;
   if (winner.id !== own.id) {
-    const why = lossAgainst(winner, own, {})?.says ?? '';
+    const why = lossReason(winner, own, {})?.says ?? '';
     return { hidden: `The page rule ${winner.id} at the same path hides this one. ${why}` };
   }
   return { hides: `It hides the page rule ${next.id}, which has the same path.` };

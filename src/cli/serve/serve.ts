@@ -219,8 +219,8 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
   let current = config;
   let pending: readonly ConfigResult[] = [];
   // A worker that starts later gets the certificates that the others use, not the current files.
-  const surroundings = { log: silentLog, now };
-  const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
+  const dependencies = { log: silentLog, now };
+  const certificates = await Certificates.open(config.tls.certificates, undefined, dependencies);
   const workers = new Workers(['serve', '--config', file], logs.log, () => ({
     config: {
       ...current,

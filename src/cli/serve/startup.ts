@@ -58,7 +58,8 @@ async function writeKeyFile(key: string, folder: string): Promise<string | undef
     await writeFile(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
     return file;
   } catch {
-    // The key can be shown only now: rather in a journal than not at all.
+    // The file cannot be written, and the key is never shown again: the caller prints it,
+    // although a journal may record it.
     return undefined;
   }
 }

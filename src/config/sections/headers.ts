@@ -6,7 +6,7 @@ import { choice, wordOr, type ValueParser } from '../values.ts';
 import type { ParsedTemplates } from './header-lines.ts';
 
 /** A path in which each `*` stands for any text, such as `/assets/*` or `*.js`. */
-const pathPattern: ValueParser<string> = (value) =>
+export const pathPattern: ValueParser<string> = (value) =>
   /^[/*]/.test(value)
     ? { value }
     : { refused: 'write a path that begins with / or *, such as `/assets/*` or `*.js`' };

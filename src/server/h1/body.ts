@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requireWhole } from '../../http/broken-content.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import { isReadable, type RequestMessage } from '../http-message.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
-
-/** Requests with incomplete content, with the failure. */
-const broken = new WeakMap<object, Failure>();
 
 /**
  * Reads the content of a request, up to `bytesMax`, and grows `allocation` by it. Rejects with
@@ -75,26 +73,6 @@ export function hasBody(message: RequestMessage): message is IncomingMessage {
   const { headers } = message;
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-}
-
-/**
- * Fails the content of a request, for its present or future reader; returns whether there is one
- * now.
- */
-export function breakBody(request: IncomingMessage, failure: Failure): boolean {
-  broken.set(request, failure);
-  return request.listenerCount('error') > 0 && request.emit('error', failure);
-}
-
-/** Whether the content of a request has not failed. */
-export function isWhole(request: object): boolean {
-  return !broken.has(request);
-}
-
-/** Throws the failure of the content of a request, if it has one. */
-export function requireWhole(request: object): void {
-  const failure = broken.get(request);
-  if (failure !== undefined) throw failure;
 }
 
 function tooLarge(bytesMax: number): Failure {

@@ -12,7 +12,7 @@ import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
 import { lingerMs } from '../limits.ts';
 import { tcpBelow } from '../node-internals.ts';
-import { breakBody } from './body.ts';
+import { breakBody } from '../../http/broken-content.ts';
 import { Connection, isArriving, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { resetIfUnframed } from './node-http.ts';

@@ -8,7 +8,7 @@ import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.t
 import { noBody } from '../../http/reply.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import { breakBody } from '../h1/body.ts';
+import { breakBody } from '../../http/broken-content.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
@@ -333,7 +333,7 @@ class ServedConnection {
     if (isTooLarge) {
       const isLine = head.url.length > requestLineBytesMax;
       const failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
-      breakBody(request.message as unknown as IncomingMessage, failure);
+      breakBody(request.message, failure);
     }
     const { message, answer } = request;
     if (head.protocol === undefined) handlers.handle(message, answer);
@@ -473,6 +473,6 @@ class OpenRequest implements StreamReader {
       return false;
     }
     this.#hasBeenLate = true;
-    return !breakBody(message as unknown as IncomingMessage, tooLate('request_time'));
+    return !breakBody(message, tooLate('request_time'));
   }
 }

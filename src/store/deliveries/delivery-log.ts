@@ -13,7 +13,7 @@ import { putDispatch } from './dispatch.ts';
 import { putReplayed } from './replay.ts';
 import { removeExpired } from './retention.ts';
 
-/** The dependencies of the deliveries of a store; `newId` makes the name of a writer. */
+/** `newId` makes the name of a writer. */
 interface DeliveryLogParts {
   readonly newId: () => string;
   readonly writer: DeliveryWriter;

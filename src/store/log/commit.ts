@@ -39,7 +39,7 @@ export interface LogWriter {
   write<T>(decide: (tail?: LogTail) => DecidedWrite<T>): Promise<T>;
 }
 
-/** The dependencies of a commit; `now` in milliseconds since 1970. */
+/** `now` in milliseconds since 1970. */
 interface CommitParts {
   readonly databases: Databases;
   readonly reads: Reads;

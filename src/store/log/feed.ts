@@ -59,7 +59,7 @@ export class LogFeed {
   constructor(databases: Databases, reads: Reads) {
     this.#databases = databases;
     this.#reads = reads;
-    this.#state = stateBesideRows(databases);
+    this.#state = versionsOutsideLog(databases);
   }
 
   /** Store.memory: see there. */
@@ -92,7 +92,7 @@ export class LogFeed {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
     // Deliveries wait for these changes, too; others only look at the log again.
-    const state = stateBesideRows(this.#databases);
+    const state = versionsOutsideLog(this.#databases);
     const hasChanged = state !== this.#state;
     this.#state = state;
     for (const { after, resolve } of this.#waiting) if (hasChanged || after < newest) resolve();
@@ -210,7 +210,7 @@ export class LogFeed {
 /**
  * The changes besides rows that can start deliveries: entries of the outbox, and secrets of hooks.
  */
-function stateBesideRows(databases: Databases): string {
+function versionsOutsideLog(databases: Databases): string {
   return `${newestEntry(databases)} ${databases.meta.get('hooks')}`;
 }
 

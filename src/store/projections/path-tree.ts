@@ -21,7 +21,10 @@ export interface TreeReads {
    * caller iterates within one turn of the event loop.
    */
   nodesBelow(origin: string, prefix: string, after: string | undefined): Iterable<PathNode>;
-  /** All origins of page rules after one of them, likewise. */
+  /**
+   * All origins of page rules after one of them. The caller iterates within one turn of the event
+   * loop.
+   */
   ruleOrigins(after: string): Iterable<string>;
 }
 

@@ -4,16 +4,16 @@ import type { Notice } from './entry.ts';
 import { noticeMsMax, noticeRetryMs, noticeTriesMax } from '../limits.ts';
 
 /** Does what a notice of the cluster says. */
-type HeedNotice = (notice: Notice) => Promise<void>;
+type ApplyNotice = (notice: Notice) => Promise<void>;
 
 /**
- * The notices of the cluster for a process: those that come before it can heed them wait until it
- * can. One that this process cannot heed is logged and tried again, and does not hold up the log of
- * the cluster.
+ * The notices of the cluster for a process: those that come before it can apply them wait until it
+ * can. One that this process cannot apply is logged and tried again, and does not hold up the log
+ * of the cluster.
  */
 export class Notices {
   readonly #log: Log;
-  #heed: HeedNotice | undefined;
+  #apply: ApplyNotice | undefined;
   #early: Notice[] = [];
 
   constructor(log: Log) {
@@ -21,39 +21,39 @@ export class Notices {
   }
 
   /** Sharing.notice: see there. Resolves after the first attempt, or after noticeMsMax. */
-  async take(notice: Notice): Promise<void> {
-    if (this.#heed === undefined) this.#early.push(notice);
-    else await this.#begin(this.#heed, notice);
+  async receive(notice: Notice): Promise<void> {
+    if (this.#apply === undefined) this.#early.push(notice);
+    else await this.#begin(this.#apply, notice);
   }
 
-  /** Heeds notices from now on, and those that have come already. */
-  async heedBy(heed: HeedNotice): Promise<void> {
-    this.#heed = heed;
-    for (const notice of this.#early.splice(0)) await this.#begin(heed, notice);
+  /** Applies notices from now on, and those that have come already. */
+  async applyBy(apply: ApplyNotice): Promise<void> {
+    this.#apply = apply;
+    for (const notice of this.#early.splice(0)) await this.#begin(apply, notice);
   }
 
-  async #begin(heed: HeedNotice, notice: Notice): Promise<void> {
+  async #begin(apply: ApplyNotice, notice: Notice): Promise<void> {
     const ended = new AbortController();
-    const first = this.#attempt(heed, notice);
-    void first.then((isDone) => (isDone ? undefined : this.#repeat(heed, notice)));
+    const first = this.#attempt(apply, notice);
+    void first.then((isDone) => (isDone ? undefined : this.#repeat(apply, notice)));
     const late = delay(noticeMsMax, undefined, { signal: ended.signal, ref: false });
     await Promise.race([first, late.catch(() => undefined)]);
     ended.abort();
   }
 
-  async #repeat(heed: HeedNotice, notice: Notice): Promise<void> {
+  async #repeat(apply: ApplyNotice, notice: Notice): Promise<void> {
     for (let tries = 1; tries < noticeTriesMax; tries += 1) {
       await delay(noticeRetryMs * 2 ** (tries - 1), undefined, { ref: false });
-      if (await this.#attempt(heed, notice)) return;
+      if (await this.#attempt(apply, notice)) return;
     }
     const { name, data } = notice;
     const text = `Gave up ${name}, which another node of the cluster has asked for: do it here.`;
     this.#log.error({ notice: name, data }, text);
   }
 
-  async #attempt(heed: HeedNotice, notice: Notice): Promise<boolean> {
+  async #attempt(apply: ApplyNotice, notice: Notice): Promise<boolean> {
     try {
-      await heed(notice);
+      await apply(notice);
       return true;
     } catch (error) {
       const { name, data } = notice;

@@ -11,14 +11,13 @@ import {
   entryTriesMax,
   sharedProgressMs,
   sharedRetryMs,
+  turnMs,
 } from '../limits.ts';
 import { putRecorded } from './recorded-puts.ts';
 import { hasValues } from './shared-values.ts';
 import type { SharedEntry, SharedLog } from './shared-log.ts';
 import { memberOf, putSharedPlace, sharedPlace } from './shared-place.ts';
-import { Turns } from './turns.ts';
 
-/** The dependencies of a SharedFollower. */
 interface SharedFollowerParts {
   readonly databases: Databases;
   readonly reads: Reads;
@@ -106,11 +105,11 @@ export class SharedFollower {
   /** Applies an entry, unless the databases have it. Rejects as WriteQueue.write. */
   async apply(entry: SharedEntry): Promise<void> {
     const content = decodeEntry(entry.data);
-    await this.#heed(content);
+    await this.#applyNotices(content);
     await this.#put(entry, content);
   }
 
-  async #heed(content: EntryContent): Promise<void> {
+  async #applyNotices(content: EntryContent): Promise<void> {
     this.turns.see(content);
     for (const notice of content.notices) await this.#parts.notice(notice);
   }
@@ -170,7 +169,7 @@ export class SharedFollower {
     let puts: Promise<void>[] = [];
     let bytes = 0;
     for await (const entry of this.#parts.shared.entries(this.position, signal)) {
-      const content = await this.#heeded(entry);
+      const content = await this.#decoded(entry);
       const put = this.#put(entry, content).catch((error: unknown) => {
         // Those behind it fail because of the first one.
         if (!failing.signal.aborted) failing.abort(this.#unappliedReason(entry, error));
@@ -185,10 +184,10 @@ export class SharedFollower {
     failing.signal.throwIfAborted();
   }
 
-  async #heeded(entry: SharedEntry): Promise<EntryContent> {
+  async #decoded(entry: SharedEntry): Promise<EntryContent> {
     try {
       const content = decodeEntry(entry.data);
-      await this.#heed(content);
+      await this.#applyNotices(content);
       return content;
     } catch (error) {
       throw error instanceof Failure ? error : this.#unappliedReason(entry, error);
@@ -220,4 +219,60 @@ function behindFailure(): Failure {
   return new Failure('unavailable', 'This node does not get the changes of the others.', {
     retryAfterSeconds: 5,
   });
+}
+
+const turnNotice = 'turn';
+
+/**
+ * The turns of nodes to append. A node that is late again and again, because its writes take long
+ * to decide, claims one: the others wait until its entry comes, or for turnMs. Nothing depends on
+ * that they do, apart from time.
+ */
+export class Turns {
+  readonly #member: string;
+  /** The holder of the turn, the same for all nodes, until `ended` aborts. */
+  #turn:
+    | { readonly member: string; readonly endMs: number; readonly ended: AbortController }
+    | undefined;
+
+  constructor(member: string) {
+    this.#member = member;
+  }
+
+  /** The notice by which this node claims the next turn. */
+  claim(): Notice {
+    return { name: turnNotice, data: { member: this.#member } };
+  }
+
+  /** Resolves when no other node has the turn. */
+  async others(): Promise<void> {
+    while (this.#turn !== undefined && this.#turn.member !== this.#member) {
+      const { ended, endMs } = this.#turn;
+      const { signal } = ended;
+      const leftMs = Math.max(0, endMs - performance.now());
+      await delay(leftMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!signal.aborted) this.#end();
+    }
+  }
+
+  /**
+   * Reads the holder of the turn from an entry of the log; a claim during another one has no
+   * effect.
+   */
+  see({ member, notices, rows, puts }: EntryContent): void {
+    if (rows.length + puts.length > 0 && member === this.#turn?.member) this.#end();
+    const now = performance.now();
+    for (const { name, data } of notices) {
+      const isTaken = this.#turn !== undefined && now < this.#turn.endMs;
+      if (name !== turnNotice || isTaken) continue;
+      this.#end();
+      const ended = new AbortController();
+      this.#turn = { member: data.member as string, endMs: now + turnMs, ended };
+    }
+  }
+
+  #end(): void {
+    this.#turn?.ended.abort();
+    this.#turn = undefined;
+  }
 }

@@ -15,7 +15,6 @@ import type { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from './shared-log.ts';
 import { sharedPlace } from './shared-place.ts';
 
-/** The dependencies of a SharedWriter. */
 interface SharedWriterParts {
   readonly databases: Databases;
   readonly condition: StoreCondition;
@@ -87,7 +86,7 @@ export class SharedWriter implements LogWriter, DeliveryWriter {
     });
   }
 
-  /** Appends a notice for all nodes; resolves when this node has heeded it, too. */
+  /** Appends a notice for all nodes; resolves when this node has applied it, too. */
   async tell(notice: Notice): Promise<void> {
     const { shared, follower } = this.#parts;
     const data = encodeEntry({ ...emptyContent, member: this.#parts.member, notices: [notice] });

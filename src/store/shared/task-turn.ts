@@ -42,7 +42,6 @@ export function isTaskKey(key: string): boolean {
   return key === holderKey || key === signKey || isNamed;
 }
 
-/** The dependencies of a turn. */
 interface TurnParts {
   readonly monotonicMs: () => number;
   /** Applies what the shared log has. */

@@ -24,6 +24,7 @@ import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createKeyRates } from '../../../src/api/keys/key-rates.ts';
 import { createAnonymousWrites } from '../../../src/api/rows/anonymous-writes.ts';
+import { Passwords } from '../../../src/access/passwords.ts';
 import { createWrongKeys } from '../../../src/api/keys/authenticate.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
@@ -124,6 +125,7 @@ function composed(
     sourceStatistics: new SourceStatistics({ now: Date.now }),
     gatherMetrics: () => Promise.resolve([]),
     wrongKeys: createWrongKeys({ now: Date.now }),
+    passwords: new Passwords({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     keyUses: { note: () => undefined, last: () => new Map() },
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { connect, createServer as createRaw, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
-import { WebSocket, WebSocketServer } from 'ws';
+import { WebSocket } from 'ws';
 import { parseHttpDate } from '../../../src/http/date.ts';
 import { tunnelCheckMs, tunnelIdleMs } from '../../../src/server/h1/limits.ts';
 import { tunnelsPerAddressMax } from '../../../src/server/limits.ts';
@@ -14,29 +14,10 @@ import { freePort } from '../../free-port.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
 import { httpSource, rawSource } from '../../outbound/sources.ts';
 import { AnswerReader } from '../answers.ts';
+import { socketSource } from './socket-source.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
-
-/** A source that calls a function for each websocket; resolves to its origin. */
-async function socketSource(
-  t: TestContext,
-  opened: (socket: WebSocket, request: IncomingMessage) => void,
-) {
-  const server = createServer();
-  const sockets = new WebSocketServer({
-    server,
-    handleProtocols: (protocols) => [...protocols].at(-1) ?? false,
-  });
-  sockets.on('connection', opened);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    for (const client of sockets.clients) client.terminate();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** A site that forwards `/live/*` to sources. */
 async function siteTo(

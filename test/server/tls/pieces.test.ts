@@ -18,7 +18,13 @@ const ways: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
   'as it was found': (response) =>
     send(response, { status: 200, fields, body: { kind: 'bytes', bytes }, source: 'stored' }),
   'as it was prepared': (response) => {
-    const unused = { head: undefined, isDated: false, cache: undefined, isCurrent: undefined };
+    const unused = {
+      head: undefined,
+      isDated: false,
+      cache: undefined,
+      isCurrent: undefined,
+      admits: undefined,
+    };
     const known = { status: 200, fields, content: bytes, bytes: bytes.length, source: 'stored' };
     sendPrepared(response, { ...known, ...unused }, 0);
   },

@@ -15,7 +15,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { decodeEntry, emptyContent } from '../../../src/store/shared/entry.ts';
 import { doInTurn, deliveryTask, TaskTurn } from '../../../src/store/shared/task-turn.ts';
 import { lossesMax, taskTakeOverMs } from '../../../src/store/limits.ts';
-import { Turns } from '../../../src/store/shared/turns.ts';
+import { Turns } from '../../../src/store/shared/shared-follower.ts';
 import { Notices } from '../../../src/store/shared/notices.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
@@ -109,13 +109,13 @@ suite('nodes with one shared log', () => {
     const log = new MemoryLog();
     const notices = new Notices(silentLog);
     const done: string[] = [];
-    await notices.heedBy(({ name }) => {
+    await notices.applyBy(({ name }) => {
       if (name === 'purge') return Promise.reject(new Error('The disk of the cache is broken.'));
       done.push(name);
       return Promise.resolve();
     });
     const one = await openNode(t, log);
-    const other = await openNode(t, log, { heard: (notice) => notices.take(notice) });
+    const other = await openNode(t, log, { heard: (notice) => notices.receive(notice) });
     await one.shared?.tell({ name: 'purge', data: {} });
     await one.shared?.tell({ name: 'other', data: {} });
     await commit(one, inserted('a', { path: '/a' }));
@@ -312,7 +312,7 @@ suite('nodes with one shared log', () => {
     assert.equal(nodes[0]?.keys().length, 1);
   });
 
-  test('all heed a notice, in the order of the log', async (t) => {
+  test('all apply a notice, in the order of the log', async (t) => {
     const log = new MemoryLog();
     const heard: string[] = [];
     const [one] = [

@@ -1,0 +1,250 @@
+import type { AccessConfig, DiskMount } from '../config/config.ts';
+import { prefersHtml } from '../http/negotiation.ts';
+import { noBody, type Reply } from '../http/reply.ts';
+import { isRead, type Fields } from '../http/request.ts';
+import type { AccessExplanation } from '../model/explanation.ts';
+import { Failure, failureFrom } from '../model/failure.ts';
+import { encodePath, sentUrlOf } from '../model/path.ts';
+import type { Visitor } from '../model/visitor.ts';
+import type { AccessRequest, GuardedRequest } from './access-request.ts';
+import {
+  conditionsOf,
+  networksOf,
+  type Condition,
+  type ConditionParts,
+  type Outcome,
+  type Unmet,
+} from './conditions.ts';
+import { withoutSpoofed } from './forward.ts';
+import { createProtectedPaths } from './protected-paths.ts';
+
+/** An admitted request, as its source gets it. */
+interface Admitted {
+  readonly fields: Fields;
+  /** The query, if it is not that of the client. */
+  readonly query?: string;
+  /** Whether another server has added fields about the client. */
+  readonly isPersonal?: true;
+  /** The rules that it has passed. */
+  readonly passed?: readonly string[];
+}
+
+/** An admitted request; or the reply instead. */
+export type Admission = Admitted | { readonly reply: Reply };
+
+/**
+ * Decides who may have an answer, before a source gets the request: the only place that does
+ * (docs/design/access.md). A visitor must satisfy each rule whose paths match.
+ */
+export interface AccessGuard {
+  /**
+   * Admits a request, or makes the reply that leads to signing in. Throws or rejects with
+   * `unauthenticated`, `forbidden`, `rate_limited` or `unavailable`. `depth` counts the generic
+   * pages around the request.
+   */
+  admit(request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  /**
+   * Whether clients may get a reusable answer that depends on some rules, given by their names;
+   * undefined if that takes more than their address and password.
+   */
+  reuseFor(names: readonly string[]): Reply['admits'];
+  /** The rules of a place, and whether they let a described visitor in. */
+  explain(place: {
+    readonly origin: string;
+    readonly path: string;
+    readonly visitor: Visitor;
+  }): readonly AccessExplanation[];
+}
+
+interface Rule extends AccessConfig {
+  readonly isDenied: (address: string) => boolean;
+  readonly conditions: readonly Condition[];
+  /** Its name in Server-Timing and the access log. */
+  readonly source: string;
+}
+
+/** Creates the guard; undefined without rules. */
+export function createAccessGuard(
+  rules: readonly AccessConfig[],
+  mounts: readonly DiskMount[],
+  parts: ConditionParts,
+): AccessGuard | undefined {
+  if (rules.length === 0) return undefined;
+  const prepared = rules.map((rule): Rule => {
+    const isDenied = networksOf(rule.deny);
+    const conditions = conditionsOf(rule, parts);
+    return { ...rule, isDenied, conditions, source: `access:${rule.name}` };
+  });
+  const rulesOf = createProtectedPaths(prepared, mounts);
+  const copied = rules.flatMap(({ copy }) => copy);
+  return {
+    admit(request, depth) {
+      const fields = withoutSpoofed(request.fields, copied);
+      const { passedAccess } = request;
+      // A rewritten path is asked for by the same client, whose password sources do not get.
+      const isAsked = ({ name }: Rule): boolean => depth > 0 || passedAccess?.has(name) !== true;
+      const matching = rulesOf(request).filter(isAsked);
+      const [first] = matching;
+      if (first === undefined) return { fields };
+      for (const { name } of matching) request.accessRules?.add(name);
+      const { client } = request;
+      if (client === undefined) {
+        const passed = { passed: matching.map(({ name }) => name) };
+        return admitBy(matching, { ...request, fields }, depth === 0, passed);
+      }
+      if (client.isForeign) throw foreign().of(first.source);
+      const asked = { ...request, visitor: client.visitor, fields: client.fields };
+      const admission = admitBy(matching, asked, false);
+      const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
+      return admission instanceof Promise ? admission.then(described) : described(admission);
+    },
+    reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
+    explain: ({ origin, path, visitor }) =>
+      rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),
+  };
+}
+
+/** The check of clients for an answer that depends on some rules; as AccessGuard.reuseFor. */
+function reuseOf(rules: readonly Rule[]): Reply['admits'] {
+  if (!rules.every(({ conditions }) => conditions.every(({ holdsFor }) => holdsFor))) {
+    return undefined;
+  }
+  // Where a password is certain to be read, no source gets it: the answer does not depend on it.
+  const readsPassword = rules.some(
+    ({ conditions, satisfy: mode }) =>
+      mode === 'all' && conditions.some(({ key }) => key === 'password_file'),
+  );
+  return (client) => {
+    if (client.authorization !== undefined && !readsPassword) return false;
+    return rules.every(({ isDenied, conditions, satisfy: mode }) => {
+      if (isDenied(client.address)) return false;
+      const holds = ({ holdsFor }: Condition): boolean => holdsFor?.(client) === true;
+      return mode === 'all' || conditions.length === 0
+        ? conditions.every(holds)
+        : conditions.some(holds);
+    });
+  };
+}
+
+/**
+ * Applies rules one after the other; each gets the fields as the one before has left them, and the
+ * query of the client. `canLead` is whether a browser may be sent to another page.
+ */
+function admitBy(
+  [rule, ...others]: readonly Rule[],
+  request: AccessRequest,
+  canLead: boolean,
+  changes: Omit<Admitted, 'fields'> = {},
+): Admission | Promise<Admission> {
+  if (rule === undefined) return { ...changes, fields: request.fields };
+  const next = (outcome: Outcome): Admission | Promise<Admission> => {
+    if (!outcome.isMet) return refusal(rule, outcome, request, canLead);
+    const { isMet: _met, fields = request.fields, ...further } = outcome;
+    return admitBy(others, { ...request, fields }, canLead, { ...changes, ...further });
+  };
+  const fail = (thrown: unknown): never => {
+    throw failureFrom(thrown).of(rule.source);
+  };
+  try {
+    const outcome = satisfy(rule, request);
+    return outcome instanceof Promise ? outcome.catch(fail).then(next) : next(outcome);
+  } catch (thrown) {
+    return fail(thrown);
+  }
+}
+
+/** Whether a request satisfies a rule. Without a promise if none of its conditions takes time. */
+function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
+  if (rule.isDenied(request.visitor.address)) return { isMet: false };
+  const { conditions, satisfy: mode } = rule;
+  const from = (at: number, so: Outcome): Outcome | Promise<Outcome> => {
+    const condition = conditions[at];
+    if (condition === undefined) return so;
+    const after = (outcome: Outcome): Outcome | Promise<Outcome> => {
+      if (mode === 'any') return outcome.isMet ? outcome : from(at + 1, betterOf(so, outcome));
+      return outcome.isMet ? from(at + 1, { ...so, ...outcome }) : outcome;
+    };
+    const fields = so.isMet ? so.fields : undefined;
+    const outcome = condition.check(fields === undefined ? request : { ...request, fields });
+    return outcome instanceof Promise ? outcome.then(after) : after(outcome);
+  };
+  const hasNone = conditions.length === 0;
+  return from(0, mode === 'all' || hasNone ? { isMet: true } : { isMet: false });
+}
+
+/** Of two reasons, the one that helps the client further: an answer, then a challenge. */
+function betterOf(before: Outcome, now: Unmet): Unmet {
+  if (before.isMet || now.reply !== undefined) return now;
+  if (before.reply !== undefined || before.challenge !== undefined) return before;
+  return now.challenge === undefined && before.says !== undefined ? before : now;
+}
+
+/** The reply to a client that a rule refuses. Throws `unauthenticated` or `forbidden`. */
+function refusal(
+  rule: Rule,
+  { reply, challenge, says = 'This page is not for everybody.' }: Unmet,
+  request: AccessRequest,
+  canLead: boolean,
+): Admission {
+  if (reply !== undefined) return { reply };
+  if (challenge === undefined) {
+    throw new Failure('forbidden', says, { source: rule.source });
+  }
+  if (rule.login !== undefined && canLead && isNavigation(request)) {
+    return { reply: signIn(rule, rule.login, request) };
+  }
+  throw new Failure('unauthenticated', 'This page is only for those who have signed in.', {
+    source: rule.source,
+    challenge,
+  });
+}
+
+/** Whether a browser opens a page, so that it can be sent to another one. */
+function isNavigation({ method, fields }: AccessRequest): boolean {
+  const mode = fields['sec-fetch-mode'] ?? 'navigate';
+  return isRead(method) && mode === 'navigate' && prefersHtml(fields.accept);
+}
+
+/** The redirect to the page where people sign in, with the way back. */
+function signIn({ source }: Rule, login: string, request: AccessRequest): Reply {
+  // The way back is a path of this origin: two slashes or a backslash would begin another host.
+  const back = sentUrlOf({ ...request, origin: '' }).replace(/^[/\\]+/, '/');
+  const location = `${encodePath(login)}?return_to=${encodeURIComponent(back)}`;
+  return {
+    status: 302,
+    fields: ['Location', location, 'Content-Length', '0', 'Cache-Control', 'no-store'],
+    body: noBody,
+    source,
+  };
+}
+
+function foreign(): Failure {
+  return new Failure('forbidden', 'Pages of other origins cannot read what is protected.');
+}
+
+function explainRule(rule: Rule, visitor: Visitor): AccessExplanation {
+  const { name, conditions, satisfy: mode, isDenied } = rule;
+  if (isDenied(visitor.address)) {
+    const says = `[access.${name}] refuses the address by \`deny\`.`;
+    return { rule: name, passes: false, status: 403, says };
+  }
+  const seen = conditions.map((one) => ({ key: one.key, holds: one.expect(visitor) }));
+  const named = (holds: boolean | undefined): string =>
+    seen
+      .filter((one) => one.holds === holds)
+      .map(({ key }) => `\`${key}\``)
+      .join(', ');
+  const [yes, no, open] = [named(true), named(false), named(undefined)];
+  const start = `[access.${name}] (satisfy = ${mode})`;
+  if (mode === 'all' ? no === '' && open === '' : yes !== '' || conditions.length === 0) {
+    const by = yes === '' ? 'no network of `deny` has the address' : `${yes} holds`;
+    return { rule: name, passes: true, says: `${start} lets the visitor in: ${by}.` };
+  }
+  if (mode === 'all' ? no === '' : open !== '') {
+    return { rule: name, passes: null, says: `${start} lets in those whom ${open} lets in.` };
+  }
+  const isSigned = visitor.user() !== undefined;
+  const canSignIn = !isSigned && conditions.some(({ key }) => key === 'users' || key === 'roles');
+  const says = `${start} refuses the visitor: ${no} does not hold.`;
+  return { rule: name, passes: false, status: canSignIn ? 401 : 403, says };
+}

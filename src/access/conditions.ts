@@ -1,0 +1,231 @@
+import type { AccessConfig } from '../config/config.ts';
+import type { FieldList, Reply, ReuseClient } from '../http/reply.ts';
+import { isRead, type Fields } from '../http/request.ts';
+import { comparableAddress, Networks } from '../model/networks.ts';
+import { needsUser, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
+import type { Dialler } from '../outbound/dialler.ts';
+import type { AccessRequest } from './access-request.ts';
+import { askForward, withoutSpoofed } from './forward.ts';
+import type { PasswordFile } from './password-file.ts';
+import type { LinkKeyFile } from './link-keys.ts';
+import { basicCredentials, type Passwords } from './passwords.ts';
+import { verifyLink } from './signed-links.ts';
+
+/** Why a condition does not hold. */
+export interface Unmet {
+  readonly isMet: false;
+  /** The challenge for a client that can still sign in (RFC 9110 §11.6.1). */
+  readonly challenge?: string;
+  /** The answer of another server. */
+  readonly reply?: Reply;
+  /** A sentence for the client. */
+  readonly says?: string;
+}
+
+/** A condition that holds, and the fields of the request for its source. */
+interface Met {
+  readonly isMet: true;
+  readonly fields?: Fields;
+  /** The query for the source, if it is not that of the request. */
+  readonly query?: string;
+  /** Whether the fields say who the client is. */
+  readonly isPersonal?: true;
+}
+
+/** Whether a condition holds. */
+export type Outcome = Met | Unmet;
+
+/** One condition of an access rule. */
+export interface Condition {
+  /** Its key of the ini file. */
+  readonly key: string;
+  check(request: AccessRequest): Outcome | Promise<Outcome>;
+  /**
+   * Whether it is known at once that it holds, for an answer that is reused; undefined for a
+   * condition that needs the whole request.
+   */
+  readonly holdsFor?: (client: ReuseClient) => boolean;
+  /** Whether it holds for a described visitor; undefined if a description cannot tell. */
+  expect(visitor: Visitor): boolean | undefined;
+}
+
+/** What the conditions of all rules share. */
+export interface ConditionParts {
+  readonly passwords: Passwords;
+  readonly openFile: (file: string) => PasswordFile;
+  readonly openKeys: (file: string) => LinkKeyFile;
+  readonly dialler: () => Dialler;
+}
+
+const met: Met = { isMet: true };
+const refused: Unmet = { isMet: false };
+const needsLocation: VisitorNeeds = { user: false, location: true };
+
+/** Makes the conditions of a rule, those first that take no time. */
+export function conditionsOf(rule: AccessConfig, parts: ConditionParts): readonly Condition[] {
+  const { allow, countries, denyCountries, users, roles } = rule;
+  const { linkKeyFile, passwordFile, forward } = rule;
+  const conditions: Condition[] = [];
+  if (allow.length > 0) {
+    const isInside = networksOf(allow);
+    const allowed = ofVisitor('allow', undefined, ({ address }) => isInside(address));
+    conditions.push({ ...allowed, holdsFor: ({ address }) => isInside(address) });
+  }
+  if (countries.length > 0) {
+    conditions.push(
+      ofVisitor('countries', needsLocation, (visitor) =>
+        countries.includes(visitor.location().country ?? ''),
+      ),
+    );
+  }
+  if (denyCountries.length > 0) {
+    conditions.push(
+      ofVisitor('deny_countries', needsLocation, (visitor) => {
+        const { country } = visitor.location();
+        return country !== undefined && !denyCountries.includes(country);
+      }),
+    );
+  }
+  if (users.length > 0) {
+    const isAny = users.includes('yes');
+    conditions.push(ofUser('users', ({ name }) => isAny || users.includes(name)));
+  }
+  if (roles.length > 0) {
+    conditions.push(ofUser('roles', (user) => user.roles.some((role) => roles.includes(role))));
+  }
+  if (linkKeyFile !== undefined) conditions.push(ofLink(parts.openKeys(linkKeyFile)));
+  if (passwordFile !== undefined) conditions.push(ofPassword(rule.name, passwordFile, parts));
+  if (forward !== undefined) conditions.push(ofForward(rule, forward, parts));
+  return conditions;
+}
+
+/** A test of addresses for some networks; an unknown address is in none of them. */
+export function networksOf(
+  cidrs: readonly { readonly text: string }[],
+): (address: string) => boolean {
+  const networks = Networks.parse(cidrs.map(({ text }) => text));
+  if (networks === undefined) throw new TypeError('a network of the configuration is invalid');
+  return (address) => {
+    const comparable = comparableAddress(address);
+    return comparable !== undefined && networks.contains(comparable);
+  };
+}
+
+function ofVisitor(
+  key: string,
+  needs: VisitorNeeds | undefined,
+  holds: (visitor: Visitor) => boolean,
+): Condition {
+  const outcome = (visitor: Visitor): Outcome => (holds(visitor) ? met : refused);
+  return {
+    key,
+    check({ visitor }) {
+      const wait = needs === undefined ? undefined : visitor.prepare(needs);
+      return wait === undefined ? outcome(visitor) : wait.then(() => outcome(visitor));
+    },
+    expect: (visitor) => (isVague(visitor) ? undefined : holds(visitor)),
+  };
+}
+
+/** Whether a description of a visitor does not say where it is. */
+function isVague(visitor: Visitor): boolean {
+  return visitor.address === '' && visitor.location().country === undefined;
+}
+
+function ofUser(
+  key: string,
+  holds: (user: { readonly name: string; readonly roles: readonly string[] }) => boolean,
+): Condition {
+  const outcome = (visitor: Visitor): Outcome => {
+    const user = visitor.signedInUser();
+    if (user === undefined) return { isMet: false, challenge: 'Bearer' };
+    return holds(user) ? met : refused;
+  };
+  return {
+    key,
+    check({ visitor }) {
+      const wait = visitor.prepare(needsUser);
+      return wait === undefined ? outcome(visitor) : wait.then(() => outcome(visitor));
+    },
+    expect(visitor) {
+      const user = visitor.user();
+      return user !== undefined && holds(user);
+    },
+  };
+}
+
+function ofLink(file: LinkKeyFile): Condition {
+  const decide = (request: AccessRequest): Outcome => {
+    if (!isRead(request.method)) return refused;
+    const link = verifyLink(file.keys(), request, request.visitor.nowMs);
+    // The source, and a cache in front of it, need not know the link.
+    if (link.state === 'valid') return { isMet: true, query: link.query };
+    return link.state === 'ended' ? { isMet: false, says: 'This link has ended.' } : refused;
+  };
+  return {
+    key: 'link_key_file',
+    check(request) {
+      const wait = file.prepare();
+      return wait === undefined ? decide(request) : wait.then(() => decide(request));
+    },
+    expect: () => undefined,
+  };
+}
+
+function ofPassword(
+  rule: string,
+  file: string,
+  { passwords, openFile }: Pick<ConditionParts, 'passwords' | 'openFile'>,
+): Condition {
+  const users = openFile(file);
+  const wrong: Unmet = { isMet: false, challenge: `Basic realm="${rule}", charset="UTF-8"` };
+  // The password is for this server, not for the sources of its pages.
+  const right = ({ authorization: _password, ...fields }: Fields): Met => {
+    const kept = Object.assign(Object.create(null) as Record<string, string>, fields);
+    return { isMet: true, fields: kept };
+  };
+  const decide = ({ fields, visitor }: AccessRequest): Outcome | Promise<Outcome> => {
+    const sent = basicCredentials(fields.authorization);
+    if (sent === undefined) return wrong;
+    const isRight = passwords.isRight(sent, users.hashes(), visitor.address);
+    if (!(isRight instanceof Promise)) return isRight ? right(fields) : wrong;
+    return isRight.then((found) => (found ? right(fields) : wrong));
+  };
+  return {
+    key: 'password_file',
+    check(request) {
+      const wait = users.prepare();
+      return wait === undefined ? decide(request) : wait.then(() => decide(request));
+    },
+    holdsFor: ({ authorization }) =>
+      users.prepare() === undefined && passwords.isRemembered(authorization, users.hashes()),
+    expect: () => undefined,
+  };
+}
+
+function ofForward(
+  { name, copy }: Pick<AccessConfig, 'name' | 'copy'>,
+  forward: string,
+  { dialler }: Pick<ConditionParts, 'dialler'>,
+): Condition {
+  const to = { url: new URL(forward), copy, source: `access:${name}` };
+  return {
+    key: 'forward',
+    async check(request) {
+      const decision = await askForward(dialler(), to, request);
+      if (!decision.isAllowed) return { isMet: false, reply: decision.reply };
+      if (copy.length === 0) return met;
+      const fields = withCopied(request.fields, copy, decision.fields);
+      return { isMet: true, fields, isPersonal: true };
+    },
+    expect: () => undefined,
+  };
+}
+
+/** The fields of a request with those of another server in place of the client's. */
+function withCopied(fields: Fields, copy: readonly string[], copied: FieldList): Fields {
+  const others = Object.create(null) as Record<string, string | undefined>;
+  Object.assign(others, withoutSpoofed(fields, copy));
+  for (let at = 0; at < copied.length; at += 2) others[copied[at] ?? ''] = copied[at + 1];
+  return others;
+}

@@ -1,0 +1,198 @@
+import { countryCode } from '../../model/visitor.ts';
+import { cidr, origin, sitePath } from '../addresses.ts';
+import { escapedPath } from '../../model/path.ts';
+import { fieldName } from '../headers.ts';
+import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
+import type { KeyText } from '../key-text.ts';
+import type { LineProblem } from '../problem.ts';
+import { anyText, choice, wordOr, type ValueParser } from '../values.ts';
+import { pathPattern } from './headers.ts';
+
+/** The code of a country, in upper case. */
+const country: ValueParser<string> = (text) => {
+  const value = countryCode(text);
+  return value === undefined
+    ? { refused: 'write the two letters of a country, such as `DE`' }
+    : { value };
+};
+
+/** The URL of a server that decides about requests: http or https, without a user or fragment. */
+const deciderUrl: ValueParser<string> = (value) =>
+  /^https?:\/\/[^\s/?#@\\]+(?:[/?][^\s#\\]*)?$/i.test(value) && URL.canParse(value)
+    ? { value }
+    : { refused: 'write the URL of a server, such as `http://127.0.0.1:9091/api/authz`' };
+
+/** Fields that frame a request, or that decide which site it reaches. */
+const notCopied: ReadonlySet<string> = new Set([
+  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade', 'via'],
+]);
+
+/** A field that another server may add to a request. */
+const copiedField: ValueParser<string> = (text) => {
+  const name = fieldName(text);
+  if ('refused' in name || !notCopied.has(name.value)) return name;
+  return { refused: 'the server sets that field itself' };
+};
+
+/** The keys of `[access.<name>]`. */
+export const accessKeys = {
+  origin: single(wordOr('*', origin), '*'),
+  path: list(pathPattern, '/*'),
+  except: list(pathPattern, ''),
+  allow: list(cidr, ''),
+  deny: list(cidr, ''),
+  countries: list(country, ''),
+  deny_countries: list(country, ''),
+  users: list(anyText, ''),
+  roles: list(anyText, ''),
+  password_file: optional(anyText, { isPath: true }),
+  link_key_file: optional(anyText, { isPath: true }),
+  forward: optional(deciderUrl),
+  copy: list(copiedField, ''),
+  satisfy: single(choice('all', 'any'), 'all'),
+  login: optional(sitePath, {
+    write: (path: string | undefined) => (path === undefined ? '' : escapedPath(path)),
+  }),
+};
+
+/** What the reference says about each key. */
+export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
+  origin: {
+    about:
+      'The origin whose host is protected, with any scheme and port; `*` for every origin. What ' +
+      'answers under other names as well is not protected there.',
+    example: 'https://staff.example.com',
+  },
+  path: {
+    about:
+      'The canonical paths that are protected; each `*` stands for any text. Upper and lower ' +
+      'case, repeated slashes and encoded ones make no difference, and `/internal/*` protects ' +
+      '`/internal` as well.',
+    example: '/internal/*',
+  },
+  except: {
+    about: 'Paths that stay open. Here the spelling does matter.',
+    example: '/internal/logo.svg',
+  },
+  allow: {
+    about: 'Condition: the address of the client is in one of these networks.',
+    example: '10.0.0.0/8, 2001:db8::/32',
+  },
+  deny: {
+    about: 'Networks that are refused with 403, whatever else holds.',
+    example: '198.51.100.0/24',
+  },
+  countries: {
+    about:
+      'Condition: the country of the client is one of these. Needs `[geo]`. An unknown country ' +
+      'is none of them.',
+    example: 'DE, AT',
+  },
+  deny_countries: {
+    about:
+      'Condition: the country of the client is known, and none of these. Needs `[geo]`. ' +
+      'Addresses of private networks have no country: `satisfy = any` with `allow` lets them in.',
+    example: 'XX',
+  },
+  users: {
+    about:
+      'Condition: the visitor has signed in (`yes`), or is one of these users. Needs `[auth]`.',
+    example: 'ann, bob',
+  },
+  roles: {
+    about: 'Condition: the signed-in visitor has one of these roles.',
+    example: 'staff',
+  },
+  password_file: {
+    about:
+      'Condition: a name and a password (HTTP Basic) of this file, which has a line `name:hash` ' +
+      'for each. `waymark password NAME` prints a line; the bcrypt lines of htpasswd are read, ' +
+      'too. A change of the file counts within a second.',
+    example: 'users.txt',
+  },
+  link_key_file: {
+    about:
+      'Condition: the URL ends with a signature that `waymark link sign URL --for 24h` has made, ' +
+      'and its time has not passed. The file has a key a line, 32 bytes in base64: the first ' +
+      'signs, all verify.',
+    example: 'links.key',
+  },
+  forward: {
+    about:
+      'Condition: another server answers the request, without its content, with 2xx. Otherwise ' +
+      'the visitor gets its answer. The server may be in a private network.',
+    example: 'http://127.0.0.1:9091/api/authz/forward-auth',
+  },
+  copy: {
+    about:
+      'Fields of that answer for the source of the page, in place of those of the client, which ' +
+      'no request keeps.',
+    example: 'Remote-User, Remote-Groups',
+  },
+  satisfy: { about: 'Whether `all` conditions must hold, or `any` of them.', example: 'any' },
+  login: {
+    about:
+      'A path of the site where browsers sign in. They are sent there with the way back in the ' +
+      'query, as `return_to`; the path itself stays open. Programs get 401.',
+    example: '/sign-in',
+  },
+};
+
+type ParsedAccess = ParsedKeys<typeof accessKeys>;
+
+/** What access rules need of other sections. */
+interface Surroundings {
+  readonly access: readonly ParsedAccess[];
+  readonly auth: {
+    readonly values: {
+      readonly user_header: string | undefined;
+      readonly jwt_jwks: string | undefined;
+    };
+  };
+  readonly geo: {
+    readonly values: {
+      readonly database: string | undefined;
+      readonly country_header: string | undefined;
+    };
+  };
+}
+
+/** Finds access rules without a condition, and conditions that can never hold. */
+export function accessProblems({ access, auth, geo }: Surroundings): readonly LineProblem[] {
+  const knowsUsers = (auth.values.user_header ?? auth.values.jwt_jwks) !== undefined;
+  const knowsCountries = (geo.values.database ?? geo.values.country_header) !== undefined;
+  return access.flatMap(({ name, line, lines, isValid, values }) => {
+    if (!isValid) return [];
+    const at = (key: string, message: string): readonly LineProblem[] => [
+      { line: lines.get(key)?.[0] ?? line, message },
+    ];
+    const asksUsers = values.users.length + values.roles.length > 0;
+    const asksCountries = values.countries.length + values.deny_countries.length > 0;
+    const canSignIn = asksUsers || (values.password_file ?? values.forward) !== undefined;
+    const hasNetworks = values.allow.length + values.deny.length > 0;
+    const hasLinks = values.link_key_file !== undefined;
+    if (!canSignIn && !asksCountries && !hasNetworks && !hasLinks) {
+      const advice = 'add one, such as `allow` or `password_file`';
+      return [{ line, message: `[access.${name}] has no condition: ${advice}` }];
+    }
+    if (values.path.length === 0) return at('path', `[access.${name}] protects no path`);
+    if (asksUsers && !knowsUsers) {
+      const key = values.users.length > 0 ? 'users' : 'roles';
+      return at(key, `\`${key}\` needs \`user_header\` or \`jwt_jwks\` in [auth]`);
+    }
+    if (values.users.includes('yes') && values.users.length > 1) {
+      return at('users', 'write either `users = yes` or the names of users');
+    }
+    if (asksCountries && !knowsCountries) {
+      const key = values.countries.length > 0 ? 'countries' : 'deny_countries';
+      return at(key, `\`${key}\` needs \`database\` or \`country_header\` in [geo]`);
+    }
+    if (values.copy.length > 0 && values.forward === undefined) {
+      return at('copy', '`copy` needs `forward`, whose answer has the fields');
+    }
+    return values.login !== undefined && !canSignIn
+      ? at('login', '`login` needs a condition that signing in can meet, such as `users = yes`')
+      : [];
+  });
+}
