@@ -20,7 +20,7 @@ import { createHostClient, type HostClient } from './hosts/host-client.ts';
 import type { RowCheckProgress } from './api/tables/row-checks.ts';
 import type { TableHostState } from './hosts/host-follower.ts';
 import { createPassOn, type PassOn } from './nodes/pass-on.ts';
-import { createConnector, createDialler } from './outbound/dialler.ts';
+import { createConnector, createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import { createIndexPages, type IndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
@@ -33,9 +33,19 @@ import type { Compressors } from './compression/compressors.ts';
 import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import type { SourceStatistics } from './proxy/source-statistics.ts';
+import { HealthChecks } from './proxy/health-checks.ts';
+import { SourceNames } from './proxy/source-names.ts';
+import { createLookup } from './outbound/dns-lookup.ts';
+import { createServiceLookup } from './outbound/srv-lookup.ts';
 import { configuredProxies } from './proxy/configured-proxies.ts';
 import { createSourceDiallers, type SourceDiallers } from './proxy/source-diallers.ts';
-import { createFetcher, withFailureEvents, withUsers, type Fetcher } from './proxy/fetcher.ts';
+import {
+  createFetcher,
+  withFailureEvents,
+  withOwnFields,
+  withUsers,
+  type Fetcher,
+} from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic-pages.ts';
 import type { ConsoleFiles } from './pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
@@ -140,22 +150,20 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { store, publicFiles, ownFiles } = context;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, compressors: context.compressors, now });
-  const { sourceStatistics } = context;
-  const connected = (origin: string) => sourceStatistics.connected(origin);
-  const dialler = createDialler({ ...config.fetch, connected });
-  const diallers = createSourceDiallers(dialler, config.fetch, connected);
+  const access = composeSourceAccess(config, context);
+  const { dialler, diallers, checks } = access;
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const visitors = createVisitors({ config, now, log: context.logs.log });
   const hasCentre = config.node.central !== undefined;
   const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
   const authenticate = composeAuthenticate(config, context, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
-  const siteParts = composeSite(config, context, { disk, diallers, pageRows });
+  const siteParts = composeSite(config, context, { disk, ...access, pageRows });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
   const drafts = composeDrafts({
-    ...composeDraftParts(config, context, { siteParts, diallers, hosts }),
+    ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
   const given = { ...reads, authenticate, sessions, visitors, hosts, drafts };
@@ -197,10 +205,12 @@ export function compose(config: Config, context: AppContext): AppInstance {
     hosts,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
+      checks.close();
       await disk.close();
       await Promise.all([diallers.close(), hookDialler.close(), visitors.close()]);
     },
     cut: () => {
+      checks.close();
       diallers.cut();
     },
   };
@@ -258,14 +268,35 @@ function composeAuthenticate(
   return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, used, now });
 }
 
+/** Requests to other servers, and the checks of those. */
+interface SourceAccess {
+  readonly dialler: Dialler;
+  readonly diallers: SourceDiallers;
+  readonly names: SourceNames;
+  readonly checks: HealthChecks;
+}
+
+function composeSourceAccess(
+  { fetch }: Config,
+  { sourceStatistics, sourceHealth: health }: AppContext,
+): SourceAccess {
+  const connected = (origin: string) => sourceStatistics.connected(origin);
+  const dialler = createDialler({ ...fetch, connected });
+  const diallers = createSourceDiallers(dialler, fetch, connected);
+  const monotonicMs = () => performance.now();
+  const names = new SourceNames({ lookup: createLookup(), lookUpService: createServiceLookup() });
+  const checks = new HealthChecks({ diallers, names, health, monotonicMs });
+  return { dialler, diallers, names, checks };
+}
+
 function composeSite(
   config: Config,
   context: AppContext,
   {
     disk,
-    diallers,
     pageRows,
-  }: { readonly disk: Disk; readonly diallers: SourceDiallers; readonly pageRows: RowReader },
+    ...sources
+  }: { readonly disk: Disk; readonly pageRows: RowReader } & SourceAccess,
 ): SiteParts {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
@@ -273,15 +304,16 @@ function composeSite(
     builtInPage: publicFiles.page({ base: config.server.base, nonce: '' }),
     ownFiles,
   });
-  const fetch = composeFetch(config, context, diallers);
+  const fetch = composeFetch(config, context, sources);
   const proxies = configuredProxies(config.proxies);
+  for (const proxy of proxies) sources.checks.watch(proxy);
   const headerRules = headerRulesOf(config);
   const configured = {
     ...{ proxies, headerRules },
     redirects: config.redirects.map(configuredRedirects),
     mountRedirects: config.disk.map(mountRedirects),
     rewriter: createRewriter(config.rewrites),
-    access: composeAccess(config, context, diallers),
+    access: composeAccess(config, context, sources.diallers),
   };
   return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
@@ -292,19 +324,22 @@ function composeDraftParts(
   context: AppContext,
   {
     siteParts,
-    diallers,
+    access: { diallers, names, checks },
     hosts,
   }: {
     readonly siteParts: SiteParts;
-    readonly diallers: SourceDiallers;
+    readonly access: SourceAccess;
     readonly hosts: HostClient;
   },
 ): Omit<DraftsParts, 'authenticate' | 'parts'> {
   const { store, compressors, keyRates, sourceHealth: health } = context;
   const { sourceStatistics: statistics } = context;
   const { bodyBytesMax } = config.fetch;
-  const fetch = createFetcher({ diallers, health, statistics, bodyBytesMax, via: 'waymark' });
-  const direct = withUsers(withCompression(fetch, compressors.responses));
+  const fetch = createFetcher({
+    ...{ diallers, health, names, checks, bodyBytesMax, statistics },
+    via: 'waymark',
+  });
+  const direct = withUsers(withOwnFields(withCompression(fetch, compressors.responses)));
   return {
     store,
     site: { ...siteParts, fetch: direct },
@@ -340,19 +375,22 @@ function composeAccess(
 function composeFetch(
   config: Config,
   { answers, compressors, emit, sourceHealth: health, sourceStatistics }: AppContext,
-  diallers: SourceDiallers,
+  { diallers, names, checks }: SourceAccess,
 ): Fetcher {
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
-    createFetcher({ diallers, health, statistics: sourceStatistics, bodyBytesMax, via }),
+    createFetcher({
+      ...{ diallers, health, names, checks, bodyBytesMax, via },
+      statistics: sourceStatistics,
+    }),
     (failure) => void emit('error.detected', failure),
   );
   const copied = config.access.flatMap(({ copy }) => copy);
   const identityFields = [...identityFieldsOf(config), ...copied];
   const parts = { fetch, answers, now, newId, via, identityFields };
   const cached = cacheBytesMax === 0 ? fetch : cachedFetch(parts);
-  return withUsers(withCompression(cached, compressors.responses));
+  return withUsers(withOwnFields(withCompression(cached, compressors.responses)));
 }
 
 function executeParts(config: Config, { store, keyRates }: AppContext): ExecuteParts {

@@ -318,8 +318,8 @@ class ServingProcess implements RunningServer {
     const log = this.#isPrimary ? logs.log : silentLog;
     if (!result.ok) {
       this.#problems = result.problems;
-      for (const { line, message } of result.problems) {
-        log.error({ line }, `The server ignores the changed ini file: ${message}`);
+      for (const { file, line, message } of result.problems) {
+        log.error({ file, line }, `The server ignores the changed ini file: ${message}`);
       }
       return;
     }
@@ -454,7 +454,7 @@ class ServingProcess implements RunningServer {
       since: this.#since,
       state: this.#problems.length > 0 ? 'broken' : 'current',
       restart_needed: this.#restartNeeded,
-      problems: this.#problems.map(({ line, message }) => ({ line, message })),
+      problems: this.#problems,
     };
   }
 }

@@ -31,7 +31,17 @@ const groups: readonly { readonly folders: readonly string[]; readonly parts?: n
   { folders: ['docs', 'tidy'] },
   {
     folders: [
-      ...['breadcrumbs', 'client', 'compression', 'config', 'console', 'http', 'model', 'pages'],
+      ...[
+        'breadcrumbs',
+        'client',
+        'compression',
+        'config',
+        'console',
+        'convert',
+        'http',
+        'model',
+        'pages',
+      ],
       ...['rendering', 'rules', 'site', 'tables', 'visitors'],
     ],
   },

@@ -723,6 +723,7 @@ export const texts = {
     open: 'Open',
     connections: 'Connections',
     setAside: 'set aside',
+    checkFails: 'fails its check',
     note: 'Counts are since the server started; p50 and p99 are the times until answers began in the last 5 to 10 minutes.',
   },
   cache: {

@@ -67,6 +67,14 @@ The server reads a changed file by itself, validates all of it and applies it be
 nothing. Keys with "restart" in the last column take effect at the next start. Editors can check the file as JSON by
 [its JSON Schema](schemas.md).
 
+## Included files
+
+\`[server] include = sites/*.ini\` reads more files, in the order of their names. They may have the sections with a name, such as
+\`[disk.shop]\`; the others belong to the ini file itself. Relative paths in an included file are relative to that file. A section
+may be in one file only. The server watches the files and their folder: a new file is a new site, without a restart. A mistake in
+one file changes nothing, as in the ini file itself: all sites stay as they were, and the message names the file and its line. The
+server does not start with a mistake in any of them.
+
 ## \`[variables]\`
 
 Values for \`\${NAME}\`, if the environment has none of that name: \`SHOP_PORT = 8080\`.

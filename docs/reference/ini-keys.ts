@@ -20,6 +20,11 @@ export const keyTexts: Texts = {
       example: '0.0.0.0:8080',
       restart: true,
     },
+    include: {
+      about:
+        'Files with more sections, for example one for each site; `*` stands for any text in the name of a file.',
+      example: 'sites/*.ini',
+    },
     data: {
       about: 'The folder of the database: page rules, their history, keys, events.',
       example: '/var/lib/waymark',
@@ -45,6 +50,12 @@ export const keyTexts: Texts = {
     },
     trust_proxy: {
       about: 'Networks of the proxies whose Forwarded and X-Forwarded-* fields the server trusts.',
+      example: '10.0.0.0/8',
+    },
+    proxy_protocol: {
+      about:
+        'Networks of load balancers whose connections begin with a header of the PROXY protocol, ' +
+        'version 1 or 2, that names the client. A connection from there without it is closed.',
       example: '10.0.0.0/8',
     },
     connections_per_address: {

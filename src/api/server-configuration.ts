@@ -18,10 +18,11 @@ const line = { type: ['integer', 'null'] } as const;
 const sectionSchema: JsonObject = {
   title: 'ConfigurationSection',
   type: 'object',
-  required: ['section', 'line', 'keys'],
+  required: ['section', 'file', 'line', 'keys'],
   properties: {
     section: text,
-    line: { ...line, description: 'Null for a section that the file does not have.' },
+    file: { type: ['string', 'null'], description: 'The file that has it; null for none.' },
+    line: { ...line, description: 'Null for a section that no file has.' },
     keys: {
       type: 'array',
       items: {
@@ -66,8 +67,8 @@ export const serverConfiguration = defineOperation<ConfigurationParts, object>({
         description: 'Why the present file cannot be used.',
         items: {
           type: 'object',
-          required: ['line', 'message'],
-          properties: { line: { type: 'integer' }, message: text },
+          required: ['file', 'line', 'message'],
+          properties: { file: text, line: { type: 'integer' }, message: text },
         },
       },
       warnings: { ...texts, description: 'Settings that have no effect.' },

@@ -1,6 +1,7 @@
 import type { HostState } from '../acme/acme-store.ts';
 import { isDelivered, isExecutedOn, waitingFields, type Hook, type Node } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { ConfigProblem } from '../config/problem.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';
 import type { RowCheckProgress } from './tables/row-checks.ts';
@@ -16,7 +17,7 @@ export interface ConfigurationState {
   readonly state: 'current' | 'broken';
   /** Settings that have changed in the file and need a restart. */
   readonly restart_needed: readonly string[];
-  readonly problems: readonly { readonly line: number; readonly message: string }[];
+  readonly problems: readonly ConfigProblem[];
 }
 
 /** The state of a certificate. */
@@ -286,8 +287,8 @@ const statusSchema: JsonObject = {
           type: 'array',
           items: {
             type: 'object',
-            required: ['line', 'message'],
-            properties: { line: integer, message: { type: 'string' } },
+            required: ['file', 'line', 'message'],
+            properties: { file: { type: 'string' }, line: integer, message: { type: 'string' } },
           },
         },
       },

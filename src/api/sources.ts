@@ -15,7 +15,7 @@ const sourceSchema: JsonObject = {
   type: 'object',
   required: [
     ...['origin', 'requests', 'failed', 'server_errors', 'open_requests', 'connections'],
-    ...['set_aside', 'p50_ms', 'p99_ms', 'last_error'],
+    ...['set_aside', 'check_problem', 'p50_ms', 'p99_ms', 'last_error'],
   ],
   properties: {
     origin: { type: 'string' },
@@ -27,6 +27,10 @@ const sourceSchema: JsonObject = {
     set_aside: {
       type: 'boolean',
       description: 'Whether it has failed, so that other sources of its rules get the requests.',
+    },
+    check_problem: {
+      type: ['string', 'null'],
+      description: 'Why its health check fails; null if it passes, or there is none.',
     },
     p50_ms: { ...milliseconds, description: 'Half of the answers began within this time.' },
     p99_ms: milliseconds,
@@ -58,7 +62,8 @@ export const listSources = defineOperation<{ readonly gatherMetrics: GatherMetri
     ({ gatherMetrics }) =>
     async () => {
       const metrics = (await gatherMetrics()).flatMap((one) => one.metrics);
-      const origins = new Set(samplesOf(metrics, 'source_requests').map(originOf));
+      const known = ['source_requests', 'source_checks'];
+      const origins = new Set(known.flatMap((name) => samplesOf(metrics, name).map(originOf)));
       const rows = [...origins].toSorted().map((origin) => sourceRow(origin, metrics));
       return { kind: 'data', data: { rows } };
     },
@@ -90,6 +95,7 @@ function sourceRow(origin: string, metrics: readonly Metric[]): JsonObject {
     open_requests: sum('source_open'),
     connections: sum('source_connections'),
     set_aside: sum('source_set_aside') > 0,
+    check_problem: of('source_checks').find(({ value }) => value > 0)?.labels.problem ?? null,
     p50_ms: quantile(0.5),
     p99_ms: quantile(0.99),
     last_error: lastError(errors[0]),

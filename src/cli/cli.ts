@@ -34,6 +34,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./check.ts')).defineCheck,
   },
   {
+    name: 'convert',
+    summary: 'convert a configuration of nginx, Caddy, Apache or Netlify',
+    load: async () => (await import('./convert.ts')).defineConvert,
+  },
+  {
     name: 'key',
     summary: 'create, list and revoke API keys',
     load: async () => (await import('./key.ts')).defineKey,

@@ -1548,6 +1548,8 @@ export type ServerStatus = {
     readonly restart_needed: readonly string[];
 
     readonly problems: readonly {
+      readonly file: string;
+
       readonly line: number;
 
       readonly message: string;
@@ -1707,6 +1709,8 @@ export type ServerConfiguration = {
   readonly restart_needed: readonly string[];
   /** Why the present file cannot be used. */
   readonly problems: readonly {
+    readonly file: string;
+
     readonly line: number;
 
     readonly message: string;
@@ -1720,7 +1724,9 @@ export type ServerConfiguration = {
 /** The schema ConfigurationSection of the API. */
 export type ConfigurationSection = {
   readonly section: string;
-  /** Null for a section that the file does not have. */
+  /** The file that has it; null for none. */
+  readonly file: string | null;
+  /** Null for a section that no file has. */
   readonly line: number | null;
 
   readonly keys: readonly ConfigurationKey[];
@@ -1755,6 +1761,8 @@ export type Source = {
   readonly connections: number;
   /** Whether it has failed, so that other sources of its rules get the requests. */
   readonly set_aside: boolean;
+  /** Why its health check fails; null if it passes, or there is none. */
+  readonly check_problem: string | null;
   /** Half of the answers began within this time. */
   readonly p50_ms: number | null;
   /** Null without answers in the last minutes. */

@@ -12,6 +12,8 @@ interface Inputs {
   readonly file: string;
   /** Absolute path of its folder, where relative paths start. */
   readonly folder: string;
+  /** Absolute paths of the included files. */
+  readonly includedFiles?: readonly string[];
   /** The number of processes for `workers = auto`. */
   readonly cores: number;
   /** The default of `[node] name`. */
@@ -31,6 +33,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
   const jwks = auth.values.jwt_jwks;
   return frozen({
     file,
+    includedFiles: inputs.includedFiles ?? [],
     variables: ini.variables,
     server: serverOf(ini, inputs),
     tls: {

@@ -1,5 +1,6 @@
 import type { TableDefinition } from '../model/table.ts';
 import type { ConfigProblem } from './problem.ts';
+import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';
 import type { MountFiles } from './site-files.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
@@ -86,6 +87,8 @@ export interface TableConfig extends SectionFields<'table.<name>'> {
 export interface Config {
   /** Absolute path of the ini file. */
   readonly file: string;
+  /** Absolute paths of the files of `[server] include`. */
+  readonly includedFiles: readonly string[];
   /** The values of `${NAME}` in the ini file and in the file of `[server] import`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly server: Omit<SectionFields<'server'>, 'base' | 'workers'> & {
@@ -129,9 +132,17 @@ export type ConfigResult =
   | {
       readonly ok: false;
       readonly problems: readonly ConfigProblem[];
-      /** The schemas and redirects that the file names; a change of one may repair it. */
-      readonly namedFiles?: readonly string[];
+      /** A change of one of these may repair the file. */
+      readonly besides?: ReadBesides;
     };
+
+/** What the configuration depends on besides the ini file. */
+export interface ReadBesides {
+  /** The absolute paths of the included files and of the schemas of tables. */
+  readonly files: readonly string[];
+  /** The patterns of `[server] include`, whose folders may get more files. */
+  readonly patterns: readonly IncludePattern[];
+}
 
 /**
  * Whether a configuration names an origin as one of its server: in `listen`, `public_url`, a

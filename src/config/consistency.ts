@@ -1,4 +1,5 @@
 import type { ListenAddress } from './addresses.ts';
+import { lineWords } from './include.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -127,7 +128,7 @@ function namesCertificate({ values }: ParsedSection<'tls' | 'tls.<host>'>): bool
   return isManaged || values.cert !== undefined || values.key !== undefined;
 }
 
-function duplicateMounts({ disk }: ParsedIni): readonly LineProblem[] {
+function duplicateMounts({ disk, includedFiles }: ParsedIni): readonly LineProblem[] {
   const seen = new Map<string, ParsedSection<'disk.<name>'>>();
   return disk.flatMap((mount) => {
     const { origin, path } = mount.values;
@@ -138,7 +139,7 @@ function duplicateMounts({ disk }: ParsedIni): readonly LineProblem[] {
       return [];
     }
     const message = `[disk.${mount.name}] has the same origin and path as [disk.${earlier.name}]`;
-    return [{ line, message: `${message}, in line ${earlier.line}` }];
+    return [{ line, message: `${message}, in ${lineWords(earlier.line, line, includedFiles)}` }];
   });
 }
 

@@ -25,7 +25,8 @@ export function describeConfig(config: Config): string {
   const defaultPair = tls.certificates.find(({ host }) => host === undefined);
   const texts = [
     ...(Object.keys(config.variables).length > 0 ? [section('variables', config.variables)] : []),
-    described('server', config.server),
+    // Its text has the sections of the included files.
+    described('server', { ...config.server, include: [] }),
     section('tls', {
       cert: defaultPair?.certFile,
       key: defaultPair?.keyFile,
@@ -77,7 +78,7 @@ function mountSections(mount: DiskMount): readonly string[] {
   const counts = Map.groupBy(fields, (field) => field.toLowerCase());
   const lines = fields.map((field, at) => {
     const isRepeated = (counts.get(field.toLowerCase()) ?? []).length > 1;
-    return line(isRepeated ? `${field}[]` : field, headers[2 * at + 1] ?? '');
+    return iniLine(isRepeated ? `${field}[]` : field, headers[2 * at + 1] ?? '');
   });
   const keys = described('disk.<name>', mount, name);
   return lines.length === 0 ? [keys] : [keys, `[disk.${name}.headers]\n${lines.join('')}`];
@@ -104,7 +105,7 @@ function headersSection(rule: HeadersConfig): string {
 /** Lines of name and template, whose variables stay as they are. */
 function templateLines(fields: readonly string[]): string {
   return fields
-    .map((name, at) => (at % 2 === 0 ? textLine(name, fields[at + 1] ?? '') : ''))
+    .map((name, at) => (at % 2 === 0 ? iniTemplateLine(name, fields[at + 1] ?? '') : ''))
     .join('');
 }
 
@@ -134,21 +135,22 @@ function textsOf(key: IniKey<unknown>, value: unknown): string | readonly string
 
 function section(name: string, keys: KeyTexts): string {
   const lines = Object.entries(keys).map(([key, value]) => {
-    if (typeof value !== 'object') return line(key, value ?? '');
+    if (typeof value !== 'object') return iniLine(key, value ?? '');
     const [only = ''] = value;
     return value.length === 1
-      ? line(key, only)
-      : value.map((one) => line(`${key}[]`, one)).join('');
+      ? iniLine(key, only)
+      : value.map((one) => iniLine(`${key}[]`, one)).join('');
   });
   return `[${name}]\n${lines.join('')}`;
 }
 
 /** One line of an ini text; a value with characters of the ini syntax is quoted, as JSON. */
-function line(key: string, value: string): string {
-  return textLine(key, escapeVariables(value));
+export function iniLine(key: string, value: string): string {
+  return iniTemplateLine(key, escapeVariables(value));
 }
 
-function textLine(key: string, text: string): string {
+/** As iniLine, for a text whose `${NAME}` are variables. */
+export function iniTemplateLine(key: string, text: string): string {
   const written = text === '' || plainText.test(text) ? text : JSON.stringify(text);
   const name = /^[\w-]+(?:\[\])?$/.test(key) ? key : JSON.stringify(key);
   return `${name} = ${written}`.trimEnd() + '\n';

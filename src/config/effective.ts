@@ -15,23 +15,29 @@ interface EffectiveKey {
 /** A section of the configuration in use. */
 interface EffectiveSection {
   readonly section: string;
-  /** Null for a section that the ini file does not have. */
+  /** The ini file or included file that has it; null for a section that none has. */
+  readonly file: string | null;
+  /** Its line there. */
   readonly line: number | null;
   readonly keys: readonly EffectiveKey[];
 }
 
 /**
- * The configuration in use with all defaults, and the lines of the ini file, as it is now, that set
- * it. It has no secret: values of variables, which may be passwords, stay `${NAME}`, and a user and
- * password in a URL are masked. Secrets themselves are in files, of which it has the names.
+ * The configuration in use with all defaults, and the lines that set it, of the ini file and its
+ * included files as they are now. It has no secret: values of variables, which may be passwords,
+ * stay `${NAME}`, and a user and password in a URL are masked. Secrets themselves are in files, of
+ * which it has the names.
  */
 export async function effectiveConfig(config: Config): Promise<readonly EffectiveSection[]> {
-  const text = await readFile(config.file, 'utf8').catch(() => '');
-  const written = new Map<string, ScannedSection>();
-  for (const section of scanIni(text).sections) {
-    const { name } = section;
-    const before = written.get(name.toLowerCase())?.entries ?? [];
-    written.set(name.toLowerCase(), { ...section, entries: [...before, ...section.entries] });
+  const written = new Map<string, ScannedSection & { readonly file: string }>();
+  for (const file of [config.file, ...config.includedFiles]) {
+    const text = await readFile(file, 'utf8').catch(() => '');
+    for (const section of scanIni(text).sections) {
+      const { name } = section;
+      const before = written.get(name.toLowerCase())?.entries ?? [];
+      const entries = [...before, ...section.entries];
+      written.set(name.toLowerCase(), { ...section, file, entries });
+    }
   }
   return scanIni(describeConfig(config))
     .sections.filter(({ name }) => name !== 'variables')
@@ -40,10 +46,13 @@ export async function effectiveConfig(config: Config): Promise<readonly Effectiv
       const keys = Map.groupBy(entries, ({ key }) => key);
       return {
         section: name,
+        file: found?.file ?? null,
         line: found?.line ?? null,
         keys: [...keys].map(([key, described]) => {
           const lines = (found?.entries ?? []).filter((one) => sameKey(one.key, key));
-          return { key, values: valuesOf(described, lines), line: lines[0]?.line ?? null };
+          // The described text has the sections of included files, and so no `include`.
+          const values = key === 'include' ? config.server.include : valuesOf(described, lines);
+          return { key, values, line: lines[0]?.line ?? null };
         }),
       };
     });

@@ -1,5 +1,6 @@
 import { addedFieldName, fieldValue } from './headers.ts';
 import { customHeadersMax } from './limits.ts';
+import { placeOf } from './include.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { Entry } from './scan.ts';
 import { anyText, type ValueParser } from './values.ts';
@@ -32,7 +33,8 @@ export function duplicateMessage(
   { earlierLine, isList }: { readonly earlierLine: number; readonly isList: boolean },
 ): string {
   const hint = isList ? `; write ${quoted(`${key}[]`)} for several values` : '';
-  return `line ${earlierLine} already sets ${quoted(key)}${hint}`;
+  // Only the lines of one file make a section.
+  return `line ${placeOf(earlierLine).line} already sets ${quoted(key)}${hint}`;
 }
 
 /** `[disk.<name>.headers]`: name, value, name, value … */

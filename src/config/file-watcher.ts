@@ -1,12 +1,21 @@
 import { readlink } from 'node:fs/promises';
-import { join, parse, resolve, sep } from 'node:path';
+import { basename, dirname, join, parse, resolve, sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { watch, type FSWatcher } from 'chokidar';
+import { isIncluded, type IncludePattern } from './include.ts';
 import { configSettleMs, watchRoundsMax } from './limits.ts';
 
-/** Watches files and symbolic links for changes; they need not exist yet. */
-export class FileWatcher {
+/** What a FileWatcher watches. */
+interface WatchedPaths {
+  /** Files and symbolic links; they need not exist yet. */
   readonly paths: ReadonlySet<string>;
+  /** Folders, with the patterns of the files in them that count. */
+  readonly folders: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Watches files, symbolic links and folders for changes. */
+export class FileWatcher {
+  readonly watched: WatchedPaths;
   /** Resolves when the watch is set up: every later change counts. */
   readonly ready: Promise<unknown>;
   readonly #watcher: FSWatcher;
@@ -15,15 +24,18 @@ export class FileWatcher {
   #failure: Error | undefined;
   #event = latch();
 
-  constructor(paths: ReadonlySet<string>) {
-    this.paths = paths;
-    this.#watcher = watch([...paths], {
+  constructor(watched: WatchedPaths) {
+    this.watched = watched;
+    this.#watcher = watch([...watched.paths, ...watched.folders.keys()], {
+      // Of a folder, only its own files.
+      depth: 0,
       ignoreInitial: true,
       ignorePermissionErrors: true,
       // A link is watched itself: giving it another target is a change.
       followSymlinks: false,
     });
-    this.#watcher.on('all', () => {
+    this.#watcher.on('all', (_, path) => {
+      if (!this.#counts(path)) return;
       this.#changed = true;
       this.#event.resolve();
     });
@@ -34,6 +46,13 @@ export class FileWatcher {
     const scanned = latch();
     this.#watcher.once('ready', scanned.resolve);
     this.ready = Promise.race([scanned.promise, this.#event.promise]);
+  }
+
+  /** Whether a change of a path counts: folders have other files, too. */
+  #counts(path: string): boolean {
+    const { paths, folders } = this.watched;
+    const names = paths.has(path) ? undefined : folders.get(dirname(path));
+    return names === undefined || names.some((name) => isIncluded(name, basename(path)));
   }
 
   /**
@@ -81,14 +100,24 @@ const linksMax = 40;
 
 /**
  * The absolute paths whose changes can change what is read at some paths: the real paths of the
- * files, and every symbolic link that leads to them.
+ * files, every symbolic link that leads to them, and the folders of patterns.
  */
-export async function pathsToWatch(files: readonly string[]): Promise<ReadonlySet<string>> {
+export async function pathsToWatch(
+  files: readonly string[],
+  patterns: readonly IncludePattern[] = [],
+): Promise<WatchedPaths> {
   const paths = new Set<string>();
+  const folders = new Map<string, readonly string[]>();
   for (const file of files) {
     for (const path of await linksAndTarget(resolve(file))) paths.add(path);
   }
-  return paths;
+  for (const { folder, name } of patterns) {
+    const way = await linksAndTarget(folder);
+    const target = way.at(-1) ?? folder;
+    for (const link of way.slice(0, -1)) paths.add(link);
+    folders.set(target, [...(folders.get(target) ?? []), name]);
+  }
+  return { paths, folders };
 }
 
 async function linksAndTarget(file: string): Promise<readonly string[]> {

@@ -11,6 +11,9 @@ export const outboxEntriesLimit = 1_000_000_000;
 /** The highest rate of a key, in operations a second. */
 export const keyRateMax = 1_000_000;
 export const configFileBytesMax = MIB;
+/** The files of `[server] include`, and their bytes in all. */
+export const includedFilesMax = 1_000;
+export const includedBytesMax = 16 * MIB;
 export const tableSchemaBytesMax = MIB;
 /** A set of keys (RFC 7517 §5). */
 export const jwksBytesMax = MIB;

@@ -1,3 +1,5 @@
+import { dirname, resolve } from 'node:path';
+import { lineNumber, lineWords, placeOf, type IncludedFile } from './include.ts';
 import {
   parseEntry,
   parseHeaders,
@@ -51,12 +53,17 @@ export interface ParsedIni {
   readonly review: ParsedSection<'review'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
+  /** The included files, as problems name them. */
+  readonly includedFiles: readonly string[];
   /** All problems, in the order of the lines. */
   readonly problems: readonly LineProblem[];
 }
 
 interface IdentifiedSection extends SectionIdentity {
+  /** As lineNumber makes it; so are the lines of the entries. */
   readonly line: number;
+  /** The folder of the included file that has the section. */
+  readonly folder?: string | undefined;
   readonly entries: readonly Entry[];
 }
 
@@ -66,13 +73,20 @@ interface ParseContext {
 }
 
 /**
- * Parses an ini text (docs/design/configuration.md#the-ini-file); `env` has the values of
- * `${NAME}`. It never throws, and finds all problems at once.
+ * Parses an ini text (docs/design/configuration.md#the-ini-file) with the files that it includes;
+ * `env` has the values of `${NAME}`. It never throws, and finds all problems at once. Its lines are
+ * those of lineNumber.
  */
-export function parseIni(text: string, { env }: { readonly env: Environment }): ParsedIni {
-  const scanned = scanIni(text);
+export function parseIni(
+  text: string,
+  {
+    env,
+    included = [],
+  }: { readonly env: Environment; readonly included?: readonly IncludedFile[] },
+): ParsedIni {
+  const scanned = scanFiles(text, included);
   const problems: LineProblem[] = [...scanned.problems, ...scanned.outside.map(outsideProblem)];
-  const identified = identifyAll(scanned.sections, problems);
+  const identified = identifyAll(scanned.sections, { included, problems });
   const named = identified.flatMap(({ kind, entries }) => (kind === 'variables' ? entries : []));
   const variables = parseVariables(named, { env, problems });
   const within = { env: { ...variables, ...env }, problems };
@@ -84,6 +98,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
     all(kind)[0] ?? parseSection(kind, { kind, name: '', line: 0, entries: [] }, within);
   const ini = {
     variables,
+    includedFiles: included.map(({ name }) => name),
     server: one('server'),
     tls: one('tls'),
     hosts: all('tls.<host>'),
@@ -121,10 +136,38 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
   return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
 }
 
-/** The known sections, each once: lines below a repeated header belong to the first one. */
+/** Scans an ini text and the included ones; the lines get the numbers of lineNumber. */
+function scanFiles(text: string, included: readonly IncludedFile[]): ReturnType<typeof scanIni> {
+  const first = scanIni(text);
+  if (included.length === 0) return first;
+  const numbered = <T extends { readonly line: number }>(one: T, file: number): T => ({
+    ...one,
+    line: lineNumber({ file, line: one.line }),
+  });
+  const others = included.map((each, at) => {
+    const { outside, sections: found, problems } = scanIni(each.text);
+    const number = <T extends { readonly line: number }>(one: T): T => numbered(one, at + 1);
+    return {
+      outside: outside.map(number),
+      sections: found.map((one) => ({ ...number(one), entries: one.entries.map(number) })),
+      problems: problems.map(number),
+    };
+  });
+  const all = [first, ...others];
+  return {
+    outside: all.flatMap(({ outside }) => outside),
+    sections: all.flatMap((one) => one.sections),
+    problems: all.flatMap((one) => one.problems),
+  };
+}
+
+/**
+ * The known sections, each once: lines below a repeated header belong to the first one. An included
+ * file may have the sections that have a name, since the others are those of the whole server.
+ */
 function identifyAll(
   scanned: readonly ScannedSection[],
-  problems: LineProblem[],
+  { included, problems }: { included: readonly IncludedFile[]; problems: LineProblem[] },
 ): readonly IdentifiedSection[] {
   const identified = new Map<string, IdentifiedSection & { readonly entries: Entry[] }>();
   for (const { name, line, entries } of scanned) {
@@ -133,13 +176,25 @@ function identifyAll(
       problems.push({ line, message: identity });
       continue;
     }
+    const at = included[placeOf(line).file - 1];
+    if (at !== undefined && identity.name === '') {
+      const owner = 'belongs to the ini file itself, not to an included one';
+      const message = `${quoted(`[${name}]`)} ${owner}`;
+      problems.push({ line, message });
+      continue;
+    }
     const address = `${identity.kind} ${identity.name}`;
     const first = identified.get(address);
     if (first === undefined) {
-      identified.set(address, { ...identity, line, entries: [...entries] });
+      const folder = at && dirname(at.path);
+      identified.set(address, { ...identity, line, folder, entries: [...entries] });
     } else {
-      const message = `line ${first.line} already begins ${quoted(`[${name}]`)}: put both together`;
-      problems.push({ line, message });
+      const files = included.map((one) => one.name);
+      const isOther = placeOf(first.line).file !== placeOf(line).file;
+      const cure = isOther ? 'give one of them another name' : 'put both together';
+      const begun = `${lineWords(first.line, line, files)} already begins ${quoted(`[${name}]`)}`;
+      problems.push({ line, message: `${begun}: ${cure}` });
+      if (isOther) continue;
       for (const entry of entries) first.entries.push(entry);
     }
   }
@@ -187,7 +242,11 @@ function parseSection<K extends SectionKind>(
       append(lines, entry.key, entry.line);
     }
   }
-  const all = Object.entries(keys).map(([name, key]) => [name, joined(key, values.get(name))]);
+  const all = Object.entries(keys).map(([name, key]) => {
+    const value = joined(key, values.get(name));
+    const isBelow = section.folder !== undefined && key.isPath === true;
+    return [name, isBelow && typeof value === 'string' ? resolve(section.folder, value) : value];
+  });
   return {
     name: section.name,
     line: section.line,

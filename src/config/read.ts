@@ -4,9 +4,10 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isUrl } from './addresses.ts';
 import { assembleConfig } from './assemble.ts';
-import type { ConfigResult } from './config.ts';
+import type { ConfigResult, ReadBesides } from './config.ts';
 import { consistencyProblems } from './consistency.ts';
 import { readText } from './files.ts';
+import { includePatterns, placeOf, readIncluded } from './include.ts';
 import { configFileBytesMax } from './limits.ts';
 import { parseIni, type ParsedIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
@@ -56,9 +57,18 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
     const { line = 0, refused } = read;
     return failed(file, [{ line, message: `the ini file ${refused}` }]);
   }
-  const ini = parseIni(read.text, { env });
-  if (isReload && ini.server.line === 0) return failed(file, [incomplete(read.text)]);
-  return configOf(ini, source);
+  const alone = parseIni(read.text, { env });
+  const { line, values } = alone.server;
+  if (isReload && line === 0) return failed(file, [incomplete(read.text)]);
+  if (values.include.length === 0) return configOf(alone, source);
+  const at = alone.server.lines.get('include')?.[0] ?? line;
+  const included = await readIncluded(values.include, { file, line: at, isReload });
+  const ini = parseIni(read.text, { env, included: included.files });
+  return configOf(
+    { ...ini, problems: [...ini.problems, ...included.problems] },
+    source,
+    included.files.map(({ path }) => path),
+  );
 }
 
 /** An ini text that no file has, and the variables of its values. */
@@ -78,7 +88,11 @@ async function readGenerated(
   return { ok: false, problems: result.problems.map((problem) => ({ ...problem, line: 0 })) };
 }
 
-async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigResult> {
+async function configOf(
+  ini: ParsedIni,
+  source: ConfigSource,
+  includedFiles: readonly string[] = [],
+): Promise<ConfigResult> {
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
@@ -90,13 +104,14 @@ async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigRes
       ...ini.tables.flatMap(({ values }) => values.schema ?? []),
       ...ini.redirects.flatMap(({ values }) => values.file ?? []),
     ];
-    return failed(
-      file,
-      all,
-      named.map((path) => resolve(folder, path)),
-    );
+    const besides = {
+      files: [...includedFiles, ...named.map((path) => resolve(folder, path))],
+      patterns: includePatterns(ini.server.values.include, folder),
+    };
+    return failed(file, all, { names: ini.includedFiles, besides });
   }
-  const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, ...read });
+  const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles };
+  const config = assembleConfig(ini, inputs);
   return { ok: true, config };
 }
 
@@ -112,16 +127,20 @@ function incomplete(text: string): LineProblem {
   return { line: 0, message };
 }
 
+/** `names` has the included files, as problems name them. */
 function failed(
   file: string,
   problems: readonly LineProblem[],
-  namedFiles: readonly string[] = [],
+  { names = [], besides }: { names?: readonly string[]; besides?: ReadBesides } = {},
 ): ConfigResult {
   const inOrder = problems.toSorted((one, other) => one.line - other.line);
   return {
     ok: false,
-    problems: inOrder.map(({ line, message }) => ({ file, line, message })),
-    ...(namedFiles.length > 0 && { namedFiles }),
+    problems: inOrder.map(({ line: number, message }) => {
+      const place = placeOf(number);
+      return { file: names[place.file - 1] ?? file, line: place.line, message };
+    }),
+    ...(besides && besides.files.length + besides.patterns.length > 0 && { besides }),
   };
 }
 

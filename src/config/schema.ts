@@ -19,6 +19,7 @@ import {
   urlOrFile,
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
+import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import { accessKeys } from './sections/access.ts';
 import { headersKeys } from './sections/headers.ts';
@@ -97,18 +98,21 @@ export const sections = {
     /** Where the console is: at every origin, nowhere, or at an origin of its own. */
     console: single(wordOr('yes', wordOr('no', origin)), 'yes'),
     trust_proxy: list(cidr, ''),
+    proxy_protocol: list(cidr, ''),
     connections_per_address: single(wholeNumber(1, connectionsMax), '2000'),
     workers: single(wordOr('auto', wholeNumber(1, 256)), '1'),
+    /** Files with more sections, one for each site; relative to the ini file. */
+    include: list(includePattern, ''),
   },
   tls: {
-    cert: optional(anyText),
-    key: optional(anyText),
+    cert: optional(anyText, { isPath: true }),
+    key: optional(anyText, { isPath: true }),
     ...tlsKeys,
     ...acmeKeys,
   },
   'tls.<host>': {
-    cert: optional(anyText),
-    key: optional(anyText),
+    cert: optional(anyText, { isPath: true }),
+    key: optional(anyText, { isPath: true }),
     acme: single(yesNo, 'no'),
   },
   'disk.<name>': {

@@ -80,6 +80,8 @@ export interface Reply {
    */
   readonly fields: FieldList;
   readonly body: Body;
+  /** Fields for this client only, which the cache does not store and adds to no other answer. */
+  readonly ownFields?: FieldList;
   /**
    * The part of Waymark that made the answer, for Server-Timing and the access log: `disk:<name>`,
    * `rule:<id>` or `none` (docs/design/requests.md#precedence).

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { RequestPath } from '../model/path.ts';
 import type { Visitor } from '../model/visitor.ts';
-import type { Recipient } from './reply.ts';
+import type { FieldList, Recipient } from './reply.ts';
 
 /**
  * Header fields of a request by lower-case name (RFC 9110 §5), without a prototype; the values of a
@@ -49,6 +49,8 @@ export interface ContentRequest extends RequestTarget, Recipient {
   readonly accessRules?: Set<string>;
   /** The access rules that the client has passed: a path inside the server asks them no more. */
   readonly passedAccess?: ReadonlySet<string>;
+  /** Trailer fields (RFC 9110 §6.5) as the client sent them, once `body` has ended. */
+  readonly trailers?: (() => FieldList) | undefined;
 }
 
 /** Whether a method only reads a representation (RFC 9110 §9.3.1, §9.3.2). */

@@ -11,3 +11,9 @@ export const keyNameCharactersMax = 128;
 export const jsonDepthMax = 64;
 /** Sources of one page rule, or of one proxy. */
 export const fetchSourcesMax = 16;
+/** Further sources that a request to a failing source may be sent to, and the weight of one. */
+export const fetchRetriesMax = 15;
+export const sourceWeightMax = 1_000;
+/** The shortest and longest interval of health checks of a source. */
+export const checkIntervalMin = '100ms';
+export const checkIntervalMax = '1h';

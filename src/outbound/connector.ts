@@ -17,12 +17,26 @@ import type { Lookup } from './dns-lookup.ts';
 
 /**
  * Opens a connection, as undici expects it. With `onread` (see net.connect), a connection without
- * TLS is read into that buffer, and not as a stream.
+ * TLS is read into that buffer, and not as a stream. It writes `preamble` first, ahead of TLS.
  */
 export type Connect = (
-  options: buildConnector.Options & { readonly onread?: OnReadOpts },
+  options: buildConnector.Options & {
+    readonly onread?: OnReadOpts;
+    readonly preamble?: Buffer | undefined;
+  },
   callback: buildConnector.Callback,
 ) => void;
+
+/** The options of guardedConnector. */
+interface ConnectorOptions {
+  readonly allowPrivate: readonly Cidr[];
+  readonly connectTimeoutMs: number;
+  readonly ca: readonly string[] | undefined;
+  readonly lookup: Lookup;
+  readonly localAddress: string | undefined;
+  /** Whether TLS offers HTTP/2 first (ALPN). */
+  readonly isHttp2: boolean;
+}
 
 /**
  * Makes a connector for undici that checks each address, after it has resolved the name for this
@@ -30,34 +44,16 @@ export type Connect = (
  * connection and TLS together. With `localAddress`, connections start from that address, and go
  * only to addresses of its family.
  */
-export function guardedConnector({
-  allowPrivate,
-  connectTimeoutMs,
-  ca,
-  lookup,
-  localAddress,
-}: {
-  readonly allowPrivate: readonly Cidr[];
-  readonly connectTimeoutMs: number;
-  readonly ca: readonly string[] | undefined;
-  readonly lookup: Lookup;
-  readonly localAddress: string | undefined;
-}): Connect {
+export function guardedConnector(given: ConnectorOptions): Connect {
+  const { allowPrivate, lookup, localAddress } = given;
   const family = localAddress === undefined ? undefined : isIP(localAddress);
   const guarded = guardedLookup(lookup, { allowPrivate, family });
   const way = { lookup: guarded, autoSelectFamily: true };
   const from = localAddress === undefined ? {} : { localAddress };
-  const settings = {
-    ...way,
-    timeout: connectTimeoutMs,
-    allowH2: false,
-    // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
-    rejectUnauthorized: true,
-    ...(ca !== undefined && { ca: [...ca] }),
-  };
+  const settings = { ...way, ...tlsSettings(given) };
   let connect: buildConnector.connector | undefined;
 
-  return ({ servername, onread, ...options }, callback) => {
+  return ({ servername, onread, preamble, ...options }, callback) => {
     const { buildConnector } = loadUndici();
     connect ??= buildConnector(settings);
     // Node calls `lookup` for names only, not for addresses.
@@ -74,16 +70,16 @@ export function guardedConnector({
       // Without TLS, undici would connect to the server name, which it takes from the Host field.
       const connectTcp = onread === undefined ? connect : buildConnector({ ...settings, onread });
       connectTcp({ ...options, ...from }, (...[error, socket]) => {
-        if (error === null) callback(null, readOnAfterFailure(socket));
-        else callback(error, null);
+        if (error === null) {
+          if (preamble !== undefined) socket.write(preamble);
+          callback(null, readOnAfterFailure(socket));
+        } else callback(error, null);
       });
       return;
     }
-    const tcp = tcpConnection({
-      ...{ ...way, ...from },
-      host: options.hostname,
-      port: Number(options.port) || 443,
-    });
+    const port = Number(options.port) || 443;
+    const to = { ...way, ...from, host: options.hostname, port };
+    const tcp = tcpConnection(to, preamble);
     // SNI has names only (RFC 6066 §3): for an address, TLS checks the host of the connection.
     const named = servername === undefined || isIP(servername) ? {} : { servername };
     connect({ ...options, ...named, httpSocket: tcp }, (...[error, socket]) => {
@@ -101,14 +97,27 @@ export function guardedConnector({
   };
 }
 
+function tlsSettings({ connectTimeoutMs, ca, isHttp2 }: ConnectorOptions) {
+  return {
+    timeout: connectTimeoutMs,
+    allowH2: isHttp2,
+    preferH2: isHttp2,
+    // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca: [...ca] }),
+  };
+}
+
 /**
  * A TCP connection for TLS. Node distinguishes the end of TCP from the end of TLS only if they are
  * separate streams.
  */
-function tcpConnection(to: TcpNetConnectOpts): Socket {
+function tcpConnection(to: TcpNetConnectOpts, preamble: Buffer | undefined): Socket {
   // The end of TCP must not discard data that TLS has decrypted and the client has not read yet.
   const tcp = new Socket({ allowHalfOpen: true });
   tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
+  // Ahead of the listener of TLS, which begins its handshake then.
+  if (preamble !== undefined) tcp.once('connect', () => tcp.write(preamble));
   // TLS must be set up first.
   process.nextTick(() => {
     if (!tcp.destroyed) tcp.connect(to);

@@ -12,10 +12,13 @@ import { isLostConnection } from './failure.ts';
 import { GetClient } from './fast/get-client.ts';
 import { outboundConnectionsMax } from './limits.ts';
 import { createLookup, type Lookup } from './dns-lookup.ts';
+import { Http2Client } from './h2/http2-client.ts';
+import { sendByNode } from './node-request.ts';
+import type { RequestExtras } from './request-extras.ts';
 import { OneShotRequest, type OneShotResponse, type OneShotOptions } from './one-shot-request.ts';
 
 /** A request to another server. */
-export interface OutboundRequest extends OutboundExchangeParts {
+export interface OutboundRequest extends OutboundExchangeParts, RequestExtras {
   /** `scheme://host[:port]` of http or https. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
@@ -71,6 +74,8 @@ interface DiallerOptions {
   readonly ca?: readonly string[] | undefined;
   readonly lookup?: Lookup;
   readonly localAddress?: string | undefined;
+  /** Whether the servers speak HTTP/2; `exchange` and websockets are in HTTP/1.1 all the same. */
+  readonly isHttp2?: boolean;
   /** Called for each connection, with its origin; returns what is called at its end. */
   readonly connected?: (origin: string) => () => void;
 }
@@ -83,9 +88,9 @@ interface DiallerOptions {
  * start.
  */
 export function createDialler(options: DiallerOptions): Dialler {
-  const { connectTimeoutMs, timeoutMs, connected } = options;
+  const { connectTimeoutMs, timeoutMs, connected, isHttp2 = false } = options;
   const connect = createConnector(options);
-  const agents = createAgents({ connect, timeoutMs, ...(connected && { connected }) });
+  const agents = createAgents({ connect, timeoutMs, isHttp2, ...(connected && { connected }) });
 
   function dispatch(
     request: OneShotOptions | OutboundRequest,
@@ -94,13 +99,17 @@ export function createDialler(options: DiallerOptions): Dialler {
   ): void {
     const { origin, target: path, method, body = null } = request;
     const headers = request.fields as string[];
-    const { upgrade, serverName } = request as Partial<OutboundRequest>;
+    const { upgrade, serverName, ...extras } = request as Partial<OutboundRequest>;
+    const { trailers, expectsContinue, preamble } = extras;
     const limitMs = handler instanceof OutboundExchange ? handler.timeoutMs : undefined;
     // No requests are pipelined, so undici need not mark a connection as blocked.
     const options = {
       ...{ origin, path, method, headers, body, blocking: false },
       ...(limitMs !== undefined && { headersTimeout: limitMs, bodyTimeout: limitMs }),
       ...(serverName !== undefined && { servername: serverName }),
+      ...(trailers !== undefined && { trailers }),
+      ...(expectsContinue === true && { expectsContinue }),
+      ...(preamble !== undefined && { preamble }),
     };
     agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
@@ -148,8 +157,8 @@ export function createDialler(options: DiallerOptions): Dialler {
 
 /** Makes the connector of a dialler alone, for connections that carry another protocol. */
 export function createConnector(options: Omit<DiallerOptions, 'timeoutMs'>): Connect {
-  const { ca, lookup = createLookup(), localAddress } = options;
-  return guardedConnector({ ...options, ca, lookup, localAddress });
+  const { ca, lookup = createLookup(), localAddress, isHttp2 = false } = options;
+  return guardedConnector({ ...options, ca, lookup, localAddress, isHttp2 });
 }
 
 /** The connection pools of a dialler. */
@@ -159,7 +168,7 @@ interface Agents {
    * over a new connection that no other request uses.
    */
   dispatch(
-    request: Dispatcher.DispatchOptions,
+    request: Dispatcher.DispatchOptions & RequestExtras,
     handler: OutboundExchange | OneShotRequest,
     how: 'pooled' | 'alone',
   ): void;
@@ -169,16 +178,13 @@ interface Agents {
   cut(): void;
 }
 
-/** Makes pools. `timeoutMs` limits the wait for a header section and for each piece of content. */
-export function createAgents({
-  connect,
-  timeoutMs,
-  connected,
-}: {
+/** The options of createAgents. */
+interface AgentsOptions extends Pick<DiallerOptions, 'timeoutMs' | 'isHttp2' | 'connected'> {
   readonly connect: Connect;
-  readonly timeoutMs: number;
-  readonly connected?: DiallerOptions['connected'];
-}): Agents {
+}
+
+/** Makes pools. `timeoutMs` limits the wait for a header section and for each piece of content. */
+export function createAgents({ connect, timeoutMs, isHttp2, connected }: AgentsOptions): Agents {
   const { connect: connectTo, cut } = cuttable(connect, connected);
   let shared: Agent | undefined;
   let isClosed = false;
@@ -193,18 +199,42 @@ export function createAgents({
   function dispatchAlone(
     request: Dispatcher.DispatchOptions,
     handler: OutboundExchange | OneShotRequest,
+    connectAlone = connectTo,
   ): void {
-    const agent = createAgent(connectTo, timeoutMs);
+    const agent = createAgent(connectAlone, timeoutMs);
     agent.dispatch(request, handler);
     close(agent);
   }
 
-  const getClient = new GetClient({ connect: connectTo, timeoutMs });
+  const client = { connect: connectTo, timeoutMs };
+  const getClient = new GetClient(client);
+  const http2Client = isHttp2 === true ? new Http2Client(client) : undefined;
+
+  /** Sends a request over a connection that begins with other bytes. */
+  function dispatchBehind(
+    preamble: Buffer,
+    request: Dispatcher.DispatchOptions & RequestExtras,
+    handler: OutboundExchange,
+  ): void {
+    const connectBehind: Connect = (options, callback) => {
+      connectTo({ ...options, preamble }, callback);
+    };
+    const way = { connect: connectBehind, timeoutMs };
+    if (isHttp2 === true) new Http2Client(way).send(request, handler, 'alone');
+    else if (hasExtras(request)) sendByNode(request, handler, way);
+    else dispatchAlone(request, handler, connectBehind);
+  }
 
   return {
     dispatch(request, handler, how) {
-      if (how === 'alone' || isClosed) dispatchAlone(request, handler);
-      else if (!(handler instanceof OutboundExchange && getClient.send(request, handler))) {
+      const isExchange = handler instanceof OutboundExchange;
+      const isExtra = hasExtras(request);
+      const { preamble } = request;
+      if (preamble !== undefined && isExchange) dispatchBehind(preamble, request, handler);
+      else if (http2Client !== undefined && isExchange) http2Client.send(request, handler, how);
+      else if (isExtra && isExchange) sendByNode(request, handler, client);
+      else if (how === 'alone' || isClosed) dispatchAlone(request, handler);
+      else if (!(isExchange && getClient.send(request, handler))) {
         shared ??= createAgent(connectTo, timeoutMs);
         shared.dispatch(request, handler);
       }
@@ -212,11 +242,16 @@ export function createAgents({
     async close() {
       if (shared !== undefined && !isClosed) close(shared);
       isClosed = true;
-      await getClient.close();
+      await Promise.all([getClient.close(), http2Client?.close()]);
       await Promise.all(closing);
     },
     cut,
   };
+}
+
+/** Whether undici cannot send a request. */
+function hasExtras({ trailers, expectsContinue }: RequestExtras): boolean {
+  return trailers !== undefined || expectsContinue === true;
 }
 
 /** A connector whose connections can all be destroyed; it then makes no further ones. */

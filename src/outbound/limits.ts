@@ -25,6 +25,9 @@ export const otherFamilyMs = 50;
 export const namesRememberedMax = 10_000;
 export const nameTrustMsMin = 1_000;
 export const nameTrustMsMax = 60_000;
+/** How long the servers of a service are remembered, and how many of them. */
+export const serviceTrustMs = 10_000;
+export const serviceServersMax = 64;
 /** How long the hosts file is cached before it is read again. */
 export const hostsTrustMs = 2_000;
 /** Names that the system resolves at the same time: each occupies one of libuv's four threads. */
@@ -41,3 +44,5 @@ export const apiSocketPacketsMax = 1_000;
 export const apiSocketBufferedBytesMax = 8 * 2 ** 20;
 /** The bytes of one message: a row of the log may have content of many MiB. */
 export const apiSocketMessageBytesMax = 512 * 2 ** 20;
+/** How long a request with an Expect waits for an answer before it sends its content. */
+export const continueWaitMs = 1_000;

@@ -19,12 +19,14 @@ export function configuredProxies(proxies: readonly ProxyConfig[]): readonly (Fe
       connectTimeoutMs: proxy.connectTimeoutMs,
       bodyBytesMax: proxy.bodyBytesMax,
       isCached: proxy.cache,
+      proxyProtocol: proxy.proxyProtocol,
+      mirror: proxy.mirror,
     },
   }));
 }
 
 function enginedataOf(proxy: ProxyConfig): JsonObject {
-  const { source, methods, host, timeoutMs, requestHeaders } = proxy;
+  const { source, methods, host, timeoutMs, requestHeaders, balance, weights, retries } = proxy;
   const pairs = requestHeaders.flatMap((name, at): [string, string][] =>
     at % 2 === 0 ? [[name, requestHeaders[at + 1] ?? '']] : [],
   );
@@ -32,6 +34,12 @@ function enginedataOf(proxy: ProxyConfig): JsonObject {
     as: 'application',
     source: [...source],
     host,
+    ...{ balance, retries, resolve: proxy.resolve, http_version: proxy.httpVersion },
+    ...(proxy.health !== undefined && {
+      health: proxy.health,
+      health_interval: durationText(proxy.healthIntervalMs),
+    }),
+    ...(weights.length > 0 && { weights: [...weights] }),
     ...(!methods.includes('all') && { methods: [...methods] }),
     ...(timeoutMs !== undefined && { timeout: durationText(timeoutMs) }),
     ...(pairs.length > 0 && { request_headers: Object.fromEntries(pairs) }),

@@ -1,14 +1,13 @@
 import { Readable } from 'node:stream';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import { sourceTriesMax } from './limits.ts';
 import { isIdempotent, isSafe } from '../model/method.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import type { SourceAttempt, SourceHealth } from './source-health.ts';
 import type { SourceTarget } from './fetch-plan.ts';
 
 /** The answer of a source, and the target that it was requested from. */
-export interface TargetAnswer {
+interface TargetAnswer {
   readonly target: SourceTarget;
   readonly answer: SourceResponse;
 }
@@ -20,27 +19,35 @@ export type SendTo = (target: SourceTarget, begun?: () => void) => Promise<Sourc
 const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
- * Sends a request to one of several sources, and to the next one if the first fails before anything
- * was sent, if it breaks off and the request is idempotent (RFC 9110 §9.2.2), or if it answers 502,
- * 503 or 504 to a safe method. Does not try another source after a timeout: the first may still be
- * working on the request. Rejects as the last one did.
+ * Sends a request to the first of several sources, and to the next one if the first fails before
+ * anything was sent, if it breaks off and the request is idempotent (RFC 9110 §9.2.2), or if it
+ * answers 502, 503 or 504 to a safe method. Does not try another source after a timeout: the first
+ * may still be working on the request. Rejects as the last one did.
  */
 export async function sendWithFailover(
-  targets: readonly SourceTarget[],
+  ordered: readonly SourceTarget[],
   request: Pick<ContentRequest, 'method' | 'body' | 'signal'>,
-  { sendTo, health }: { readonly sendTo: SendTo; readonly health: SourceHealth },
+  {
+    sendTo,
+    health,
+    checkPath,
+  }: {
+    readonly sendTo: SendTo;
+    readonly health: SourceHealth;
+    /** The path of the health check of the sources. */
+    readonly checkPath: string | undefined;
+  },
 ): Promise<TargetAnswer> {
-  const ordered = health.order(targets).slice(0, sourceTriesMax);
   for (const [at, target] of ordered.entries()) {
     const next = ordered[at + 1];
-    const attempt = health.start(target.source.origin);
+    const attempt = health.start(target.source.server);
     const sent: { hasBegun: boolean } = { hasBegun: false };
     try {
       const answer = await sendTo(target, () => {
         sent.hasBegun = true;
       });
       attempt.answered();
-      const isElsewhere = next !== undefined && !health.isSetAside(next.source.origin);
+      const isElsewhere = next !== undefined && !health.isPassedOver(next.source.server, checkPath);
       if (temporaryStatuses.has(answer.status) && isSafe(request.method) && isElsewhere) {
         answer.discard();
         attempt.ended();

@@ -1,11 +1,15 @@
+import { hash } from 'node:crypto';
+import { balances, type Balance } from '../model/balance.ts';
 import { cgiName } from '../http/fields.ts';
 import { parseTemplate, type FieldTemplate } from '../http/field-template.ts';
+import type { ProxyVersion } from '../http/proxy-protocol.ts';
 import { asQueryValue, encodePath, readPath, sentAfter, type RequestPath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { ruleName, type Rule } from '../model/rule.ts';
 import { durationMs } from '../model/units.ts';
 import { outboundUrl } from '../outbound/url.ts';
+import { checkIntervalMs, sourceRetries } from './limits.ts';
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
 export interface FetchPlan {
@@ -21,7 +25,18 @@ export interface FetchPlan {
    */
   readonly isWholeOrigin: boolean;
   /** At least one; any of them can answer. */
-  readonly sources: readonly FetchSource[];
+  readonly sources: readonly PlannedSource[];
+  readonly balance: Balance;
+  /** Gets a copy of each request. */
+  readonly mirror: PlannedSource | undefined;
+  /** How many other sources get the request if one after the other fails. */
+  readonly retries: number;
+  /** Whether the sources speak HTTP/2: over TLS, or in the clear with prior knowledge (h2c). */
+  readonly isHttp2: boolean;
+  /** Whether each address of a name is a server of its own, see source-names.ts. */
+  readonly isResolved: boolean;
+  /** How the sources are checked; undefined if they are not. */
+  readonly health: HealthCheck | undefined;
   readonly methods: FetchMethods;
   /** Whether websockets are forwarded. */
   readonly upgrades: boolean;
@@ -42,6 +57,25 @@ export interface FetchPlan {
   readonly ini: IniSettings | undefined;
 }
 
+/** A source of a plan, and its share of the requests. */
+export interface PlannedSource extends FetchSource {
+  /** The origin of the server to connect to: `origin`, or one with an address of its name. */
+  readonly server: string;
+  /** Whether the name is that of a service, whose servers are in its SRV records (RFC 2782). */
+  readonly isService: boolean;
+  /** Relative to the others; a source of 0 gets requests only if all others have failed. */
+  readonly weight: number;
+  /** Eight hex digits: enough to tell the sources of a rule apart, too few to find an address. */
+  readonly mark: string;
+}
+
+/** An active health check. */
+interface HealthCheck {
+  /** Path and query at each source, percent-encoded. */
+  readonly path: string;
+  readonly intervalMs: number;
+}
+
 /** Some methods, or all that can be forwarded. */
 type FetchMethods = 'all' | readonly string[];
 
@@ -52,6 +86,10 @@ export interface IniSettings {
   /** Replaces `[fetch] max_body`. */
   readonly bodyBytesMax: number | undefined;
   readonly isCached: boolean;
+  /** How each connection names its client. */
+  readonly proxyProtocol: ProxyVersion | undefined;
+  /** The URL of a server that gets a copy of each request. */
+  readonly mirror: string | undefined;
 }
 
 /**
@@ -97,8 +135,8 @@ export function fetchPlan(rule: FetchRule): FetchPlan {
 
 function parsePlan(rule: FetchRule): FetchPlan {
   const { id, path, httpresponse, enginedata = {}, [iniSettings]: ini } = rule;
-  const { timeout, host } = enginedata;
-  const sources = sourceTexts(rule).flatMap((item) => parseSource(item) ?? []);
+  const { timeout, host, balance, retries } = enginedata;
+  const sources = plannedSources(rule);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
   const headers = requestTemplates(enginedata);
@@ -111,6 +149,12 @@ function parsePlan(rule: FetchRule): FetchPlan {
     visibleWildcard,
     isWholeOrigin: path === '/*' || ini !== undefined,
     sources,
+    mirror: mirrorOf(rule),
+    balance: balances.find((one) => one === balance) ?? 'least',
+    retries: typeof retries === 'number' ? retries : sourceRetries,
+    isHttp2: enginedata.http_version === '2',
+    isResolved: enginedata.resolve === true || sources.some(({ isService }) => isService),
+    health: healthCheckOf(enginedata),
     methods,
     upgrades: methods === 'all' || textsOf(enginedata.methods).includes('UPGRADE'),
     host: typeof host === 'string' ? host : usual,
@@ -140,6 +184,42 @@ const applicationPass = ['authorization', 'cookie', 'set-cookie'] as const;
 /** Fields in place of a method, which are harmless if every method is allowed. */
 const methodOverrides = ['x-http-method', 'x-http-method-override', 'x-method-override'] as const;
 
+/** The mirror of a proxy, whose path is made like that of a source. */
+function mirrorOf({ id, path, [iniSettings]: ini }: FetchRule): PlannedSource | undefined {
+  if (ini?.mirror === undefined) return undefined;
+  const enginedata = { as: 'application', source: ini.mirror };
+  return plannedSources({ id, path, enginedata })[0];
+}
+
+/** The usable sources of a rule, with their weights. */
+function plannedSources(rule: FetchRule): readonly PlannedSource[] {
+  const { weights } = rule.enginedata ?? {};
+  return sourceTexts(rule).flatMap((text, at) => {
+    const source = parseSource(text);
+    if (source === undefined) return [];
+    const { origin, path } = source;
+    const isService = typeof text === 'string' && servicePrefix.test(text);
+    const given: unknown = Array.isArray(weights) ? weights[at] : undefined;
+    const weight = typeof given === 'number' ? given : 1;
+    const mark = markOf(rule.id, origin + path);
+    return [{ ...source, server: origin, isService, weight, mark }];
+  });
+}
+
+/** The beginning of the URL of a service, as in `srv+http://_app._tcp.example.com`. */
+const servicePrefix = /^srv\+/i;
+
+function healthCheckOf({ health, health_interval: interval }: JsonObject): HealthCheck | undefined {
+  if (typeof health !== 'string') return undefined;
+  const intervalMs = typeof interval === 'string' ? durationMs(interval) : undefined;
+  return { path: health, intervalMs: intervalMs ?? checkIntervalMs };
+}
+
+/** The mark of a source, see PlannedSource. */
+export function markOf(ruleId: string, source: string): string {
+  return hash('sha256', `${ruleId} ${source}`).slice(0, 8);
+}
+
 /** The sources of a rule, as parseSource reads them. */
 function sourceTexts({ path, enginedata = {} }: FetchRule): readonly unknown[] {
   const texts = [enginedata.source].flat();
@@ -154,7 +234,7 @@ function applicationSource(text: unknown, path: string): unknown {
   if (typeof text !== 'string' || /[*?#]/.test(text)) return text;
   const isWildcard = path.endsWith('*');
   const prefix = encodePath(isWildcard ? path.slice(0, -1) : path);
-  const isBare = /^https?:\/\/[^/]+$/i.test(text);
+  const isBare = /^(?:srv\+)?https?:\/\/[^/]+$/i.test(text);
   if (!isWildcard) return isBare ? text + prefix : text;
   if (isBare) return `${text}${prefix}*`;
   return prefix.endsWith('/') ? `${text.replace(/\/?$/, '/')}*` : `${text}*`;
@@ -162,7 +242,7 @@ function applicationSource(text: unknown, path: string): unknown {
 
 /** A source of a rule, with the path and query of the request to it. */
 export interface SourceTarget {
-  readonly source: FetchSource;
+  readonly source: PlannedSource;
   readonly target: string;
 }
 
@@ -180,7 +260,10 @@ export type TargetRequest = RequestPath & { readonly query: string };
  * the result would leave by a dot segment that the two parts form together. None if the rule's path
  * ends within an escape of the request's path.
  */
-export function sourceTargets(plan: FetchPlan, request: TargetRequest): readonly SourceTarget[] {
+export function sourceTargets(
+  plan: Pick<FetchPlan, 'visiblePrefix' | 'visibleWildcard' | 'sources'>,
+  request: TargetRequest,
+): readonly SourceTarget[] {
   const { visiblePrefix, visibleWildcard } = plan;
   const capture = visibleWildcard ? sentAfter(request, visiblePrefix.length) : '';
   if (capture === undefined) return [];
@@ -212,15 +295,18 @@ const plainPath = /^(?:\/[\w~-][\w.~-]*)+\/?$/;
 
 /**
  * Parses a source (docs/design/fetching.md#sources): a URL that the dialler accepts, with at most
- * one `*`, in its path or query; undefined for anything else.
+ * one `*`, in its path or query; undefined for anything else. `srv+` in front of it names a
+ * service, whose records have the port.
  */
 export function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;
-  const [before = '', after, ...others] = value.split('*');
+  const url = value.replace(servicePrefix, '');
+  if (url !== value && /^[^/]*\/\/[^/]*:/.test(url)) return undefined;
+  const [before = '', after, ...others] = url.split('*');
   if (others.length > 0) return undefined;
   try {
     if (after === undefined) {
-      const { origin, pathname, search } = outboundUrl(value);
+      const { origin, pathname, search } = outboundUrl(url);
       return { origin, path: pathname, query: search.slice(1), wildcard: undefined, suffix: '' };
     }
     return before.includes('?') ? queryWildcard(before, after) : pathWildcard(before, after);

@@ -23,9 +23,12 @@ import {
   type FetchPlan,
   type FetchRule,
 } from './fetch-plan.ts';
+import { Balancer } from './balancer.ts';
 import { fetchesPerAddressMax } from './limits.ts';
-import { isLoop, viaName } from './request-fields.ts';
+import type { HealthChecks } from './health-checks.ts';
+import { acceptsTrailers, isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
+import { Mirror } from './mirror.ts';
 import type { SourceHealth } from './source-health.ts';
 import {
   requireTargets,
@@ -66,12 +69,18 @@ export interface OpenedWebsocket {
 }
 
 /** Creates a fetcher. */
-export function createFetcher(parts: SourceRequestParts): Fetcher {
-  const { health, via } = parts;
+export function createFetcher(
+  given: Omit<SourceRequestParts, 'balancer' | 'mirror'> & {
+    readonly checks: Pick<HealthChecks, 'watch'>;
+  },
+): Fetcher {
+  const { health, checks, via } = given;
+  const parts = { ...given, balancer: new Balancer(health), mirror: new Mirror(given) };
   const inProgress = new SharedLimit(shares);
   return {
     async respond(rule, request) {
       const plan = requireMethod(fetchPlan(rule), rule, request.method);
+      if (plan.health !== undefined) checks.watch(rule);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
       const client = { keyId: undefined, address: request.address };
       const release = (): void => {
@@ -94,19 +103,25 @@ export function createFetcher(parts: SourceRequestParts): Fetcher {
       if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
       const fetched = await sendToSource(parts, plan, request, 'websocket');
-      const { answer, fields } = fetched;
+      const { answer, ownFields = [] } = fetched;
       const { connection } = answer;
       if (connection === undefined) return replyToClient(fetched, plan, request);
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
         answer.discard();
         throw new Failure('bad_gateway', 'The source switched to another protocol than websocket.');
       }
-      return { fields, connection, source: plan.name };
+      return { fields: [...fetched.fields, ...ownFields], connection, source: plan.name };
     },
     explain(rule, asked) {
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
       requireTargets(plan, asked);
-      return { status: null, notes: [sourceStatusNote(rule), ...setAsideNotes(plan, health)] };
+      const servers = parts.names.knownServersOf(plan).map(({ server }) => server);
+      const notes = [
+        ...setAsideNotes(servers, health),
+        ...checkNotes(plan, servers, health),
+        ...(plan.mirror ? [`A copy of the request goes to ${plan.mirror.origin}.`] : []),
+      ];
+      return { status: null, notes: [sourceStatusNote(rule), ...notes] };
     },
   };
 }
@@ -138,12 +153,27 @@ function requireMethod(plan: FetchPlan, rule: FetchRule, method: string): FetchP
 }
 
 /** One sentence for each of several sources that is set aside now. */
-function setAsideNotes({ sources }: FetchPlan, health: SourceHealth): readonly string[] {
-  if (sources.length === 1) return [];
-  return health.setAside(sources.map(({ origin }) => origin)).map(({ origin, leftMs }) => {
+function setAsideNotes(servers: readonly string[], health: SourceHealth): readonly string[] {
+  if (servers.length === 1) return [];
+  return health.setAside(servers).map(({ origin, leftMs }) => {
     const again =
       leftMs === undefined ? 'now' : `in ${Math.ceil(leftMs / 1000)} s, or as a last resort`;
     return `${origin} has failed and is set aside; it is tried again ${again}.`;
+  });
+}
+
+/** One sentence for each source whose health check fails. */
+function checkNotes(
+  { health: check }: FetchPlan,
+  servers: readonly string[],
+  health: SourceHealth,
+): readonly string[] {
+  if (check === undefined) return [];
+  return servers.flatMap((server) => {
+    const problem = health.checkProblem(server, check.path);
+    if (problem === undefined) return [];
+    const instead = servers.length === 1 ? '' : '; other sources come first';
+    return [`${server} fails its health check ${check.path}: ${problem}${instead}.`];
   });
 }
 
@@ -194,28 +224,48 @@ export function withUsers(fetch: Fetcher): Fetcher {
   };
 }
 
+/**
+ * Adds the fields that are for one client only, such as the cookie of its source, in front of the
+ * cache.
+ */
+export function withOwnFields(fetch: Fetcher): Fetcher {
+  return {
+    ...fetch,
+    respond(rule, request) {
+      const replied = fetch.respond(rule, request);
+      return fetchPlan(rule).balance === 'cookie' ? replied.then(addOwnFields) : replied;
+    },
+  };
+}
+
+function addOwnFields(reply: Reply): Reply {
+  const { ownFields } = reply;
+  return ownFields === undefined ? reply : { ...reply, fields: [...reply.fields, ...ownFields] };
+}
+
 /** Makes the reply to the client from a source's response. */
-function replyToClient(
-  { answer, fields }: FetchedResponse,
-  plan: FetchPlan,
-  request: ContentRequest,
-): Reply {
+function replyToClient(fetched: FetchedResponse, plan: FetchPlan, request: ContentRequest): Reply {
+  const { answer, fields, ownFields } = fetched;
   const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
-  const source = plan.name;
+  const made = { status, source: plan.name, ...(ownFields && { ownFields }) };
   if (request.method === 'HEAD' || isEmptyStatus(status)) {
     answer.discard();
     // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
     // would have had.
     const kept =
       status === 204 || status === 205 ? withoutFields(fields, 'content-length') : fields;
-    return { status, fields: kept, body: noBody, source };
+    return { ...made, fields: kept, body: noBody };
   }
   const length = replyField({ fields }, 'content-length');
   const takesTrailers = length === undefined && acceptsTrailers(request);
   const body = takesTrailers ? bodyWithTrailers(answer) : bodyFrom(answer, length);
-  if (body.kind !== 'bytes' || length !== undefined) return { status, fields, body, source };
+  if (body.kind !== 'bytes' || length !== undefined) return { ...made, fields, body };
+  // gRPC takes fields without content and without an end after them for incomplete.
+  if (body.bytes.length === 0) {
+    return { ...made, fields: [...fields, 'Content-Length', '0'], body: noBody };
+  }
   const measured = [...fields, 'Content-Length', String(body.bytes.length)];
-  return { status, fields: measured, body, source };
+  return { ...made, fields: measured, body };
 }
 
 function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Body {
@@ -223,11 +273,6 @@ function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Bo
   if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
   const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
   return { kind: 'stream', stream: content, bytesLength };
-}
-
-/** Whether a client accepts trailer fields (RFC 9110 §10.1.4). */
-function acceptsTrailers({ fields }: ContentRequest): boolean {
-  return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
 }
 
 /** Content without a known length, with the source's trailer fields. */

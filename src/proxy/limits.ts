@@ -1,5 +1,5 @@
-/** Sources that one request may be sent to, one after the other. */
-export const sourceTriesMax = 3;
+/** How many other sources get a request, by default, if one after the other fails. */
+export const sourceRetries = 2;
 /** How long a source that has failed is set aside at first, and, doubled each time, at most. */
 export const sourcePauseMs = 1_000;
 export const sourcePauseMsMax = 60_000;
@@ -18,3 +18,20 @@ export const sourceBoundsSeconds = [
 export const sourceRecentMs = 300_000;
 /** The longest stored text of the last error of a source. */
 export const sourceErrorCharactersMax = 300;
+/** A health check without an answer fails after its interval, but not before or after these. */
+export const checkTimeoutMsMin = 1_000;
+export const checkTimeoutMsMax = 5_000;
+/** Failed checks in a row after which other sources come first. */
+export const checkFailuresMax = 2;
+/** Content of checks and mirrors, which nobody wants, that is read to keep its connection. */
+export const unwantedContentBytesMax = 64 * 1024;
+/** Rules whose sources get checks, and for how long after the last request to a page rule. */
+export const checkedPlansMax = 200;
+export const checkIdleMs = 600_000;
+/** The default interval of checks. */
+export const checkIntervalMs = 10_000;
+/** Servers of one name, each with an address of its own. */
+export const serversOfNameMax = 64;
+/** Requests that a mirror is answering at the same time, and the longest content of a copy. */
+export const mirrorsOpenMax = 100;
+export const mirrorContentBytesMax = 1024 * 1024;

@@ -2,7 +2,30 @@ import { ipv4Number, parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { cgiName } from '../http/fields.ts';
 import { authorityOf, type TemplateRequest } from '../http/field-template.ts';
+import type { FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
+import { withoutSourceCookie } from './source-cookie.ts';
+
+/**
+ * Whether a field must not be a trailer (RFC 9110 §6.5.1): framing, routing, conditions,
+ * credentials, cookies, and fields that decide how the content is read or cached.
+ */
+export function isForbiddenTrailer(name: string): boolean {
+  return forbiddenTrailers.test(name);
+}
+
+const forbiddenTrailers = new RegExp(
+  `^(?:${[
+    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
+    'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
+    'service-worker-allowed',
+  ].join('|')})$`,
+);
+
+/** Whether a client accepts trailer fields (RFC 9110 §10.1.4). */
+export function acceptsTrailers({ fields }: Pick<ContentRequest, 'fields'>): boolean {
+  return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
+}
 
 /** Hop-by-hop fields, whether Connection names them or not (RFC 9110 §7.6.1). */
 export const hopByHop: ReadonlySet<string> = new Set([
@@ -77,8 +100,8 @@ export function requestFields(
   };
   const named = connectionOptions(fields.connection);
   for (const name in fields) {
-    const value = fields[name];
-    if (value !== undefined && isForwarded(name, plan, named)) send(name, value);
+    const value = isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+    if (value !== undefined) send(name, value);
   }
   if (plan.host !== 'source') {
     send('host', plan.host === 'client' ? authorityOf(origin) : plan.host);
@@ -90,9 +113,19 @@ export function requestFields(
     const value = isOverridden(name, plan) ? template.value(request) : undefined;
     if (value !== undefined) sent.push(name, value);
   }
-  const length = fields['content-length'];
+  const { 'content-length': length, trailer } = fields;
   if (hasBody && length !== undefined) sent.push('content-length', length);
+  if (hasBody && trailer !== undefined && length === undefined) sent.push('trailer', trailer);
+  // Servers of gRPC refuse a request without it.
+  if (plan.isHttp2 && acceptsTrailers(request)) sent.push('te', 'trailers');
   return sent;
+}
+
+/** The trailer fields of the client that the source gets (RFC 9110 §6.5.1). */
+export function requestTrailers(plan: FetchPlan, fields: FieldList): FieldList {
+  const isSent = (name: string): boolean =>
+    isForwarded(name, plan, undefined) && !isForbiddenTrailer(name);
+  return fields.filter((_, at) => isSent(fields[at - (at % 2)]?.toLowerCase() ?? ''));
 }
 
 /** The value that requestFields sends in one field, by its lower-case name. */
@@ -108,7 +141,21 @@ export function forwardedField(
     return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
   }
   const { fields } = request;
-  return isForwarded(name, plan, connectionOptions(fields.connection)) ? fields[name] : undefined;
+  const named = connectionOptions(fields.connection);
+  return isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+}
+
+/**
+ * The value of a field of the client for the source: the cookie that chooses the source is no one
+ * else's business, and would make each request one with credentials.
+ */
+function clientValue(
+  name: string,
+  { balance }: FetchPlan,
+  fields: ContentRequest['fields'],
+): string | undefined {
+  const value = fields[name];
+  return name === 'cookie' && balance === 'cookie' ? withoutSourceCookie(value) : value;
 }
 
 /**

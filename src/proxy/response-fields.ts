@@ -1,6 +1,6 @@
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
-import { connectionOptions, hopByHop, isOfProxy } from './request-fields.ts';
+import { connectionOptions, hopByHop, isForbiddenTrailer, isOfProxy } from './request-fields.ts';
 import {
   rewriteCookie,
   rewriteLinks,
@@ -68,18 +68,6 @@ export function affectsWholeOrigin(name: string): boolean {
   return handling.get(name) === 'ifWholeOrigin' || name === 'service-worker-allowed';
 }
 
-/**
- * Fields that must not be trailers (RFC 9110 §6.5.1): framing, routing, conditions, credentials,
- * cookies, and fields that decide how the content is read or cached.
- */
-const forbiddenTrailers = new RegExp(
-  `^(?:${[
-    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
-    'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
-    'service-worker-allowed',
-  ].join('|')})$`,
-);
-
 /** The fields of the source's answer, filtered and rewritten for the client. */
 export function responseFields(fields: FieldList, fetched: FetchedUrl, via: string): string[] {
   const sent: string[] = [];
@@ -118,6 +106,6 @@ function isSent(handled: Handling, name: string, plan: FetchPlan): boolean {
 /** The trailer fields of the source's answer that the client gets. */
 export function trailerFields(fields: FieldList): readonly string[] {
   const isLeftOut = (name: string): boolean =>
-    typeof handling.get(name) === 'string' || isOfProxy(name) || forbiddenTrailers.test(name);
+    typeof handling.get(name) === 'string' || isOfProxy(name) || isForbiddenTrailer(name);
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]?.toLowerCase() ?? ''));
 }

@@ -5,45 +5,54 @@ import type { IniSettings } from './fetch-plan.ts';
 
 /** The diallers for the sources of rules. */
 export interface SourceDiallers extends Pick<Dialler, 'close' | 'cut'> {
-  /** The dialler for the sources of a rule, or for a server that the ini file names. */
-  of(plan: { readonly ini: Pick<IniSettings, 'connectTimeoutMs'> | undefined }): Dialler;
+  /**
+   * The dialler for the sources of a rule, or for a server that the ini file names; websockets need
+   * HTTP/1.1.
+   */
+  of(
+    plan: {
+      readonly ini: Pick<IniSettings, 'connectTimeoutMs'> | undefined;
+      readonly isHttp2?: boolean;
+    },
+    upgrade?: 'websocket',
+  ): Dialler;
 }
 
 /** Every address: the ini file may name those of private networks. */
 const everywhere = ['0.0.0.0/0', '::/0'].flatMap((text) => parseCidr(text) ?? []);
 
 /**
- * Creates diallers for sources. Page rules share `ofRules`, which refuses private addresses. The
- * proxies of the ini file have diallers of their own, one for each of their connect timeouts:
- * a connection that one of them has made to a private address must not serve a page rule.
+ * Creates diallers for sources, one for each set of their options. Page rules have `ofRules`, or
+ * one for HTTP/2 like it, which refuses private addresses. The proxies of the ini file have
+ * diallers of their own: a connection that one of them has made to a private address must not serve
+ * a page rule.
  */
 export function createSourceDiallers(
   ofRules: Dialler,
   fetch: Config['fetch'],
   connected: (origin: string) => () => void,
 ): SourceDiallers {
-  const ofProxies = new Map<number, Dialler>();
+  const others = new Map<string, Dialler>();
   return {
-    of({ ini }) {
-      if (ini === undefined) return ofRules;
-      const connectTimeoutMs = ini.connectTimeoutMs ?? fetch.connectTimeoutMs;
-      let dialler = ofProxies.get(connectTimeoutMs);
+    of({ ini, isHttp2: speaksHttp2 }, upgrade) {
+      const isHttp2 = speaksHttp2 === true && upgrade === undefined;
+      if (ini === undefined && !isHttp2) return ofRules;
+      const connectTimeoutMs = ini?.connectTimeoutMs ?? fetch.connectTimeoutMs;
+      const key = `${ini === undefined ? 'rules' : 'proxies'} ${connectTimeoutMs} ${isHttp2}`;
+      let dialler = others.get(key);
       if (dialler === undefined) {
-        dialler = createDialler({
-          allowPrivate: everywhere,
-          connectTimeoutMs,
-          timeoutMs: fetch.timeoutMs,
-          connected,
-        });
-        ofProxies.set(connectTimeoutMs, dialler);
+        const allowPrivate = ini === undefined ? fetch.allowPrivate : everywhere;
+        const { timeoutMs } = fetch;
+        dialler = createDialler({ allowPrivate, connectTimeoutMs, timeoutMs, isHttp2, connected });
+        others.set(key, dialler);
       }
       return dialler;
     },
     async close() {
-      await Promise.all([ofRules, ...ofProxies.values()].map((one) => one.close()));
+      await Promise.all([ofRules, ...others.values()].map((one) => one.close()));
     },
     cut() {
-      for (const one of [ofRules, ...ofProxies.values()]) one.cut();
+      for (const one of [ofRules, ...others.values()]) one.cut();
     },
   };
 }

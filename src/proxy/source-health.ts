@@ -1,9 +1,8 @@
-import { sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
+import { checkFailuresMax, sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
 import { internalMetric } from './source-statistics.ts';
-import type { SourceTarget } from './fetch-plan.ts';
 
 /** The state of one server, by its origin. */
 interface SourceState {
@@ -18,6 +17,24 @@ interface SourceState {
   pausedAtMs: number;
   /** Infinity while one request probes whether it answers again. */
   pausedUntilMs: number;
+}
+
+/** The results of one health check of one server. */
+interface CheckState {
+  readonly origin: string;
+  /** Failed checks in a row. */
+  failures: number;
+  /** Why the last one failed; undefined if it did not. */
+  problem: string | undefined;
+}
+
+/** How ready a server is for a request. */
+export interface SourceLoad {
+  readonly open: number;
+  /** 0 if it is ready, 1 if its health check fails, 2 if it is set aside. */
+  readonly rank: 0 | 1 | 2;
+  /** When its pause ends; 0 without one. */
+  readonly restsUntilMs: number;
 }
 
 /** One request to one server. */
@@ -40,41 +57,63 @@ interface SetAsideSource {
 }
 
 /**
- * Passive health checks of the servers that rules with several sources name. A server that fails is
- * set aside for a pause, twice as long each time; then one request probes whether it answers again.
- * The state survives a reload of the configuration.
+ * The health of the servers that rules name. Passive: a server of several that fails is set aside
+ * for a pause, twice as long each time; then one request probes whether it answers again. Active:
+ * a server whose health check fails comes after the others. Requests count for more than checks:
+ * passing a check ends no pause, and a server that fails its check gets requests if there is no
+ * other. The state survives a reload of the configuration.
  */
 export class SourceHealth {
   readonly #monotonicMs: () => number;
   readonly #log: Log;
   readonly #servers = createLruCache<SourceState>(sourcesKnownMax);
-  #turn = 0;
+  /** By origin and path of the check. */
+  readonly #checks = createLruCache<CheckState>(sourcesKnownMax);
 
   constructor({ monotonicMs, log }: { readonly monotonicMs: () => number; readonly log: Log }) {
     this.#monotonicMs = monotonicMs;
     this.#log = log;
   }
 
-  /**
-   * Targets in the order in which to try them: servers with the fewest open requests first, round
-   * robin among equals; servers that are set aside last, in the order in which their pauses end.
-   */
-  order(targets: readonly SourceTarget[]): readonly SourceTarget[] {
-    const nowMs = this.#monotonicMs();
-    const first = this.#turn % targets.length;
-    this.#turn += 1;
-    return [...targets.slice(first), ...targets.slice(0, first)]
-      .map((target) => {
-        const { open, pausedUntilMs: restUntilMs } = this.#server(target.source.origin);
-        return { target, open, restUntilMs: Math.max(restUntilMs, nowMs) };
-      })
-      .sort((a, b) => a.restUntilMs - b.restUntilMs || a.open - b.open)
-      .map(({ target }) => target);
+  /** The time that `loadOf` expects, in ms. */
+  now(): number {
+    return this.#monotonicMs();
   }
 
-  /** Whether a server is set aside. */
-  isSetAside(origin: string): boolean {
-    return (this.#servers.get(origin)?.pausedUntilMs ?? 0) > this.#monotonicMs();
+  /** How ready a server is, by its requests and by the health check with a path. */
+  loadOf(origin: string, checkPath: string | undefined, nowMs: number): SourceLoad {
+    const { open, pausedUntilMs } = this.#server(origin);
+    if (pausedUntilMs > nowMs) return { open, rank: 2, restsUntilMs: pausedUntilMs };
+    const isFailing = this.checkProblem(origin, checkPath) !== undefined;
+    return { open, rank: isFailing ? 1 : 0, restsUntilMs: 0 };
+  }
+
+  /** Whether a server is set aside, or its health check fails. */
+  isPassedOver(origin: string, checkPath: string | undefined): boolean {
+    return this.loadOf(origin, checkPath, this.#monotonicMs()).rank > 0;
+  }
+
+  /** Notes the result of a health check: why it failed, or undefined. */
+  checked(origin: string, path: string, problem: string | undefined): void {
+    const key = `${origin} ${path}`;
+    const check = this.#checks.get(key) ?? { origin, failures: 0, problem: undefined };
+    this.#checks.set(key, check);
+    const wasFailing = check.failures >= checkFailuresMax;
+    check.failures = problem === undefined ? 0 : check.failures + 1;
+    check.problem = problem;
+    const details = { server: origin, target: path };
+    if (check.failures === checkFailuresMax) {
+      this.#log.warn({ ...details, reason: problem }, 'health check fails');
+    } else if (wasFailing && problem === undefined) {
+      this.#log.info(details, 'health check passes again');
+    }
+  }
+
+  /** Why the health check of a server fails; undefined if it passes, or there is none. */
+  checkProblem(origin: string, path: string | undefined): string | undefined {
+    if (path === undefined) return undefined;
+    const check = this.#checks.get(`${origin} ${path}`);
+    return check !== undefined && check.failures >= checkFailuresMax ? check.problem : undefined;
   }
 
   /**
@@ -156,6 +195,30 @@ export class SourceHealth {
         samples: setAside,
       },
       internalMetric('set_aside', setAside),
+      ...this.#checkMetrics(),
+    ];
+  }
+
+  #checkMetrics(): readonly Metric[] {
+    const checks = [...this.#checks.entries()];
+    const isFailing = ({ failures }: CheckState): boolean => failures >= checkFailuresMax;
+    return [
+      {
+        name: 'waymark_fetch_source_check',
+        type: 'gauge',
+        help: 'Whether a source passes its health check (1) or not (0).',
+        samples: checks.map(([key, check]) => ({
+          labels: { source: check.origin, check: key.slice(check.origin.length + 1) },
+          value: isFailing(check) ? 0 : 1,
+        })),
+      },
+      internalMetric(
+        'checks',
+        checks.map(([, check]) => ({
+          labels: { source: check.origin, problem: check.problem ?? '' },
+          value: isFailing(check) ? 1 : 0,
+        })),
+      ),
     ];
   }
 

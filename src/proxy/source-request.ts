@@ -2,18 +2,25 @@ import { requireWhole } from '../http/broken-content.ts';
 import { finished, Readable } from 'node:stream';
 import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
+import { proxyHeader } from '../http/proxy-protocol.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import type { OutboundRequest } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
-import { isSourceFailure, sendWithFailover, type SendTo, type TargetAnswer } from './failover.ts';
-import { requestFields } from './request-fields.ts';
+import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
+import type { Balancer } from './balancer.ts';
+import { stickyCookie } from './source-cookie.ts';
+import { requestFields, requestTrailers } from './request-fields.ts';
+import type { ContentCopy, Mirror } from './mirror.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 import type { SourceHealth } from './source-health.ts';
+import type { SourceNames } from './source-names.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import {
   sourceTargets,
   type FetchPlan,
+  type PlannedSource,
   type SourceTarget,
   type TargetRequest,
 } from './fetch-plan.ts';
@@ -25,6 +32,9 @@ import {
 export interface SourceRequestParts {
   readonly diallers: Pick<SourceDiallers, 'of'>;
   readonly health: SourceHealth;
+  readonly balancer: Balancer;
+  readonly names: SourceNames;
+  readonly mirror: Mirror;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;
@@ -34,6 +44,8 @@ export interface SourceRequestParts {
 export interface FetchedResponse {
   readonly answer: SourceResponse;
   readonly fields: FieldList;
+  /** Fields for this client only, which no cache stores. */
+  readonly ownFields: FieldList | undefined;
 }
 
 /**
@@ -41,23 +53,29 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { diallers, health, statistics, via, ...limits }: SourceRequestParts,
+  { diallers, health, balancer, names, mirror, statistics, via, ...limits }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
 ): Promise<FetchedResponse> {
   const { method, signal, interim } = request;
   const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
-  const dialler = diallers.of(plan);
+  const dialler = diallers.of(plan, upgrade);
+  // A gap of time in front of the check of the content, which may break in it.
+  const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
   const body = bodyOf(request, bodyBytesMax);
-  const targets = requireTargets(plan, request);
+  const targets = requireTargets(plan.isResolved ? { ...plan, sources } : plan, request);
   const sent = {
     method,
     fields: requestFields(plan, request, body !== undefined, via),
     signal,
     timeoutMs: plan.timeoutMs,
+    ...(body !== undefined && contentExtras(plan, request)),
     ...(upgrade !== undefined && { upgrade }),
+    ...preambleOf(plan, request.address),
   };
+  const isCopied = plan.mirror !== undefined && upgrade === undefined;
+  const copy = isCopied ? mirror.copy(plan, request, sent, body !== undefined) : undefined;
   const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
     responseFields(
       fields,
@@ -65,14 +83,12 @@ export async function sendToSource(
       via,
     );
   const sendTo: SendTo = (to, begun) => {
-    const counted = statistics.start(to.source.origin);
+    const counted = statistics.start(to.source.server);
     const answer = dialler.send({
       ...sent,
-      origin: to.source.origin,
-      // Its certificate has the name of the source, whatever Host the client has sent.
-      serverName: plan.host === 'client' ? serverNameOf(to.source) : undefined,
+      ...placeOf(plan, to.source, sent.fields),
       target: to.target,
-      body: body && limitBody(body, bodyBytesMax),
+      body: body && limitBody(body, bodyBytesMax, copy),
       // A 1xx has no content (RFC 9110 §8.6).
       interim:
         interim &&
@@ -84,17 +100,41 @@ export async function sendToSource(
     return countAnswer(answer, counted, request);
   };
   const [only] = targets;
-  const { target, answer }: TargetAnswer =
-    plan.sources.length === 1
-      ? { target: only, answer: await sendTo(only) }
-      : await sendWithFailover(targets, { method, body, signal }, { sendTo, health });
-  requireUsable(answer);
-  return { answer, fields: clientFields(answer.fields, target) };
+  if (sources.length === 1) {
+    const answer = requireUsable(await sendTo(only));
+    return { answer, fields: clientFields(answer.fields, only), ownFields: undefined };
+  }
+  const ordered = balancer.order(plan, targets, request).slice(0, plan.retries + 1);
+  const tried = { method, body, signal };
+  const { target, answer } = await sendWithFailover(ordered, tried, {
+    ...{ sendTo, health },
+    checkPath: plan.health?.path,
+  });
+  const cookie = stickyCookie(plan, target, request);
+  return {
+    answer: requireUsable(answer),
+    fields: clientFields(answer.fields, target),
+    ownFields: cookie === undefined ? undefined : ['Set-Cookie', cookie],
+  };
 }
 
-/** The host of a source that is reached over TLS. */
-function serverNameOf({ origin }: SourceTarget['source']): string | undefined {
-  return origin.startsWith('https:') ? new URL(origin).hostname : undefined;
+/**
+ * Where to connect to for a source. Its certificate has the name of the source, whatever Host the
+ * client has sent and whichever address is used.
+ */
+function placeOf(
+  { host }: FetchPlan,
+  { origin, server }: PlannedSource,
+  fields: readonly string[],
+): Pick<OutboundRequest, 'origin' | 'serverName' | 'fields'> {
+  const isPlain = host !== 'client' || origin.startsWith('http:');
+  if (server === origin && isPlain) return { origin, serverName: undefined, fields };
+  const { protocol, hostname, host: authority } = new URL(origin);
+  return {
+    origin: server,
+    serverName: protocol === 'https:' ? hostname : undefined,
+    fields: host === 'source' ? [...fields, 'host', authority] : fields,
+  };
 }
 
 /** Counts the outcome of a request; returns the answer unchanged. */
@@ -142,9 +182,9 @@ function whenDone(answer: SourceResponse, done: () => void): SourceResponse {
  * request (RFC 9112 §6.1, §7.4) and which no field would name to the client, or with a status
  * beyond 599 (RFC 9110 §15), which HTTP/2 cannot carry.
  */
-function requireUsable(answer: SourceResponse): void {
+function requireUsable(answer: SourceResponse): SourceResponse {
   const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
-  if (!isCompressed && answer.status <= lastStatus) return;
+  if (!isCompressed && answer.status <= lastStatus) return answer;
   answer.discard();
   const what = isCompressed ? 'a transfer coding that was not requested' : 'an invalid status';
   throw new Failure('bad_gateway', `The source answered with ${what}.`);
@@ -169,9 +209,32 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
   return body;
 }
 
+/** The header of the PROXY protocol in front of a request, if its source gets one. */
+export function preambleOf(
+  { ini }: Pick<FetchPlan, 'ini'>,
+  clientAddress: string,
+): Pick<OutboundRequest, 'preamble'> {
+  const version = ini?.proxyProtocol;
+  return version === undefined ? {} : { preamble: proxyHeader(version, clientAddress) };
+}
+
+/** What belongs to the content of a request: its trailer fields, and the decision about it. */
+function contentExtras(
+  plan: FetchPlan,
+  { fields, trailers }: ContentRequest,
+): Pick<OutboundRequest, 'trailers' | 'expectsContinue'> {
+  // HTTP/1.1 needs another client for them, and a request says there that they follow.
+  const hasTrailers = plan.isHttp2 || fields.trailer !== undefined;
+  return {
+    ...(hasTrailers &&
+      trailers !== undefined && { trailers: () => requestTrailers(plan, trailers()) }),
+    ...(fields.expect !== undefined && { expectsContinue: true }),
+  };
+}
+
 /** The targets of a request; throws `not_found` if there are none. */
 export function requireTargets(
-  plan: FetchPlan,
+  plan: Parameters<typeof sourceTargets>[0],
   asked: TargetRequest,
 ): readonly [SourceTarget, ...SourceTarget[]] {
   const [first, ...others] = sourceTargets(plan, asked);
@@ -184,7 +247,7 @@ export function requireTargets(
  * `bytesMax`, or as the content fails. Destroying it leaves the request's own stream paused and
  * undestroyed, since the reply still goes out over its connection.
  */
-export function limitBody(body: Readable, bytesMax: number): Readable {
+export function limitBody(body: Readable, bytesMax: number, copy?: ContentCopy): Readable {
   let bytes = 0;
   let isRead = false;
   const metered = new Readable({
@@ -205,12 +268,16 @@ export function limitBody(body: Readable, bytesMax: number): Readable {
   const take = (chunk: Buffer): void => {
     bytes += chunk.length;
     countPassedBytes(chunk.length);
+    copy?.add(chunk);
     if (bytes > bytesMax) metered.destroy(bodyTooLarge(bytesMax));
     else if (!metered.push(chunk)) body.pause();
   };
   const stopWatching = finished(body, { writable: false }, (error) => {
     if (error) metered.destroy(error);
-    else metered.push(null);
+    else {
+      metered.push(null);
+      copy?.end();
+    }
   });
   // The sender removes its listener once it has the answer.
   metered.on('error', () => undefined);

@@ -194,6 +194,7 @@ export class Exchange {
     const { site, visitors, config } = serving;
     const token = previewToken(incoming.fields.cookie);
     const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
+    const body = hasBody(message) ? message : undefined;
     const request = {
       ...incoming.target,
       ...recipient,
@@ -201,7 +202,8 @@ export class Exchange {
       fields: withoutToken(incoming.fields),
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
-      body: hasBody(message) ? message : undefined,
+      body,
+      trailers: body === undefined ? undefined : () => body.rawTrailers,
     };
     if (preview === undefined) return site.respond(request);
     return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);

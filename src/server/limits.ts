@@ -61,6 +61,8 @@ export const operationBodyBytesMax = 16 * MIB;
 /** A name of a form or query, including its dots. */
 export const memberNameCharactersMax = 1_024;
 export const headersTimeoutMs = 10_000;
+/** How long a proxy may take for the header of the PROXY protocol. */
+export const proxyHeaderMs = 5_000;
 export const keepAliveTimeoutMs = 75_000;
 /** The longest time that an answer may stay unread, or a tunnel or websocket silent. */
 export const stalledMs = 120_000;

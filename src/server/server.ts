@@ -33,6 +33,7 @@ import {
 } from './listener.ts';
 import { openMetrics } from './server-metrics.ts';
 import { PreparedReplies } from './prepared.ts';
+import { readProxyHeaders } from './proxy-header.ts';
 import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
 import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
@@ -211,6 +212,7 @@ class Port implements Server {
     server.on('checkExpectation', answerInTurn);
     server.on('upgrade', upgrade);
     server.on('connect', upgrade);
+    readProxyHeaders(server, () => this.#parts.serving().config.server.proxyProtocol);
     this.#servers.push(server);
     const { address, ownPath } = await listen(server, where, options);
     this.addresses.push(address);

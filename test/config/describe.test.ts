@@ -86,6 +86,7 @@ ${given.listen.map((listen) => `listen[] = ${listen}`).join('\n')}
 data = ${written(given.data)}
 base = ${written(given.base)}
 trust_proxy = ${given.networks.join(', ')}
+proxy_protocol = ${given.networks.join(', ')}
 workers = ${given.workers}
 [tls]
 http_redirect = ${String(redirect)}
@@ -111,6 +112,18 @@ cache_control = ${written(given.cacheControl)}
 ${given.fields.map((field) => `${JSON.stringify(`${given.fieldName}[]`)} = ${written(field)}`).join('\n')}
 [disk.b]
 origin = https://b.example
+[proxy.app]
+source[] = srv+http://_app._tcp.example.com
+source[] = http://127.0.0.1:3000/a
+weight = 3, 1
+balance = cookie
+retries = 0
+resolve = ${String(listing)}
+health = "/status?a=1;b"
+health_interval = 2s
+http_version = 2
+proxy_protocol = v2
+mirror = http://127.0.0.1:3003
 [fetch]
 cache = ${given.bytes}
 [auth]

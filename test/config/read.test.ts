@@ -416,15 +416,18 @@ test('an empty ini file gives the defaults', async (context) => {
   const file = join(folder, 'server.ini');
   assert.deepEqual(await requireIni(file), {
     file,
+    includedFiles: [],
     variables: {},
     server: {
       listen: [{ kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 8080 }],
+      include: [],
       data: join(folder, 'data'),
       import: undefined,
       base: '',
       publicUrl: undefined,
       console: 'yes',
       trustProxy: [],
+      proxyProtocol: [],
       connectionsPerAddress: 2_000,
       workers: 1,
     },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ConfigResult } from '../../src/config/config.ts';
 import { watchConfig } from '../../src/config/watch.ts';
@@ -129,6 +129,35 @@ test('the schema of a table is watched once the ini file names it', async (conte
   await until('error');
   await writeFile(join(folder, 'second.json'), 'broken');
   await until('line 5');
+});
+
+test('included files are watched: a new one, a changed one, a broken one, a removed one', async (context) => {
+  const site = (level: string) => `[headers.${level}]\nX-Level = ${level}\n`;
+  const folder = await makeFolder(context, {
+    'server.ini': '[server]\ninclude = sites/*.ini\n',
+    'sites/a.ini': site('first'),
+  });
+  const file = join(folder, 'server.ini');
+  const { results } = await follow(context, file);
+  const rules = async (): Promise<readonly string[]> => {
+    const { value } = await results.next();
+    assert.ok(value);
+    return value.ok
+      ? value.config.headers.map(({ name }) => name)
+      : value.problems.map(({ file: name, line }) => `${relative(folder, name)}:${line}`);
+  };
+  await writeFile(join(folder, 'sites/b.ini'), site('second'));
+  assert.deepEqual(await rules(), ['first', 'second']);
+  // A file that the pattern does not name is no change.
+  await writeFile(join(folder, 'sites/b.ini~'), 'nonsense');
+  await writeFile(join(folder, 'sites/b.ini'), `${site('second')}nonsense`);
+  assert.deepEqual(await rules(), ['sites/b.ini:3']);
+  await writeFile(join(folder, 'sites/b.ini'), '');
+  assert.deepEqual(await rules(), ['sites/b.ini:0']);
+  await writeFile(join(folder, 'sites/b.ini'), site('third'));
+  assert.deepEqual(await rules(), ['first', 'third']);
+  await unlink(join(folder, 'sites/a.ini'));
+  assert.deepEqual(await rules(), ['third']);
 });
 
 test('a schema that is broken when the ini file first names it is read when it is repaired', async (context) => {

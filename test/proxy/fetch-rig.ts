@@ -10,6 +10,10 @@ import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { SourceStatistics } from '../../src/proxy/source-statistics.ts';
+import { HealthChecks } from '../../src/proxy/health-checks.ts';
+import { createLookup } from '../../src/outbound/dns-lookup.ts';
+import { createServiceLookup } from '../../src/outbound/srv-lookup.ts';
+import { SourceNames } from '../../src/proxy/source-names.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { createFetcher, type Fetcher } from '../../src/proxy/fetcher.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
@@ -50,12 +54,24 @@ export function visit({
 /** The source of fetched content for the time of a test. */
 export function testFetch(
   t: TestContext,
-  { bodyBytesMax = 1_000, timeoutMs = 20_000, monotonicMs = () => performance.now() } = {},
+  {
+    bodyBytesMax = 1_000,
+    timeoutMs = 20_000,
+    monotonicMs = () => performance.now(),
+    lookup = createLookup(),
+    lookUpService = createServiceLookup(),
+  } = {},
 ): Fetcher {
   const dialler = testDialler(t, { timeoutMs });
+  const diallers = { of: () => dialler };
+  const health = new SourceHealth({ monotonicMs, log: silentLog });
+  const names = new SourceNames({ lookup, lookUpService });
+  const checks = new HealthChecks({ diallers, names, health, monotonicMs });
+  t.after(() => {
+    checks.close();
+  });
   return createFetcher({
-    diallers: { of: () => dialler },
-    health: new SourceHealth({ monotonicMs, log: silentLog }),
+    ...{ diallers, health, names, checks },
     statistics: new SourceStatistics({ now: Date.now }),
     bodyBytesMax,
     via: 'waymark',

@@ -3,10 +3,11 @@ import { suite, test } from 'node:test';
 import type { Json } from '../../src/model/json.ts';
 import { sourcePauseMs, sourcePauseMsMax } from '../../src/proxy/limits.ts';
 import { silentLog } from '../../src/observability/log.ts';
+import { Balancer } from '../../src/proxy/balancer.ts';
 import { SourceHealth } from '../../src/proxy/source-health.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { pathOf } from '../request-path.ts';
-import { fetchRule } from './fetch-rig.ts';
+import { fetchRule, visit } from './fetch-rig.ts';
 
 const a = 'http://a.example';
 const b = 'http://b.example';
@@ -17,8 +18,10 @@ function rig() {
   const clock = { ms: 1_000 };
   const health = new SourceHealth({ monotonicMs: () => clock.ms, log: silentLog });
   const source: Json = [`${a}/*`, `${b}/*`, `${c}/*`];
-  const ways = sourceTargets(fetchPlan(fetchRule({ source })), { ...pathOf('/shop/'), query: '' });
-  const order = () => health.order(ways).map((way) => way.source.origin);
+  const plan = fetchPlan(fetchRule({ source }));
+  const ways = sourceTargets(plan, { ...pathOf('/shop/'), query: '' });
+  const balancer = new Balancer(health);
+  const order = () => balancer.order(plan, ways, visit()).map((way) => way.source.origin);
   const fail = (origin: string): void => {
     const attempt = health.start(origin);
     clock.ms += 1;
@@ -143,6 +146,8 @@ test('metrics count the answers, failures and open requests of each source', () 
   answer(a);
   fail(b);
   health.start(b);
+  health.checked(a, '/healthz', undefined);
+  for (let turn = 0; turn < 2; turn += 1) health.checked(b, '/healthz', 'it answers 503');
   const shown = health.metrics().filter(({ isInternal }) => isInternal !== true);
   const values = shown.map(({ name, samples }) => [
     name.replace('waymark_fetch_source_', ''),
@@ -153,6 +158,7 @@ test('metrics count the answers, failures and open requests of each source', () 
   ]);
   assert.deepEqual(Object.fromEntries(values), {
     answers_total: 'a2,b0',
+    check: 'a1,b0',
     failures_total: 'a0,b1',
     requests: 'a0,b1',
     set_aside: 'a0,b1',

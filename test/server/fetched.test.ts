@@ -128,6 +128,7 @@ suite('a page that cannot be served', () => {
     'site/errors/404.html': '<h1>Nothing here</h1>',
     'site/errors/5xx.html': '<h1>Back soon</h1>',
     'shop/errors/404.html': '<h1>No such lamp</h1>',
+    'docs/404.html': '<h1>No such chapter</h1>',
   };
   const mounts = `
 [disk.site]
@@ -140,6 +141,11 @@ X-Site = s
 path = /lamps/
 root = shop
 errors = /errors
+[disk.docs]
+path = /docs/
+root = docs
+errors = /
+symlinks = deny
 `;
   const html = { Accept: 'text/html' };
 
@@ -155,6 +161,7 @@ errors = /errors
     const cases: readonly (readonly [string, string, number, RegExp])[] = [
       ['GET', '/missing', 404, /^<h1>Nothing here<\/h1>$/],
       ['GET', '/lamps/missing', 404, /^<h1>No such lamp<\/h1>$/],
+      ['GET', '/docs/missing', 404, /^<h1>No such chapter<\/h1>$/],
       ['GET', '/far/a', 502, /^<h1>Back soon<\/h1>$/],
       ['POST', '/', 405, /405 Method Not Allowed/],
     ];

@@ -22,6 +22,7 @@ const layers: readonly (readonly string[])[] = [
   ['tables'],
   ['http', 'observability'],
   ['config'],
+  ['convert'],
   ['store', 'outbound', 'rules', 'compression'],
   ['webhooks', 'acme', 'nodes', 'cluster', 'visitors', 'static', 'proxy', 'follow', 'hosts'],
   ['breadcrumbs', 'cache', 'pages', 'access'],

@@ -15,6 +15,7 @@ interface Key {
 
 interface Section {
   readonly section: string;
+  readonly file: string | null;
   readonly line: number | null;
   readonly keys: readonly Key[];
 }
@@ -24,7 +25,11 @@ interface ConfigurationInUse {
   readonly since: string;
   readonly state: 'current' | 'broken';
   readonly restart_needed: readonly string[];
-  readonly problems: readonly { readonly line: number; readonly message: string }[];
+  readonly problems: readonly {
+    readonly file: string;
+    readonly line: number;
+    readonly message: string;
+  }[];
   readonly warnings: readonly string[];
   readonly sections: readonly Section[];
 }
@@ -87,7 +92,7 @@ export function Configuration({ route: { params } }: { route: Route }) {
         </label>
       </form>
       {sections.map((section) => (
-        <SectionView key={section.section} section={section} />
+        <SectionView key={section.section} section={section} main={data?.file ?? ''} />
       ))}
     </>
   );
@@ -106,9 +111,11 @@ function State({ configuration }: { configuration: ConfigurationInUse }) {
       </p>
       {problems.length === 0 ? null : (
         <div class="fault" role="alert">
-          {problems.map(({ line, message }) => (
-            <p key={`${line} ${message}`}>
-              <b>{t.line(line)}: </b>
+          {problems.map(({ file: wrong, line, message }) => (
+            <p key={`${wrong} ${line} ${message}`}>
+              <b>
+                <code>{wrong}</code>, {t.line(line)}:{' '}
+              </b>
               {message}
             </p>
           ))}
@@ -128,11 +135,18 @@ function State({ configuration }: { configuration: ConfigurationInUse }) {
   );
 }
 
-function SectionView({ section: { section, line, keys } }: { section: Section }) {
+function SectionView({
+  section: { section, file, line, keys },
+  main,
+}: {
+  section: Section;
+  main: string;
+}) {
   return (
     <section class="ini-section">
       <h2>
-        [{section}] {line === null ? null : <span class="tag">{t.line(line)}</span>}
+        [{section}] {line === null ? null : <span class="tag">{t.line(line)}</span>}{' '}
+        {file === null || file === main ? null : <code class="quiet">{file}</code>}
       </h2>
       <div class="grid-box">
         <table class="grid" aria-label={section}>

@@ -14,6 +14,7 @@ interface Source {
   readonly open_requests: number;
   readonly connections: number;
   readonly set_aside: boolean;
+  readonly check_problem: string | null;
   readonly p50_ms: number | null;
   readonly p99_ms: number | null;
   readonly last_error: { readonly message: string; readonly at: string } | null;
@@ -80,8 +81,9 @@ export function Sources() {
   );
 }
 
-function troubles({ failed, server_errors: errors, set_aside: isSetAside }: Source): number {
-  return (isSetAside ? 1e15 : 0) + failed + errors;
+function troubles(source: Source): number {
+  const { failed, server_errors: errors, set_aside: isSetAside, check_problem: problem } = source;
+  return (isSetAside || problem !== null ? 1e15 : 0) + failed + errors;
 }
 
 function SourceRow({ source }: { source: Source }) {
@@ -90,6 +92,13 @@ function SourceRow({ source }: { source: Source }) {
     <tr>
       <td class="main-cell">
         {origin} {source.set_aside ? <span class="tag bad">{t.setAside}</span> : null}
+        {source.check_problem === null ? null : (
+          <>
+            {' '}
+            <span class="tag bad">{t.checkFails}</span>
+            <span class="problem">{source.check_problem}</span>
+          </>
+        )}
         {last === null ? null : (
           <span class="problem">
             <When time={last.at} />: {last.message}

@@ -26,6 +26,7 @@ interface Source {
   readonly failed: number;
   readonly server_errors: number;
   readonly set_aside: boolean;
+  readonly check_problem: string | null;
 }
 
 interface Causes {
@@ -39,7 +40,7 @@ export function Anomalies({ series, status }: { series: Series; status: Status |
   const { hooks = [], sources = [] } = causes.data ?? {};
   const found = anomaliesOf(series);
   const faults = faultsOf(status);
-  const asideSources = sources.filter((one) => one.set_aside);
+  const asideSources = sources.filter(isPassedOver);
   const isQuiet = [found, faults, hooks, asideSources].every((all) => all.length === 0);
   if (isQuiet) return null;
   return (
@@ -85,8 +86,13 @@ async function loadCauses(signal: AbortSignal): Promise<Causes> {
   ]);
   return {
     hooks: hooks.rows.filter(({ state }) => state === 'failing'),
-    sources: sources.rows.filter((one) => one.failed + one.server_errors > 0 || one.set_aside),
+    sources: sources.rows.filter((one) => one.failed + one.server_errors > 0 || isPassedOver(one)),
   };
+}
+
+/** Whether other sources get the requests. */
+function isPassedOver({ set_aside: isSetAside, check_problem: problem }: Source): boolean {
+  return isSetAside || problem !== null;
 }
 
 /** What is wrong with the server itself now. */

@@ -210,9 +210,9 @@ function ServerState({ status }: { status: Status }) {
       </Fact>
       <Fact name={t.configuration}>
         <span class={isBroken ? 'bad-text' : ''}>{isBroken ? t.broken : t.current}</span>
-        {configuration.problems.map(({ line, message }) => (
+        {configuration.problems.map(({ file, line, message }) => (
           <span key={message} class="problem">
-            {line}: {message}
+            {file}:{line}: {message}
           </span>
         ))}
         {configuration.restart_needed.length === 0 ? null : (

@@ -8,7 +8,11 @@ export interface Status {
   readonly configuration: {
     readonly state: string;
     readonly restart_needed: readonly string[];
-    readonly problems: readonly { readonly line: number; readonly message: string }[];
+    readonly problems: readonly {
+      readonly file: string;
+      readonly line: number;
+      readonly message: string;
+    }[];
   };
   readonly certificates: readonly {
     readonly section: string;

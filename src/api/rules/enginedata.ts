@@ -12,6 +12,7 @@ import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 import { kindSchemas, sourceWords } from './kind-schemas.ts';
+import { checkIntervalMax, checkIntervalMin } from '../../model/limits.ts';
 import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { isTarget, type RuleKind } from '../../model/rule.ts';
 import { durationMs } from '../../model/units.ts';
@@ -85,8 +86,14 @@ function wordProblems(
   value: JsonObject,
   hasProblem: (name: string) => boolean,
 ): readonly EnginedataProblem[] {
-  const { host, timeout, request_headers: templates } = value;
+  const { host, timeout, request_headers: templates, weights, source } = value;
   const problems: EnginedataProblem[] = [];
+  if (Array.isArray(weights) && !hasProblem('weights') && !hasProblem('source')) {
+    if (weights.length !== [source].flat().length || weights.every((weight) => weight === 0)) {
+      const words = 'has to have a number for each source, one of them more than 0';
+      problems.push(memberProblem(['weights'], value, 'bad_format', words));
+    }
+  }
   if (typeof host === 'string' && !hasProblem('host') && parseAuthority(host, 'http') !== host) {
     const words = 'has to be client, source, or a host such as app.example.com';
     problems.push(memberProblem(['host'], value, 'bad_format', words));
@@ -95,6 +102,14 @@ function wordProblems(
     const ms = durationMs(timeout) ?? 0;
     if (ms < 1 || ms > fetchTimeoutMsMax) {
       problems.push(memberProblem(['timeout'], value, 'out_of_range', 'has to be from 1ms to 24h'));
+    }
+  }
+  const { health_interval: interval } = value;
+  if (typeof interval === 'string' && !hasProblem('health_interval')) {
+    const ms = durationMs(interval) ?? 0;
+    if (ms < (durationMs(checkIntervalMin) ?? 0) || ms > (durationMs(checkIntervalMax) ?? 0)) {
+      const words = `has to be from ${checkIntervalMin} to ${checkIntervalMax}`;
+      problems.push(memberProblem(['health_interval'], value, 'out_of_range', words));
     }
   }
   if (!isJsonObject(templates) || hasProblem('request_headers')) return problems;

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
-import { fetchSourcesMax } from '../../model/limits.ts';
+import { balances } from '../../model/balance.ts';
+import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../model/limits.ts';
 import type { RuleKind } from '../../model/rule.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 
@@ -90,6 +91,46 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
           pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
           description: 'one line of Latin-1 text',
         },
+      },
+      balance: {
+        type: 'string',
+        enum: [...balances],
+        description:
+          'which of several sources gets a request: the one with the least load, the next one, ' +
+          'or always the same for a visitor, by a cookie or by the address',
+      },
+      weights: {
+        type: 'array',
+        maxItems: fetchSourcesMax,
+        items: { type: 'integer', minimum: 0, maximum: sourceWeightMax },
+        description:
+          'the share of each source, in their order; one of 0 gets requests if all others fail',
+      },
+      retries: {
+        type: 'integer',
+        minimum: 0,
+        maximum: fetchRetriesMax,
+        description: 'how many other sources get a request that failed; 2 by default',
+      },
+      http_version: {
+        type: 'string',
+        enum: ['1.1', '2'],
+        description: 'the version of HTTP that the source gets; 2 is h2c without TLS',
+      },
+      resolve: {
+        type: 'boolean',
+        description: 'whether each address of the name of a source is a server of its own',
+      },
+      health: {
+        type: 'string',
+        maxLength: 512,
+        pattern: '^/[\\x21\\x22\\x24-\\x7e]*$',
+        description: 'a path to which each source gets a GET at intervals, such as /status',
+      },
+      health_interval: {
+        type: 'string',
+        pattern: '^[0-9]{1,6} ?(ms|s|m|h)$',
+        description: 'the time between two health checks, such as 10s',
       },
       pass: {
         ...texts,

@@ -30,7 +30,8 @@ const redirectTarget: ValueParser<string> = (value) => {
   if (!value.startsWith('/') && /\{(?:splat|query)|\$/.test(authority)) {
     return { refused: 'a visitor could choose the host: write a / behind it' };
   }
-  const sample = value.replaceAll(/\{[^{}]*\}/g, 'x');
+  // A path begins with a slash, so it may follow a port.
+  const sample = value.replaceAll('{path}', '/x').replaceAll(/\{[^{}]*\}/g, 'x');
   return /^(?:https?:\/\/[^/\\@]|\/(?![/\\]))/.test(sample) && URL.canParse(sample, 'http://x')
     ? { value }
     : { refused: 'write a path that starts with /, or an http or https URL' };

@@ -31,6 +31,7 @@ function guarded(): ReturnType<typeof guardedConnector> {
     ca: undefined,
     lookup: () => Promise.reject(new Error('no name may be looked up')),
     localAddress: undefined,
+    isHttp2: false,
   });
 }
 

@@ -1,0 +1,282 @@
+import { redirectNearest } from '../nearest.ts';
+import { allOf, lastOf, type Directive } from '../directive.ts';
+import {
+  addAnswer,
+  addExactProxy,
+  addFields,
+  addMount,
+  addProxy,
+  addRedirect,
+  writeFields,
+  type FieldWish,
+} from '../sections.ts';
+import { redirectTarget } from './placeholders.ts';
+import { fieldOf, leaveUnknown, placed, withVariables, type CaddySite } from './site.ts';
+
+/** `header [matcher] …`: fields of answers. */
+export function convertHeader(site: CaddySite, directive: Directive): void {
+  const at = placed(site, directive);
+  if (at === undefined) return;
+  const lines = directive.block ?? [
+    { ...directive, name: at.rest[0] ?? '', words: at.rest.slice(1) },
+  ];
+  const fields = lines
+    .filter(({ name }) => name !== 'defer' && name !== '')
+    .flatMap((one) => fieldOf(site, one, [one.name, ...one.words]) ?? []);
+  addFields(at.place, at.paths, fields);
+}
+
+/** Fields that Waymark sets itself on the way to an application. */
+const setByWaymark = /^(?:x-forwarded-(?:for|proto|host)|connection|upgrade)$/i;
+/** Lines of `reverse_proxy` whose purpose Waymark serves by itself. */
+const unneeded: ReadonlySet<string> = new Set([
+  ...['flush_interval', 'buffer_requests', 'fail_duration', 'max_fails', 'lb_try_duration'],
+  ...['lb_try_interval', 'lb_retries', 'unhealthy_status', 'request_buffers', 'response_buffers'],
+  ...['stream_timeout', 'stream_close_delay', 'unhealthy_latency', 'trusted_proxies'],
+]);
+const evenPolicies = /^(?:round_robin|least_conn|random|random_choose)$/;
+
+/** `reverse_proxy [matcher] upstreams…`: an application. */
+export function convertProxy(site: CaddySite, directive: Directive): void {
+  const at = placed(site, directive);
+  if (at === undefined) return;
+  const block = directive.block ?? [];
+  const upstreams = [...at.rest, ...allOf(block, 'to').flatMap(({ words }) => words)];
+  const sources = upstreams.map((one) => sourceOf(withVariables(site, one)));
+  const known = sources.flatMap((one) => one ?? []);
+  if (known.length < sources.length || known.length === 0) {
+    site.conversion.leave(directive, 'a [proxy.<name>] with the URL of an HTTP server in `source`');
+    return;
+  }
+  const { host, sent, answered } = proxyFields(site, block);
+  for (const path of at.paths) {
+    if (!path.includes('*')) {
+      addExactProxy(at.place, { path, sources: known, host }, directive);
+      continue;
+    }
+    if (path.startsWith('*')) {
+      site.conversion.leave(directive, 'a [proxy.<name>] for a whole folder');
+      continue;
+    }
+    const folder = path.slice(0, -1);
+    const sections = addProxy(
+      at.place,
+      {
+        path: folder,
+        sources: known.map((one) => (site.isStripped && folder !== '/' ? `${one}/` : one)),
+        host,
+        ...transportOf(site, block),
+        maxBody: maxBodyOf(site),
+      },
+      directive,
+    );
+    for (const section of sections) {
+      if (sent.length > 0)
+        writeFields(site.conversion.below(section, 'request_headers', directive), sent);
+      if (answered.length > 0)
+        writeFields(site.conversion.below(section, 'headers', directive), answered);
+    }
+  }
+}
+
+function sourceOf(upstream: string): string | undefined {
+  if (
+    /^(?:unix\/|h2c:|srv\+|fastcgi)/.test(upstream) ||
+    /[{}]/.test(upstream.replaceAll(/\$\{\w+\}/g, ''))
+  ) {
+    return undefined;
+  }
+  if (/^https?:\/\//.test(upstream)) return upstream.replace(/\/$/, '');
+  return upstream.startsWith(':') ? `http://localhost${upstream}` : `http://${upstream}`;
+}
+
+function folderOf(path: string): string {
+  const folder = path.replace(/\*$/, '');
+  return folder.endsWith('/') ? folder : `${folder}/`;
+}
+
+interface ProxyFields {
+  readonly host: string | undefined;
+  readonly sent: readonly FieldWish[];
+  readonly answered: readonly FieldWish[];
+}
+
+function proxyFields(site: CaddySite, block: readonly Directive[]): ProxyFields {
+  let host: string | undefined;
+  const sent: FieldWish[] = [];
+  const answered: FieldWish[] = [];
+  for (const one of block) {
+    const { name, words } = one;
+    if (name === 'header_up' && words[0]?.toLowerCase() === 'host') {
+      const value = words[1] ?? '';
+      const isSource = /^\{(?:http\.reverse_proxy\.)?upstream[._]hostport\}$/.test(value);
+      host = isSource ? 'source' : value === '{host}' ? undefined : value;
+    } else if (name === 'header_up' || name === 'header_down') {
+      if (name === 'header_up' && setByWaymark.test(words[0] ?? '')) continue;
+      const field = fieldOf(site, one, words);
+      if (field !== undefined) (name === 'header_up' ? sent : answered).push(field);
+    } else if (name === 'lb_policy') {
+      if (!evenPolicies.test(words[0] ?? ''))
+        site.conversion.leave(one, '`balance` of the [proxy.<name>]');
+    } else if (name.startsWith('health_')) {
+      site.conversion.leave(one, '`health` of the [proxy.<name>]');
+    } else if (!unneeded.has(name) && name !== 'to' && name !== 'transport') {
+      leaveUnknown(site, one);
+    }
+  }
+  return { host, sent, answered };
+}
+
+function transportOf(
+  site: CaddySite,
+  block: readonly Directive[],
+): { readonly connectTimeout?: string | undefined; readonly timeout?: string | undefined } {
+  const transport = lastOf(block, 'transport');
+  const lines = transport?.block ?? [];
+  if (transport !== undefined && transport.words[0] !== 'http') {
+    site.conversion.leave(transport, 'an application with an HTTP server of its own');
+  }
+  const known = ['dial_timeout', 'response_header_timeout', 'read_timeout', 'write_timeout'];
+  const tuning = [
+    'keepalive',
+    'keepalive_idle_conns',
+    'compression',
+    'read_buffer',
+    'tls',
+    'tls_server_name',
+  ];
+  for (const one of lines) {
+    if ([...known, ...tuning].includes(one.name)) continue;
+    const cure = one.name.startsWith('tls')
+      ? 'a certificate that Node.js trusts: Waymark always verifies it'
+      : 'nothing that this command knows';
+    site.conversion.leave(one, cure);
+  }
+  return {
+    connectTimeout: lastOf(lines, 'dial_timeout')?.words[0],
+    timeout: (lastOf(lines, 'response_header_timeout') ?? lastOf(lines, 'read_timeout'))?.words[0],
+  };
+}
+
+function maxBodyOf({ block }: CaddySite): string | undefined {
+  const body = lastOf(block, 'request_body');
+  const text = body && lastOf(body.block ?? [], 'max_size')?.words[0];
+  return text?.replace(/^(\d+)([KMG])B?$/i, '$1$2B');
+}
+
+/** `file_server [matcher] [browse]`: a folder. */
+export function convertFiles(
+  site: CaddySite,
+  directive: Directive,
+  block: readonly Directive[],
+): void {
+  const at = placed(site, directive);
+  if (at === undefined) return;
+  const own = directive.block ?? [];
+  const root = withVariables(site, lastOf(own, 'root')?.words[0] ?? site.root ?? '.');
+  const isListed = at.rest.includes('browse') || lastOf(own, 'browse') !== undefined;
+  const index = lastOf(own, 'index')?.words ?? ['index.html', 'index.txt'];
+  const expressed = ['root', 'browse', 'index', 'precompressed', 'hide', 'disable_canonical_uris'];
+  for (const one of own) {
+    if (!expressed.includes(one.name)) leaveUnknown(site, one);
+    if (one.name === 'hide') hidden(site, one);
+  }
+  const tries = triesOf(site, lastOf(block, 'try_files'));
+  for (const path of at.paths) {
+    if (!path.endsWith('*')) {
+      site.conversion.leave(directive, 'a [disk.<name>] for the folder of that file');
+      continue;
+    }
+    const folder = folderOf(path);
+    const below = site.isStripped || folder === '/' ? '' : folder.replace(/\/$/, '');
+    addMount(
+      at.place,
+      {
+        path: folder,
+        root: `${root.replace(/(.)\/$/, '$1')}${below}`,
+        index,
+        listing: isListed,
+        tries: tries.tries,
+        fallback: tries.fallback,
+        errors: site.errors,
+      },
+      directive,
+    );
+  }
+}
+
+/** Waymark hides names that begin with a dot. */
+function hidden({ conversion }: CaddySite, directive: Directive): void {
+  if (directive.words.every((word) => /(?:^|\/)\.[^/]*$/.test(word))) return;
+  conversion.leave(
+    directive,
+    'a folder without these files: Waymark hides those that begin with a dot',
+  );
+}
+
+function triesOf(
+  site: CaddySite,
+  directive: Directive | undefined,
+): { readonly tries: readonly string[]; readonly fallback: string | undefined } {
+  if (directive === undefined) return { tries: [], fallback: undefined };
+  const { rest = [] } = placed(site, directive) ?? {};
+  const tries: string[] = [];
+  let fallback: string | undefined;
+  for (const [at, written] of rest.entries()) {
+    const word = written.replace(/^\{(?:http\.request\.uri\.path|uri)\}/, '{path}');
+    if (/^\{path\}(?:\/|\/?index\.html)?$/.test(word) || word === '=404') continue;
+    if (word.startsWith('{path}')) tries.push(word);
+    else if (at === rest.length - 1 && /^\/[^{}?]*$/.test(word) && !word.endsWith('.php')) {
+      fallback = word.slice(1);
+    } else
+      site.conversion.leave(directive, '`try` and `fallback` of a [disk.<name>], which are files');
+  }
+  return { tries, fallback };
+}
+
+const codes: Readonly<Record<string, number>> = { permanent: 301, temporary: 302 };
+const isCode = (word: string | undefined): boolean =>
+  word !== undefined && (/^30[1278]$/.test(word) || Object.hasOwn(codes, word));
+
+/** `redir [matcher] to [code]`. */
+export function convertRedirect(site: CaddySite, directive: Directive): void {
+  const { words } = directive;
+  const hasNoMatcher = words.length === 1 || (words.length === 2 && isCode(words[1]));
+  const at = hasNoMatcher
+    ? { place: site, paths: site.within, rest: words }
+    : placed(site, directive);
+  if (at === undefined) return;
+  const [to = '', code = 'temporary'] = at.rest;
+  const target = redirectTarget(to, site.scheme);
+  const isExpressed = at.paths.every((path) => !path.startsWith('*')) && isCode(code);
+  if (target === undefined || !isExpressed) {
+    site.conversion.leave(directive, redirectNearest);
+    return;
+  }
+  const status = codes[code] ?? Number(code);
+  for (const path of at.paths) addRedirect(at.place, { path, ...target, status }, directive);
+}
+
+const forbiddenFrom = 400;
+const gone = 410;
+
+/** `respond [matcher] [text] [status]`. */
+export function convertRespond(site: CaddySite, directive: Directive): void {
+  const at = placed(site, directive);
+  if (at === undefined) return;
+  const [first = '', second] = at.rest;
+  const isStatus = second === undefined && /^[1-5]\d\d$/.test(first);
+  const text = isStatus ? '' : (lastOf(directive.block ?? [], 'body')?.words[0] ?? first);
+  const status = Number(isStatus ? first : (second ?? '200'));
+  const hides = site.hasFiles && status >= forbiddenFrom && status !== gone;
+  const isExpressed = at.paths.every((path) => !path.startsWith('*')) && Number.isInteger(status);
+  if (hides || !isExpressed || /(?<!\$)\{[\w.]{1,100}\}/.test(text)) {
+    const cure = hides
+      ? 'an `[access.<name>]` section: files come before page rules'
+      : 'a page rule with a fixed text';
+    site.conversion.leave(directive, cure);
+    return;
+  }
+  const type = 'text/plain; charset=utf-8';
+  for (const path of at.paths) addAnswer(at.place, { path, status, text, type });
+}

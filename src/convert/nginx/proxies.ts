@@ -1,0 +1,159 @@
+import type { Source } from '../conversion.ts';
+import { allOf, lastOf, type Directive } from '../directive.ts';
+import {
+  addExactProxy,
+  addProxy,
+  writeFields,
+  type FieldWish,
+  type ProxyWish,
+} from '../sections.ts';
+import { effective, effectiveAll, type NginxSite } from './site.ts';
+import { fieldTemplate, sizeWords, timeText } from './variables.ts';
+
+/** The directives of a location that addProxyOf reads. */
+export const proxyDirectives: readonly string[] = [
+  ...['proxy_pass', 'proxy_set_header', 'proxy_hide_header', 'proxy_pass_header', 'proxy_cache'],
+  ...['proxy_read_timeout', 'proxy_connect_timeout', 'client_max_body_size'],
+];
+
+/** Fields that Waymark sets itself on the way to an application. */
+const setByWaymark: ReadonlySet<string> = new Set([
+  ...['host', 'connection', 'upgrade', 'x-forwarded-for', 'x-forwarded-proto'],
+  ...['x-forwarded-host', 'forwarded', 'accept-encoding', 'x-forwarded-scheme'],
+]);
+
+/** Where the requests of a location go. */
+interface Target {
+  readonly sources: readonly string[];
+  /** The URI after the address, which replaces the path of the location. */
+  readonly uri: string;
+}
+
+/** Adds the application of a `proxy_pass`; `exact` is that of a `location =`. */
+export function addProxyOf(
+  site: NginxSite,
+  block: readonly Directive[],
+  { path, isExact }: { readonly path: string; readonly isExact: boolean },
+): void {
+  const pass = lastOf(block, 'proxy_pass');
+  const target = pass && targetOf(site, pass);
+  if (pass === undefined || target === undefined) return;
+  const { uri } = target;
+  const hostField = effectiveAll(site, block, 'proxy_set_header').find(
+    ({ words }) => words[0]?.toLowerCase() === 'host',
+  );
+  const host = hostOf(site, hostField);
+  if (isExact) {
+    const sources = target.sources.map((source) => source + uri);
+    addExactProxy(site, { path, sources, host }, pass);
+    return;
+  }
+  const isWhole = uri === '' || (uri === '/' && path === '/');
+  const wish: ProxyWish = {
+    path,
+    isCovered: isWhole && site.rootPass === pass.words[0],
+    sources: target.sources.map((source) => source + (isWhole ? '' : uri)),
+    host,
+    timeout: valueOf(site, block, 'proxy_read_timeout', timeText),
+    connectTimeout: valueOf(site, block, 'proxy_connect_timeout', timeText),
+    maxBody: valueOf(site, block, 'client_max_body_size', sizeWords),
+    cache: isCached(site, block),
+  };
+  if (path.endsWith('/') && !isWhole && !uri.endsWith('/')) {
+    site.conversion.note(pass, `what follows ${path} is put below ${uri}/`);
+  }
+  const sent = requestFields(site, block);
+  const hidden = effectiveAll(site, block, 'proxy_hide_header').map((one): FieldWish => ({
+    name: one.words[0] ?? '',
+    template: '',
+    source: one,
+  }));
+  for (const section of addProxy(site, wish, pass)) {
+    if (sent.length > 0) {
+      writeFields(site.conversion.below(section, 'request_headers', pass), sent);
+    }
+    if (hidden.length > 0) writeFields(site.conversion.below(section, 'headers', pass), hidden);
+  }
+}
+
+function isCached(site: NginxSite, block: readonly Directive[]): boolean {
+  const { words = ['off'] } = effective(site, block, 'proxy_cache') ?? {};
+  return words[0] !== 'off';
+}
+
+function valueOf(
+  site: NginxSite,
+  block: readonly Directive[],
+  name: string,
+  parse: (text: string) => string | undefined,
+): string | undefined {
+  const directive = effective(site, block, name);
+  return directive && parse(directive.words[0] ?? '');
+}
+
+/** The `host` of the proxy: nginx sends that of `proxy_pass` unless it is told otherwise. */
+function hostOf({ conversion }: NginxSite, directive: Directive | undefined): string {
+  const value = directive?.words[1];
+  if (directive === undefined || value === undefined || value === '$proxy_host') return 'source';
+  if (/^\$(?:host|http_host|server_name)(?::\$(?:server_port|proxy_port))?$/.test(value)) {
+    return 'client';
+  }
+  if (!value.includes('$')) return value;
+  conversion.leave(directive, '`host` of the [proxy.<name>]: client, source or a name');
+  return 'client';
+}
+
+function requestFields(site: NginxSite, block: readonly Directive[]): readonly FieldWish[] {
+  return effectiveAll(site, block, 'proxy_set_header').flatMap((directive): FieldWish[] => {
+    const [name = '', value = ''] = directive.words;
+    if (setByWaymark.has(name.toLowerCase())) return [];
+    const template = value === '$proxy_add_x_forwarded_for' ? '${client.ip}' : fieldTemplate(value);
+    if (template !== undefined) return [{ name, template, source: directive }];
+    // Of inherited directives, each location would tell the same.
+    const isOwn = block.includes(directive);
+    const known = '`[proxy.<name>.request_headers]`, which knows other variables';
+    if (isOwn) site.conversion.leave(directive, known);
+    else site.conversion.note(directive, `not converted; nearest: ${known}`);
+    return [];
+  });
+}
+
+/** The servers and the URI of a `proxy_pass`; undefined if it cannot be expressed. */
+function targetOf(site: NginxSite, pass: Directive): Target | undefined {
+  const { conversion, upstreams } = site;
+  const [url = ''] = pass.words;
+  const [, scheme, authority = '', uri = ''] = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(url) ?? [];
+  if (scheme === undefined || url.includes('$') || authority.startsWith('unix:')) {
+    const why = url.includes('$')
+      ? 'a [proxy.<name>] with a fixed `source`'
+      : 'a [proxy.<name>] with the URL of an HTTP server';
+    conversion.leave(pass, why);
+    return undefined;
+  }
+  const upstream = upstreams.get(authority);
+  if (upstream === undefined) return { sources: [`${scheme}://${authority}`], uri };
+  const servers = allOf(upstream.block ?? [], 'server').filter(
+    ({ words }) => !words.includes('down') && words[0]?.startsWith('unix:') === false,
+  );
+  const sources = servers.map(({ words: [address = ''] }) => `${scheme}://${address}`);
+  if (sources.length === 0) {
+    conversion.leave(pass, 'a [proxy.<name>] with the URL of an HTTP server');
+    return undefined;
+  }
+  return { sources, uri };
+}
+
+/** Leaves what the servers of an upstream say besides their addresses. */
+export function leaveServerWords(site: Pick<NginxSite, 'conversion'>, upstream: Directive): void {
+  for (const server of allOf(upstream.block ?? [], 'server')) {
+    const others = server.words
+      .slice(1)
+      .filter((word) => !/^(?:down|max_fails|fail_timeout)/.test(word));
+    const source: Source = server;
+    if (server.words[0]?.startsWith('unix:') === true) {
+      site.conversion.leave(source, 'the address of an HTTP server in `source`');
+    } else if (others.length > 0) {
+      site.conversion.leave(source, `its address alone, without ${others.join(' ')}`);
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import { sectionName, type Conversion, type IniSection, type Source } from './conversion.ts';
+
+/** Where a section applies: its origins, `*` for all, and a word for the names of its sections. */
+export interface Place {
+  readonly conversion: Conversion;
+  readonly origins: readonly string[];
+  readonly name: string;
+}
+
+/** A folder that is served. */
+interface MountWish {
+  readonly path: string;
+  readonly root: string;
+  readonly index?: readonly string[] | undefined;
+  readonly listing?: boolean | undefined;
+  readonly tries?: readonly string[] | undefined;
+  readonly fallback?: string | undefined;
+  readonly errors?: string | undefined;
+}
+
+/** Adds a `[disk.<name>]` for each origin. */
+export function addMount(place: Place, wish: MountWish, source: Source): readonly IniSection[] {
+  return forOrigins(place, 'disk', wish.path, source, (section) => {
+    if (wish.path !== '/') section.set('path', wish.path);
+    section.set('root', wish.root);
+    const { index = [], tries = [] } = wish;
+    if (wish.index !== undefined && index.join() !== 'index.html') {
+      section.set('index', index.join(', '));
+    }
+    if (wish.listing === true) section.set('listing', 'yes');
+    if (tries.length > 0) section.set('try', tries.join(', '));
+    if (wish.fallback !== undefined) section.set('fallback', wish.fallback);
+    if (wish.errors !== undefined) section.set('errors', wish.errors);
+  });
+}
+
+/** An application that requests are passed to. */
+export interface ProxyWish {
+  /** Without a slash at its end, the path itself is passed on as well. */
+  readonly path: string;
+  readonly sources: readonly string[];
+  readonly host?: string | undefined;
+  readonly timeout?: string | undefined;
+  readonly connectTimeout?: string | undefined;
+  readonly maxBody?: string | undefined;
+  /** Whether the answers may be cached, as nginx and Caddy do only when told. */
+  readonly cache?: boolean | undefined;
+  /** Whether another proxy passes the path itself to the same application. */
+  readonly isCovered?: boolean;
+}
+
+/** Adds a `[proxy.<name>]` for each origin. */
+export function addProxy(place: Place, wish: ProxyWish, source: Source): readonly IniSection[] {
+  const { path, sources, host } = wish;
+  if (!path.endsWith('/') && wish.isCovered !== true) {
+    const exact = sources.map((one) => one.replace(/(\/[^/]+)\/$/, '$1'));
+    addExactProxy(place, { path, sources: exact, host }, source);
+  }
+  return forOrigins(place, 'proxy', path, source, (section) => {
+    if (path !== '/') section.set('path', path.endsWith('/') ? path : `${path}/`);
+    section.setAll('source', sources);
+    if (host !== undefined && host !== 'client') section.set('host', host);
+    if (wish.connectTimeout !== undefined) section.set('connect_timeout', wish.connectTimeout);
+    if (wish.timeout !== undefined) section.set('timeout', wish.timeout);
+    if (wish.maxBody !== undefined) section.set('max_body', wish.maxBody);
+    if (wish.cache !== true) section.set('cache', 'no');
+  });
+}
+
+/** A redirect. */
+interface RedirectWish {
+  readonly path: string;
+  /** A regular expression in place of the path. */
+  readonly match?: string;
+  readonly to: string;
+  readonly status: number;
+  readonly query: 'keep' | 'drop';
+}
+
+/** Adds a `[redirect.<name>]` for each origin. */
+export function addRedirect(place: Place, wish: RedirectWish, source: Source): void {
+  forOrigins(place, 'redirect', wish.path, source, (section) => {
+    if (wish.match !== undefined) section.set('match', wish.match);
+    else if (wish.path !== '/*') section.set('path', wish.path);
+    section.set('to', wish.to);
+    if (wish.status !== movedPermanently) section.set('status', String(wish.status));
+    if (wish.query === 'drop') section.set('query', 'drop');
+  });
+}
+
+/** Adds a `[rewrite.<name>]` for each origin: the content of another path. */
+export function addRewrite(
+  place: Place,
+  { match, to }: { readonly match: string; readonly to: string },
+  source: Source,
+): void {
+  forOrigins(place, 'rewrite', match, source, (section) => {
+    section.set('match', match);
+    section.set('to', to);
+  });
+}
+
+const movedPermanently = 301;
+
+/** A header field of answers; without a text, it is removed. */
+export interface FieldWish {
+  readonly name: string;
+  /** With the variables of `[headers.<name>]`. */
+  readonly template: string;
+  /** Whether it is added to those of its name. */
+  readonly isAdded?: boolean;
+  readonly source: Source;
+}
+
+/** Adds a `[headers.<name>]` for each origin. */
+export function addFields(
+  place: Place,
+  paths: readonly string[],
+  fields: readonly FieldWish[],
+): void {
+  const [first] = fields;
+  if (first === undefined) return;
+  const name = paths[0] ?? '/*';
+  forOrigins(place, 'headers', name, first.source, (section) => {
+    if (paths.join() !== '/*') section.set('path', paths.join(', '));
+    writeFields(section, fields);
+  });
+}
+
+/** Writes fields to a section whose lines are fields; of two of one name, the second is added. */
+export function writeFields(section: IniSection, fields: readonly FieldWish[]): void {
+  for (const { name, template, isAdded, source } of fields) {
+    if (isAdded !== true && section.setTemplate(name, template, source)) continue;
+    section.addTemplate(name, template, source);
+  }
+}
+
+/** A fixed answer: a page rule of the kind `content`, or `resolve` for a bare status. */
+interface AnswerWish {
+  readonly path: string;
+  readonly status: number;
+  readonly text: string;
+  readonly type: string;
+}
+
+/** Adds a page rule for each origin. */
+export function addAnswer({ conversion, origins }: Place, wish: AnswerWish): void {
+  for (const origin of origins) {
+    const where = { ...(origin !== '*' && { origin }), path: wish.path };
+    const isBare = wish.text === '' && wish.status >= clientError;
+    if (isBare) {
+      conversion.rule({ ...where, kind: 'resolve', enginedata: { status: wish.status } });
+      continue;
+    }
+    const { status, text: content, type: contenttype } = wish;
+    const answer = { content, contenttype, ...(status !== ok && { httpresponse: status }) };
+    conversion.rule({ ...where, kind: 'content', ...answer });
+  }
+}
+
+const ok = 200;
+const clientError = 400;
+
+/**
+ * Adds a page rule that passes the requests of one path to an application; `[fetch]` permits its
+ * address if it is this machine.
+ */
+export function addExactProxy(
+  place: Place,
+  { path, sources, host }: Pick<ProxyWish, 'path' | 'sources' | 'host'>,
+  source: Source,
+): void {
+  const { conversion, origins } = place;
+  const isLocal = sources.every((url) => /^https?:\/\/(?:localhost|127\.[\d.]+|\[::1\])/.test(url));
+  if (isLocal) conversion.only('fetch', source).set('allow_private', '127.0.0.0/8, ::1/128');
+  const says = isLocal
+    ? `page rules may reach this machine by \`allow_private\` of [fetch], for ${path}`
+    : `${path} is a page rule: if its source is private, add it to \`allow_private\` of [fetch]`;
+  conversion.note(source, says);
+  for (const origin of origins) {
+    const enginedata = {
+      source: sources.length === 1 ? (sources[0] ?? '') : [...sources],
+      as: 'application',
+      ...(host !== undefined && host !== 'client' && { host }),
+    };
+    conversion.rule({ ...(origin !== '*' && { origin }), path, kind: 'content.fetch', enginedata });
+  }
+}
+
+function forOrigins(
+  { conversion, origins, name }: Place,
+  kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'headers',
+  path: string,
+  source: Source,
+  fill: (section: IniSection) => void,
+): readonly IniSection[] {
+  const words = sectionName(path);
+  const own = origins.length === 1 && origins[0] === '*' ? words || name : `${name}-${words}`;
+  return origins.map((origin) => {
+    const section = conversion.named(kind, own, source);
+    if (origin !== '*') section.set('origin', origin);
+    fill(section);
+    return section;
+  });
+}

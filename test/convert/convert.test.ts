@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { consistencyProblems } from '../../src/config/consistency.ts';
+import { parseIni } from '../../src/config/parse.ts';
+import { convertApache } from '../../src/convert/apache/convert.ts';
+import { convertCaddy } from '../../src/convert/caddy/convert.ts';
+import type { Converted } from '../../src/convert/conversion.ts';
+import { convertNetlify } from '../../src/convert/netlify/convert.ts';
+import { convertNginx } from '../../src/convert/nginx/convert.ts';
+import { Failure } from '../../src/model/failure.ts';
+import { configurations, converters } from './configurations.ts';
+
+/** The problems that `check` would find in a converted ini file, without its files. */
+function problemsOf({ ini }: Converted): readonly string[] {
+  const parsed = parseIni(ini, { env: { UPSTREAM: 'localhost:1', X: '8080' } });
+  const all = [...parsed.problems, ...consistencyProblems(parsed)];
+  return all.map(({ line, message }) => `${line}: ${message}`);
+}
+
+const all = configurations();
+
+suite('configurations as people write them', () => {
+  for (const { name, format, text, left } of all) {
+    test(name, () => {
+      const values = { PORT: '8080', ROOT: '/srv/www', APP: '3000', APP2: '3001' };
+      const filled = text.replaceAll(
+        /\{\{(\w+)\}\}/g,
+        (_, word: keyof typeof values) => values[word],
+      );
+      const converted = converters[format]?.(filled, name);
+      assert.ok(converted);
+      assert.deepEqual([...new Set(converted.left.map(({ line }) => line))], left);
+      assert.deepEqual(problemsOf(converted), [], converted.ini);
+      for (const { line, says, text: shown } of converted.left) {
+        assert.ok(line > 0 && says !== '' && shown !== '');
+      }
+    });
+  }
+
+  test('most of at least 40 are converted whole', () => {
+    const whole = all.filter(({ left }) => left.length === 0);
+    assert.ok(all.length >= 40 && whole.length >= 30, `${whole.length} of ${all.length}`);
+  });
+});
+
+/** Texts with the sections that they become. */
+const nginxTable: readonly (readonly [text: string, ini: string])[] = [
+  [
+    'server { listen 80; server_name a.example; rewrite ^ http://b.example$request_uri? permanent; }',
+    '[server]\nlisten = :80\n\n' +
+      '[redirect.a-example]\norigin = http://a.example\nto = "http://b.example{path}"\n',
+  ],
+  [
+    'server { listen 80; rewrite ^/a$ http://b.example/c permanent; }',
+    '[server]\nlisten = :80\n\n[redirect.a]\npath = /a\nto = http://b.example/c\n',
+  ],
+  [
+    'server { listen 80; listen [::]:80; listen 127.0.0.1:81; root /srv; index a.html; }',
+    '[server]\nlisten[] = :80\nlisten[] = 127.0.0.1:81\n\n[disk.site]\nroot = /srv\nindex = a.html\n',
+  ],
+  [
+    'server { listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key; location /a { proxy_pass http://b:1/c/; } }',
+    '[server]\nlisten = https://:443\nimport = rules.ndjson\n\n[tls]\ncert = a.pem\nkey = a.key\n\n' +
+      '[proxy.a]\npath = /a/\nsource = http://b:1/c/\nhost = source\ncache = no\n',
+  ],
+  [
+    'server { listen 80; location / { proxy_pass http://b:1; proxy_cache c; client_max_body_size 0; } }',
+    '[server]\nlisten = :80\n\n[proxy.site]\nsource = http://b:1\nhost = source\nmax_body = 1024GiB\n',
+  ],
+  [
+    'server { listen 80; server_name b; if ($host = a.example) { return 301 http://b$request_uri; } root /s; }',
+    '[server]\nlisten = :80\n\n[disk.site]\nroot = /s\n\n' +
+      '[redirect.a-example]\norigin = http://a.example\nto = "http://b{path}"\n',
+  ],
+];
+
+const caddyTable: readonly (readonly [text: string, ini: string])[] = [
+  [
+    'example.com {\n\treverse_proxy app:1 {\n\t\theader_up -X-A\n\t\theader_down +Link x\n\t}\n}',
+    '[server]\nlisten[] = :80\nlisten[] = https://:443\n\n[tls.example.com]\nacme = yes\n\n' +
+      '[proxy.site]\nsource = http://app:1\ncache = no\n\n[proxy.site.request_headers]\nX-A =\n\n' +
+      '[proxy.site.headers]\nLink[] = x\n',
+  ],
+  [
+    ':80\nroot * /srv\nfile_server browse\nrespond /a `b` 201',
+    '[server]\nlisten[] = :80\nimport = rules.ndjson\n\n' +
+      '[disk.site]\nroot = /srv\nindex = index.html, index.txt\nlisting = yes\n',
+  ],
+  [
+    ':80 {\n\tredir https://{host}{uri}\n\tlog {\n\t\toutput file a.log\n\t}\n}',
+    '[server]\nlisten[] = :80\n\n[log]\nformat = json\nfile = a.log\n\n' +
+      '[redirect.site]\nto = "https://{host}{path}"\nstatus = 302\n',
+  ],
+];
+
+const apacheTable: readonly (readonly [text: string, ini: string])[] = [
+  [
+    'DirectoryIndex start.html\nRedirect 301 /a /b\nHeader append Link "<a>"',
+    '[disk.site]\nroot = .\nindex = start.html\n\n[redirect.a]\npath = /a\nto = /b\n\n' +
+      '[redirect.a-2]\npath = /a/*\nto = "/b/{splat}"\n\n[headers.site]\nLink[] = "<a>"\n',
+  ],
+  [
+    '<VirtualHost *:80>\nServerName a.example\nProxyPass / http://b:1/\n</VirtualHost>',
+    '[server]\nlisten[] = :80\n\n[proxy.site]\nsource = http://b:1\nhost = source\ncache = no\n',
+  ],
+];
+
+suite('what directives become', () => {
+  for (const [text, ini] of nginxTable) {
+    test(text, () => {
+      assert.equal(convertNginx(text).ini, ini);
+    });
+  }
+  for (const [text, ini] of caddyTable) {
+    test(text, () => {
+      assert.equal(convertCaddy(text).ini, ini);
+    });
+  }
+  for (const [text, ini] of apacheTable) {
+    test(text, () => {
+      assert.equal(convertApache(text).ini, ini);
+    });
+  }
+
+  test('each field of a name is a line', () => {
+    const { ini } = convertNginx(
+      'server { root /s; add_header A 1; add_header A 2; add_header A 3; }',
+    );
+    assert.match(ini, /^A = 1\nA\[\] = 2\nA\[\] = 3$/m);
+  });
+
+  test('a fixed answer is a page rule', () => {
+    const { rules } = convertNginx('server { location = /up { return 200 "a\\n"; } }');
+    const answer = { content: 'a\n', contenttype: 'text/plain' };
+    assert.deepEqual(rules, [{ path: '/up', kind: 'content', ...answer }]);
+  });
+
+  test('_headers and netlify.toml become the same sections', () => {
+    const lines = convertNetlify('/a/*\n  X-A: b\n', '_headers').ini;
+    const toml = convertNetlify(
+      '[[headers]]\nfor = "/a/*"\n[headers.values]\nX-A = "b"',
+      'netlify.toml',
+    );
+    assert.equal(toml.ini, lines);
+    assert.match(lines, /^\[headers\.a\]\npath = \/a\/\*\nX-A = b$/m);
+  });
+});
+
+suite('a line that keeps somebody out is never dropped', () => {
+  const table: readonly (readonly [format: string, text: string])[] = [
+    ['nginx', 'server { root /s; location ~ \\.(sql|bak)$ { deny all; } }'],
+    ['nginx', 'server { root /s; location ~* \\.php$ { return 403; } }'],
+    ['nginx', 'server { root /s; location /a/ { deny all; } }'],
+    ['nginx', 'server { root /s; location = /a.txt { return 404; } }'],
+    ['nginx', 'server { root /s; location /a/ { internal; } }'],
+    ['nginx', 'server { root /s; location ~ /(conf|data)/ { deny all; } }'],
+    ['nginx', 'server { root /s; auth_basic "a"; }'],
+    ['nginx', 'server { root /s; if ($remote_addr != 10.0.0.1) { return 403; } }'],
+    ['caddy', ':80\nfile_server\nrespond /a/* 403'],
+    ['caddy', ':80\nfile_server\nerror /a/* 404'],
+    ['caddy', ':80 {\n\thandle /a/* {\n\t\tbasic_auth {\n\t\t\tb c\n\t\t}\n\t}\n}'],
+    ['caddy', ':80\n@a not remote_ip 10.0.0.0/8\nabort @a'],
+    ['caddy', ':80 {\n\tfile_server {\n\t\thide a.txt\n\t}\n}'],
+    ['apache', '<FilesMatch "\\.(sql|bak)">\nRequire all denied\n</FilesMatch>'],
+    ['apache', '<Files "a.txt">\nDeny from all\n</Files>'],
+    ['apache', '<Directory /srv/x>\nRequire ip 10.0.0.0/8\n</Directory>'],
+    ['apache', 'RewriteRule ^a/ - [F]'],
+    ['apache', 'Require valid-user'],
+    ['netlify', '/a/*\n  Basic-Auth: a:b'],
+  ];
+  for (const [format, text] of table) {
+    test(`${format}: ${text}`, () => {
+      const converted = converters[format]?.(text, '_headers');
+      assert.notDeepEqual(converted?.left, []);
+    });
+  }
+});
+
+suite('bad input', () => {
+  const brokenTable: readonly (readonly [format: string, text: string, message: string])[] = [
+    ['nginx', 'server {\n listen 80;\n', 'line 1: this block has no `}`'],
+    ['nginx', 'server {\n}\n}', 'line 3: a `}` without its `{`'],
+    ['nginx', 'a;\nb "c', 'line 2: `"` has no end'],
+    ['nginx', 'a', 'line 1: the last directive has no `;`'],
+    ['nginx', 'a {\n b }', 'line 2: `}` before the `;` of a directive'],
+    ['nginx', ';', 'line 1: `;` without a directive'],
+    ['nginx', 'a {'.repeat(40), 'line 1: the blocks nest too deep'],
+    ['caddy', 'a.example {\n', 'line 1: this block has no }'],
+    ['caddy', ':80\n}\n', 'line 2: a } without its {'],
+    ['caddy', ':80\nrespond "a', 'line 2: " has no end'],
+    ['caddy', ':80\nrespond <<END\na\n', 'line 2: the text after <<END has no end'],
+    [
+      'caddy',
+      '(a) {\n\timport a\n}\n:80 {\n\timport a\n}',
+      'line 2: the snippets import each other without end',
+    ],
+    ['apache', '<VirtualHost *:80>\n', 'line 1: <VirtualHost *:80> has no end'],
+    ['apache', '\n</Directory>', 'line 2: </Directory> without its start'],
+    ['netlify', 'a = = 1', 'line 1: '],
+  ];
+  for (const [format, text, message] of brokenTable) {
+    test(`${format}: ${text.slice(0, 30)}`, () => {
+      assert.throws(
+        () => converters[format]?.(text, 'netlify.toml'),
+        (error) =>
+          error instanceof Failure && error.code === 'invalid' && error.message.startsWith(message),
+      );
+    });
+  }
+
+  test('unknown words are left, each with its line', () => {
+    const { left } = convertNginx(
+      'server {\n listen 80;\n banana 1;\n location / {\n  apple;\n }\n}',
+    );
+    assert.deepEqual(
+      left.map(({ line, text }) => `${line}: ${text}`),
+      ['3: banana 1', '5: apple'],
+    );
+  });
+
+  test('a line that check would refuse becomes a comment, and is left', () => {
+    const converted = convertNginx(
+      'server {\n root /s;\n add_header Date x;\n add_header X-É y;\n}',
+    );
+    assert.deepEqual(
+      converted.left.map(({ line }) => line),
+      [3, 4],
+    );
+    assert.match(converted.ini, /^;Date = x$/m);
+    assert.deepEqual(problemsOf(converted), []);
+  });
+
+  test('a header value with a line break is no line of the ini file', () => {
+    const converted = convertNginx(
+      'server { root /s; add_header X-A "a\\n[auth]\\nanonymous = admin"; }',
+    );
+    assert.deepEqual(problemsOf(converted), []);
+    assert.doesNotMatch(converted.ini, /^\[auth\]/m);
+    assert.equal(converted.left.length, 1);
+  });
+
+  test('two proxies on one path are a left line', () => {
+    const text =
+      'server {\n location /a { proxy_pass http://b:1; }\n location /a/ { proxy_pass http://c:1; }\n}';
+    const converted = convertNginx(text);
+    assert.deepEqual(
+      converted.left.map(({ line }) => line),
+      [3],
+    );
+    assert.deepEqual(problemsOf(converted), []);
+  });
+
+  test('redirects in a circle are left lines', () => {
+    const converted = convertNetlify('/a /b 301\n/b /a 301\n', '_redirects');
+    assert.ok(converted.left.length > 0);
+    assert.deepEqual(problemsOf(converted), []);
+  });
+
+  const words = [
+    ...[
+      'server',
+      'location',
+      '/',
+      '/a/',
+      '~',
+      '\\.js$',
+      'proxy_pass',
+      'http://b:1',
+      'return',
+      '301',
+    ],
+    ...['root', 'add_header', 'X-A', '$host', '{', '}', ';', '"', "'", '\n', '#', '*', ':80', '@a'],
+    ...['reverse_proxy', 'redir', 'header', 'respond', 'handle', 'file_server', 'import', '{path}'],
+    ...['<VirtualHost *:80>', '</VirtualHost>', 'RewriteRule', '^(.*)$', '[R]', 'Header', 'set'],
+    ...['[[redirects]]', 'from = "/a"', '200', ':splat', '!', '=', '[', ']', '${', 'é', '\0', '\r'],
+  ];
+  const anyText = fc
+    .array(fc.oneof(fc.constantFrom(...words), fc.string({ maxLength: 4 })), { maxLength: 40 })
+    .map((pieces) => pieces.join(' '));
+
+  test('any text gives a valid ini file, or a failure with a line', () => {
+    const names = ['_redirects', '_headers', 'netlify.toml'];
+    const jobs = [
+      ...['nginx', 'caddy', 'apache'].map((format) => [format, ''] as const),
+      ...names.map((name) => ['netlify', name] as const),
+    ];
+    fc.assert(
+      fc.property(anyText, fc.constantFrom(...jobs), (text, [format, name]) => {
+        let converted: Converted | undefined;
+        try {
+          converted = converters[format]?.(text, name);
+        } catch (error) {
+          assert.ok(error instanceof Failure && /^line \d+: /.test(error.message), String(error));
+          return;
+        }
+        assert.ok(converted);
+        assert.deepEqual(problemsOf(converted), [], converted.ini);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
