@@ -81,7 +81,7 @@ export function createAccessGuard(
     admit(request, depth) {
       const fields = withoutSpoofed(request.fields, copied);
       const { passedAccess } = request;
-      // A rewritten path is asked for by the same client, whose password sources do not get.
+      // The same client asks for a rewritten path; its password is no longer among the fields.
       const isAsked = ({ name }: Rule): boolean => depth > 0 || passedAccess?.has(name) !== true;
       const matching = rulesOf(request).filter(isAsked);
       const [first] = matching;
