@@ -20,7 +20,7 @@ import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
 import { consoleOriginReply, withoutConsoleWorker } from './console.ts';
 import { requireWhole } from '../http/broken-content.ts';
-import { canDiscardBody, hasBody } from './h1/body.ts';
+import { canDiscardBody, hasBody, passContentOn } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
@@ -195,6 +195,7 @@ export class Exchange {
     const token = previewToken(incoming.fields.cookie);
     const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
     const body = hasBody(message) ? message : undefined;
+    if (body !== undefined) passContentOn(body);
     const request = {
       ...incoming.target,
       ...recipient,

@@ -70,12 +70,13 @@ export function createHttpsServer(
 
 function httpOptions(
   shouldUpgrade: ShouldUpgrade,
-  { headersMs, requestMs, checkMs, keepAliveMs }: Timeouts,
+  { headersMs, checkMs, keepAliveMs }: Timeouts,
 ): ServerOptions {
   return {
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
     headersTimeout: headersMs,
-    requestTimeout: requestMs,
+    // Connections limits the time of a request by what reads its content.
+    requestTimeout: 0,
     connectionsCheckingInterval: checkMs,
     keepAliveTimeout: keepAliveMs,
     insecureHTTPParser: false,
@@ -112,7 +113,7 @@ function limited<L extends Listener>(
     if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
     // No HTTP answer can be sent before the end of a TLS handshake.
     if (isOver || !connections.isOpen(socket)) socket.destroy();
-    else connections.refuse(socket, parserFailure(error, connections.hasHead(socket)));
+    else connections.refuse(socket, parserFailure(error));
   });
   return server;
 }

@@ -5,6 +5,22 @@ import { isReadable, type RequestMessage } from '../http-message.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 
+/** Requests whose content another server reads. */
+const passedOn = new WeakSet<object>();
+
+/**
+ * Marks a request whose content goes to another server: it may take as long as its client sends,
+ * like an upload over a slow line or a stream of gRPC.
+ */
+export function passContentOn(request: object): void {
+  passedOn.add(request);
+}
+
+/** Whether the content of a request is limited in its pauses, and not in its whole time. */
+export function isPassedOn(request: object): boolean {
+  return passedOn.has(request);
+}
+
 /**
  * Reads the content of a request, up to `bytesMax`, and grows `allocation` by it. Rejects with
  * `too_large` past the maximum (announced or not), with the failure of the allocation, and with

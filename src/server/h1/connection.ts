@@ -4,6 +4,7 @@ import { RequestScanner } from '../../http/request-scanner.ts';
 import type { Failure } from '../../model/failure.ts';
 import { preface } from '../h2/frames.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
+import { isPassedOn } from './body.ts';
 import { pipelinedRequestsMax } from './limits.ts';
 import { isNodeResponse } from './node-http.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
@@ -56,6 +57,9 @@ export class Connection {
   /** The listeners of Node's parser for data. */
   #parsers: readonly ((chunk: Buffer) => void)[] = [];
   #headTimer: NodeJS.Timeout | undefined;
+  /** Since when content of the newest request is to come, and the bytes read by then. */
+  #contentSinceMs = 0;
+  #contentBytes = 0;
   /** What has arrived, while it may be the preface of HTTP/2 (RFC 9113 §3.3); undefined later. */
   #opening: Buffer | undefined;
   /** Receives the response that Node makes for a request that is parsed again. */
@@ -171,6 +175,7 @@ export class Connection {
     }
     const before = this.newest?.response;
     this.newest = { request, response };
+    if (!request.complete) this.#contentSinceMs = performance.now();
     // While no request waits, responses get no listener for their end.
     if (before?.writableFinished !== false) return this.#isNext(before, response);
     if (this.#waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
@@ -192,6 +197,19 @@ export class Connection {
     }
     this.current = response;
     return true;
+  }
+
+  /**
+   * Whether the content of the newest request takes too long: all of it, or a pause in it if it
+   * goes to another server. To be called at intervals, with times in milliseconds.
+   */
+  isContentLate(nowMs: number, limitMs: number): boolean {
+    const { newest, socket } = this;
+    if (newest === undefined || newest.request.complete || this.reader !== 'http') return false;
+    const hasMoved = socket.bytesRead !== this.#contentBytes || socket.isPaused();
+    this.#contentBytes = socket.bytesRead;
+    if (hasMoved && isPassedOn(newest.request)) this.#contentSinceMs = nowMs;
+    return nowMs - this.#contentSinceMs >= limitMs;
   }
 
   /** Resolves when the client has read all responses, or has disconnected. */

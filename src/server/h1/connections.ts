@@ -16,6 +16,7 @@ import { breakBody } from '../../http/broken-content.ts';
 import { Connection, isArriving, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { resetIfUnframed } from './node-http.ts';
+import { tooLate } from './refusal.ts';
 import type { Timeouts } from './timeouts.ts';
 
 /** A server of HTTP/1.1, in the clear or over TLS. */
@@ -107,6 +108,7 @@ export class Connections {
     server.setTimeout(waits.stalledMs, (socket) => {
       this.handleTimeout(socket, waits.stalledMs);
     });
+    this.#checkContent(server, waits);
     if (tryAnswer !== undefined) this.#checkUnparsed(server, waits);
   }
 
@@ -265,6 +267,20 @@ export class Connections {
     const { max } = this.#parts;
     if (max === connectionsMax) return undefined;
     return `there are file descriptors for ${max}: raise LimitNOFILE= or ulimit -n`;
+  }
+
+  /** Refuses requests whose content takes too long, at intervals. */
+  #checkContent(server: Server, { requestMs, checkMs }: Timeouts): void {
+    const timer = setInterval(() => {
+      const nowMs = performance.now();
+      for (const [socket, connection] of this.#open) {
+        if (connection.isContentLate(nowMs, requestMs))
+          this.refuse(socket, tooLate('request_time'));
+      }
+    }, checkMs).unref();
+    server.once('close', () => {
+      clearInterval(timer);
+    });
   }
 
   /**

@@ -5,16 +5,13 @@ import { Failure } from '../../model/failure.ts';
 import { lingerMs } from '../limits.ts';
 import { fieldText, statusLine } from '../response-head.ts';
 
-/**
- * Returns the failure for an error of Node's parser; `hasHead` means that the parser has read the
- * head and refuses the content.
- */
-export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean): Failure {
+/** Returns the failure for an error of Node's parser. */
+export function parserFailure({ code }: NodeJS.ErrnoException): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return headerSectionTooLarge();
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return tooLate(hasHead ? 'request_time' : 'header_time');
+    return tooLate('header_time');
   }
   return malformedRequest();
 }

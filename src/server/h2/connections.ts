@@ -9,6 +9,7 @@ import { noBody } from '../../http/reply.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { breakBody } from '../../http/broken-content.ts';
+import { isPassedOn } from '../h1/body.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
@@ -390,7 +391,9 @@ class OpenRequest implements StreamReader {
   readonly message: Http2Message;
   readonly answer: StreamAnswer;
   readonly #closed: () => void;
-  readonly #startedMs: number;
+  /** Since when content is to come, and the bytes that had arrived at the last check. */
+  #contentSinceMs: number;
+  #receivedBytes = 0;
   #hasBeenLate = false;
   /** Content sent at the last check, and the time of the check that found it changed. */
   #sentBytes = 0;
@@ -416,7 +419,7 @@ class OpenRequest implements StreamReader {
     },
   ) {
     this.stream = stream;
-    this.#startedMs = startedMs;
+    this.#contentSinceMs = startedMs;
     this.#closed = closed;
     const message = hasContent
       ? new StreamMessage(stream, head, {
@@ -469,9 +472,12 @@ class OpenRequest implements StreamReader {
     const { message } = this;
     // A websocket has no end that has to come.
     if (message.method === 'CONNECT') return false;
-    if (message.complete || this.#hasBeenLate || nowMs - this.#startedMs < requestTimeoutMs) {
-      return false;
-    }
+    if (message.complete || this.#hasBeenLate || !(message instanceof StreamMessage)) return false;
+    const { receivedBytes } = this.stream;
+    const hasMoved = receivedBytes !== this.#receivedBytes || message.readableLength > 0;
+    this.#receivedBytes = receivedBytes;
+    if (hasMoved && isPassedOn(message)) this.#contentSinceMs = nowMs;
+    if (nowMs - this.#contentSinceMs < requestTimeoutMs) return false;
     this.#hasBeenLate = true;
     return !breakBody(message, tooLate('request_time'));
   }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { statusFor } from '../../../src/http/status.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { Failure } from '../../../src/model/failure.ts';
-import { readBody } from '../../../src/server/h1/body.ts';
+import { passContentOn, readBody } from '../../../src/server/h1/body.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
 import { contentFailure } from '../../../src/server/failures.ts';
 import {
@@ -26,12 +26,20 @@ interface Given {
   /** Connections. */
   readonly max?: number;
   readonly readsContent?: boolean;
+  /** Whether the content counts as that of another server. */
+  readonly passesOn?: boolean;
 }
 
 /** A server with short timeouts, and responses of a length. */
 async function startServer(
   t: TestContext,
-  { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Timeouts> & Given,
+  {
+    answerBytes = 2,
+    max = 100,
+    readsContent = true,
+    passesOn = false,
+    ...less
+  }: Partial<Timeouts> & Given,
 ) {
   const { connections, passed, refused } = watchedConnections(max);
   const server = createHttpServer(connections, () => false, {
@@ -39,6 +47,7 @@ async function startServer(
   });
   server.on('request', (message, response) => {
     void connections.turn(message, response);
+    if (passesOn) passContentOn(message);
     const content = readsContent ? readBody(message, 1 << 20) : Promise.resolve();
     content.then(
       () => response.end(Buffer.alloc(answerBytes)),
@@ -158,6 +167,25 @@ suite('the server closes a connection after a timeout', () => {
       const text = await answer;
       clearInterval(drip);
       assert.match(text, /^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n[^]*request_time/);
+    });
+  });
+
+  test('of a pause in content that goes to another server, which may take longer', async (t) => {
+    await withTimeout(contentMs, async (requestMs) => {
+      const { port } = await startServer(t, { ...waitsFor(requestMs), passesOn: true });
+      const socket = await openSocket(t, port);
+      const answer = readToClose(socket);
+      const head = `POST / HTTP/1.1\r\n${host}Content-Length: 1000\r\n\r\n`;
+      socket.write(head);
+      const started = performance.now();
+      // Each piece comes in time, all of them take twice as long.
+      while (performance.now() - started < 2 * requestMs) {
+        socket.write('y');
+        await delay(requestMs / 10);
+      }
+      assert.ok(socket.writable);
+      assert.match(await answer, /^HTTP\/1\.1 408 [^]*request_time/);
+      assert.ok(performance.now() - started > 2 * requestMs);
     });
   });
 

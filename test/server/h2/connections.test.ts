@@ -22,7 +22,7 @@ import {
   unreadBodyBytesMax,
 } from '../../../src/server/limits.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
-import { readBody } from '../../../src/server/h1/body.ts';
+import { passContentOn, readBody } from '../../../src/server/h1/body.ts';
 import { Http2Connections, type Http2Message } from '../../../src/server/h2/connections.ts';
 import type { StreamAnswer } from '../../../src/server/h2/stream-answer.ts';
 import { StreamMessage } from '../../../src/server/h2/stream-message.ts';
@@ -454,6 +454,29 @@ suite('content that does not arrive in time', () => {
     const [failure] = failures;
     assert.ok(failure instanceof Failure);
     assert.deepEqual([statusFor(failure), failure.limit], [408, 'request_time']);
+  });
+
+  test('may go on for longer if it goes to another server', async (t) => {
+    const rig = await startConnections(t, (message, answer) => {
+      passContentOn(message);
+      readBody(message as never, 100).then(
+        (content) => answer.writeHead(200, []).end(`${content.length} bytes`),
+        () => answer.writeHead(408, []).end('too late'),
+      );
+    });
+    const session = await rig.open();
+    for (const isGivenUp of [false, true]) {
+      const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+      const reply = readReply(stream);
+      for (let sent = 0; sent < 3; sent += 1) {
+        stream.write('x');
+        await new Promise((resolve) => session.ping(resolve));
+        rig.pass(requestTimeoutMs - http2CheckMs);
+      }
+      if (isGivenUp) rig.pass(2 * requestTimeoutMs);
+      else stream.end('x');
+      assert.equal((await reply).body.toString(), isGivenUp ? 'too late' : '4 bytes');
+    }
   });
 
   test('affects no other request if it has no reader', async (t) => {
