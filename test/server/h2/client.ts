@@ -59,7 +59,8 @@ export async function connectHttp2(t: TestContext, site: TlsSite): Promise<Http2
 export async function readReply(stream: ClientHttp2Stream): Promise<StreamReply> {
   const informational: Answered[] = [];
   stream.on('headers', (headers: Answered) => informational.push(headers));
-  const [headers] = (await once(stream, 'response')) as [Answered];
-  const body = await buffer(stream);
+  // Node 24 drops content that nobody has begun to read when the whole answer comes at once.
+  const [response, body] = await Promise.all([once(stream, 'response'), buffer(stream)]);
+  const [headers] = response as [Answered];
   return { status: headers[':status'], headers, body, informational };
 }
