@@ -1,6 +1,6 @@
 import type { AccessConfig, DiskMount } from '../config/config.ts';
 import { prefersHtml } from '../http/negotiation.ts';
-import { noBody, type Reply } from '../http/reply.ts';
+import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
 import type { AccessExplanation } from '../model/explanation.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
@@ -15,7 +15,7 @@ import {
   type Outcome,
   type Unmet,
 } from './conditions.ts';
-import { withoutSpoofed } from './forward.ts';
+import { withoutSpoofed, withoutSpoofedTrailers } from './forward.ts';
 import { createProtectedPaths } from './protected-paths.ts';
 
 /** An admitted request, as its source gets it. */
@@ -43,6 +43,8 @@ export interface AccessGuard {
    * pages around the request.
    */
   admit(request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  /** The trailer fields of a client without those that only another server may add. */
+  trailersOf(trailers: FieldList): FieldList;
   /**
    * Whether clients may get a reusable answer that depends on some rules, given by their names;
    * undefined if that takes more than their address and password.
@@ -98,6 +100,7 @@ export function createAccessGuard(
       const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
       return admission instanceof Promise ? admission.then(described) : described(admission);
     },
+    trailersOf: (trailers) => withoutSpoofedTrailers(trailers, copied),
     reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
     explain: ({ origin, path, visitor }) =>
       rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),

@@ -247,6 +247,39 @@ copy = Remote-User
     assert.notEqual(link.status, 200);
   });
 
+  test('keeps its fields from clients that name them in Connection or in trailers', async (t) => {
+    const seen: unknown[] = [];
+    const decider = await httpSource(t, (_, response) => {
+      response.setHeader('remote-user', 'guest').end();
+    });
+    const app = await httpSource(t, (request, response) => {
+      request.resume().once('end', () => {
+        seen.push([request.headers['remote-user'], request.rawTrailers]);
+        response.end();
+      });
+    });
+    const ini = `
+[proxy.app]
+source = ${app.origin}
+[access.it]
+path = /internal/*
+forward = ${decider.origin}/
+copy = Remote-User
+`;
+    const site = await startSite(t, { ini });
+    for (const path of ['/internal/a', '/open']) {
+      for (const connection of ['close, Remote-User', 'REMOTE-USER,close', 'close, Remote_User']) {
+        await site.raw(
+          `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: ${connection}\r\n` +
+            'Trailer: Remote-User, X-Other\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n' +
+            'Remote-User: root\r\nX-Other: kept\r\nRemote_User: root\r\n\r\n',
+        );
+        const user = path === '/open' ? undefined : 'guest';
+        assert.deepEqual(seen.pop(), [user, ['X-Other', 'kept']], `${path} ${connection}`);
+      }
+    }
+  });
+
   test('refuses when the other server never answers', async (t) => {
     const decider = await httpSource(t, () => undefined);
     const ini = `[access.it]\nforward = ${decider.origin}\n`;
