@@ -25,6 +25,8 @@ interface Admitted {
   readonly query?: string;
   /** Whether another server has added fields about the client. */
   readonly isPersonal?: true;
+  /** As in ContentRequest. */
+  readonly password?: string;
   /** The rules that it has passed. */
   readonly passed?: readonly string[];
 }
@@ -131,7 +133,7 @@ function reuseOf(rules: readonly Rule[]): Reply['admits'] {
 
 /**
  * Applies rules one after the other; each gets the fields as the one before has left them, and the
- * query of the client. `canLead` is whether a browser may be sent to another page.
+ * query and password of the client. `canLead` is whether a browser may be sent to another page.
  */
 function admitBy(
   [rule, ...others]: readonly Rule[],
@@ -143,7 +145,9 @@ function admitBy(
   const next = (outcome: Outcome): Admission | Promise<Admission> => {
     if (!outcome.isMet) return refusal(rule, outcome, request, canLead);
     const { isMet: _met, fields = request.fields, ...further } = outcome;
-    return admitBy(others, { ...request, fields }, canLead, { ...changes, ...further });
+    const { password = request.password } = further;
+    const asked = { ...request, fields, ...(password !== undefined && { password }) };
+    return admitBy(others, asked, canLead, { ...changes, ...further });
   };
   const fail = (thrown: unknown): never => {
     throw failureFrom(thrown).of(rule.source);

@@ -22,10 +22,14 @@ export function guardedReply<T>(
   const request = trailers ? { ...sent, trailers: () => guard.trailersOf(trailers()) } : sent;
   const answer = (admission: Admission): T | Reply | Promise<T | Reply> => {
     if ('reply' in admission) return admission.reply;
-    const { fields, query = request.query, isPersonal, passed } = admission;
+    const { fields, query = request.query, passed, password, isPersonal } = admission;
     if (passed === undefined && fields === request.fields) return respond(request);
     const passedAccess = new Set([...(request.passedAccess ?? []), ...(passed ?? [])]);
-    return respond({ ...request, fields, query, passedAccess, ...(isPersonal && { isPersonal }) });
+    return respond({
+      ...{ ...request, fields, query, passedAccess },
+      ...(password !== undefined && { password }),
+      ...(isPersonal && { isPersonal }),
+    });
   };
   const admission = guard.admit(request, depth);
   return admission instanceof Promise ? admission.then(answer) : answer(admission);
