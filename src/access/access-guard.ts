@@ -168,7 +168,10 @@ function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome>
     const condition = conditions[at];
     if (condition === undefined) return so;
     const after = (outcome: Outcome): Outcome | Promise<Outcome> => {
-      if (mode === 'any') return outcome.isMet ? outcome : from(at + 1, betterOf(so, outcome));
+      if (mode === 'any') {
+        if (!outcome.isMet) return from(at + 1, betterOf(so, outcome));
+        return withoutUnused(outcome, conditions.slice(at + 1), request);
+      }
       return outcome.isMet ? from(at + 1, { ...so, ...outcome }) : outcome;
     };
     const fields = so.isMet ? so.fields : undefined;
@@ -177,6 +180,23 @@ function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome>
   };
   const hasNone = conditions.length === 0;
   return from(0, mode === 'all' || hasNone ? { isMet: true } : { isMet: false });
+}
+
+/** A condition that holds, without the credentials for those that were not checked. */
+function withoutUnused(
+  outcome: Outcome,
+  [unused, ...others]: readonly Condition[],
+  request: AccessRequest,
+): Outcome | Promise<Outcome> {
+  if (!outcome.isMet || unused === undefined) return outcome;
+  const { fields = request.fields } = outcome;
+  const { authorization: password } = fields;
+  const next = (kept: Fields): Outcome | Promise<Outcome> => {
+    const taken = kept === fields || password === undefined ? {} : { fields: kept, password };
+    return withoutUnused({ ...outcome, ...taken }, others, request);
+  };
+  const kept = unused.without?.(fields) ?? fields;
+  return kept instanceof Promise ? kept.then(next) : next(kept);
 }
 
 /** Of two reasons, the one that helps the client further: an answer, then a challenge. */

@@ -47,6 +47,8 @@ export interface Condition {
    * condition that needs the whole request.
    */
   readonly holdsFor?: (client: ReuseClient) => boolean;
+  /** The fields without a credential for this condition alone, where another one lets in. */
+  readonly without?: (fields: Fields) => Fields | Promise<Fields>;
   /** Whether it holds for a described visitor; undefined if a description cannot tell. */
   expect(visitor: Visitor): boolean | undefined;
 }
@@ -199,6 +201,13 @@ function ofPassword(
     check(request) {
       const wait = users.prepare();
       return wait === undefined ? decide(request) : wait.then(() => decide(request));
+    },
+    without(fields) {
+      const name = basicCredentials(fields.authorization)?.name;
+      if (name === undefined) return fields;
+      const kept = () => (users.hashes().has(name) ? (right(fields).fields ?? fields) : fields);
+      const wait = users.prepare();
+      return wait === undefined ? kept() : wait.then(kept);
     },
     holdsFor: ({ authorization }) =>
       users.prepare() === undefined && passwords.isRemembered(authorization, users.hashes()),

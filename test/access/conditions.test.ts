@@ -192,6 +192,30 @@ suite('the conditions of [access.<name>]', () => {
   });
 });
 
+suite('satisfy = any', () => {
+  test('keeps the password of a client whom its address lets in', async (t) => {
+    const seen: unknown[] = [];
+    const app = await httpSource(t, ({ headers }, response) => {
+      seen.push(headers.authorization);
+      response.end();
+    });
+    const ini = `
+[proxy.app]
+source = ${app.origin}
+[access.it]
+satisfy = any
+allow = 127.0.0.1
+password_file = users.txt
+`;
+    const site = await startSite(t, { ini, files: { 'users.txt': scryptLine('ann', 'secret') } });
+    const own = basic('of the application', 'other');
+    for (const authorization of [basic('ann', 'secret'), basic('ann', 'typo'), own, 'Bearer x']) {
+      assert.equal((await ask(site.url, '/a', { headers: { authorization } })).status, 200);
+    }
+    assert.deepEqual(seen, [undefined, undefined, own, 'Bearer x']);
+  });
+});
+
 suite('forward', () => {
   test('asks another server, copies fields of its answer, and shows its refusals', async (t) => {
     const asked: OutgoingHttpHeaders[] = [];
