@@ -1,6 +1,6 @@
 import type { AccessConfig, DiskMount } from '../config/config.ts';
 import { prefersHtml } from '../http/negotiation.ts';
-import { noBody, type Reply } from '../http/reply.ts';
+import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
 import type { AccessExplanation } from '../model/explanation.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
@@ -15,7 +15,7 @@ import {
   type Outcome,
   type Unmet,
 } from './conditions.ts';
-import { withoutSpoofed } from './forward.ts';
+import { withoutSpoofed, withoutSpoofedTrailers } from './forward.ts';
 import { createProtectedPaths } from './protected-paths.ts';
 
 /** An admitted request, as its source gets it. */
@@ -25,6 +25,8 @@ interface Admitted {
   readonly query?: string;
   /** Whether another server has added fields about the client. */
   readonly isPersonal?: true;
+  /** As in ContentRequest. */
+  readonly password?: string;
   /** The rules that it has passed. */
   readonly passed?: readonly string[];
 }
@@ -43,6 +45,8 @@ export interface AccessGuard {
    * pages around the request.
    */
   admit(request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  /** The trailer fields of a client without those that only another server may add. */
+  trailersOf(trailers: FieldList): FieldList;
   /**
    * Whether clients may get a reusable answer that depends on some rules, given by their names;
    * undefined if that takes more than their address and password.
@@ -98,6 +102,7 @@ export function createAccessGuard(
       const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
       return admission instanceof Promise ? admission.then(described) : described(admission);
     },
+    trailersOf: (trailers) => withoutSpoofedTrailers(trailers, copied),
     reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
     explain: ({ origin, path, visitor }) =>
       rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),
@@ -128,7 +133,7 @@ function reuseOf(rules: readonly Rule[]): Reply['admits'] {
 
 /**
  * Applies rules one after the other; each gets the fields as the one before has left them, and the
- * query of the client. `canLead` is whether a browser may be sent to another page.
+ * query and password of the client. `canLead` is whether a browser may be sent to another page.
  */
 function admitBy(
   [rule, ...others]: readonly Rule[],
@@ -140,7 +145,9 @@ function admitBy(
   const next = (outcome: Outcome): Admission | Promise<Admission> => {
     if (!outcome.isMet) return refusal(rule, outcome, request, canLead);
     const { isMet: _met, fields = request.fields, ...further } = outcome;
-    return admitBy(others, { ...request, fields }, canLead, { ...changes, ...further });
+    const { password = request.password } = further;
+    const asked = { ...request, fields, ...(password !== undefined && { password }) };
+    return admitBy(others, asked, canLead, { ...changes, ...further });
   };
   const fail = (thrown: unknown): never => {
     throw failureFrom(thrown).of(rule.source);
@@ -161,7 +168,10 @@ function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome>
     const condition = conditions[at];
     if (condition === undefined) return so;
     const after = (outcome: Outcome): Outcome | Promise<Outcome> => {
-      if (mode === 'any') return outcome.isMet ? outcome : from(at + 1, betterOf(so, outcome));
+      if (mode === 'any') {
+        if (!outcome.isMet) return from(at + 1, betterOf(so, outcome));
+        return withoutUnused(outcome, conditions.slice(at + 1), request);
+      }
       return outcome.isMet ? from(at + 1, { ...so, ...outcome }) : outcome;
     };
     const fields = so.isMet ? so.fields : undefined;
@@ -170,6 +180,23 @@ function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome>
   };
   const hasNone = conditions.length === 0;
   return from(0, mode === 'all' || hasNone ? { isMet: true } : { isMet: false });
+}
+
+/** A condition that holds, without the credentials for those that were not checked. */
+function withoutUnused(
+  outcome: Outcome,
+  [unused, ...others]: readonly Condition[],
+  request: AccessRequest,
+): Outcome | Promise<Outcome> {
+  if (!outcome.isMet || unused === undefined) return outcome;
+  const { fields = request.fields } = outcome;
+  const { authorization: password } = fields;
+  const next = (kept: Fields): Outcome | Promise<Outcome> => {
+    const taken = kept === fields || password === undefined ? {} : { fields: kept, password };
+    return withoutUnused({ ...outcome, ...taken }, others, request);
+  };
+  const kept = unused.without?.(fields) ?? fields;
+  return kept instanceof Promise ? kept.then(next) : next(kept);
 }
 
 /** Of two reasons, the one that helps the client further: an answer, then a challenge. */

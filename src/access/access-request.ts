@@ -5,6 +5,8 @@ import type { Visitor } from '../model/visitor.ts';
 export interface AccessRequest extends RequestTarget {
   readonly method: string;
   readonly fields: Fields;
+  /** As in ContentRequest: Authorization, once a rule has taken it from the fields. */
+  readonly password?: string;
   /** The client itself, never a described visitor. */
   readonly visitor: Visitor;
 }

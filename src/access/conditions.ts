@@ -28,6 +28,8 @@ interface Met {
   readonly fields?: Fields;
   /** The query for the source, if it is not that of the request. */
   readonly query?: string;
+  /** The field Authorization, if it is no longer among the fields. */
+  readonly password?: string;
   /** Whether the fields say who the client is. */
   readonly isPersonal?: true;
 }
@@ -45,6 +47,8 @@ export interface Condition {
    * condition that needs the whole request.
    */
   readonly holdsFor?: (client: ReuseClient) => boolean;
+  /** The fields without a credential for this condition alone, where another one lets in. */
+  readonly without?: (fields: Fields) => Fields | Promise<Fields>;
   /** Whether it holds for a described visitor; undefined if a description cannot tell. */
   expect(visitor: Visitor): boolean | undefined;
 }
@@ -180,22 +184,30 @@ function ofPassword(
   const users = openFile(file);
   const wrong: Unmet = { isMet: false, challenge: `Basic realm="${rule}", charset="UTF-8"` };
   // The password is for this server, not for the sources of its pages.
-  const right = ({ authorization: _password, ...fields }: Fields): Met => {
+  const right = ({ authorization: _taken, ...fields }: Fields, password = ''): Met => {
     const kept = Object.assign(Object.create(null) as Record<string, string>, fields);
-    return { isMet: true, fields: kept };
+    return { isMet: true, fields: kept, password };
   };
-  const decide = ({ fields, visitor }: AccessRequest): Outcome | Promise<Outcome> => {
-    const sent = basicCredentials(fields.authorization);
+  const decide = ({ fields, visitor, password }: AccessRequest): Outcome | Promise<Outcome> => {
+    const authorization = fields.authorization ?? password;
+    const sent = basicCredentials(authorization);
     if (sent === undefined) return wrong;
     const isRight = passwords.isRight(sent, users.hashes(), visitor.address);
-    if (!(isRight instanceof Promise)) return isRight ? right(fields) : wrong;
-    return isRight.then((found) => (found ? right(fields) : wrong));
+    if (!(isRight instanceof Promise)) return isRight ? right(fields, authorization) : wrong;
+    return isRight.then((found) => (found ? right(fields, authorization) : wrong));
   };
   return {
     key: 'password_file',
     check(request) {
       const wait = users.prepare();
       return wait === undefined ? decide(request) : wait.then(() => decide(request));
+    },
+    without(fields) {
+      const name = basicCredentials(fields.authorization)?.name;
+      if (name === undefined) return fields;
+      const kept = () => (users.hashes().has(name) ? (right(fields).fields ?? fields) : fields);
+      const wait = users.prepare();
+      return wait === undefined ? kept() : wait.then(kept);
     },
     holdsFor: ({ authorization }) =>
       users.prepare() === undefined && passwords.isRemembered(authorization, users.hashes()),

@@ -96,15 +96,31 @@ function sentFields(request: AccessRequest, copy: readonly string[]): FieldList 
   ];
 }
 
-/** Fields without some names, in any spelling that a source may take for one of them. */
+/**
+ * Fields without some names, in any spelling that a source may take for one of them; Connection
+ * does not name them either, or a client could have them left out (RFC 9110 §7.6.1).
+ */
 export function withoutSpoofed(fields: Fields, names: readonly string[]): Fields {
+  if (names.length === 0) return fields;
   const spoofed = new Set(names.map(cgiName));
   const found = Object.keys(fields).filter((name) => spoofed.has(cgiName(name)));
-  if (found.length === 0) return fields;
+  const { connection } = fields;
+  const options = connection?.split(',') ?? [];
+  const kept = options.filter((option) => !spoofed.has(cgiName(option.trim().toLowerCase())));
+  if (found.length === 0 && kept.length === options.length) return fields;
   const others = Object.create(null) as Record<string, string | undefined>;
   Object.assign(others, fields);
   for (const name of found) Reflect.deleteProperty(others, name);
+  if (kept.length < options.length) others.connection = kept.join(',');
   return others;
+}
+
+/** Trailer fields without some names, as withoutSpoofed. */
+export function withoutSpoofedTrailers(fields: FieldList, names: readonly string[]): FieldList {
+  const spoofed = new Set(names.map(cgiName));
+  return fields.filter((_, at) => {
+    return !spoofed.has(cgiName((fields[at - (at % 2)] ?? '').toLowerCase()));
+  });
 }
 
 function copiedFields({ fields }: SourceResponse, copy: readonly string[]): FieldList {

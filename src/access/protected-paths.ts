@@ -65,7 +65,7 @@ function isExcepted({ except }: RulePaths, path: string): boolean {
 /** All texts under which a source may look for a canonical path, in lower case. */
 function readingsOf(path: string, mounts: readonly MountPaths[]): readonly string[] {
   const text = looseText(path);
-  const readings = [text];
+  const readings = [text, withoutDots(text)];
   for (const mount of mounts) {
     const start = looseText(mount.path);
     if (!`${text}/`.startsWith(start)) continue;
@@ -73,7 +73,12 @@ function readingsOf(path: string, mounts: readonly MountPaths[]): readonly strin
     const folder = below === '' ? start : `${start}${below}/`;
     readings.push(...mount.index.map((name) => folder + looseText(name)));
     if (below === '') continue;
-    if (mount.cleanUrls) readings.push(`${start}${below}.html`);
+    const files = mount.cleanUrls ? [below, `${below}.html`] : [below];
+    readings.push(...files.slice(1).map((file) => start + file));
+    for (const name of mount.index.map(looseText)) {
+      const found = files.find((file) => `/${file}`.endsWith(`/${name}`));
+      if (found !== undefined) readings.push(start + found.slice(0, -name.length));
+    }
     for (const tried of mount.tryPaths) {
       // A file for every path protects itself only.
       if (tried.includes('{path}'))
@@ -98,17 +103,24 @@ function looseText(path: string): string {
     .toLowerCase();
 }
 
-/** Some sources decode once more than they should. */
+/** A path without the dot segments that a second decoding has found (RFC 3986 §5.2.4). */
+function withoutDots(path: string): string {
+  if (!/\/\.\.?(?:\/|$)/.test(path)) return path;
+  const kept: string[] = [];
+  for (const segment of path.slice(1).split('/')) {
+    if (segment === '..') kept.pop();
+    else if (segment !== '.') kept.push(segment);
+  }
+  return `/${kept.join('/')}`;
+}
+
+/** Some sources decode once more than they should, and read bytes that are not UTF-8. */
 function decoded(path: string): string {
   let text = path;
   for (let time = 0; time < 3 && text.includes('%'); time += 1) {
-    text = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
-      try {
-        return decodeURIComponent(escapes);
-      } catch {
-        return escapes;
-      }
-    });
+    text = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (escapes) =>
+      Buffer.from(escapes.replaceAll('%', ''), 'hex').toString(),
+    );
   }
   return text;
 }

@@ -49,6 +49,8 @@ export interface ContentRequest extends RequestTarget, Recipient {
   readonly accessRules?: Set<string>;
   /** The access rules that the client has passed: a path inside the server asks them no more. */
   readonly passedAccess?: ReadonlySet<string>;
+  /** The password that a rule has taken from the fields, for a page or breadcrumb inside. */
+  readonly password?: string;
   /** Trailer fields (RFC 9110 §6.5) as the client sent them, once `body` has ended. */
   readonly trailers?: (() => FieldList) | undefined;
 }

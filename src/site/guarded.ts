@@ -14,16 +14,22 @@ import type { Precedence } from './precedence.ts';
  */
 export function guardedReply<T>(
   guard: AccessGuard | undefined,
-  { request, depth }: { readonly request: ContentRequest; readonly depth: number },
+  { request: sent, depth }: { readonly request: ContentRequest; readonly depth: number },
   respond: (admitted: ContentRequest) => T | Promise<T>,
 ): T | Reply | Promise<T | Reply> {
-  if (guard === undefined) return respond(request);
+  if (guard === undefined) return respond(sent);
+  const { trailers } = sent;
+  const request = trailers ? { ...sent, trailers: () => guard.trailersOf(trailers()) } : sent;
   const answer = (admission: Admission): T | Reply | Promise<T | Reply> => {
     if ('reply' in admission) return admission.reply;
-    const { fields, query = request.query, isPersonal, passed } = admission;
+    const { fields, query = request.query, passed, password, isPersonal } = admission;
     if (passed === undefined && fields === request.fields) return respond(request);
     const passedAccess = new Set([...(request.passedAccess ?? []), ...(passed ?? [])]);
-    return respond({ ...request, fields, query, passedAccess, ...(isPersonal && { isPersonal }) });
+    return respond({
+      ...{ ...request, fields, query, passedAccess },
+      ...(password !== undefined && { password }),
+      ...(isPersonal && { isPersonal }),
+    });
   };
   const admission = guard.admit(request, depth);
   return admission instanceof Promise ? admission.then(answer) : answer(admission);

@@ -9,7 +9,7 @@ import {
 } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
-import { isRead, type ContentRequest } from '../http/request.ts';
+import { isRead, type ContentRequest, type Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
@@ -221,9 +221,16 @@ function withHops(
   if (access === undefined) return resolved;
   if (resolved instanceof Promise) return resolved.then((one) => withHops(access, one, request));
   if (resolved.hops.length === 1) return resolved;
-  const { origin, fields, visitor, accessRules } = request;
+  const { origin, visitor, accessRules, password } = request;
+  const fields = password === undefined ? request.fields : withPassword(request.fields, password);
   const { client = { fields, visitor, isForeign: false } } = request;
   return requireHops(access, { resolved, origin }, client, accessRules);
+}
+
+/** The fields of a client, as it has sent them to this server. */
+function withPassword(fields: Fields, authorization: string): Fields {
+  const all = Object.create(null) as Record<string, string | undefined>;
+  return Object.assign(all, fields, { authorization });
 }
 
 function replyTo(

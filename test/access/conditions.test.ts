@@ -192,6 +192,30 @@ suite('the conditions of [access.<name>]', () => {
   });
 });
 
+suite('satisfy = any', () => {
+  test('keeps the password of a client whom its address lets in', async (t) => {
+    const seen: unknown[] = [];
+    const app = await httpSource(t, ({ headers }, response) => {
+      seen.push(headers.authorization);
+      response.end();
+    });
+    const ini = `
+[proxy.app]
+source = ${app.origin}
+[access.it]
+satisfy = any
+allow = 127.0.0.1
+password_file = users.txt
+`;
+    const site = await startSite(t, { ini, files: { 'users.txt': scryptLine('ann', 'secret') } });
+    const own = basic('of the application', 'other');
+    for (const authorization of [basic('ann', 'secret'), basic('ann', 'typo'), own, 'Bearer x']) {
+      assert.equal((await ask(site.url, '/a', { headers: { authorization } })).status, 200);
+    }
+    assert.deepEqual(seen, [undefined, undefined, own, 'Bearer x']);
+  });
+});
+
 suite('forward', () => {
   test('asks another server, copies fields of its answer, and shows its refusals', async (t) => {
     const asked: OutgoingHttpHeaders[] = [];
@@ -245,6 +269,39 @@ copy = Remote-User
     assert.equal(open.text, 'user , other ', 'no request brings the field along');
     const link = await ask(site.url, '/svc1/userinterface/get?origin=x&path=/internal/a');
     assert.notEqual(link.status, 200);
+  });
+
+  test('keeps its fields from clients that name them in Connection or in trailers', async (t) => {
+    const seen: unknown[] = [];
+    const decider = await httpSource(t, (_, response) => {
+      response.setHeader('remote-user', 'guest').end();
+    });
+    const app = await httpSource(t, (request, response) => {
+      request.resume().once('end', () => {
+        seen.push([request.headers['remote-user'], request.rawTrailers]);
+        response.end();
+      });
+    });
+    const ini = `
+[proxy.app]
+source = ${app.origin}
+[access.it]
+path = /internal/*
+forward = ${decider.origin}/
+copy = Remote-User
+`;
+    const site = await startSite(t, { ini });
+    for (const path of ['/internal/a', '/open']) {
+      for (const connection of ['close, Remote-User', 'REMOTE-USER,close', 'close, Remote_User']) {
+        await site.raw(
+          `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: ${connection}\r\n` +
+            'Trailer: Remote-User, X-Other\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n' +
+            'Remote-User: root\r\nX-Other: kept\r\nRemote_User: root\r\n\r\n',
+        );
+        const user = path === '/open' ? undefined : 'guest';
+        assert.deepEqual(seen.pop(), [user, ['X-Other', 'kept']], `${path} ${connection}`);
+      }
+    }
   });
 
   test('refuses when the other server never answers', async (t) => {
