@@ -65,7 +65,10 @@ export interface PlannedSource extends FetchSource {
   readonly isService: boolean;
   /** Relative to the others; a source of 0 gets requests only if all others have failed. */
   readonly weight: number;
-  /** Eight hex digits: enough to tell the sources of a rule apart, too few to find an address. */
+  /**
+   * Eight hex digits of a hash: enough to tell the sources of a rule apart. Somebody who tries all
+   * private addresses can find the one that they stand for, as with the sticky cookie of nginx.
+   */
   readonly mark: string;
 }
 
