@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { withoutFields } from '../http/reply.ts';
+import { withoutCaching } from '../http/reply.ts';
 import { wordsOfAjv } from '../tables/ajv.ts';
 import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
@@ -250,7 +250,7 @@ function unshared(result: OperationResult): OperationResult {
   }
   if (result.kind !== 'reply') return result;
   const { isReusable: _isReusable, isCurrent: _isCurrent, ...reply } = result.reply;
-  const fields = withoutFields(reply.fields, 'cache-control', 'expires', 'age');
+  const fields = withoutCaching(reply.fields);
   return { kind: 'reply', reply: { ...reply, fields: [...fields, ...notStored] } };
 }
 

@@ -3192,6 +3192,8 @@ export interface Operations {
     input: {
       /** The name or the id of a draft. */
       readonly draft: string;
+      /** The digest of a report of publish, to approve what that has shown. */
+      readonly confirm?: string | null;
     };
     output: Draft;
   };

@@ -191,3 +191,15 @@ export function withoutFields(fields: FieldList, ...names: readonly string[]): F
     names.some((name) => isNamed(field, name));
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]));
 }
+
+const cacheFields =
+  /^(?:cache-control|(?:[a-z]+-)?cdn-cache-control|expires|age|surrogate-control)$/i;
+const proxyFields = /^(?:x-accel-expires|edge-control)$/i;
+
+/** Fields without those that tell a cache, a proxy or a delivery network what to store. */
+export function withoutCaching(fields: readonly string[]): readonly string[] {
+  return fields.filter((_, at) => {
+    const name = fields[at - (at % 2)] ?? '';
+    return !cacheFields.test(name) && !proxyFields.test(name);
+  });
+}

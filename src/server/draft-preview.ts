@@ -1,5 +1,5 @@
 import { readContent } from '../http/content.ts';
-import { noBody, replyField, withoutFields, type Reply } from '../http/reply.ts';
+import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { previewCookie, withoutPreview } from '../model/preview.ts';
 import type { IncomingRequest } from './incoming-request.ts';
@@ -67,9 +67,8 @@ export async function previewReply(
     ...request,
     fields,
   });
-  const shared = ['cache-control', 'expires', 'age', 'etag', 'last-modified'];
   const unshared = [
-    ...withoutFields(reply.fields, ...shared),
+    ...withoutFields(withoutCaching(reply.fields), 'etag', 'last-modified'),
     ...['Cache-Control', 'no-store', 'X-Robots-Tag', 'noindex'],
   ];
   const isHtml = replyField(reply, 'content-type')?.startsWith('text/html') === true;

@@ -96,12 +96,19 @@ test('a preview ends by time, by revocation, and with its draft', async (t) => {
   assert.match(left.headers.getSetCookie()[0] ?? '', /^waymark_draft=; Path=\/; Max-Age=0;/);
 });
 
+/** Fields by which proxies and delivery networks store what has no-store. */
+const storing = [
+  ...['cdn-cache-control', 'cloudflare-cdn-cache-control', 'surrogate-control'],
+  ...['x-accel-expires', 'edge-control'],
+];
+
 test('no source gets the token, and a page of a preview writes nothing', async (t) => {
   const site = await siteWithDraft(t);
   const cookies: (string | undefined)[] = [];
   const source = createServer((request, response) => {
     cookies.push(request.headers.cookie);
     response.setHeader('content-type', 'text/html');
+    for (const name of storing) response.setHeader(name, 'max-age=600');
     response.end('<p>far</p>');
   });
   source.listen(0, '127.0.0.1');
@@ -115,6 +122,15 @@ test('no source gets the token, and a page of a preview writes nothing', async (
   assert.match(await seen(site, '/far/a', `${cookie}; theme=dark`), /^<p>far<\/p><aside/);
   assert.match(await seen(site, '/far/a', cookie), /^<p>far/);
   assert.deepEqual(cookies, ['theme=dark', undefined]);
+  const { headers } = await fetch(`${site.url}/far/a`, { headers: { cookie } });
+  const content = `${site.url}/svc1/userinterface/get_content?_v.path=/far/a`;
+  const asked = `${content}&_v.origin=${encodeURIComponent(site.url)}`;
+  const drafted = await fetch(asked, { headers: { cookie } });
+  assert.equal(drafted.status, 200);
+  for (const name of storing) {
+    assert.equal(headers.get(name), null, name);
+    assert.equal(drafted.headers.get(name), null, name);
+  }
   const table = { name: 'notes', schema: { properties: {} }, insert: ['anonymous'] };
   await site.call('svc1.table.insert', table);
   const written = await fetch(`${site.url}/svc1/record/insert`, {
@@ -123,4 +139,11 @@ test('no source gets the token, and a page of a preview writes nothing', async (
     body: JSON.stringify({ v: { table: 'notes', text: 'x' } }),
   });
   assert.equal(written.status, 403);
+});
+
+test('a key that may not read the site makes no link', async (t) => {
+  const site = await siteWithDraft(t);
+  const { data } = await site.call('svc1.key.insert', { name: 'writer', scopes: ['draft'] });
+  const refused = await site.call('svc1.draft.preview', { draft }, { apikey: data.key });
+  assert.equal(refused.error?.code, 'forbidden');
 });

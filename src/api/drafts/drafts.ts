@@ -8,6 +8,7 @@ import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
 import { listRowsDefault } from '../limits.ts';
+import { planPublish, requireConfirmed } from './publish-plan.ts';
 import {
   draftCommentCharactersMax,
   draftNameCharactersMax,
@@ -219,19 +220,37 @@ export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
  * draft.approve: approves a draft as it is now. A later change needs another approval, and that of
  * a key which has changed the draft does not count.
  */
-export const approveDraft = defineOperation<ReviewParts, { draft: string }>({
+export const approveDraft = defineOperation<ReviewParts, { draft: string; confirm?: string }>({
   name: 'svc1.draft.approve',
   scope: 'publish',
   effect: 'writes',
   summary:
     'Approves a draft as it is now; it does not count from a key that has changed the draft.',
-  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  input: {
+    type: 'object',
+    required: ['draft'],
+    properties: {
+      draft: draftProperty,
+      confirm: {
+        ...{ ...text, nullable: true },
+        description: 'The digest of a report of publish, to approve what that has shown.',
+      },
+    },
+  },
   envelope: { vk: vkMember },
   output: draftSchema,
-  failures: ['not_found', 'conflict'],
+  failures: ['not_found', 'conflict', 'precondition_failed'],
   run: (parts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
-      const { id, name } = openDraftNamed(reads, v.draft);
+      const draft = openDraftNamed(reads, v.draft);
+      const { id, name } = draft;
+      if (v.confirm !== undefined) {
+        const plan = planPublish(
+          { live: reads, inDraft: parts.store.inDraft(draft), draft },
+          () => undefined,
+        );
+        requireConfirmed(plan.digest, v.confirm);
+      }
       const event = { id, name, by: authorOf(call) };
       return {
         ...{ id, action: 'edit', data: { approved: true } },

@@ -4,6 +4,7 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Reads, Store } from '../../store/store.ts';
+import { authorise } from '../execute.ts';
 import { authorOf, defineOperation } from '../operation.ts';
 import { draftProperty } from './drafts.ts';
 import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
@@ -53,6 +54,8 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
   run:
     ({ store, newId, randomBytes, now, view }) =>
     async ({ draft: name, seconds = previewSecondsDefault }, call) => {
+      // The link shows the draft.
+      authorise({ name: 'svc1.draft.preview', scope: 'read' }, call.caller);
       const secret = randomBytes(32).toString('base64url');
       const expires = new Date(now() + 1_000 * seconds).toISOString();
       const preview = { id: newId(), hash: hashOf(secret).toString('hex'), expires };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isRevertible, type Change, type RevertibleFamily } from '../../model/change.ts';
 import { vkInDraft, type DraftedFamily, type SiteDraft } from '../../model/draft.ts';
 import { hookOfSecret } from '../../model/hook.ts';
+import { Failure } from '../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { foldDrafted } from '../../store/drafts/refresh-drafts.ts';
 import type { DraftedRecord, LoggedDraft, Reads } from '../../store/store.ts';
@@ -76,6 +77,17 @@ export function planPublish(
     digest: hash.digest('hex'),
     ...{ newest, authors },
   };
+}
+
+/** Throws `precondition_failed` if the digest of a plan is not that of a report. */
+export function requireConfirmed(digest: string, confirm: string): void {
+  if (digest === confirm) return;
+  throw new Failure(
+    'precondition_failed',
+    'The draft or the live records have changed since the report. Look at a new one, and ' +
+      'confirm that.',
+    { field: 'confirm' },
+  );
 }
 
 /** The versions of one record that a draft changes. */

@@ -18,6 +18,7 @@ import {
   familiesOf,
   labelOf,
   planPublish,
+  requireConfirmed,
   type DraftedVersions,
   type PublishPlan,
   type Resolution,
@@ -298,16 +299,6 @@ function unapproved(): Failure {
     'The draft needs an approval by a key that has not changed it, since its last change. ' +
       'Ask for draft.approve.',
     { field: 'draft' },
-  );
-}
-
-function requireConfirmed(digest: string, confirm: string): void {
-  if (digest === confirm) return;
-  throw new Failure(
-    'precondition_failed',
-    'The draft or the live records have changed since the report. Look at a new one, and ' +
-      'confirm that.',
-    { field: 'confirm' },
   );
 }
 

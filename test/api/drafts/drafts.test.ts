@@ -252,6 +252,22 @@ suite('a review', () => {
     await stateOf(site, 1);
   });
 
+  test('approves what a report has shown, and nothing added since', async (t) => {
+    const site = await siteWithDraft(t);
+    await inDraft(site, `${rule}.insert`, { path: '/seen', content: 'seen' });
+    const { apikey } = await keyOf(site, 'publish', 'read');
+    const report = () => site.call('svc1.draft.publish', { draft }, { apikey });
+    const approve = (confirm: string) =>
+      site.call('svc1.draft.approve', { draft, confirm }, { apikey });
+    const seen = await report();
+    await inDraft(site, `${rule}.insert`, { path: '/unseen', content: 'unseen' });
+    const late = await approve(seen.data.digest);
+    assert.equal(late.error?.code, 'precondition_failed');
+    assert.equal((await site.call('svc1.draft.read', { draft })).data.approvals, undefined);
+    const fresh = await approve((await report()).data.digest);
+    assert.equal(fresh.data.approvals.length, 1);
+  });
+
   test('may be made by keys that can change nothing live', async (t) => {
     const site = await siteWithDraft(t);
     const { apikey } = await keyOf(site, 'draft', 'read');
