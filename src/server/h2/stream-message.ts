@@ -60,6 +60,7 @@ export class StreamMessage extends Readable {
   #returned = 0;
   #hasReader = false;
   #isDiscarding = false;
+  #isStreamClosed = false;
   /** Discarded content after which the stream is reset. */
   #discardedMax = Infinity;
 
@@ -102,8 +103,13 @@ export class StreamMessage extends Readable {
     if (!this.#isDiscarding) this.push(null);
   }
 
-  /** To be called when the stream has closed. */
+  /**
+   * To be called when the stream has closed. What nobody has read makes room on the connection
+   * nevertheless: other streams share its window.
+   */
   streamClosed(): void {
+    this.#isStreamClosed = true;
+    this.#returnRead();
     if (this.complete || this.destroyed) return;
     this.destroy(new Failure('invalid', 'The request ended before its content was complete.'));
   }
@@ -150,7 +156,8 @@ export class StreamMessage extends Readable {
 
   /** Makes room for as many bytes as the reader has taken. */
   #returnRead(): void {
-    const unread = this.#isDiscarding || this.destroyed ? 0 : this.readableLength;
+    const isOver = this.#isStreamClosed || this.#isDiscarding || this.destroyed;
+    const unread = isOver ? 0 : this.readableLength;
     const read = this.#arrived - unread;
     const bytes = read - this.#returned;
     this.#returned = read;

@@ -379,6 +379,49 @@ suite('responses that are aborted half sent', () => {
   });
 });
 
+suite('content that nobody has read makes room for other requests', () => {
+  const ends: Readonly<Record<string, (answer: StreamAnswer, reset: () => void) => void>> = {
+    'once the request is answered': (answer) => {
+      answer.writeHead(204, []).end();
+    },
+    'once the server has reset the request': (answer) => {
+      answer.destroy();
+    },
+    'once the client has reset the request': (_answer, reset) => {
+      reset();
+    },
+  };
+  for (const [when, end] of Object.entries(ends)) {
+    test(when, async (t) => {
+      const rig = await startConnections(t, (message, answer) => {
+        if (message instanceof StreamMessage && message.url === '/read') {
+          message.resume().once('end', () => answer.writeHead(204, []).end());
+        } else answers.push(answer);
+      });
+      const answers: StreamAnswer[] = [];
+      const session = await rig.open();
+      const post = { ...pathOf, ':method': 'POST' };
+      for (let asked = 0; asked < 10; asked += 1) {
+        const stream = session.request(post).on('error', () => undefined);
+        stream.end(Buffer.alloc(15_000));
+        await new Promise((resolve) => stream.once('finish', resolve));
+        await new Promise((resolve) => session.ping(resolve));
+        const closed = new Promise((resolve) => stream.resume().once('close', resolve));
+        const answer = answers.shift();
+        assert.ok(answer);
+        end(answer, () => {
+          stream.close(constants.NGHTTP2_CANCEL);
+        });
+        await closed;
+      }
+      const whole = session.request({ ...post, ':path': '/read' });
+      whole.end(Buffer.alloc(1_000_000));
+      assert.equal((await readReply(whole)).status, 204);
+      assert.deepEqual(rig.passed, []);
+    });
+  }
+});
+
 test('the open requests of all connections are limited; a further one may be repeated', async (t) => {
   const answers: StreamAnswer[] = [];
   const rig = await startConnections(t, (_message, given) => answers.push(given), {
