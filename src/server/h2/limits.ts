@@ -30,6 +30,8 @@ export const http2JoinedBytesMax = 16 * KIB;
 export const http2WriteBytes = 64 * KIB;
 /** Answers to frames without a request that wait for a client that does not read. */
 export const http2ControlBytesMax = 64 * KIB;
+/** All frames that wait for a client that does not read, and sends frames nevertheless. */
+export const http2UnreadBytesMax = MIB;
 
 /** Streams that ended lately, which a client may still name in a frame. */
 export const http2EndedStreamsMax = 256;
