@@ -45,6 +45,8 @@ export const http2InvalidFramesMax = 100;
 /** … and take this many pieces of content that are shorter than the shortest sensible one. */
 export const http2TinyPiecesMax = 1_000;
 export const http2TinyPieceBytes = 256;
+/** Such pieces of a request's content that wait for a reader. */
+export const http2UnreadTinyPiecesMax = 16_384;
 /** The interval between two checks of all connections for timeouts. */
 export const http2CheckMs = 5_000;
 /** At a stop, the server waits for clients whose last answer ended within this time. */

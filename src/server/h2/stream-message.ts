@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
 import type { RequestMessage } from '../http-message.ts';
 import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
+import { http2TinyPieceBytes, http2UnreadTinyPiecesMax } from './limits.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Stream } from './stream.ts';
 
@@ -61,6 +62,9 @@ export class StreamMessage extends Readable {
   #hasReader = false;
   #isDiscarding = false;
   #isStreamClosed = false;
+  /** Tiny pieces behind a position in the content that the reader has not reached. */
+  #tinyPieces = 0;
+  #tinySince = 0;
   /** Discarded content after which the stream is reset. */
   #discardedMax = Infinity;
 
@@ -90,10 +94,20 @@ export class StreamMessage extends Readable {
     if (!this.#isDiscarding) {
       this.push(bytes);
       this.#returnRead();
+      this.#limitTiny(bytes.length);
       return;
     }
     this.#returnRead();
     if (this.#arrived > this.#discardedMax) this.#stop();
+  }
+
+  /** Resets the stream if much content in tiny pieces waits: a piece costs far more than a byte. */
+  #limitTiny(bytes: number): void {
+    if (this.#returned >= this.#tinySince) {
+      this.#tinySince = this.#arrived;
+      this.#tinyPieces = 0;
+    } else if (bytes < http2TinyPieceBytes) this.#tinyPieces += 1;
+    if (this.#tinyPieces > http2UnreadTinyPiecesMax) this.#stream.reset('ENHANCE_YOUR_CALM');
   }
 
   /** To be called at the end of the request. */

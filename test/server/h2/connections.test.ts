@@ -422,6 +422,21 @@ suite('content that nobody has read makes room for other requests', () => {
   }
 });
 
+test('a request with very many tiny pieces of content that nobody reads is reset', async (t) => {
+  const rig = await startConnections(t, () => undefined);
+  const client = clientOf(
+    t,
+    connectSocket(rig.port, '127.0.0.1'),
+    Buffer.concat([Buffer.from(preface), frame('SETTINGS', 0, 0)]),
+  );
+  const head = fieldBlock([[':method', 'POST'], ...Object.entries(pathOf)]);
+  const pieces = Array.from({ length: 20_000 }, () => frame('DATA', 0, 1, 'x'));
+  client.send(frame('HEADERS', flags.END_HEADERS, 1, head), ...pieces);
+  await client.until(() => client.frames.some(({ stream }) => stream === 1));
+  const reset = client.frames.find(({ stream }) => stream === 1) ?? assert.fail();
+  assert.equal(describeFrame(reset), 'RST_STREAM ENHANCE_YOUR_CALM');
+});
+
 test('the open requests of all connections are limited; a further one may be repeated', async (t) => {
   const answers: StreamAnswer[] = [];
   const rig = await startConnections(t, (_message, given) => answers.push(given), {
