@@ -137,6 +137,8 @@ export class UpgradeHandler {
     };
     const place = tunnels.take(incoming.address);
     socket.once('close', abort);
+    // A stream of HTTP/2 may have been reset in the turn in which it began.
+    if (socket.destroyed) abort();
     try {
       const opened = await site.openWebsocket({
         ...incoming.target,

@@ -28,6 +28,7 @@ import {
   http2QueuedBytesMax,
   http2SettingsMax,
   http2TinyPieceBytes,
+  http2UnreadBytesMax,
   http2WindowBytes,
 } from './limits.ts';
 import { parsePriority } from './priority.ts';
@@ -266,6 +267,10 @@ export class Connection {
     if (!this.#hasSettings && (frame.type !== frameTypes.settings || (frame.flag & 1) !== 0)) {
       throw new ConnectionError('PROTOCOL_ERROR', 'The first frame is not SETTINGS.');
     }
+    // Heads of answers and resets have no window: their memory has this limit.
+    if (this.queuedBytes + this.#outputBytes > http2UnreadBytesMax) {
+      throw new ConnectionError('ENHANCE_YOUR_CALM', 'The client reads no answers.');
+    }
     const { type } = frame;
     if (this.#block !== undefined && type !== frameTypes.continuation) {
       throw new ConnectionError('PROTOCOL_ERROR', 'A frame interrupts a header block.');
@@ -353,7 +358,7 @@ export class Connection {
       this.#invalid(stream, 'PROTOCOL_ERROR');
       return;
     }
-    if (end > start) stream.reader?.data(bytes.subarray(start, end));
+    if (end > start) stream.reader?.data(pieceOf(bytes, start, end));
     if (endsStream) this.#requestEnded(stream, []);
   }
 
@@ -737,6 +742,18 @@ export class Connection {
 }
 
 const noContent = Buffer.alloc(0);
+
+/** The largest part of a chunk that content in it may be, and yet be copied out of it. */
+const copiedPart = 1 / 8;
+
+/** Returns a part of a chunk. A short one is a copy: unread, it would keep the chunk in memory. */
+function pieceOf(bytes: Buffer, start: number, end: number): Buffer {
+  if (end - start > copiedPart * bytes.length) return bytes.subarray(start, end);
+  // Not from the pool, of which it would keep a part as well.
+  const piece = Buffer.allocUnsafeSlow(end - start);
+  bytes.copy(piece, 0, start, end);
+  return piece;
+}
 
 function requireOnStream({ stream }: Frame): void {
   if (stream === 0) throw new ConnectionError('PROTOCOL_ERROR', 'A frame names no stream.');

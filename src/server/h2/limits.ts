@@ -30,6 +30,8 @@ export const http2JoinedBytesMax = 16 * KIB;
 export const http2WriteBytes = 64 * KIB;
 /** Answers to frames without a request that wait for a client that does not read. */
 export const http2ControlBytesMax = 64 * KIB;
+/** All frames that wait for a client that does not read, and sends frames nevertheless. */
+export const http2UnreadBytesMax = MIB;
 
 /** Streams that ended lately, which a client may still name in a frame. */
 export const http2EndedStreamsMax = 256;
@@ -43,6 +45,8 @@ export const http2InvalidFramesMax = 100;
 /** … and take this many pieces of content that are shorter than the shortest sensible one. */
 export const http2TinyPiecesMax = 1_000;
 export const http2TinyPieceBytes = 256;
+/** Such pieces of a request's content that wait for a reader. */
+export const http2UnreadTinyPiecesMax = 16_384;
 /** The interval between two checks of all connections for timeouts. */
 export const http2CheckMs = 5_000;
 /** At a stop, the server waits for clients whose last answer ended within this time. */

@@ -36,6 +36,8 @@ const connectionFields: ReadonlySet<string> = new Set([
 ]);
 
 const lowerName = new RegExp(`^(?!.*[A-Z])${tokenSource}$`);
+/** RFC 3986 §3.1. With other characters, `:scheme` could name a host besides `:authority`. */
+const validScheme = /^[a-z][a-z\d+.-]*$/i;
 /** A character that no value has (RFC 9110 §5.5). */
 const notInValue = /[^\t\x20-\x7e\x80-\xff]/;
 
@@ -149,7 +151,7 @@ class Pseudo {
       return scheme === undefined && path === undefined && authority !== undefined;
     }
     if (protocol !== undefined && (method !== 'CONNECT' || authority === undefined)) return false;
-    if (scheme === undefined || scheme === '' || path === undefined) return false;
+    if (scheme === undefined || !validScheme.test(scheme) || path === undefined) return false;
     return path.startsWith('/') || (path === '*' && method === 'OPTIONS');
   }
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
 import type { RequestMessage } from '../http-message.ts';
 import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
+import { http2TinyPieceBytes, http2UnreadTinyPiecesMax } from './limits.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Stream } from './stream.ts';
 
@@ -60,6 +61,10 @@ export class StreamMessage extends Readable {
   #returned = 0;
   #hasReader = false;
   #isDiscarding = false;
+  #isStreamClosed = false;
+  /** Tiny pieces behind a position in the content that the reader has not reached. */
+  #tinyPieces = 0;
+  #tinySince = 0;
   /** Discarded content after which the stream is reset. */
   #discardedMax = Infinity;
 
@@ -89,10 +94,20 @@ export class StreamMessage extends Readable {
     if (!this.#isDiscarding) {
       this.push(bytes);
       this.#returnRead();
+      this.#limitTiny(bytes.length);
       return;
     }
     this.#returnRead();
     if (this.#arrived > this.#discardedMax) this.#stop();
+  }
+
+  /** Resets the stream if much content in tiny pieces waits: a piece costs far more than a byte. */
+  #limitTiny(bytes: number): void {
+    if (this.#returned >= this.#tinySince) {
+      this.#tinySince = this.#arrived;
+      this.#tinyPieces = 0;
+    } else if (bytes < http2TinyPieceBytes) this.#tinyPieces += 1;
+    if (this.#tinyPieces > http2UnreadTinyPiecesMax) this.#stream.reset('ENHANCE_YOUR_CALM');
   }
 
   /** To be called at the end of the request. */
@@ -102,8 +117,13 @@ export class StreamMessage extends Readable {
     if (!this.#isDiscarding) this.push(null);
   }
 
-  /** To be called when the stream has closed. */
+  /**
+   * To be called when the stream has closed. What nobody has read makes room on the connection
+   * nevertheless: other streams share its window.
+   */
   streamClosed(): void {
+    this.#isStreamClosed = true;
+    this.#returnRead();
     if (this.complete || this.destroyed) return;
     this.destroy(new Failure('invalid', 'The request ended before its content was complete.'));
   }
@@ -150,7 +170,8 @@ export class StreamMessage extends Readable {
 
   /** Makes room for as many bytes as the reader has taken. */
   #returnRead(): void {
-    const unread = this.#isDiscarding || this.destroyed ? 0 : this.readableLength;
+    const isOver = this.#isStreamClosed || this.#isDiscarding || this.destroyed;
+    const unread = isOver ? 0 : this.readableLength;
     const read = this.#arrived - unread;
     const bytes = read - this.#returned;
     this.#returned = read;

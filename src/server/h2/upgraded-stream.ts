@@ -28,7 +28,7 @@ export function upgradeOf(
     httpVersionMajor: 1,
     httpVersionMinor: 1,
     isHttp2: true,
-    rawHeaders: [...message.rawHeaders, ...Object.entries(added).flat()],
+    rawHeaders: [...withoutKey(message.rawHeaders), ...Object.entries(added).flat()],
     headers: { ...message.headers, ...added },
     socket: message.socket,
     complete: true,
@@ -38,6 +38,11 @@ export function upgradeOf(
     new UpgradedStream(message, answer),
     Buffer.alloc(0),
   ];
+}
+
+/** Leaves out a key of the client, which would be a second one for a source. */
+function withoutKey(rawHeaders: readonly string[]): readonly string[] {
+  return rawHeaders.filter((_, at) => rawHeaders[at - (at % 2)] !== 'sec-websocket-key');
 }
 
 /** Fields of an answer of HTTP/1.1 that its connection needs, and HTTP/2 does not have. */

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Connection, type Counted } from '../../../src/server/h2/connection.ts';
 import { encodeFields } from '../../../src/server/h2/hpack/encoder.ts';
-import { http2QueuedBytesMax, http2WindowBytesMax } from '../../../src/server/h2/limits.ts';
+import {
+  http2QueuedBytesMax,
+  http2UnreadBytesMax,
+  http2WindowBytesMax,
+} from '../../../src/server/h2/limits.ts';
 import type { RequestHead } from '../../../src/server/h2/request-head.ts';
 import { SharedBytes } from '../../../src/server/h2/shared-bytes.ts';
 import type { Stream } from '../../../src/server/h2/stream.ts';
@@ -210,6 +214,65 @@ suite('a connection', () => {
     assert.ok(bytes() <= http2QueuedBytesMax + 16_384, `${bytes()}`);
     for (let turn = 0; turn < 100; turn += 1) take();
     assert.equal(bytes(), 10_000_000);
+  });
+
+  for (const [what, answer] of [
+    [
+      'heads of answers',
+      (stream: Stream) => {
+        stream.head(encodeFields(200, ['x-long', 'x'.repeat(300)]), true);
+      },
+    ],
+    [
+      'refusals',
+      (stream: Stream) => {
+        stream.reset('REFUSED_STREAM');
+      },
+    ],
+  ] as const) {
+    test(`holds a limited number of ${what} for a client that does not read`, () => {
+      const { connection, frames, take } = openConnection({ answer });
+      connection.receive(opening);
+      take();
+      let id = 1;
+      for (; !connection.isEnded && id < 1_000_000; id += 2) {
+        connection.receive(ask(id, '/', { method: 'HEAD' }));
+      }
+      const last = frames.at(-1);
+      assert.equal(last?.type, 'GOAWAY');
+      assert.equal(last.payload.readUInt32BE(4), 11);
+      assert.ok(connection.queuedBytes <= http2UnreadBytesMax + 1_000);
+      // One that reads may ask as often.
+      const other = openConnection({ answer });
+      other.connection.receive(opening);
+      for (let asked = 1; asked <= id; asked += 2) {
+        other.connection.receive(ask(asked, '/', { method: 'HEAD' }));
+        if (asked % 101 === 0) other.take();
+      }
+      assert.ok(!other.connection.isEnded);
+    });
+  }
+
+  test('does not keep a whole chunk for a short piece of content in it', () => {
+    const pieces: Buffer[] = [];
+    const { connection } = openConnection({
+      answer: (stream) => {
+        stream.reader = {
+          data: (bytes) => pieces.push(bytes),
+          end: () => undefined,
+          close: () => undefined,
+        };
+      },
+    });
+    connection.receive(Buffer.concat([opening, ask(1, '/', { method: 'POST', flag: 4 })]));
+    const priority = frame('PRIORITY', 0, 1, Buffer.alloc(5));
+    const others = Array.from({ length: 4_000 }, () => priority);
+    const chunk = Buffer.concat([frame('DATA', 0, 1, 'short'), ...others]);
+    connection.receive(Buffer.concat([chunk, frame('DATA', 0, 1, Buffer.alloc(16_000))]));
+    const [short, long] = pieces;
+    assert.equal(short?.toString(), 'short');
+    assert.equal(short.buffer.byteLength, 5);
+    assert.equal(long?.length, 16_000);
   });
 
   test('warns a client before it goes, and answers what crosses the warning', () => {

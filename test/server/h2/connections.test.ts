@@ -379,6 +379,64 @@ suite('responses that are aborted half sent', () => {
   });
 });
 
+suite('content that nobody has read makes room for other requests', () => {
+  const ends: Readonly<Record<string, (answer: StreamAnswer, reset: () => void) => void>> = {
+    'once the request is answered': (answer) => {
+      answer.writeHead(204, []).end();
+    },
+    'once the server has reset the request': (answer) => {
+      answer.destroy();
+    },
+    'once the client has reset the request': (_answer, reset) => {
+      reset();
+    },
+  };
+  for (const [when, end] of Object.entries(ends)) {
+    test(when, async (t) => {
+      const rig = await startConnections(t, (message, answer) => {
+        if (message instanceof StreamMessage && message.url === '/read') {
+          message.resume().once('end', () => answer.writeHead(204, []).end());
+        } else answers.push(answer);
+      });
+      const answers: StreamAnswer[] = [];
+      const session = await rig.open();
+      const post = { ...pathOf, ':method': 'POST' };
+      for (let asked = 0; asked < 10; asked += 1) {
+        const stream = session.request(post).on('error', () => undefined);
+        stream.end(Buffer.alloc(15_000));
+        await new Promise((resolve) => stream.once('finish', resolve));
+        await new Promise((resolve) => session.ping(resolve));
+        const closed = new Promise((resolve) => stream.resume().once('close', resolve));
+        const answer = answers.shift();
+        assert.ok(answer);
+        end(answer, () => {
+          stream.close(constants.NGHTTP2_CANCEL);
+        });
+        await closed;
+      }
+      const whole = session.request({ ...post, ':path': '/read' });
+      whole.end(Buffer.alloc(1_000_000));
+      assert.equal((await readReply(whole)).status, 204);
+      assert.deepEqual(rig.passed, []);
+    });
+  }
+});
+
+test('a request with very many tiny pieces of content that nobody reads is reset', async (t) => {
+  const rig = await startConnections(t, () => undefined);
+  const client = clientOf(
+    t,
+    connectSocket(rig.port, '127.0.0.1'),
+    Buffer.concat([Buffer.from(preface), frame('SETTINGS', 0, 0)]),
+  );
+  const head = fieldBlock([[':method', 'POST'], ...Object.entries(pathOf)]);
+  const pieces = Array.from({ length: 20_000 }, () => frame('DATA', 0, 1, 'x'));
+  client.send(frame('HEADERS', flags.END_HEADERS, 1, head), ...pieces);
+  await client.until(() => client.frames.some(({ stream }) => stream === 1));
+  const reset = client.frames.find(({ stream }) => stream === 1) ?? assert.fail();
+  assert.equal(describeFrame(reset), 'RST_STREAM ENHANCE_YOUR_CALM');
+});
+
 test('the open requests of all connections are limited; a further one may be repeated', async (t) => {
   const answers: StreamAnswer[] = [];
   const rig = await startConnections(t, (_message, given) => answers.push(given), {

@@ -6,6 +6,7 @@ import { suite, test } from 'node:test';
 import { WebSocketServer } from 'ws';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { connectHttp2, type Http2Client } from './client.ts';
+import { connectRaw, fieldBlock, frame, uint32 } from './raw-client.ts';
 
 /** Asks for a websocket (RFC 8441 §5); resolves to its stream and the head of the answer. */
 async function open(client: Http2Client, path: string, fields: Record<string, string> = {}) {
@@ -81,10 +82,28 @@ suite('a websocket over HTTP/2', () => {
       ini: `[proxy.app]\npath = /app/\nsource = http://127.0.0.1:${address.port}\n`,
     });
     const client = await connectHttp2(t, site);
-    const { stream, headers } = await open(client, '/app/live');
+    // A key has no meaning over HTTP/2; the source gets that of the server.
+    const { stream, headers } = await open(client, '/app/live', { 'sec-websocket-key': 'none' });
     assert.equal(headers[':status'], 200);
     stream.write(textFrame('hello'));
     assert.equal(await nextText(stream), 'echo hello');
+    // One that its client resets at once leaves no tunnel behind.
+    const early = await connectRaw(t, site);
+    const head = fieldBlock([
+      [':method', 'CONNECT'],
+      [':protocol', 'websocket'],
+      [':scheme', 'https'],
+      [':path', '/app/early'],
+      [':authority', 'localhost'],
+      ['sec-websocket-version', '13'],
+    ]);
+    early.send(frame('HEADERS', 4, 1, head), frame('RST_STREAM', 0, 1, uint32(8)));
+    early.send(frame('HEADERS', 4, 3, head));
+    const isOpen = () => early.frames.some((one) => one.stream === 3);
+    await early.until(isOpen);
+    assert.ok(isOpen());
+    const { body } = await client.ask('/svc1/metrics');
+    assert.match(body.toString(), /^waymark_tunnels 2$/m);
     stream.destroy();
   });
 

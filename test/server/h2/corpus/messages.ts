@@ -116,6 +116,12 @@ export const messageCases: readonly Case[] = [
   ['8.3.1 :scheme http', 'answer 400', [only(replaced(':scheme', 'http'))]],
   ['8.3.1 :scheme other', 'answer 400', [only(replaced(':scheme', 'ftp'))]],
   [
+    '8.3.1 :scheme with a host of its own',
+    'RST_STREAM PROTOCOL_ERROR',
+    [only(replaced(':scheme', 'https://other/a?'))],
+  ],
+  ['8.3.1 :scheme with a space', 'RST_STREAM PROTOCOL_ERROR', [only(replaced(':scheme', 'a b'))]],
+  [
     '8.3.1 OPTIONS *',
     'answer 204',
     [
