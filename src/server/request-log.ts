@@ -54,7 +54,7 @@ export class RequestLog {
     this.#add(moment, {
       address,
       method: message.method ?? '',
-      target: message.url ?? '',
+      target: shownTarget(message.url ?? ''),
       host,
       httpVersion: message.isHttp2 === true ? '2.0' : message.httpVersion,
       userAgent,
@@ -113,6 +113,14 @@ export class RequestLog {
     return durationMs;
   }
 }
+
+/** A target without the token of a preview, with which any client sees the draft. */
+function shownTarget(target: string): string {
+  return target.includes(previewPlace) ? target.replace(tokenOfPreview, '$1…') : target;
+}
+
+const previewPlace = '/preview/';
+const tokenOfPreview = /(\/svc1\/preview\/)[\w.-]{20,200}/;
 
 /** Reads the logged fields alone, which costs less than an object of all fields. */
 function loggedFields(rawHeaders: readonly string[]): LoggedFields {

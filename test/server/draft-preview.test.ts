@@ -71,6 +71,13 @@ test('a preview shows the draft with a bar, and visitors see the live site', asy
   assert.doesNotMatch(JSON.stringify(visits), /drafted/);
 });
 
+test('the access log does not have the link of a preview', async (t) => {
+  const site = await siteWithDraft(t);
+  const { url } = await openPreview(site);
+  await site.untilLogged(/ 302 GET \S+\/svc1\/preview\/… /);
+  assert.ok(!site.logged().includes(url.slice(-20)));
+});
+
 test('a preview ends by time, by revocation, and with its draft', async (t) => {
   const site = await siteWithDraft(t);
   const first = await openPreview(site);

@@ -6,6 +6,7 @@ import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
+import { authorise } from '../execute.ts';
 import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
 import { listRowsDefault } from '../limits.ts';
 import { planPublish, requireConfirmed } from './publish-plan.ts';
@@ -240,8 +241,10 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
   envelope: { vk: vkMember },
   output: draftSchema,
   failures: ['not_found', 'conflict', 'precondition_failed'],
-  run: (parts) => (v, call) =>
-    writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
+  run: (parts) => (v, call) => {
+    // Nobody approves what they may not see.
+    authorise({ name: 'svc1.draft.approve', scope: 'read' }, call.caller);
+    return writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
       const draft = openDraftNamed(reads, v.draft);
       const { id, name } = draft;
       if (v.confirm !== undefined) {
@@ -256,7 +259,8 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
         ...{ id, action: 'edit', data: { approved: true } },
         more: [reviewEvent(parts, 'draft.approved', event)],
       };
-    }),
+    });
+  },
 });
 
 function reviewEvent(

@@ -7,6 +7,7 @@ import { hasScope, type Scope } from '../../model/key.ts';
 import { draftStates, type SiteDraft } from '../../model/draft.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
+import { authorise } from '../execute.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from '../records/idempotency.ts';
 import { shortened } from '../records/revert.ts';
 import { vkMember } from '../records/schema.ts';
@@ -181,6 +182,8 @@ export const publishDraft = defineOperation<PublishParts, PublishInput>({
   failures: ['not_found', 'conflict', 'precondition_failed'],
   run: (parts) => async (v, call) => {
     const { store } = parts;
+    // The report shows the draft.
+    authorise({ name: 'svc1.draft.publish', scope: 'read' }, call.caller);
     const needsApproval = parts.config.review.required;
     const request = { ...publishRequest(store, v, call), needsApproval };
     const isLarge = hasMoreRecords(store, request.draft);

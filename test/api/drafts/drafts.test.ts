@@ -252,6 +252,16 @@ suite('a review', () => {
     await stateOf(site, 1);
   });
 
+  test('and publishing need a key that may read what they show', async (t) => {
+    const site = await siteWithDraft(t);
+    await inDraft(site, `${rule}.insert`, { path: '/seen', content: 'seen' });
+    const { apikey } = await keyOf(site, 'publish');
+    for (const name of ['approve', 'publish']) {
+      const { data, error } = await site.call(`svc1.draft.${name}`, { draft }, { apikey });
+      assert.deepEqual([data, error?.code], [undefined, 'forbidden'], name);
+    }
+  });
+
   test('approves what a report has shown, and nothing added since', async (t) => {
     const site = await siteWithDraft(t);
     await inDraft(site, `${rule}.insert`, { path: '/seen', content: 'seen' });
