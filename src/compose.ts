@@ -2,7 +2,13 @@ import { createAccessGuard, type AccessGuard } from './access/access-guard.ts';
 import { openLinkKeys } from './access/link-keys.ts';
 import { openPasswordFile } from './access/password-file.ts';
 import type { Passwords } from './access/passwords.ts';
-import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
+import {
+  createResponseHeaders,
+  matchesPattern,
+  strictFields,
+  type HeaderRule,
+} from './http/response-headers.ts';
+import { createAccessRules } from './observability/access-rules.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
 import { proxyId } from './model/rule.ts';
@@ -190,7 +196,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       ...{ publicFiles, ownFiles, consoleFiles: context.consoleFiles },
       metricsText: context.metricsText,
-      responseHeaders: createResponseHeaders(siteParts.headerRules, newNonce),
+      ...composeFieldsAndLines(config, siteParts),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       previews: drafts.previews,
       documents: createDocuments({
@@ -237,6 +243,18 @@ function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[
     return { ...place, fields: [...strict, ...fields] };
   });
   return [...ofMounts, ...ofProxies, ...ofPaths];
+}
+
+/** What changes the fields of answers, and the lines of the access log. */
+function composeFieldsAndLines(
+  { log }: Config,
+  { headerRules }: { readonly headerRules: readonly HeaderRule[] },
+): Pick<Serving, 'responseHeaders' | 'accessRules'> {
+  const random = Math.random;
+  return {
+    responseHeaders: createResponseHeaders(headerRules, newNonce),
+    accessRules: createAccessRules(log, { matches: matchesPattern, random }),
+  };
 }
 
 /** A nonce with 128 random bits (CSP 3 §7.1). */

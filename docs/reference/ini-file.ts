@@ -110,6 +110,8 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
     'The content of another path answers, and the address stays. It comes after redirects and before all content; the first one of the file that matches decides, and a path without content gets 404.\n\n',
   'access.<name>':
     'Who may see some paths, whatever source they come from. A visitor must satisfy every section whose paths match.\n\n',
+  'log.<name>':
+    'The lines of some paths in the access log. The first section of the file whose path matches decides.\n\n',
   'headers.<name>': 'Header fields of answers. All other lines of the section are fields.\n\n',
   'tls.<host>': 'The certificate of one name.\n\n',
   'engine.<name>': 'An engine of your own for generic pages.\n\n',

@@ -2,6 +2,7 @@ import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
 import { accessTexts } from '../../src/config/sections/access.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
+import { logTexts, pathLogTexts } from '../../src/config/sections/log.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
@@ -438,17 +439,6 @@ export const keyTexts: Texts = {
       example: '400d',
     },
   },
-  log: {
-    level: { about: 'The least important messages that the log has.', example: 'warn' },
-    access: { about: 'Whether each request has a line.', example: 'no' },
-    format: { about: 'The format of the lines: see [the log](log.md).', example: 'json' },
-    file: {
-      about: 'A file for the access log, in place of standard output.',
-      example: '/var/log/waymark/access.log',
-    },
-    explain: {
-      about: 'Whether every answer names its source in Server-Timing.',
-      example: 'yes',
-    },
-  },
+  log: logTexts,
+  'log.<name>': pathLogTexts,
 };

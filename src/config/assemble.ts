@@ -82,7 +82,13 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     geo: fieldsOf('geo', ini.geo, folder),
     review: fieldsOf('review', ini.review, folder),
     stats: fieldsOf('stats', ini.stats, folder),
-    log: fieldsOf('log', ini.log, folder),
+    log: {
+      ...fieldsOf('log', ini.log, folder),
+      paths: ini.pathLogs.map((section) => ({
+        name: section.name,
+        ...fieldsOf('log.<name>', section, folder),
+      })),
+    },
   });
 }
 

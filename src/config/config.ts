@@ -60,6 +60,11 @@ export interface AccessConfig extends SectionFields<'access.<name>'> {
   readonly name: string;
 }
 
+/** `[log]`, with each `[log.<name>]`. */
+interface LogConfig extends SectionFields<'log'> {
+  readonly paths: readonly (SectionFields<'log.<name>'> & { readonly name: string })[];
+}
+
 /** `[headers.<name>]`: fields of answers. */
 export interface HeadersConfig extends SectionFields<'headers.<name>'> {
   readonly name: string;
@@ -123,7 +128,7 @@ export interface Config {
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
   readonly stats: SectionFields<'stats'>;
-  readonly log: SectionFields<'log'>;
+  readonly log: LogConfig;
 }
 
 /** The result of reading an ini file: a configuration, or all problems of the file. */

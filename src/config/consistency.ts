@@ -7,6 +7,7 @@ import { accessProblems } from './sections/access.ts';
 import { headerRuleProblems } from './sections/headers.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
+import { logProblems } from './sections/log.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
@@ -38,6 +39,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...redirectProblems(ini),
     ...rewriteProblems(ini),
     ...accessProblems(ini),
+    ...logProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

@@ -58,6 +58,7 @@ export function describeConfig(config: Config): string {
     described('review', config.review),
     described('stats', config.stats),
     described('log', config.log),
+    ...config.log.paths.map((one) => described('log.<name>', one, one.name)),
   ];
   return texts.join('\n');
 }

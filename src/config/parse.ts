@@ -53,6 +53,7 @@ export interface ParsedIni {
   readonly review: ParsedSection<'review'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
+  readonly pathLogs: readonly ParsedSection<'log.<name>'>[];
   /** The included files, as problems name them. */
   readonly includedFiles: readonly string[];
   /** All problems, in the order of the lines. */
@@ -132,6 +133,7 @@ export function parseIni(
     review: one('review'),
     stats: one('stats'),
     log: one('log'),
+    pathLogs: all('log.<name>'),
   };
   return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
 }

@@ -23,6 +23,7 @@ import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import { accessKeys } from './sections/access.ts';
 import { headersKeys } from './sections/headers.ts';
+import { logKeys, pathLogKeys } from './sections/log.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
@@ -254,15 +255,8 @@ export const sections = {
       write: (ms: number) => (ms === 0 ? 'no' : durationText(ms)),
     }),
   },
-  log: {
-    level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
-    access: single(yesNo, 'yes'),
-    format: single(choice('pretty', 'json', 'combined'), 'pretty'),
-    /** The file of the access log; by default, standard output. */
-    file: optional(anyText, { isPath: true }),
-    /** Whether answers name their source in Server-Timing (docs/design/requests.md#precedence). */
-    explain: single(yesNo, 'no'),
-  },
+  log: logKeys,
+  'log.<name>': pathLogKeys,
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** Writes a list of names with dots between them. */
@@ -282,7 +276,16 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<
-    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'rewrite' | 'access' | 'engine' | 'table',
+    | 'tls'
+    | 'disk'
+    | 'proxy'
+    | 'headers'
+    | 'redirect'
+    | 'rewrite'
+    | 'access'
+    | 'log'
+    | 'engine'
+    | 'table',
     ValueParser<string>
   >
 > = {
@@ -293,6 +296,7 @@ export const sectionNames: Readonly<
   redirect: plainName,
   rewrite: plainName,
   access: plainName,
+  log: plainName,
   engine: plainName,
   table: tableName,
 };

@@ -1,8 +1,10 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { loadPinoPretty } from '../model/lazy-packages.ts';
-import { createAccessLog, type AccessEntry, type AccessFormat, type AccessLog } from './access.ts';
+import { createAccessLog, type AccessLineSettings, type AccessLog } from './access.ts';
+import type { AccessEntry } from './access-entry.ts';
 import { causesFollowedMax } from './limits.ts';
 import { LogFile } from './log-file.ts';
+import type { RotationSettings } from './log-rotation.ts';
 
 /** The server's log: a message for people, and fields for programs; `err` is an error. */
 export interface Log {
@@ -20,13 +22,12 @@ export const silentLog: Log = {
   error: () => undefined,
 };
 
-/** The settings of `[log]` in the ini file. */
-export interface LogSettings {
+/**
+ * The settings of `[log]` in the ini file; `format` is that of both logs. Without `file`, both logs
+ * share a stream.
+ */
+export interface LogSettings extends AccessLineSettings, RotationSettings {
   readonly level: string;
-  /** The format of both logs. With `combined`, the log itself is `pretty`. */
-  readonly format: AccessFormat;
-  /** Absolute path of the access log file; without it, both logs share a stream. */
-  readonly file?: string | undefined;
 }
 
 /** Log and access log, whose settings a reload may change. */
@@ -34,6 +35,10 @@ export interface Logs {
   readonly log: Log;
   readonly access: AccessLog;
   configure(settings: LogSettings): void;
+  /** Resolves when the lines of the access log are in their file. */
+  end(): Promise<void>;
+  /** The settings in use. */
+  settings(): LogSettings;
   /** Opens the access log file again; returns its path, or undefined if there is none. */
   reopen(): string | undefined;
 }
@@ -43,7 +48,7 @@ export interface Logs {
  * flushes the access log at intervals.
  */
 export function createLogs({
-  settings,
+  settings: first,
   destination,
   colour,
   now,
@@ -62,19 +67,12 @@ export function createLogs({
         ? (destination as unknown as DestinationStream)
         : (pretty ??= prettyStream(destination, colour)),
     );
+  let settings = first;
   let logger = createLogger(settings);
   const failed = (error: Error): void => {
     logger.error({ reason: reasonOf(error) }, 'Cannot write the access log file.');
   };
-  let file: LogFile | undefined;
-  const createLines = ({ format, file: path }: LogSettings): AccessLog => {
-    if (file?.path !== path) {
-      file?.reopen();
-      file = path === undefined ? undefined : new LogFile(path, { now, failed });
-    }
-    return createAccessLog({ format, sink: file ?? destination, now });
-  };
-  let lines = createLines(settings);
+  const access = new AccessOutput(first, { destination, now, failed });
   return {
     log: {
       debug: (fields, message) => {
@@ -90,25 +88,68 @@ export function createLogs({
         logger.error(fields, message);
       },
     },
-    access: {
-      add: (entry: AccessEntry) => {
-        lines.add(entry);
-      },
-      flush: () => {
-        lines.flush();
-      },
-    },
+    access,
+    settings: () => settings,
     configure(next) {
-      lines.flush();
+      settings = next;
       logger = createLogger(next);
-      lines = createLines(next);
+      access.configure(next);
     },
-    reopen() {
-      lines.flush();
-      file?.reopen();
-      return file?.path;
-    },
+    reopen: () => access.reopen(),
+    end: () => access.end(),
   };
+}
+
+interface AccessParts {
+  /** Where lines go without a file. */
+  readonly destination: NodeJS.WritableStream;
+  readonly now: () => number;
+  readonly failed: (error: Error) => void;
+}
+
+/** The access log, whose settings may change. */
+class AccessOutput implements AccessLog {
+  readonly #parts: AccessParts;
+  #file: LogFile | undefined;
+  #lines: AccessLog;
+
+  constructor(settings: LogSettings, parts: AccessParts) {
+    this.#parts = parts;
+    this.#lines = this.#open(settings);
+  }
+
+  add(entry: AccessEntry): void {
+    this.#lines.add(entry);
+  }
+
+  flush(): void {
+    this.#lines.flush();
+  }
+
+  configure(settings: LogSettings): void {
+    this.flush();
+    this.#lines = this.#open(settings);
+  }
+
+  reopen(): string | undefined {
+    this.flush();
+    this.#file?.reopen();
+    return this.#file?.path;
+  }
+
+  async end(): Promise<void> {
+    this.flush();
+    await this.#file?.end();
+  }
+
+  #open({ format, fields, line, file: path }: LogSettings): AccessLog {
+    const { destination, now, failed } = this.#parts;
+    if (this.#file?.path !== path) {
+      this.#file?.reopen();
+      this.#file = path === undefined ? undefined : new LogFile(path, { now, failed });
+    }
+    return createAccessLog({ format, fields, line, sink: this.#file ?? destination, now });
+  }
 }
 
 /**

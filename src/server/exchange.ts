@@ -46,6 +46,8 @@ export interface ExchangeParts extends FailureLogs {
     message: RequestMessage,
   ) => Reply | undefined | Promise<Reply | undefined>;
   readonly shared: SharedLimits;
+  /** See Recipient. */
+  readonly sourceAnswered?: Recipient['sourceAnswered'];
 }
 
 /**
@@ -185,6 +187,7 @@ export class Exchange {
     const message = this.#message;
     const recipient: Recipient = {
       signal: new ClientGone(this.#response, message.socket),
+      sourceAnswered: this.#parts.sourceAnswered,
       interim: (status, fields) => {
         // HTTP/1.0 has no interim responses.
         if (message.httpVersion !== '1.0') this.#interim(status, fields);

@@ -1,6 +1,7 @@
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
+import type { AccessRules } from '../observability/access-rules.ts';
 import type { Caller } from '../model/key.ts';
 import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
@@ -44,6 +45,8 @@ export interface Serving {
   };
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  /** What changes the lines of the access log, or leaves them out. */
+  readonly accessRules: AccessRules | undefined;
 }
 
 /** A draft that a browser previews. */

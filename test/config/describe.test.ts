@@ -148,6 +148,15 @@ user = ${written(given.nodeName)}
 [log]
 access = ${String(access)}
 explain = ${String(explain)}
+format = json
+fields = method, source_ms
+redact = token
+file = access.log
+rotate_size = 10MiB
+rotate_age = 1d
+[log.health]
+path = /health, /live*
+access = no
 `;
   });
 
@@ -165,14 +174,25 @@ test('`check` prints every section and every key, also those with their default'
   const text = describeConfig(
     assemble(
       '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n' +
-        '[rewrite.a]\nmatch=^/a$\nto=/b\n[engine.a]\n[table.order-lines]\nschema=s',
+        '[rewrite.a]\nmatch=^/a$\nto=/b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
   const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const { access } = described;
-  const all = [hosts, disk, proxies, rules, redirects, rewrites, access, engines, tables].flat();
+  const { access, pathLogs } = described;
+  const all = [
+    hosts,
+    disk,
+    proxies,
+    rules,
+    redirects,
+    rewrites,
+    access,
+    pathLogs,
+    engines,
+    tables,
+  ].flat();
   const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
   const parsed = [
     server,

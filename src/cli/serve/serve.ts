@@ -16,7 +16,8 @@ import { prepareData } from '../../prepare-data.ts';
 import { startServing, type RunningServer } from '../../serving-process.ts';
 import { drainMsMax, stopGraceMs } from '../limits.ts';
 import { Failure } from '../../model/failure.ts';
-import { createLogs, silentLog, type Logs } from '../../observability/log.ts';
+import { LogRotation } from '../../observability/log-rotation.ts';
+import { createLogs, reasonOf, silentLog, type Logs } from '../../observability/log.ts';
 import { ownPath, matchSockets, type ListeningSocket } from '../../server/inherited-sockets.ts';
 import { Certificates } from '../../server/tls/certificates.ts';
 import { Notices } from '../../store/shared/notices.ts';
@@ -185,6 +186,7 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   const signals = handleSignals(context);
   const given = { predecessor, inherited, signal: signals.stopping };
   const waymark = await startWaymark(config, logs, given);
+  const rotation = rotateLogs(logs);
   const ended = new AbortController();
   const watch = Promise.withResolvers<undefined>();
   const changes = configChanges(context, ended.signal, () => {
@@ -199,6 +201,7 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   if (end === 'replaced') {
     manager.leave();
     ended.abort();
+    await rotation.stop();
     await waymark.drain(drainMsMax, signals.stopping);
   } else {
     if (end === 'stopped') await manager.stopping();
@@ -207,6 +210,7 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   }
   const { cut } = await waymark.stop(stopGraceMs);
   await reloading;
+  await rotation.stop();
   signals.ignore();
   logStopped(logs, cut);
   return end === 'copied' ? end : 0;
@@ -253,14 +257,15 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     const firstKey = isOwn ? await makeFirstKey(prepared.store) : undefined;
     await announceStart({ addresses, firstKey }, context);
     const ended = new AbortController();
+    const rotation = rotateLogs(logs, () => {
+      workers.reopenLogs();
+    });
     const reload = (result: ConfigResult): void => {
       if (result.ok) {
         current = configAfterReload(current, result.config);
         logs.configure(current.log);
-        pending = isDeepStrictEqual(current, result.config) ? [] : [result];
-      } else {
-        pending = [...pending.filter(({ ok }) => ok), result];
       }
+      pending = pendingAfter(pending, result, current);
       workers.reload(result);
     };
     const reloading = reloadOnChange(configChanges(context, ended.signal), { reload }, logs);
@@ -268,6 +273,7 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     const end = await endOf(signals, context, prepared.copied);
     ended.abort();
     await reloading;
+    await rotation.stop();
     if (end === 'replaced') {
       manager.leave();
       prepared.handOver();
@@ -280,6 +286,32 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     await certificates.close();
     await prepared.release();
   }
+}
+
+/** The results of reading the ini file that a worker gets which starts after one more of them. */
+function pendingAfter(
+  before: readonly ConfigResult[],
+  result: ConfigResult,
+  current: Config,
+): readonly ConfigResult[] {
+  if (!result.ok) return [...before.filter(({ ok }) => ok), result];
+  return isDeepStrictEqual(current, result.config) ? [] : [result];
+}
+
+/** Rotates the file of the access log in the process that leads, for all that write it. */
+function rotateLogs(logs: Logs, reopenOthers?: () => void): LogRotation {
+  return new LogRotation({
+    settings: () => logs.settings(),
+    reopen: () => {
+      logs.reopen();
+      reopenOthers?.();
+    },
+    failed: (error) => {
+      const fields = { reason: reasonOf(error) };
+      logs.log.error(fields, 'Cannot rotate the access log file. Its lines go on in it.');
+    },
+    now,
+  });
 }
 
 async function stopWorkers(
@@ -369,6 +401,8 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
     if (error instanceof Failure) sendToLeader({ kind: 'failed', message: error.message });
     throw error;
   } finally {
+    // Node ends the process at once when the channel is closed.
+    await context.logs.end();
     leader.close();
   }
 }
