@@ -55,6 +55,9 @@ async function putFiles(put: Put, { bundled }: DebParts): Promise<void> {
   }
   await put('etc/waymark/server.ini', await unit('server.ini'));
   await put('usr/share/doc/waymark/server.ini', await source('conf/server.ini'));
+  for (const name of ['fail2ban/filter.conf', 'fail2ban/jail.conf']) {
+    await put(`usr/share/doc/waymark/${name}`, await source(`packaging/${name}`));
+  }
   const licence = await readFile(join(project, 'LICENSE'), 'utf8');
   const others = await readFile(join(bundled, 'LICENSES'), 'utf8');
   const parts = `Waymark\n\n${licence}\nThe packages that it contains\n\n${others}`;

@@ -151,6 +151,7 @@ explain = ${String(explain)}
 format = json
 fields = method, source_ms
 redact = token
+syslog = udp://[::1]:5514
 file = access.log
 rotate_size = 10MiB
 rotate_age = 1d

@@ -244,6 +244,10 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '[log]\nfile = a.log\nrotate_size = 1KiB',
       '3: `rotate_size` cannot be `1KiB`: write a size of at least 4KiB',
     ],
+    [
+      '[log]\nsyslog = udp:host',
+      '2: `syslog` cannot be `udp:host`: write `udp://127.0.0.1:514`, `tcp://log.example:601` or `unix:/run/log`',
+    ],
     ['[log.a]\naccess = no', '1: [log.a] needs `path`, such as `path = /health`'],
     ['[log.a]\npath = /a', '1: [log.a] has no effect: add `access = no` or `sample = 100`'],
     ['[node]\nrole = replica', '2: `role = replica` needs `central`, too'],
@@ -542,6 +546,7 @@ test('an empty ini file gives the defaults', async (context) => {
       line: undefined,
       redact: [],
       file: undefined,
+      syslog: undefined,
       rotateBytes: undefined,
       rotateAgeMs: undefined,
       rotateKeep: 7,

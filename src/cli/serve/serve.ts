@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { existsSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
@@ -18,6 +19,7 @@ import { drainMsMax, stopGraceMs } from '../limits.ts';
 import { Failure } from '../../model/failure.ts';
 import { LogRotation } from '../../observability/log-rotation.ts';
 import { createLogs, reasonOf, silentLog, type Logs } from '../../observability/log.ts';
+import { openSyslog } from '../../outbound/syslog.ts';
 import { ownPath, matchSockets, type ListeningSocket } from '../../server/inherited-sockets.ts';
 import { Certificates } from '../../server/tls/certificates.ts';
 import { Notices } from '../../store/shared/notices.ts';
@@ -26,6 +28,7 @@ import { UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { endAtOnce, endOnBug } from './end-at-once.ts';
 import { handOver } from './hand-over.ts';
 import { announceStart } from './startup.ts';
+import { readsJournal } from './journal.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
 import { configOption, readWholeConfig, requireConfigFile } from '../options.ts';
 import {
@@ -133,7 +136,9 @@ async function serve(file: string, options: ServeOptions, terminal: Terminal): P
     const sockets = await closeUnused(inheritance, config.server.listen, log);
     const manager = new ServiceManager(terminal.env, log);
     const leading = { ...context, inheritance: { ...inheritance, sockets }, manager };
-    return await serveUntilStopped(leading);
+    const code = await serveUntilStopped(leading);
+    await context.logs.end();
+    return code;
   } catch (error) {
     if (inheritance.predecessor !== undefined) await reportToPredecessor(error);
     throw error;
@@ -146,6 +151,10 @@ function serveContext(file: string, config: Config, terminal: Terminal): ServeCo
     settings: config.log,
     destination: out,
     colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
+    isJournal: readsJournal(terminal.env),
+    openSyslog: (address, failed) => {
+      return openSyslog(address, { origin: { host: hostname(), pid: process.pid }, now, failed });
+    },
     now,
   });
   // If the reader of the log has closed the pipe, the server still runs.

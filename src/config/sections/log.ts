@@ -5,6 +5,7 @@ import {
   templateFields,
   type AccessField,
 } from '../../observability/access-fields.ts';
+import type { SyslogAddress } from '../../observability/syslog-message.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import { quoted, type LineProblem } from '../problem.ts';
@@ -56,6 +57,26 @@ const rotateBytesMin = 4_096;
 const parameterName: ValueParser<string> = (value) =>
   /^[^\s&=#?]{1,64}$/.test(value) ? { value } : { refused: 'write the name of a query parameter' };
 
+/** Where messages to syslog go: `udp://host:port`, `tcp://host:port` or `unix:/path`. */
+const syslogAddress: ValueParser<SyslogAddress> = (text) => {
+  const [, path] = /^unix:(\/[^\0]{1,106})$/.exec(text) ?? [];
+  if (path !== undefined) return { value: { kind: 'unix', path } };
+  const [, kind, written = '', digits = '514'] =
+    /^(udp|tcp):\/\/(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  const port = Number(digits);
+  if (kind === undefined || port < 1 || port > 65_535) {
+    return { refused: 'write `udp://127.0.0.1:514`, `tcp://log.example:601` or `unix:/run/log`' };
+  }
+  const host = written.replace(/[[\]]/g, '').toLowerCase();
+  return { value: { kind: kind.toLowerCase() === 'udp' ? 'udp' : 'tcp', host, port } };
+};
+
+function syslogText(address: SyslogAddress): string {
+  if (address.kind === 'unix') return `unix:${address.path}`;
+  const { kind, host, port } = address;
+  return `${kind}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** The keys of `[log]`. */
 export const logKeys = {
   level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
@@ -66,6 +87,7 @@ export const logKeys = {
   redact: list(parameterName, ''),
   /** The file of the access log; by default, standard output. */
   file: optional(anyText, { isPath: true }),
+  syslog: optional(syslogAddress, { write: syslogText }),
   rotate_size: optional(rotateSize, {
     field: 'rotateBytes',
     write: sizeText,
@@ -112,6 +134,12 @@ export const logTexts: Readonly<Record<keyof typeof logKeys, KeyText>> = {
   file: {
     about: 'A file for the access log, in place of standard output.',
     example: '/var/log/waymark/access.log',
+  },
+  syslog: {
+    about:
+      'A syslog that gets the log in place of standard output (RFC 5424): `udp://host:port`, ' +
+      '`tcp://host:port`, or `unix:/path` of a socket of streams.',
+    example: 'udp://127.0.0.1:514',
   },
   rotate_size: {
     about:
