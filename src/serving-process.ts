@@ -43,6 +43,8 @@ import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter
 import { createRenderedPages, type RenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
+import { AssetFiles } from './assets/asset-files.ts';
+import { createAssetPages } from './assets/asset-pages.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
@@ -146,6 +148,15 @@ function renderedPagesMaker({
   return () => createRenderedPages({ thread, shared, compressor, now, log });
 }
 
+/** The files of assets in the data folder, and the replies with them. */
+function assetsOf(
+  { server: { data } }: Config,
+  compressors: Compressors,
+): Pick<AppContext, 'assetFiles' | 'assetPages'> {
+  const assetFiles = new AssetFiles(data);
+  return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
+}
+
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
@@ -210,6 +221,7 @@ class ServingProcess implements RunningServer {
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
+      ...assetsOf(config, compressors),
       renderedPages: newRenderedPages(),
       newRenderedPages,
       compressors,
@@ -436,12 +448,13 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, compressors, store, renderedPages } = this.#context;
+    const { rules, compressors, store, renderedPages, assetPages } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),
       compressors.pages.memory(),
       renderedPages.memory(),
+      assetPages.memory(),
       this.#answers.memory(),
       compressors.responses.memory(),
       ...rules.memory(),

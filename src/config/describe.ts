@@ -54,6 +54,7 @@ export function describeConfig(config: Config): string {
     described('webhook', config.webhook),
     described('node', config.node),
     described('cluster', config.cluster),
+    described('asset', config.asset),
     described('geo', config.geo),
     described('review', config.review),
     described('stats', config.stats),

@@ -49,6 +49,7 @@ export interface ParsedIni {
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
+  readonly asset: ParsedSection<'asset'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
   readonly stats: ParsedSection<'stats'>;
@@ -128,6 +129,7 @@ export function parseIni(
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
+    asset: one('asset'),
     geo: one('geo'),
     review: one('review'),
     stats: one('stats'),

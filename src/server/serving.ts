@@ -1,3 +1,6 @@
+import type { AssetReader } from '../assets/asset.ts';
+import type { AssetFiles } from '../assets/asset-files.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
@@ -41,6 +44,13 @@ export interface Serving {
   readonly previews: {
     /** The preview of a token at a time; undefined if there is none, or it has ended. */
     find(token: string, nowMs: number): DraftSite | undefined;
+  };
+  /** The assets of the live site. */
+  readonly assets: AssetReader & {
+    readonly files: AssetFiles;
+    readonly pages: Pick<AssetPages, 'respond'>;
+    /** Creates the table of the assets, if there is none. Rejects with `conflict`. */
+    readonly prepareTable: () => Promise<void>;
   };
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;

@@ -173,7 +173,8 @@ test('`check` prints every section and every key, also those with their default'
   const rules = described.headerRules.map(({ keys }) => keys);
   const { access } = described;
   const all = [hosts, disk, proxies, rules, redirects, rewrites, access, engines, tables].flat();
-  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
+  const { server, tls, fetch, auth, webhook, node, cluster, asset, geo } = described;
+  const { review, stats, log } = described;
   const parsed = [
     server,
     tls,
@@ -182,6 +183,7 @@ test('`check` prints every section and every key, also those with their default'
     webhook,
     node,
     cluster,
+    asset,
     geo,
     review,
     stats,
