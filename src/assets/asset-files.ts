@@ -7,10 +7,15 @@ import { isDiskFull } from '../store/folder/full-disk.ts';
 import { syncPath } from '../store/folder/backup.ts';
 import { undefinedIfMissing } from '../static/file-errors.ts';
 import { isDigest } from './asset.ts';
-import { interruptedUploadMs, interruptedUploadsMax, signatureBytes } from './limits.ts';
+import {
+  hashedAtOnceBytes,
+  interruptedUploadMs,
+  interruptedUploadsMax,
+  signatureBytes,
+} from './limits.ts';
 
 /** The folder of the files, below the data folder. */
-export const assetFolder = 'assets';
+const assetFolder = 'assets';
 /** The folder of incomplete files, below that one: a file is renamed out of it when it is whole. */
 const incoming = '.incoming';
 
@@ -32,7 +37,7 @@ interface OpenAsset {
 interface StoredFile {
   readonly sha256: string;
   readonly bytes: number;
-  /** When an asset last referred to it, as far as the server has looked; milliseconds since 1970. */
+  /** When an asset last referred to it, in milliseconds since 1970. */
   readonly usedMs: number;
 }
 
@@ -283,8 +288,6 @@ async function digestOf(handle: FileHandle): Promise<string> {
     position += bytesRead;
   }
 }
-
-const hashedAtOnceBytes = 256 * 1024;
 
 async function namesIn(folder: string): Promise<readonly string[]> {
   return (await readdir(folder).catch(undefinedIfNone)) ?? [];

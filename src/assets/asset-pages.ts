@@ -23,7 +23,7 @@ import { assetPagesBytesMax } from './limits.ts';
 type AskedFor = Pick<ContentRequest, 'method' | 'fields'>;
 
 /** Where the file of an asset is shown, and how. */
-export interface AssetView {
+interface AssetView {
   readonly status: number;
   readonly contentType: string;
   readonly fields: FieldList;

@@ -13,5 +13,5 @@ export const interruptedUploadsMax = 64;
 export const signatureBytes = 64;
 /** Small files of assets in memory. */
 export const assetPagesBytesMax = 64 * MIB;
-/** How often the server looks for files that no asset refers to. */
-export const assetCleaningMs = 6 * HOUR_MS;
+/** Bytes of a file that are hashed at once. */
+export const hashedAtOnceBytes = 256 * 1024;

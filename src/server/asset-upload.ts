@@ -7,6 +7,7 @@ import { authorise } from '../api/execute.ts';
 import type { Call, OperationResult } from '../api/operation.ts';
 import { requireWhole } from '../http/broken-content.ts';
 import { pageFields } from '../http/page-fields.ts';
+import { takeParameter } from '../http/query.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -291,7 +292,7 @@ function callOf(
   caller: Caller,
 ): Call {
   const { target, fields } = incoming;
-  const draft = new URLSearchParams(target.query).get('draft') ?? undefined;
+  const draft = takeParameter(target.query, 'draft')?.value;
   return {
     ...{ caller, vk: undefined, qk: undefined, draft, origin: target.origin, fields },
     ...{ visitor: visitors.visitorOf(incoming), transport: 'http', method: message.method },

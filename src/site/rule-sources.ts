@@ -279,8 +279,8 @@ function replyTo(
 
 /**
  * How a rule replies: as a breadcrumb, with its own content, with the file of an asset, or, with an
- * engine or a record to edit and no content, with a generic page. A generic page cannot show another generic page, because
- * that could be endless.
+ * engine or a record to edit and no content, with a generic page. A generic page cannot show
+ * another generic page, because that could be endless.
  */
 function replyKindOf(
   { rule }: StoredRule,

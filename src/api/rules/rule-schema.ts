@@ -57,7 +57,7 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
   contenttype: {
     ...text,
     description:
-      'Its media type; text/html; charset=utf-8 by default, and that of the asset of a page with one. ' +
+      'Its media type; by default text/html; charset=utf-8, or that of its asset. ' +
       'A text is sent as UTF-8, whatever charset it names.',
   },
   httpresponse: { type: 'integer', minimum: 200, maximum: 599, description: 'HTTP status.' },
