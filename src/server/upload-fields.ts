@@ -10,8 +10,9 @@ export interface UploadRange {
 }
 
 /**
- * Parses Content-Range of an upload: `bytes 100-199/200`, or without content an unsatisfied range
- * of 200 bytes (a `*` for the positions), to ask how much the server has. Throws `invalid` for anything else, and for another Content-Length.
+ * Parses Content-Range of an upload: `bytes 100-199/200`, or, in a request without content, a `*`
+ * for the positions, which asks how much the server has. Throws `invalid` for anything else, and
+ * for another Content-Length.
  */
 export function contentRangeOf(
   value: string | undefined,
