@@ -255,6 +255,8 @@ export type HistoryRow = {
   readonly txn: string;
   /** Id of the key, or name of the command, that wrote it. */
   readonly by: string;
+  /** The automated tool that the key used. */
+  readonly via?: ToolUse;
 
   readonly action: 'insert' | 'edit' | 'invalidate';
 
@@ -267,6 +269,16 @@ export type HistoryRow = {
   readonly invalidated?: string;
   /** The data of an invalidated row. */
   readonly data_invalidated?: { readonly [name: string]: Json };
+};
+
+/** The schema ToolUse of the API. */
+export type ToolUse = {
+  /** Name and version of the client, as it gave them. */
+  readonly client: string;
+  /** The tool that it called. */
+  readonly tool: string;
+  /** Id of the conversation. */
+  readonly conversation?: string;
 };
 
 /** The schema PageRuleList of the API. */
@@ -1966,6 +1978,8 @@ export type ChangeList = {
     readonly by: string;
     /** Name of the key, for the scope admin. */
     readonly by_name?: string;
+    /** The automated tool that the key used. */
+    readonly via?: ToolUse;
 
     readonly action: 'insert' | 'edit' | 'invalidate';
 

@@ -1,4 +1,11 @@
-import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type {
+  Change,
+  ChangeAuthor,
+  Draft,
+  Family,
+  HistoryRow,
+  RevertibleFamily,
+} from '../model/change.ts';
 import type { DraftedFamily, SiteDraft } from '../model/draft.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
@@ -419,7 +426,7 @@ export interface Store extends Reads {
    * `decide` threw (nothing is written), or with the Failure `storage_full` or `unavailable`; in a
    * copy of another node's log with `conflict`.
    */
-  commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
+  commit<T>(author: ChangeAuthor, decide: (reads: Reads) => Decision<T>): Promise<T>;
   /**
    * The next piece of the log after a seq: existing rows at once, otherwise the next rows that this
    * or another process commits, with the changes of the given families. Empty if the signal aborts;

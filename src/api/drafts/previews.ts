@@ -5,7 +5,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Reads, Store } from '../../store/store.ts';
 import { authorise } from '../execute.ts';
-import { authorOf, defineOperation } from '../operation.ts';
+import { changeAuthorOf, defineOperation } from '../operation.ts';
 import { draftProperty } from './drafts.ts';
 import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
 
@@ -59,7 +59,7 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
       const secret = randomBytes(32).toString('base64url');
       const expires = new Date(now() + 1_000 * seconds).toISOString();
       const preview = { id: newId(), hash: hashOf(secret).toString('hex'), expires };
-      const draft = await store.commit(authorOf(call), (reads) => {
+      const draft = await store.commit(changeAuthorOf(call), (reads) => {
         const { id, previews = [] } = openDraftNamed(reads, name);
         if (previews.filter((one) => isCurrent(one, now())).length >= draftPreviewsMax) {
           const message = `A draft has at most ${draftPreviewsMax} previews. Revoke one.`;
@@ -95,7 +95,7 @@ export const revokePreview = defineOperation<
   run:
     ({ store }) =>
     async ({ draft: name, id: preview }, call) => {
-      await store.commit(authorOf(call), (reads) => {
+      await store.commit(changeAuthorOf(call), (reads) => {
         const { id, previews = [] } = openDraftNamed(reads, name);
         if (previews.every((one) => one.id !== preview)) {
           throw new Failure('not_found', 'The draft has no such preview.', { field: 'id' });

@@ -1,4 +1,4 @@
-import type { RevertibleFamily } from '../../model/change.ts';
+import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
@@ -100,6 +100,7 @@ export async function importRecords(parts: ImportParts, bytes: Uint8Array): Prom
 /** Options of importAll. */
 interface ImportOptions {
   readonly by?: string;
+  readonly via?: ToolUse | undefined;
   /** Why lines with hooks are refused; undefined if they are not. */
   readonly hooksRefused?: string | undefined;
   /** The scopes of the caller; undefined for a command, which may write all tables and rows. */
@@ -115,7 +116,7 @@ interface ImportOptions {
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-  { by = author, hooksRefused, scopes, dryRun = false }: ImportOptions = {},
+  { by = author, via, hooksRefused, scopes, dryRun = false }: ImportOptions = {},
 ): Promise<ImportedAtOnce> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
@@ -128,7 +129,7 @@ export async function importAll(
   const ready = lines.ready.filter((line) => !isRefused(line));
   const { refused, ...counts } = await commitLines(
     parts,
-    { ready, kept: lines.kept, by, isStrict, scopes },
+    { ready, kept: lines.kept, by, via, isStrict, scopes },
     ({ refused: conflicting }) => dryRun || unreadable.length + conflicting.length > 0,
   );
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
@@ -244,19 +245,21 @@ function commitLines(
     ready: lines,
     kept,
     by = author,
+    via,
     isStrict = false,
     scopes,
   }: {
     readonly ready: readonly ImportLine[];
     readonly kept: readonly LineProblems[];
     readonly by?: string;
+    readonly via?: ToolUse | undefined;
     readonly isStrict?: boolean | undefined;
     readonly scopes?: readonly Scope[] | undefined;
   },
   isWithheld: (result: Imported) => boolean = () => false,
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
-  return store.commit(by, (reads): Decision<Imported> => {
+  return store.commit(authorVia(by, via), (reads): Decision<Imported> => {
     const drafts: LoggedDraft[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
