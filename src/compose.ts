@@ -177,7 +177,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
-      ...{ config, site },
+      ...{ config, site, version: context.version },
       refresh: () => {
         context.rules.refresh();
       },

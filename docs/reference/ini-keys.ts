@@ -431,6 +431,13 @@ export const keyTexts: Texts = {
       example: 'yes',
     },
   },
+  mcp: {
+    enabled: {
+      about:
+        'Whether automated tools may use the server by the [Model Context Protocol](../how-to/mcp.md) at `/svc1/mcp`, each with an API key.',
+      example: 'no',
+    },
+  },
   stats: {
     retention: {
       about:

@@ -81,6 +81,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     cluster: fieldsOf('cluster', ini.cluster, folder),
     geo: fieldsOf('geo', ini.geo, folder),
     review: fieldsOf('review', ini.review, folder),
+    mcp: fieldsOf('mcp', ini.mcp, folder),
     stats: fieldsOf('stats', ini.stats, folder),
     log: fieldsOf('log', ini.log, folder),
   });

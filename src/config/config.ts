@@ -122,6 +122,7 @@ export interface Config {
   readonly cluster: SectionFields<'cluster'>;
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
+  readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: SectionFields<'log'>;
 }
@@ -176,7 +177,8 @@ export function namesOrigin(
   return listening || hosts.some((host) => covers(host, hostname));
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether the host of a URL is a name of this machine for itself. */
+export function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 

@@ -56,6 +56,7 @@ export function describeConfig(config: Config): string {
     described('cluster', config.cluster),
     described('geo', config.geo),
     described('review', config.review),
+    described('mcp', config.mcp),
     described('stats', config.stats),
     described('log', config.log),
   ];

@@ -51,6 +51,7 @@ export interface ParsedIni {
   readonly cluster: ParsedSection<'cluster'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
+  readonly mcp: ParsedSection<'mcp'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   /** The included files, as problems name them. */
@@ -130,6 +131,7 @@ export function parseIni(
     cluster: one('cluster'),
     geo: one('geo'),
     review: one('review'),
+    mcp: one('mcp'),
     stats: one('stats'),
     log: one('log'),
   };

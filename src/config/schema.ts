@@ -247,6 +247,10 @@ export const sections = {
     /** Whether a draft needs an approval by a key that has not changed it. */
     required: single(yesNo, 'no'),
   },
+  mcp: {
+    /** Whether automated tools with a key may use the operations by MCP. */
+    enabled: single(yesNo, 'yes'),
+  },
   stats: {
     /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
     retention: single(retention, '90d', {

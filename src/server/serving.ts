@@ -18,6 +18,7 @@ import type { PublicAnswers } from './public-answers.ts';
  */
 export interface Serving {
   readonly config: Config;
+  readonly version: string;
   readonly site: Site;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;

@@ -173,7 +173,8 @@ test('`check` prints every section and every key, also those with their default'
   const rules = described.headerRules.map(({ keys }) => keys);
   const { access } = described;
   const all = [hosts, disk, proxies, rules, redirects, rewrites, access, engines, tables].flat();
-  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
+  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, mcp, stats, log } =
+    described;
   const parsed = [
     server,
     tls,
@@ -184,6 +185,7 @@ test('`check` prints every section and every key, also those with their default'
     cluster,
     geo,
     review,
+    mcp,
     stats,
     log,
     ...all,

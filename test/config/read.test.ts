@@ -510,6 +510,7 @@ test('an empty ini file gives the defaults', async (context) => {
       cityHeader: undefined,
     },
     review: { required: false },
+    mcp: { enabled: true },
     stats: { retentionMs: 7_776_000_000 },
     log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
   });
