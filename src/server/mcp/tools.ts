@@ -101,13 +101,13 @@ function describedTool(name: string, operation: Described, caller: Caller): Tool
   );
   const v0 = exampleInput(operation);
   const example = needsDraft ? { draft: 'spring', v: v0 } : { v: v0 };
-  const isDry = hasConfirm(v);
   return {
     name,
     title: operation.name,
     description: [
       summary,
-      ...(isDry ? ['Call it without confirm first: it then only reports.'] : []),
+      ...(has(v, 'confirm') ? ['Call it without confirm first: it then only reports.'] : []),
+      ...(has(v, 'dry_run') ? ['Call it with dry_run first.'] : []),
       ...(needsDraft ? ['It changes a draft, which the member draft names.'] : []),
       ...(inDrafts === true && !needsDraft ? ['With draft it works in that draft.'] : []),
       `Example: ${JSON.stringify(example)}`,
@@ -128,8 +128,9 @@ function describedTool(name: string, operation: Described, caller: Caller): Tool
   };
 }
 
-function hasConfirm({ properties }: JsonObject): boolean {
-  return properties !== undefined && Object.hasOwn(properties as JsonObject, 'confirm');
+/** Whether an input has a field. */
+function has({ properties }: JsonObject, field: string): boolean {
+  return properties !== undefined && Object.hasOwn(properties as JsonObject, field);
 }
 
 /** A schema in the keywords of JSON Schema 2020-12, with the parts of it in their places. */
