@@ -77,7 +77,10 @@ function createServer({ authInfo }: McpRequestContext): McpServer {
   const { CLIENT_INFO_META_KEY, McpServer, ProtocolError, ProtocolErrorCode } = loadMcpServer();
   const mcpServer = new McpServer(
     { name: 'waymark', title: 'Waymark', version: serving.version },
-    { capabilities: { tools: {}, resources: {} }, instructions },
+    {
+      capabilities: { tools: { listChanged: false }, resources: { listChanged: false } },
+      instructions,
+    },
   );
   // Operations have JSON Schemas, which the methods of McpServer itself do not take.
   const { server } = mcpServer;
