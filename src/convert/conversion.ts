@@ -26,6 +26,8 @@ export interface Converted {
   readonly left: readonly Remark[];
   /** Lines that mean something slightly different in Waymark. */
   readonly notes: readonly Remark[];
+  /** Further files by their names, such as one with users and the hashes of their passwords. */
+  readonly files: Readonly<Record<string, string>>;
 }
 
 /** The part of a file that is converted: what remarks say about it. */
@@ -43,6 +45,7 @@ type Kind =
   | 'disk'
   | 'proxy'
   | 'redirect'
+  | 'access'
   | 'rewrite'
   | 'headers'
   | 'fetch'
@@ -130,7 +133,7 @@ export class IniSection {
 
 const kinds: readonly Kind[] = [
   ...(['variables', 'server', 'tls', 'log', 'auth', 'fetch'] as const),
-  ...(['disk', 'proxy', 'redirect', 'rewrite', 'headers'] as const),
+  ...(['disk', 'proxy', 'redirect', 'rewrite', 'access', 'headers'] as const),
 ];
 
 /**
@@ -145,6 +148,7 @@ export class Conversion {
   readonly #names = new Set<string>();
   /** The next number of each name that several sections wish for. */
   readonly #numbers = new Map<string, number>();
+  readonly #files = new Map<string, string>();
   /** The notes that are made already. */
   readonly #told = new Set<string>();
 
@@ -195,6 +199,15 @@ export class Conversion {
     return existing ?? this.#add({ kind: owner.kind, title, source, owner });
   }
 
+  /** A further file with a name like `wish`; returns its name. */
+  file(wish: string, text: string): string {
+    const [base = '', extension = ''] = wish.split('.');
+    let name = wish;
+    for (let at = 2; this.#files.has(name); at += 1) name = `${base}-${at}.${extension}`;
+    this.#files.set(name, text);
+    return name;
+  }
+
   rule(rule: JsonObject): void {
     this.#rules.push(rule);
   }
@@ -224,6 +237,7 @@ export class Conversion {
     return {
       ini: [...written.map(({ text }) => text.trimEnd()), ''].join('\n').replace(/^\n+/, ''),
       rules: this.#rules.filter(({ origin }) => !redirected.has(origin)),
+      files: Object.fromEntries(this.#files),
       left: this.#left.toSorted(byPlace),
       notes: this.#notes.toSorted(byPlace),
     };
