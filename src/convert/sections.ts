@@ -48,7 +48,7 @@ export interface ProxyWish {
   readonly balance?: string | undefined;
   /** A weight for each source. */
   readonly weights?: readonly string[] | undefined;
-  /** The path that is asked to check the application, and how often. */
+  /** The path that checks request from the application, and how often. */
   readonly health?: string | undefined;
   readonly healthInterval?: string | undefined;
   /** Whether another proxy passes the path itself to the same application. */
