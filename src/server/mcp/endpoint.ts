@@ -4,7 +4,7 @@ import { isLoopback, namesOrigin } from '../../config/config.ts';
 import { pageFields } from '../../http/page-fields.ts';
 import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
+import { canWrite, type Caller } from '../../model/key.ts';
 import { now, newId } from '../../model/clock.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { outlineJson } from '../../model/json-outline.ts';
@@ -13,6 +13,7 @@ import { parseJson, requireParsable } from '../envelope.ts';
 import { readBody, requirePlain } from '../h1/body.ts';
 import { isReadable, type RequestMessage } from '../http-message.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
+import { readBodyBytesMax } from '../../api/limits.ts';
 import { operationBodyBytesMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
 import {
@@ -56,10 +57,10 @@ export async function answerMcp(serving: Serving, request: EndpointRequest): Pro
       allow: ['POST'],
     });
   }
-  const reach = reachOf(target.query);
+  const reached = callerWithin(caller, reachOf(target.query));
   const held = request.requests.allocation(caller);
   try {
-    const sent = await readMessage(message, held);
+    const sent = await readMessage(message, held, reached);
     serving.refresh();
     serving.requireUnrevoked(caller);
     const conversation = conversationFrom(fields['mcp-session-id'], fields[conversationField]);
@@ -68,7 +69,7 @@ export async function answerMcp(serving: Serving, request: EndpointRequest): Pro
       authInfo: asAuthInfo({
         ...{ serving, conversation, failed: request.failed },
         call: {
-          ...{ caller: callerWithin(caller, reach), origin: target.origin, fields },
+          ...{ caller: reached, origin: target.origin, fields },
           visitor: serving.visitors.visitorOf(incoming),
           ...{ transport: 'http', method: 'POST', signal: request.signal },
         },
@@ -118,10 +119,17 @@ function reachOf(query: string): Reach {
   });
 }
 
-async function readMessage(message: IncomingMessage, held: Allocation): Promise<unknown> {
+/** Reads a message, which may be as long as the operations that the caller may call. */
+async function readMessage(
+  message: IncomingMessage,
+  held: Allocation,
+  caller: Caller,
+): Promise<unknown> {
   requirePlain(message);
-  const body = await readBody(message, operationBodyBytesMax, held);
-  requireParsable(outlineJson(body, []), 'writes');
+  const effect = canWrite(caller) ? 'writes' : 'reads';
+  const bytesMax = effect === 'writes' ? operationBodyBytesMax : readBodyBytesMax;
+  const body = await readBody(message, bytesMax, held);
+  requireParsable(outlineJson(body, []), effect);
   const sent = parseJson(body.toString());
   if (isJsonObject(sent)) return sent;
   throw new Failure('invalid', 'Send one message of JSON-RPC at a time.');
