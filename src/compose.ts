@@ -1,5 +1,7 @@
 import { createAccessGuard, type AccessGuard } from './access/access-guard.ts';
+import { createRates, type RateParts, type Rates } from './access/rates.ts';
 import { openLinkKeys } from './access/link-keys.ts';
+import { openNetworkFile } from './access/network-file.ts';
 import { openPasswordFile } from './access/password-file.ts';
 import type { Passwords } from './access/passwords.ts';
 import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
@@ -108,6 +110,7 @@ export interface AppContext {
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly passwords: Passwords;
   readonly keyRates: KeyRates;
+  readonly rates: RateParts;
   readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
   readonly anonymousWrites: AnonymousWrites;
   readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
@@ -158,7 +161,8 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
   const authenticate = composeAuthenticate(config, context, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
-  const siteParts = composeSite(config, context, { disk, ...access, pageRows });
+  const rates = createRates(config.rates, context.rates);
+  const siteParts = composeSite(config, context, { disk, ...access, pageRows, rates });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
@@ -192,7 +196,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       metricsText: context.metricsText,
       responseHeaders: createResponseHeaders(siteParts.headerRules, newNonce),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
-      previews: drafts.previews,
+      ...{ previews: drafts.previews, rates },
       documents: createDocuments({
         ...{ operations, version: context.version, anonymous: config.auth.anonymous },
         ...{ base, publicUrl },
@@ -295,8 +299,13 @@ function composeSite(
   {
     disk,
     pageRows,
+    rates,
     ...sources
-  }: { readonly disk: Disk; readonly pageRows: RowReader } & SourceAccess,
+  }: {
+    readonly disk: Disk;
+    readonly pageRows: RowReader;
+    readonly rates: Rates | undefined;
+  } & SourceAccess,
 ): SiteParts {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
@@ -314,6 +323,7 @@ function composeSite(
     mountRedirects: config.disk.map(mountRedirects),
     rewriter: createRewriter(config.rewrites),
     access: composeAccess(config, context, sources.diallers),
+    rates,
   };
   return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
@@ -365,6 +375,11 @@ function composeAccess(
     openKeys(file) {
       const opened = openLinkKeys(file, { now, log: logs.log });
       void opened.prepare();
+      return opened;
+    },
+    openNetworks(file) {
+      const opened = openNetworkFile(file, { now, log: logs.log });
+      void opened.ready();
       return opened;
     },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),

@@ -8,6 +8,7 @@ import type { AccessRequest } from './access-request.ts';
 import { askForward, withoutSpoofed } from './forward.ts';
 import type { PasswordFile } from './password-file.ts';
 import type { LinkKeyFile } from './link-keys.ts';
+import type { NetworkFile } from './network-file.ts';
 import { basicCredentials, type Passwords } from './passwords.ts';
 import { verifyLink } from './signed-links.ts';
 
@@ -58,6 +59,7 @@ export interface ConditionParts {
   readonly passwords: Passwords;
   readonly openFile: (file: string) => PasswordFile;
   readonly openKeys: (file: string) => LinkKeyFile;
+  readonly openNetworks: (file: string) => NetworkFile;
   readonly dialler: () => Dialler;
 }
 

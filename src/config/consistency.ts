@@ -4,6 +4,7 @@ import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
 import { accessProblems } from './sections/access.ts';
+import { rateProblems } from './sections/rate.ts';
 import { headerRuleProblems } from './sections/headers.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
@@ -38,6 +39,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...redirectProblems(ini),
     ...rewriteProblems(ini),
     ...accessProblems(ini),
+    ...rateProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

@@ -22,6 +22,7 @@ import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts'
 import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import { accessKeys } from './sections/access.ts';
+import { rateKeys } from './sections/rate.ts';
 import { headersKeys } from './sections/headers.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
@@ -147,6 +148,7 @@ export const sections = {
   'redirect.<name>': redirectKeys,
   'rewrite.<name>': rewriteKeys,
   'access.<name>': accessKeys,
+  'rate.<name>': rateKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -282,7 +284,16 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<
-    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'rewrite' | 'access' | 'engine' | 'table',
+    | 'tls'
+    | 'disk'
+    | 'proxy'
+    | 'headers'
+    | 'redirect'
+    | 'rewrite'
+    | 'access'
+    | 'rate'
+    | 'engine'
+    | 'table',
     ValueParser<string>
   >
 > = {
@@ -293,6 +304,7 @@ export const sectionNames: Readonly<
   redirect: plainName,
   rewrite: plainName,
   access: plainName,
+  rate: plainName,
   engine: plainName,
   table: tableName,
 };

@@ -14,7 +14,6 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
@@ -23,7 +22,12 @@ import { requireWhole } from '../http/broken-content.ts';
 import { canDiscardBody, hasBody, passContentOn } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
-import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
+import {
+  acceptRequest,
+  callerOf,
+  countForRates,
+  type IncomingRequest,
+} from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
 import { previewReply, withoutToken } from './draft-preview.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
@@ -106,6 +110,8 @@ export class Exchange {
       const early = this.#parts.earlyReply(serving, incoming, message);
       const elsewhere = early instanceof Promise ? await early : early;
       if (elsewhere !== undefined) return elsewhere;
+      const counted = countForRates(serving, incoming);
+      if (counted !== undefined) await counted;
       const { range } = incoming.fields;
       if (range !== undefined && hasTooManyRanges(range)) {
         this.#parts.limits.passed('ranges', this.address);
@@ -270,25 +276,14 @@ export class Exchange {
    * (docs/design/requests.md#precedence).
    */
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
-    if (incoming.fields.apikey !== undefined) this.caller = this.#identifyQuietly(incoming);
-    const wanted = this.#moment.serving.config.log.explain;
+    const { serving } = this.#moment;
+    // A wrong key counts as wrong, but the visitor still gets the page.
+    if (incoming.fields.apikey !== undefined) this.caller = callerOf(serving, incoming);
+    const wanted = serving.config.log.explain;
     if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
     return changedReply(reply, (one) => {
       return { ...one, fields: [...one.fields, 'Server-Timing', `waymark;desc="${one.source}"`] };
     });
-  }
-
-  /**
-   * Identifies the caller of a page. A wrong key counts as wrong, but the visitor still gets the
-   * page.
-   */
-  #identifyQuietly(incoming: IncomingRequest): Caller | undefined {
-    try {
-      return authenticateRequest(this.#moment.serving, incoming);
-    } catch (thrown) {
-      if (thrown instanceof Failure) return undefined;
-      throw thrown;
-    }
   }
 }
 

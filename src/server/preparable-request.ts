@@ -25,6 +25,8 @@ export interface PreparableRequest {
   readonly head: PreparableHead;
   /** Its URL, with the path as it was sent: sources may answer two spellings differently. */
   readonly key: string;
+  /** Its origin and canonical path. */
+  readonly place: { readonly origin: string; readonly path: string };
 }
 
 /** The effect of a field on the answer; `ignored` ones have none. */
@@ -74,15 +76,18 @@ export function preparableRequest(
   if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
   const head = readHead(rawHeaders);
   if (head === undefined) return undefined;
-  const key = keyOf({ method, target: url }, { scheme, host: head.host });
-  return key === undefined ? undefined : { head, key };
+  const place = placeOf({ method, target: url }, { scheme, host: head.host });
+  if (place === undefined) return undefined;
+  // No part of a valid target contains a line end.
+  return { head, place, key: `${place.origin}\n${place.sentPath}\n${place.query}` };
 }
 
-/** Joins the parts of a valid target as it was sent; none of them contains a line end. */
-function keyOf(...target: Parameters<typeof canonicalTarget>): string | undefined {
+/** The parts of a target; undefined if it is not valid. */
+function placeOf(
+  ...target: Parameters<typeof canonicalTarget>
+): ReturnType<typeof canonicalTarget> | undefined {
   try {
-    const { origin, sentPath, query } = canonicalTarget(...target);
-    return `${origin}\n${sentPath}\n${query}`;
+    return canonicalTarget(...target);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

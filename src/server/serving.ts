@@ -1,4 +1,5 @@
 import type { ResponseHeaders } from '../http/response-headers.ts';
+import type { Rates } from '../access/rates.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
 import type { Caller } from '../model/key.ts';
@@ -42,6 +43,8 @@ export interface Serving {
     /** The preview of a token at a time; undefined if there is none, or it has ended. */
     find(token: string, nowMs: number): DraftSite | undefined;
   };
+  /** How often clients may ask; undefined without rates. */
+  readonly rates: Rates | undefined;
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
 }

@@ -451,6 +451,7 @@ test('an empty ini file gives the defaults', async (context) => {
     redirects: [],
     rewrites: [],
     access: [],
+    rates: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

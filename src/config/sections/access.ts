@@ -42,6 +42,7 @@ export const accessKeys = {
   except: list(pathPattern, ''),
   allow: list(cidr, ''),
   deny: list(cidr, ''),
+  deny_file: optional(anyText, { isPath: true }),
   countries: list(country, ''),
   deny_countries: list(country, ''),
   users: list(anyText, ''),
@@ -82,6 +83,12 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   deny: {
     about: 'Networks that are refused with 403, whatever else holds.',
     example: '198.51.100.0/24',
+  },
+  deny_file: {
+    about:
+      'A file with further such networks, one on each line; `#` begins a comment. A change of ' +
+      'the file counts within a second.',
+    example: 'blocked.txt',
   },
   countries: {
     about:
@@ -170,7 +177,8 @@ export function accessProblems({ access, auth, geo }: Surroundings): readonly Li
     const asksUsers = values.users.length + values.roles.length > 0;
     const asksCountries = values.countries.length + values.deny_countries.length > 0;
     const canSignIn = asksUsers || (values.password_file ?? values.forward) !== undefined;
-    const hasNetworks = values.allow.length + values.deny.length > 0;
+    const hasNetworks =
+      values.allow.length + values.deny.length > 0 || values.deny_file !== undefined;
     const hasLinks = values.link_key_file !== undefined;
     if (!canSignIn && !asksCountries && !hasNetworks && !hasLinks) {
       const advice = 'add one, such as `allow` or `password_file`';

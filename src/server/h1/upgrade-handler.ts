@@ -9,7 +9,7 @@ import { stalledMs } from '../limits.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RequestLog, RequestStart } from '../request-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
-import { acceptRequest, type IncomingRequest } from '../incoming-request.ts';
+import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
 import { consoleOriginReply } from '../console.ts';
 import type { ExchangeParts } from '../exchange.ts';
 import { withoutToken } from '../draft-preview.ts';
@@ -105,6 +105,7 @@ export class UpgradeHandler {
       const elsewhere = incoming.isUnencoded
         ? respelledReply(incoming.target, 'none')
         : await exchangeParts.earlyReply(serving, incoming, message);
+      if (elsewhere === undefined) await countForRates(serving, incoming);
       const { base } = serving.config.server;
       const isService = servicePath(incoming.target.path, base) !== undefined;
       const { config } = serving;
