@@ -78,8 +78,8 @@ export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
   by: {
     about:
       'What has a rate of its own: an `address` (of IPv6, the first 64 bits), a signed-in ' +
-      '`user`, an API `key`, or the value of a field, such as `field:X-Api-Key`. A request without user, ' +
-      'key or field counts for its address.',
+      '`user`, an API `key`, or the value of a field, such as `field:X-Api-Key`. A request ' +
+      'without user, key or field counts for its address.',
     example: 'key',
   },
   exempt: { about: 'Networks that are not limited.', example: '10.0.0.0/8' },
