@@ -2,6 +2,7 @@ import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
 import { accessTexts } from '../../src/config/sections/access.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
+import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
@@ -209,6 +210,7 @@ export const keyTexts: Texts = {
   'redirect.<name>': redirectTexts,
   'rewrite.<name>': rewriteTexts,
   'access.<name>': accessTexts,
+  login: loginTexts,
   fetch: {
     allow_private: {
       about:

@@ -64,6 +64,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       name: section.name,
       ...fieldsOf('access.<name>', section, folder),
     })),
+    login: fieldsOf('login', ini.login, folder),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),

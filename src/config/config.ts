@@ -112,6 +112,8 @@ export interface Config {
   /** In the order of the file. */
   readonly rewrites: readonly RewriteConfig[];
   readonly access: readonly AccessConfig[];
+  /** Without an issuer, nobody signs in here. */
+  readonly login: SectionFields<'login'>;
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];

@@ -5,6 +5,7 @@ import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
 import { accessProblems } from './sections/access.ts';
 import { headerRuleProblems } from './sections/headers.ts';
+import { loginProblems } from './sections/login.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
@@ -38,6 +39,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...redirectProblems(ini),
     ...rewriteProblems(ini),
     ...accessProblems(ini),
+    ...loginProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

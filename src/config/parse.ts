@@ -42,6 +42,7 @@ export interface ParsedIni {
   readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
   readonly access: readonly ParsedSection<'access.<name>'>[];
+  readonly login: ParsedSection<'login'>;
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -121,6 +122,7 @@ export function parseIni(
     redirects: all('redirect.<name>'),
     rewrites: all('rewrite.<name>'),
     access: all('access.<name>'),
+    login: one('login'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

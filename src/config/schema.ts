@@ -23,6 +23,7 @@ import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import { accessKeys } from './sections/access.ts';
 import { headersKeys } from './sections/headers.ts';
+import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
@@ -147,6 +148,7 @@ export const sections = {
   'redirect.<name>': redirectKeys,
   'rewrite.<name>': rewriteKeys,
   'access.<name>': accessKeys,
+  login: loginKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),

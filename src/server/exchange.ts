@@ -25,7 +25,7 @@ import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
-import { previewReply, withoutToken } from './draft-preview.ts';
+import { previewReply, withoutOwnCookies } from './draft-preview.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/node-http.ts';
 import { linger } from './h1/refusal.ts';
@@ -200,7 +200,7 @@ export class Exchange {
       ...incoming.target,
       ...recipient,
       method: message.method ?? '',
-      fields: withoutToken(incoming.fields),
+      fields: withoutOwnCookies(incoming.fields),
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
       body,

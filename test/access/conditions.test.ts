@@ -170,7 +170,10 @@ suite('the conditions of [access.<name>]', () => {
   test('is refused without a condition, or with one that can never hold', async (t) => {
     for (const [lines, wanted] of [
       ['[access.a]\npath = /x\n', /\[access\.a\] has no condition/],
-      ['[access.a]\nusers = yes\n', /`users` needs `user_header` or `jwt_jwks` in \[auth\]/],
+      [
+        '[access.a]\nusers = yes\n',
+        /`users` needs `issuer` in \[login\], or `user_header` or `jwt_jwks` in/,
+      ],
       ['[access.a]\ncountries = DE\n', /`countries` needs `database` or `country_header`/],
       ['[access.a]\ncountries = Germany\n', /write the two letters of a country/],
       ['[access.a]\nallow = 10.0.0.0/8\ncopy = X-A\n', /`copy` needs `forward`/],

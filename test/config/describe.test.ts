@@ -132,6 +132,15 @@ cors_origins = ${given.origins.join(' ')}
 key_rate = 250
 jwt_jwks = https://id.example/keys
 jwt_issuer = ${written(given.issuer)}
+[login]
+issuer = https://id.example/realms/a
+client_id = ${written(given.data)}
+client_secret = ${written(given.issuer)}
+client_auth = post
+roles = realm_access.roles
+lifetime = 90m
+signed_out = ${written(given.page)}
+console_scopes = ${given.scopes.join(' ')}
 [engine.x]
 page = ${written(given.page)}
 script = /a.js?b=$\${c}
@@ -173,10 +182,12 @@ test('`check` prints every section and every key, also those with their default'
   const rules = described.headerRules.map(({ keys }) => keys);
   const { access } = described;
   const all = [hosts, disk, proxies, rules, redirects, rewrites, access, engines, tables].flat();
-  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
+  const { server, tls, login, fetch, auth, webhook, node, cluster } = described;
+  const { geo, review, stats, log } = described;
   const parsed = [
     server,
     tls,
+    login,
     fetch,
     auth,
     webhook,
