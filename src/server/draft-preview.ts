@@ -1,8 +1,7 @@
 import { readContent } from '../http/content.ts';
 import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../http/reply.ts';
-import type { ContentRequest, Fields } from '../http/request.ts';
-import { mayHaveLogin, withoutLogin } from '../model/login-cookies.ts';
-import { previewCookie, withoutPreview } from '../model/preview.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { previewCookie } from '../model/preview.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { previewBytesMax } from './limits.ts';
 import type { DraftSite, Serving } from './serving.ts';
@@ -32,17 +31,6 @@ export function previewLinkReply(
     body: noBody,
     source: 'svc1',
   };
-}
-
-/** The fields of a request without the cookies of previews and sessions: no source sees them. */
-export function withoutOwnCookies(fields: Fields): Fields {
-  const { cookie } = fields;
-  if (cookie === undefined) return fields;
-  if (!cookie.includes(previewCookie) && !mayHaveLogin(cookie)) return fields;
-  const kept = withoutLogin(withoutPreview(cookie));
-  const { cookie: _cookie, ...others } = fields;
-  const all = kept === '' ? others : { ...others, cookie: kept };
-  return Object.assign(Object.create(null) as Record<string, string>, all);
 }
 
 /** Fields with which a client might get less than the whole page, or a coding of it. */

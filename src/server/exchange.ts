@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
+import { withoutOwnCookies } from '../http/own-cookies.ts';
 import { respelledReply } from '../http/respelled.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import {
@@ -25,7 +26,7 @@ import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
-import { previewReply, withoutOwnCookies } from './draft-preview.ts';
+import { previewReply } from './draft-preview.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/node-http.ts';
 import { linger } from './h1/refusal.ts';

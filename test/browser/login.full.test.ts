@@ -77,13 +77,11 @@ ${more}`;
 }
 
 /** Signs in at the page of the provider, and consents. */
-async function signInAt(page: Page, issuer: string, name: string): Promise<void> {
-  await page.waitForURL(`${issuer}/interaction/**`);
-  await page.locator('input[name=login]').fill(name);
-  await page.locator('input[name=password]').fill('any');
-  await page.locator('button[type=submit]').click();
-  await page.getByText('Authorize', { exact: false }).first().waitFor();
-  await page.locator('button[type=submit]').click();
+async function signInAt(page: Page, name: string): Promise<void> {
+  await page.getByPlaceholder('Enter any login').fill(name);
+  await page.getByPlaceholder('and password').fill('any');
+  await page.getByRole('button', { name: 'Sign-in' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
 }
 
 suite('[login] with oidc-provider in a browser', () => {
@@ -91,7 +89,7 @@ suite('[login] with oidc-provider in a browser', () => {
     const { site, issuer } = await siteWithProvider(t);
     const { page } = await openTab(t);
     await page.goto(`${site.url}/staff/`);
-    await signInAt(page, issuer, 'ann');
+    await signInAt(page, 'ann');
     await page.getByRole('heading', { name: 'For staff' }).waitFor();
     assert.equal(page.url(), `${site.url}/staff/`);
     const cookies = await page.context().cookies(site.url);
@@ -116,7 +114,7 @@ suite('[login] with oidc-provider in a browser', () => {
     const { site, issuer } = await siteWithProvider(t);
     const { page } = await openTab(t);
     await page.goto(`${site.url}/staff/`);
-    await signInAt(page, issuer, 'ann');
+    await signInAt(page, 'ann');
     await page.getByRole('heading', { name: 'For staff' }).waitFor();
     await page.goto(`${issuer}/session/end`);
     await page.getByRole('button', { name: /yes/i }).click();
@@ -125,11 +123,11 @@ suite('[login] with oidc-provider in a browser', () => {
   });
 
   test('opens the console for a role, shows who is there, and closes it', async (t) => {
-    const { site, issuer } = await siteWithProvider(t);
+    const { site } = await siteWithProvider(t);
     const { page } = await openTab(t);
     await page.goto(`${site.url}/svc1/console/`);
     await page.getByRole('button', { name: 'Sign in with your account' }).click();
-    await signInAt(page, issuer, 'admin');
+    await signInAt(page, 'admin');
     await heading(page, 'Overview');
     assert.equal(new URL(page.url()).hash, '#/', 'the grant is not in the address');
     await page.getByText('admin (login)').first().waitFor();
@@ -140,26 +138,26 @@ suite('[login] with oidc-provider in a browser', () => {
   });
 
   test('opens no console for others, and for no grant of somebody else', async (t) => {
-    const { site, issuer } = await siteWithProvider(t);
+    const { site } = await siteWithProvider(t);
     const { page } = await openTab(t);
     await page.goto(`${site.url}/svc1/console/`);
     await page.getByRole('button', { name: 'Sign in with your account' }).click();
-    await signInAt(page, issuer, 'ann');
+    await signInAt(page, 'ann');
     await page.getByText('You have signed in as ann, who may not use the console.').waitFor();
 
     const other = await openTab(t);
     await other.page.goto(`${site.url}/svc1/login/sign-in?console=${'A'.repeat(43)}`);
-    await signInAt(other.page, issuer, 'admin');
+    await signInAt(other.page, 'admin');
     await other.page.getByText('This sign-in has ended. Sign in again.').waitFor();
   });
 
   for (const policy of ['unsafe-none', 'same-origin']) {
     test(`gives the grant to no page (${policy}) that opens the sign-in`, async (t) => {
       const more = `[headers.staff]\npath = /staff/*\nCross-Origin-Opener-Policy = ${policy}\n`;
-      const { site, issuer } = await siteWithProvider(t, more);
+      const { site } = await siteWithProvider(t, more);
       const { page } = await openTab(t);
       await page.goto(`${site.url}/staff/`);
-      await signInAt(page, issuer, 'admin');
+      await signInAt(page, 'admin');
       await page.getByRole('heading', { name: 'For staff' }).waitFor();
       const opened = page.context().waitForEvent('page');
       await page.evaluate(

@@ -180,6 +180,23 @@ suite('[login]', () => {
     assert.deepEqual(got, ['own=1', 'none']);
   });
 
+  test('gives the server of `forward` no cookies, also for an operation', async (t) => {
+    const got: string[] = [];
+    const decider = await httpSource(t, (request, response) => {
+      got.push(request.headers.cookie ?? 'none');
+      response.end();
+    });
+    const more = `[access.forward]\npath = /staff/*\nforward = ${decider.origin}/\n`;
+    const { site } = await siteWithLogin(t, more);
+    const visitor = new TestVisitor();
+    visitor.cookies.set('own', '1');
+    assert.equal((await visitor.follow(`${site.url}/staff/a.txt`)).text, 'for staff');
+    const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/staff/a.txt`;
+    const operation = `${site.url}/svc1/userinterface/get_content?${place}`;
+    assert.equal((await visitor.open(operation)).text, 'for staff');
+    assert.deepEqual(got, ['own=1', 'own=1']);
+  });
+
   test('ends a session here and at the provider', async (t) => {
     const { site, provider } = await siteWithLogin(t, '', 'signed_out = /open.txt\n');
     const visitor = new TestVisitor();

@@ -12,7 +12,7 @@ import { peerAddress, type Connections } from './connections.ts';
 import { acceptRequest, type IncomingRequest } from '../incoming-request.ts';
 import { consoleOriginReply } from '../console.ts';
 import type { ExchangeParts } from '../exchange.ts';
-import { withoutOwnCookies } from '../draft-preview.ts';
+import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
 import { isNodeResponse } from './node-http.ts';
 import { writeAndClose } from './refusal.ts';
