@@ -158,7 +158,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const sessions = composeSessions(config, store);
   const authenticate = composeAuthenticate(config, context, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
-  const siteParts = composeSite(config, context, { disk, ...access, pageRows });
+  const siteParts = composeSite(config, context, { disk, ...access, pageRows, login });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
@@ -295,8 +295,13 @@ function composeSite(
   {
     disk,
     pageRows,
+    login,
     ...sources
-  }: { readonly disk: Disk; readonly pageRows: RowReader } & SourceAccess,
+  }: {
+    readonly disk: Disk;
+    readonly pageRows: RowReader;
+    readonly login: Login | undefined;
+  } & SourceAccess,
 ): SiteParts {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
@@ -313,7 +318,7 @@ function composeSite(
     redirects: config.redirects.map(configuredRedirects),
     mountRedirects: config.disk.map(mountRedirects),
     rewriter: createRewriter(config.rewrites),
-    access: composeAccess(config, context, sources.diallers),
+    access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
   return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
 }
@@ -358,7 +363,9 @@ function composeVisitors(
   const { log } = context.logs;
   const login = composeLogin(config, context, diallers);
   const loginUser =
-    login && ((cookie: string | undefined, origin: string) => login.userOf(cookie, origin));
+    login &&
+    ((cookie: string | undefined, origin: string) =>
+      login.userOf(cookie, origin.startsWith('https:')));
   return { login, visitors: createVisitors({ config, loginUser, now, log }) };
 }
 
@@ -397,8 +404,11 @@ function accessRules({ access, login, server: { base } }: Config): readonly Acce
 function composeAccess(
   config: Config,
   { passwords, logs }: AppContext,
-  diallers: SourceDiallers,
+  { diallers, login }: { readonly diallers: SourceDiallers; readonly login: Login | undefined },
 ): AccessGuard | undefined {
+  const { userHeader, jwtJwks } = config.auth;
+  // A proxy or a token may name another user than the session.
+  const isAlone = userHeader === undefined && jwtJwks === undefined;
   return createAccessGuard(accessRules(config), config.disk, {
     passwords,
     openFile(file) {
@@ -412,6 +422,8 @@ function composeAccess(
       return opened;
     },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+    ...(login !== undefined &&
+      isAlone && { userOf: ({ cookie, isSecure }) => login.userOf(cookie, isSecure) }),
   });
 }
 

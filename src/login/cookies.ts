@@ -30,7 +30,7 @@ function namesWith(prefix: string): CookieNames {
 
 const [secure, plain] = [namesWith('__Host-'), namesWith('')];
 
-/** The names of the cookies at an origin. */
+/** The names of the cookies at an origin, or at all origins with a scheme. */
 export function cookieNames(origin: string): CookieNames {
   return origin.startsWith('https:') ? secure : plain;
 }

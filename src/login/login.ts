@@ -48,8 +48,8 @@ export interface Login {
   readonly hasConsole: boolean;
   /** Answers a request; undefined for a path that is none of the sign-in's. */
   respond(request: LoginRequest): Reply | Promise<Reply> | undefined;
-  /** The user of the cookie of a request. */
-  userOf(cookie: string | undefined, origin: string): User | undefined;
+  /** The user of the cookies of a request, which came over TLS or not. */
+  userOf(cookie: string | undefined, isSecure: boolean): User | undefined;
   /**
    * What a grant for the console permits, for the request of the browser that has signed in and of
    * the tab that knows the state. Throws `unauthenticated` or `forbidden`.
@@ -124,8 +124,8 @@ export function createLogin(parts: LoginParts): Login {
           return undefined;
       }
     },
-    userOf(cookie, origin) {
-      const session = sessions.find(cookie, origin);
+    userOf(cookie, isSecure) {
+      const session = sessions.find(cookie, isSecure ? 'https:' : 'http:');
       return session && { name: session.user, roles: session.roles };
     },
     consoleGrant: (given, request) => grantFor(given, request, whole),

@@ -19,7 +19,7 @@ export interface SignedIn {
 export interface SessionRegister {
   /** Begins a session; resolves with it and with the value of its cookie. */
   begin(person: SignedIn): Promise<{ readonly session: LoginSession; readonly cookie: string }>;
-  /** The open session of the cookie of a request. */
+  /** The open session of the cookies of a request to an origin, or to one with a scheme. */
   find(cookie: string | undefined, origin: string): LoginSession | undefined;
   /** The open session with an id. */
   open(id: string): LoginSession | undefined;

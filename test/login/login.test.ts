@@ -251,6 +251,22 @@ suite('[login]', () => {
     assert.equal(none.out + none.err, 'Nobody has signed in by [login].\n');
   });
 
+  test('checks the session for each answer that is prepared', async (t) => {
+    const { site } = await siteWithLogin(t);
+    const [visitor, other] = [new TestVisitor(), new TestVisitor()];
+    await visitor.follow(signIn(site));
+    other.cookies.set('waymark_login', `${'0'.repeat(36)}.${'A'.repeat(43)}`);
+    const url = `${site.url}/staff/a.txt`;
+    for (let turn = 0; turn < 5; turn += 1) {
+      assert.equal((await visitor.open(url)).text, 'for staff');
+      assert.equal((await other.open(url)).status, 302);
+      assert.equal((await new TestVisitor().open(url)).status, 302);
+    }
+    const { data } = await site.call('svc1.login.list', {});
+    await site.call('svc1.login.end', { id: data.rows[0].id });
+    assert.equal((await visitor.open(url)).status, 302);
+  });
+
   test('sends nobody to the provider where the ini file says so', async (t) => {
     const more = '[access.no]\npath = /no/*\nusers = yes\nlogin = no\n';
     const own = '[access.own]\npath = /own/*\nusers = yes\nlogin = /sign-in\n';
@@ -270,6 +286,11 @@ suite('[login]', () => {
     const visitor = new TestVisitor();
     await visitor.follow(signIn(site));
     assert.equal((await visitor.open(`${site.url}/who`)).text, 'it is ann');
+    for (let turn = 0; turn < 3; turn += 1) {
+      assert.equal((await visitor.open(`${site.url}/staff/a.txt`)).text, 'for staff');
+      const other = await visitor.open(`${site.url}/staff/a.txt`, { 'x-user': 'bob' });
+      assert.equal(other.status, 403);
+    }
     const other = await visitor.open(`${site.url}/who`, { 'x-user': 'bob' });
     assert.equal(other.text, 'nobody');
   });
