@@ -6,6 +6,38 @@ import { goTo, openConsole, realTroubles } from './console-tab.ts';
 
 const openTab = oneBrowser();
 
+test('what a person writes while a page is saved stays', async (t) => {
+  const site = await startSite(t);
+  const insert = { path: '/p', kind: 'content', content: 'p', enginecomments: 'one' };
+  const { data } = await site.call('svc1.userinterface.insert', insert);
+  const { page } = await openConsole(t, openTab, site);
+  await goTo(page, `#/pages/${data.id}`, '/p');
+  const edit = Promise.withResolvers<undefined>();
+  const written = Promise.withResolvers<undefined>();
+  await page.route('**/svc1/userinterface/edit', async (route) => {
+    edit.resolve(undefined);
+    await written.promise;
+    await route.continue();
+  });
+  const comments = page.getByLabel('Comments');
+  await comments.fill('two');
+  await page.keyboard.press('Control+S');
+  await edit.promise;
+  await comments.press('End');
+  await page.keyboard.type(' and three');
+  written.resolve(undefined);
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+  await save.waitFor();
+  assert.equal(await comments.inputValue(), 'two and three');
+  await page.keyboard.type(' and four');
+  assert.equal(await comments.inputValue(), 'two and three and four');
+  await page.unroute('**/svc1/userinterface/edit');
+  await save.click();
+  await page.getByText('Saved', { exact: true }).waitFor();
+  const read = await site.call('svc1.userinterface.read', { id: data.id });
+  assert.equal(read.data.enginecomments, 'two and three and four');
+});
+
 test('the editor of a page has its header fields, one on each line', async (t) => {
   const site = await startSite(t);
   const insert = { path: '/p', kind: 'content', content: 'p', headers: { 'X-A': '1' } };
@@ -17,7 +49,7 @@ test('the editor of a page has its header fields, one on each line', async (t) =
   assert.equal(await fields.inputValue(), 'X-A: 1');
   await fields.fill('X-A: 2\nLink: </a.css>\nLink: </b.css>\nServer:');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('status').getByText('Saved').waitFor();
+  await page.getByText('Saved', { exact: true }).waitFor();
   const read = await site.call('svc1.userinterface.read', { id: data.id });
   const headers = { 'X-A': '2', Link: ['</a.css>', '</b.css>'], Server: '' };
   assert.deepEqual(read.data.headers, headers);

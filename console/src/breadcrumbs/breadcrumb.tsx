@@ -1,7 +1,8 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, call, may, type JsonObject } from '../api/api.ts';
 import './breadcrumbs.css';
 import { draftOf, enginedataOf, isEditable, type BreadcrumbDraft } from './draft.ts';
+import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { lazy } from '../components/lazy.tsx';
 import { problemsOf, useProblems } from '../api/problems.ts';
@@ -25,7 +26,6 @@ const parts = Object.keys(t.parts) as Part[];
 /** One breadcrumb, or a new one: its branches, tried visitors, visits, link and QR code. */
 export function Breadcrumb({ id, route }: { id: string; route: Route }) {
   const isNew = id === 'new';
-  const [isSaved, setSaved] = useState(false);
   const rule = useLoad(
     (signal) =>
       isNew
@@ -44,23 +44,17 @@ export function Breadcrumb({ id, route }: { id: string; route: Route }) {
   return (
     <Screen
       key={`${data.id} ${data.seq}`}
-      {...{ rule: data, isNew, isSaved, route }}
-      onSave={() => {
-        setSaved(true);
-        rule.reload();
-      }}
+      {...{ loaded: data, isNew, route }}
       onReload={rule.reload}
     />
   );
 }
 
 interface ScreenProps {
-  readonly rule: BreadcrumbRule;
+  /** The rule as it was when the screen began. */
+  readonly loaded: BreadcrumbRule;
   readonly isNew: boolean;
-  /** Whether the rule is as the last save has left it. */
-  readonly isSaved: boolean;
   readonly route: Route;
-  readonly onSave: () => void;
   readonly onReload: () => void;
 }
 
@@ -74,7 +68,14 @@ function fieldsOf({ path, origin, breadcrumb }: Draft): JsonObject {
   return { kind: 'resolve', path, origin, enginedata: enginedataOf(breadcrumb) };
 }
 
-function useSave({ rule, isNew, onSave }: ScreenProps, draft: Draft) {
+function storedDraft({ path, origin, enginedata }: BreadcrumbRule): Draft {
+  return { path, origin, breadcrumb: draftOf((enginedata ?? {}) as JsonObject) };
+}
+
+/** The rule of a screen, its draft and how it is saved. */
+function useRule({ loaded, isNew }: ScreenProps) {
+  const [rule, setRule] = useState(loaded);
+  const [draft, setDraft] = useState(() => storedDraft(loaded));
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
@@ -88,26 +89,28 @@ function useSave({ rule, isNew, onSave }: ScreenProps, draft: Draft) {
         goTo(`/breadcrumbs/${made.id}`, {}, true);
       } else {
         const { kind: _kind, ...changes } = fields;
-        await call('userinterface.edit', { ...changes, id: rule.id, if_seq: rule.seq });
-        onSave();
+        const edit = { ...changes, id: rule.id, if_seq: rule.seq };
+        const edited = await call<BreadcrumbRule>('userinterface.edit', edit);
+        setRule(edited);
+        const stored = storedDraft(edited);
+        // Equal branches stay the same objects, so that the cursor stays where it is.
+        const isEqual = JSON.stringify(fieldsOf(stored)) === JSON.stringify(fields);
+        setDraft((now) => (isEqual ? now : afterSave(now, draft, stored)));
       }
     } catch (failure) {
       setError(failure);
     }
     setSaving(false);
   };
-  return { isSaving, error, save };
+  return { rule, draft, setDraft, isSaving, error, save };
 }
 
 function Screen(props: ScreenProps) {
-  const { rule, isNew, isSaved, route } = props;
+  const { loaded, isNew, route } = props;
+  const { rule, draft, setDraft, isSaving, error, save } = useRule(props);
   const enginedata = (rule.enginedata ?? {}) as JsonObject;
-  const [draft, setDraft] = useState<Draft>(() => ({
-    ...{ path: rule.path, origin: rule.origin, breadcrumb: draftOf(enginedata) },
-  }));
-  const [before] = useState(() => JSON.stringify(fieldsOf(draft)));
+  const before = useMemo(() => JSON.stringify(fieldsOf(storedDraft(rule))), [rule]);
   const isChanged = isNew || JSON.stringify(fieldsOf(draft)) !== before;
-  const { isSaving, error, save } = useSave(props, draft);
   const canWrite = may('design') && isEditable(enginedata);
   // A key may come before the effects of the last rendering.
   const latest = useRef(() => undefined as unknown);
@@ -139,7 +142,13 @@ function Screen(props: ScreenProps) {
         ) : null}
       </ScreenHead>
       <p class="note" role="status">
-        {canWrite ? (isChanged ? texts.editor.changed : isSaved ? texts.editor.saved : '') : ''}
+        {canWrite
+          ? isChanged
+            ? texts.editor.changed
+            : rule !== loaded
+              ? texts.editor.saved
+              : ''
+          : ''}
       </p>
       <SaveFault error={error} onReload={props.onReload} />
       {isNew ? null : <Parts rule={rule} part={part} />}

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, may, type Json, type JsonObject, type Problem } from '../api/api.ts';
+import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { CodeEditor } from '../components/code-editor.tsx';
 import type { Language } from '../components/codemirror.ts';
@@ -51,7 +52,6 @@ function isShown(name: string, draft: Draft): boolean {
 /** The editor of one page rule, or of a new one. */
 export function PageEditor({ id, route }: { id: string; route: Route }) {
   const isNew = id === 'new';
-  const [isSaved, setSaved] = useState(false);
   const rule = useLoad(
     (signal) =>
       isNew
@@ -67,11 +67,7 @@ export function PageEditor({ id, route }: { id: string; route: Route }) {
   return (
     <Form
       key={`${data.id} ${data.seq}`}
-      {...{ rule: data, isNew, isSaved, route }}
-      onSave={() => {
-        setSaved(true);
-        rule.reload();
-      }}
+      {...{ loaded: data, isNew, route }}
       onReload={rule.reload}
     />
   );
@@ -158,16 +154,17 @@ function checkedFields(draft: Draft): JsonObject | undefined {
 }
 
 interface FormProps {
-  readonly rule: Rule;
+  /** The rule as it was when the form began. */
+  readonly loaded: Rule;
   readonly isNew: boolean;
-  /** Whether the rule is as the last save has left it. */
-  readonly isSaved: boolean;
   readonly route: Route;
-  readonly onSave: () => void;
   readonly onReload: () => void;
 }
 
-function useSave({ rule, isNew, onSave }: FormProps, draft: Draft) {
+/** The rule of a form, its draft and how it is saved. */
+function useRule({ loaded, isNew }: FormProps) {
+  const [rule, setRule] = useState(loaded);
+  const [draft, setDraft] = useState(() => draftOf(loaded));
   const [state, setState] = useState<'idle' | 'saving'>('idle');
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
@@ -182,8 +179,10 @@ function useSave({ rule, isNew, onSave }: FormProps, draft: Draft) {
         const made = await call<Rule>('userinterface.insert', fields, { vk });
         goTo(`/pages/${made.id}`, {}, true);
       } else if (Object.keys(changes).length > 0) {
-        await call('userinterface.edit', { ...changes, id: rule.id, if_seq: rule.seq });
-        onSave();
+        const edit = { ...changes, id: rule.id, if_seq: rule.seq };
+        const edited = await call<Rule>('userinterface.edit', edit);
+        setRule(edited);
+        setDraft((now) => afterSave(now, draft, draftOf(edited)));
       }
       setState('idle');
     } catch (failure) {
@@ -191,16 +190,15 @@ function useSave({ rule, isNew, onSave }: FormProps, draft: Draft) {
       setState('idle');
     }
   };
-  return { state, error, save };
+  return { rule, draft, setDraft, state, error, save };
 }
 
 function Form(props: FormProps) {
-  const { rule, isNew, isSaved, route } = props;
+  const { loaded, isNew, route } = props;
   const [visitor, onVisitor] = useVisitor(route, previewedFields);
-  const [draft, setDraft] = useState(() => draftOf(rule));
+  const { rule, draft, setDraft, state, error, save } = useRule(props);
   const canWrite = may('design');
   const problems = useProblems(canWrite ? checkedFields(draft) : undefined);
-  const { state, error, save } = useSave(props, draft);
   const isChanged = isNew || Object.keys(changesOf(draft, rule)).length > 0;
   const set = (name: string) => (value: string) => {
     setDraft((before) => ({ ...before, [name]: value }));
@@ -233,12 +231,15 @@ function Form(props: FormProps) {
         ) : null}
       </ScreenHead>
       <p class="note" role="status">
-        {canWrite ? (isChanged ? t.changed : isSaved ? t.saved : '') : t.readOnly}
+        {canWrite ? (isChanged ? t.changed : rule !== loaded ? t.saved : '') : t.readOnly}
       </p>
       <SaveFault error={error} onReload={props.onReload} />
       {isNew ? null : <Shadow {...{ rule, visitor }} />}
       <div class="editor-columns">
-        <Fields {...{ rule, draft, set, problems, canWrite }} />
+        <Fields
+          {...{ rule, draft, set, problems }}
+          canWrite={canWrite && !(isNew && state === 'saving')}
+        />
         <PreviewColumn
           page={previewedPage(draft)}
           rule={isNew ? undefined : rule}
