@@ -2,6 +2,7 @@ import type { JWTPayload } from 'jose';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
 import { loadJose } from '../model/lazy-packages.ts';
+import { reasonOf } from '../observability/log.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks } from '../visitors/jwks.ts';
 import { signatureAlgorithms } from '../visitors/tokens.ts';
@@ -40,7 +41,7 @@ export function createLogoutTokens(
       fetchJwks(dialler(), new URL(await provider.jwksUri()), { timeoutMs: providerTimeoutMs }),
     now,
     failed: (error) => {
-      provider.warn({ err: error }, '[login] Cannot fetch the keys of the issuer.');
+      provider.warn({ reason: reasonOf(error) }, '[login] Cannot fetch the keys of the issuer.');
     },
   });
   return async (token) => {

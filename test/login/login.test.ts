@@ -60,6 +60,8 @@ suite('[login]', () => {
     const visitor = new TestVisitor();
     await visitor.follow(signIn(site));
     await site.waymark.stop(0);
+    const checked = await runHere(['check', '--data', '--config', site.iniFile]);
+    assert.equal(checked.code, 0, checked.err);
     const again = await restart(t, site);
     assert.equal((await visitor.open(`${again.url}/staff/a.txt`)).text, 'for staff');
     const other = await startProvider(t);
