@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
+import { startFollower, untilEqual } from '../nodes/rig.ts';
 import { loginIni, startProvider, type TestProvider } from './provider.ts';
 import { TestVisitor } from './visitor.ts';
 
@@ -128,6 +129,29 @@ suite('the console by [login]', () => {
     assert.equal(made.data.name, 'anna (login)');
     assert.notEqual(made.data.key, data.key);
     assert.equal((await call(visitor, site, ['session.read', {}, data.token])).status, 401);
+  });
+
+  test('is not offered by a replica, where visitors sign in all the same', async (t) => {
+    const provider = await startProvider(t);
+    const centre = await startSite(t, {
+      rules: [
+        {
+          ...{ path: '/who', kind: 'resolve' },
+          enginedata: { html: 'nobody', when: [{ if: { user: 'ann' }, html: 'it is ann' }] },
+        },
+      ],
+    });
+    const ini = loginIni(provider, 'console_roles = staff\n');
+    const replica = await startFollower(t, centre, { name: 'r1', ini });
+    await untilEqual(centre, replica);
+    const visitor = new TestVisitor();
+    const offer = await call(visitor, replica, ['session.read', {}]);
+    assert.equal(offer.data.sign_in, undefined);
+    const grant = await grantOf(visitor, replica);
+    assert.equal((await visitor.open(`${replica.url}/who`)).text, 'it is ann');
+    const refused = await call(visitor, replica, ['login.console', { grant, state }]);
+    assert.equal(refused.status, 403);
+    assert.match(replica.logged(), /console_roles has no effect: this node follows a centre/);
   });
 
   test('is not offered without roles', async (t) => {

@@ -180,7 +180,8 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions' | 'logi
         ...(session !== undefined && sessionTimes(session)),
         ...(key !== undefined && { key: key.id, name: key.name }),
         scopes: [...caller.scopes],
-        ...(login?.hasConsole === true && { sign_in: login.path }),
+        // A follower passes writes on with the text of a key, which such people do not have.
+        ...(login?.hasConsole === true && !sessions.passesOn && { sign_in: login.path }),
       };
       return { kind: 'data', data };
     },
