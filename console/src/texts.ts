@@ -10,6 +10,7 @@ export const texts = {
     submit: 'Sign in',
     kept: 'The key is not kept. The session ends with this tab, when you sign out, or after 12 hours.',
     busy: 'Signing in …',
+    login: 'Sign in with your account',
   },
   workers: {
     title: 'A service worker was removed',
@@ -621,6 +622,8 @@ export const texts = {
     revoke: 'Revoke',
     revokeConfirm: (name: string) => `Revoke the key ${name} at once and for good?`,
     sessions: 'Sessions',
+    visitors: 'Signed-in visitors',
+    noVisitors: 'Nobody has signed in by [login].',
     end: 'End',
     until: 'until',
     created: 'made',

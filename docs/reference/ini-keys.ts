@@ -3,6 +3,7 @@ import type { Sections } from '../../src/config/schema.ts';
 import { accessTexts } from '../../src/config/sections/access.ts';
 import { rateTexts } from '../../src/config/sections/rate.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
+import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
@@ -211,6 +212,7 @@ export const keyTexts: Texts = {
   'rewrite.<name>': rewriteTexts,
   'access.<name>': accessTexts,
   'rate.<name>': rateTexts,
+  login: loginTexts,
   fetch: {
     allow_private: {
       about:

@@ -1815,6 +1815,8 @@ export type CurrentSession = {
   readonly expires?: string;
 
   readonly scopes: readonly string[];
+  /** The path where people sign in to the console by [login]. */
+  readonly sign_in?: string;
 };
 
 /** The schema SessionList of the API. */
@@ -1835,6 +1837,33 @@ export type SessionList = {
 
 /** The schema EndedSession of the API. */
 export type EndedSession = {
+  readonly id: string;
+
+  readonly ended: true;
+};
+
+/** The schema LoginList of the API. */
+export type LoginList = {
+  readonly rows: readonly Login[];
+  /** The `after` of the next rows, if any. */
+  readonly next: string | null;
+};
+
+/** The schema Login of the API. */
+export type Login = {
+  readonly id: string;
+
+  readonly user: string;
+
+  readonly roles: readonly string[];
+
+  readonly created: string;
+
+  readonly expires: string;
+};
+
+/** The schema EndedLogin of the API. */
+export type EndedLogin = {
   readonly id: string;
 
   readonly ended: true;
@@ -3058,6 +3087,33 @@ export interface Operations {
       readonly id?: string | null;
     };
     output: EndedSession;
+  };
+  /** The open sessions of visitors who have signed in by [login] at this node. */
+  'login.list': {
+    input: {
+      /** The id of the last session seen. */
+      readonly after?: string | null;
+      /** Only the sessions of this user. */
+      readonly user?: string | null;
+    };
+    output: LoginList;
+  };
+  /** Ends the session of a visitor at once, also in the console. */
+  'login.end': {
+    input: {
+      readonly id: string;
+    };
+    output: EndedLogin;
+  };
+  /** Makes a session of the console for a person who has just signed in by [login]. */
+  'login.console': {
+    input: {
+      /** What the sign-in has added to the address of the console. */
+      readonly grant: string;
+      /** What the console has sent to the sign-in. */
+      readonly state: string;
+    };
+    output: NewSession;
   };
   /** Requests, durations, cache, bytes and deliveries over time, up to 30 days back. */
   'metrics.series': {

@@ -68,6 +68,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       const { rate, ...fields } = fieldsOf('rate.<name>', section, folder);
       return rate === undefined ? [] : [{ name: section.name, ...fields, rate }];
     }),
+    login: fieldsOf('login', ini.login, folder),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),

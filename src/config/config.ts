@@ -120,6 +120,8 @@ export interface Config {
   readonly rewrites: readonly RewriteConfig[];
   readonly access: readonly AccessConfig[];
   readonly rates: readonly RateConfig[];
+  /** Without an issuer, nobody signs in here. */
+  readonly login: SectionFields<'login'>;
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];

@@ -6,6 +6,7 @@ import type { SectionKind } from './schema.ts';
 import { accessProblems } from './sections/access.ts';
 import { rateProblems } from './sections/rate.ts';
 import { headerRuleProblems } from './sections/headers.ts';
+import { loginProblems } from './sections/login.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
@@ -40,6 +41,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...rewriteProblems(ini),
     ...accessProblems(ini),
     ...rateProblems(ini),
+    ...loginProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

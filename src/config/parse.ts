@@ -43,6 +43,7 @@ export interface ParsedIni {
   readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
   readonly access: readonly ParsedSection<'access.<name>'>[];
   readonly rates: readonly ParsedSection<'rate.<name>'>[];
+  readonly login: ParsedSection<'login'>;
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -123,6 +124,7 @@ export function parseIni(
     rewrites: all('rewrite.<name>'),
     access: all('access.<name>'),
     rates: all('rate.<name>'),
+    login: one('login'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

@@ -24,6 +24,7 @@ import { list, optional, repeated, single, type FieldsOf, type Keys } from './in
 import { accessKeys } from './sections/access.ts';
 import { rateKeys } from './sections/rate.ts';
 import { headersKeys } from './sections/headers.ts';
+import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
@@ -149,6 +150,7 @@ export const sections = {
   'rewrite.<name>': rewriteKeys,
   'access.<name>': accessKeys,
   'rate.<name>': rateKeys,
+  login: loginKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),

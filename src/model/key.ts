@@ -61,7 +61,14 @@ export interface ApiKey {
     readonly key: string;
     readonly expires: string;
     readonly sealed?: string;
+    /** The id of the session of `[login]` with which it ends. */
+    readonly login?: string;
   };
+  /**
+   * Only for the key of a person who signs in by `[login]`: the hash by which the person is found.
+   * Nobody knows its text.
+   */
+  readonly login?: string;
 }
 
 /** The sender of a request: its scopes, and the key by which the log records its changes. */

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
+import { withoutOwnCookies } from '../http/own-cookies.ts';
 import { respelledReply } from '../http/respelled.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import {
@@ -29,7 +30,7 @@ import {
   type IncomingRequest,
 } from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
-import { previewReply, withoutToken } from './draft-preview.ts';
+import { previewReply } from './draft-preview.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/node-http.ts';
 import { linger } from './h1/refusal.ts';
@@ -206,7 +207,7 @@ export class Exchange {
       ...incoming.target,
       ...recipient,
       method: message.method ?? '',
-      fields: withoutToken(incoming.fields),
+      fields: withoutOwnCookies(incoming.fields),
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
       body,

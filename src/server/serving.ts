@@ -7,6 +7,7 @@ import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
+import type { Login } from '../login/login.ts';
 import type { Visitors } from '../visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
 import type { Documents } from './documents.ts';
@@ -28,6 +29,8 @@ export interface Serving {
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
   readonly visitors: Visitors;
+  /** The sign-in by `[login]`; undefined without a provider. */
+  readonly login: Login | undefined;
   /** Throws `unauthenticated` if the caller's key is revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;

@@ -138,6 +138,15 @@ rate = 17/h
 burst = 7
 by = field:X-Plan
 exempt = ${given.networks.join(', ')}
+[login]
+issuer = https://id.example/realms/a
+client_id = ${written(given.data)}
+client_secret = ${written(given.issuer)}
+client_auth = post
+roles = realm_access.roles
+lifetime = 90m
+signed_out = ${written(given.page)}
+console_scopes = ${given.scopes.join(' ')}
 [engine.x]
 page = ${written(given.page)}
 script = /a.js?b=$\${c}
@@ -178,22 +187,14 @@ test('`check` prints every section and every key, also those with their default'
   const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
   const { access, rates } = described;
-  const all = [
-    hosts,
-    disk,
-    proxies,
-    rules,
-    redirects,
-    rewrites,
-    access,
-    rates,
-    engines,
-    tables,
-  ].flat();
-  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
+  const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
+  const all = [mounts, access, rates, engines, tables].flat();
+  const { server, tls, login, fetch, auth, webhook, node, cluster } = described;
+  const { geo, review, stats, log } = described;
   const parsed = [
     server,
     tls,
+    login,
     fetch,
     auth,
     webhook,

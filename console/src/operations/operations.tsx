@@ -94,6 +94,7 @@ function Access() {
         <>
           <Keys />
           <Sessions />
+          <Logins />
         </>
       ) : (
         <p class="note">{texts.states.scope('admin')}</p>
@@ -233,6 +234,54 @@ function NewKey({ onDone }: { onDone: () => void }) {
         )}
       </p>
     </form>
+  );
+}
+
+interface LoginRow {
+  readonly id: string;
+  readonly user: string;
+  readonly roles: readonly string[];
+  readonly created: string;
+  readonly expires: string;
+}
+
+/** The visitors who have signed in by `[login]`. */
+function Logins() {
+  const logins = useLoad(
+    (signal) => call<{ rows: readonly LoginRow[] }>('login.list', {}, { signal }),
+    [],
+    useLive(['keys']),
+  );
+  const end = async (id: string): Promise<void> => {
+    await call('login.end', { id }).catch(() => undefined);
+    logins.reload();
+  };
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>{t.visitors}</h2>
+        <CopyCurl shown={['login.list', {}]} />
+      </div>
+      <Fault error={logins.error} onRetry={logins.reload} />
+      {logins.data?.rows.length === 0 ? <p class="quiet">{t.noVisitors}</p> : null}
+      <ul class="table-list">
+        {logins.data?.rows.map(({ id, user, roles, created, expires }) => (
+          <li key={id}>
+            <span>
+              <b>{user}</b> {roles.join(', ')}
+              <br />
+              <span class="quiet">
+                <When time={created} />, {t.until} <When time={expires} />
+              </span>
+            </span>
+            <button type="button" class="quiet-button danger" onClick={() => void end(id)}>
+              {t.end}
+              <span class="unseen"> {user}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -33,7 +33,7 @@ interface ListParts extends Pick<KeyParts, 'store'> {
 type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node'>;
 
 /** A key without its hash. */
-type KeyView = Omit<ApiKey, 'hash' | 'session'>;
+type KeyView = Omit<ApiKey, 'hash' | 'session' | 'login'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
@@ -114,7 +114,7 @@ export function listedKeys(
   lastUses: ReadonlyMap<string, string>,
 ): readonly ListedKey[] {
   const keys = store.keys().filter(({ session }) => session === undefined);
-  return keys.map(({ hash: _hash, ...shown }) => ({
+  return keys.map(({ hash: _hash, login: _login, ...shown }) => ({
     ...shown,
     last_used: lastUses.get(shown.id) ?? null,
   }));
@@ -134,7 +134,7 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
     const change = reads.change(seq);
     if (change?.family !== 'key') continue;
     const { id, action, data, by, dtu_stored: at } = change;
-    const { hash: _hash, session, ...key } = { id, ...data } as unknown as ApiKey;
+    const { hash: _hash, session, login: _login, ...key } = { id, ...data } as unknown as ApiKey;
     const known = shown.get(id);
     if (action === 'insert' && session === undefined) shown.set(id, key);
     else if (action === 'invalidate' && known !== undefined) {

@@ -12,3 +12,5 @@ export const localSessionsMax = 200;
 export const keyUsesWriteMs = 60_000;
 /** The most keys for which rates are measured. */
 export const keyRatesRemembered = 10_000;
+/** Sessions of visitors in one answer of login.list. */
+export const loginsListedMax = 1_000;

@@ -1,3 +1,4 @@
+import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import type { AccessClient, RequestTarget } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule } from '../../model/rule.ts';
@@ -84,7 +85,7 @@ export function contentPlace(v: Place, { base }: ViewConfig): RequestTarget {
 /** The caller of an operation as the client whose access counts, also in a preview. */
 export function clientOf({ fields, visitor, origin }: Call): AccessClient {
   const isForeign = fields.origin !== undefined && fields.origin !== origin;
-  return { fields, visitor, isForeign };
+  return { fields: withoutOwnCookies(fields), visitor, isForeign };
 }
 
 /**

@@ -89,6 +89,7 @@ export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
 /** What rates need of other sections. */
 interface Surroundings {
   readonly rates: readonly ParsedKeys<typeof rateKeys>[];
+  readonly login: { readonly values: { readonly issuer: string | undefined } };
   readonly auth: {
     readonly values: {
       readonly user_header: string | undefined;
@@ -98,8 +99,9 @@ interface Surroundings {
 }
 
 /** Finds rates without a number, and those of users that the server cannot know. */
-export function rateProblems({ rates, auth }: Surroundings): readonly LineProblem[] {
-  const knowsUsers = (auth.values.user_header ?? auth.values.jwt_jwks) !== undefined;
+export function rateProblems({ rates, auth, login }: Surroundings): readonly LineProblem[] {
+  const { user_header: header, jwt_jwks: keys } = auth.values;
+  const knowsUsers = (header ?? keys ?? login.values.issuer) !== undefined;
   return rates.flatMap(({ name, line, lines, isValid, values }) => {
     if (!isValid) return [];
     if (values.rate === undefined) {
@@ -111,7 +113,8 @@ export function rateProblems({ rates, auth }: Surroundings): readonly LineProble
       return [{ line: lines.get('path')?.[0] ?? line, message: `[rate.${name}] limits no path` }];
     }
     if (values.by === 'user' && !knowsUsers) {
-      const message = '`by = user` needs `user_header` or `jwt_jwks` in [auth]';
+      const message =
+        '`by = user` needs `issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';
       return [{ line: lines.get('by')?.[0] ?? line, message }];
     }
     return [];

@@ -12,7 +12,7 @@ import { peerAddress, type Connections } from './connections.ts';
 import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
 import { consoleOriginReply } from '../console.ts';
 import type { ExchangeParts } from '../exchange.ts';
-import { withoutToken } from '../draft-preview.ts';
+import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
 import { isNodeResponse } from './node-http.ts';
 import { writeAndClose } from './refusal.ts';
@@ -144,7 +144,7 @@ export class UpgradeHandler {
       const opened = await site.openWebsocket({
         ...incoming.target,
         method: 'GET',
-        fields: withoutToken(incoming.fields),
+        fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
         visitor: visitors.visitorOf(incoming),
         body: undefined,
