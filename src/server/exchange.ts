@@ -266,13 +266,13 @@ export class Exchange {
   }
 
   /**
-   * Adds the source of the answer, for callers with the scope read, or if `[log] explain` is on
-   * (docs/design/requests.md#precedence).
+   * Adds the source of the answer, for callers with the scope read whose key has no bounds, or if
+   * `[log] explain` is on (docs/design/requests.md#precedence).
    */
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
     if (incoming.fields.apikey !== undefined) this.caller = this.#identifyQuietly(incoming);
     const wanted = this.#moment.serving.config.log.explain;
-    if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
+    if (!wanted && !seesSources(this.caller)) return reply;
     return changedReply(reply, (one) => {
       return { ...one, fields: [...one.fields, 'Server-Timing', `waymark;desc="${one.source}"`] };
     });
@@ -290,6 +290,10 @@ export class Exchange {
       throw thrown;
     }
   }
+}
+
+function seesSources(caller: Caller | undefined): boolean {
+  return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
 }
 
 /** No field of the ini file lets a cache store what the reply before did not. */

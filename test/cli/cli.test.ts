@@ -168,7 +168,7 @@ suite('waymark key', () => {
     };
     const { id = '', rate } = rows.find(({ name }) => name === 'ci') ?? {};
     assert.equal(rate, 50);
-    assert.match((await key('list')).out, /^ID +CREATED +LAST USED +SCOPES +RATE +NAME\n/);
+    assert.match((await key('list')).out, /^ID +CREATED +LAST USED +SCOPES +RATE +BOUNDS +NAME\n/);
     assert.match((await key('list')).out, / read,design +50\/s +ci\n/);
     assert.ok(!listed.out.includes(headers.apikey));
     assert.equal((await runWaymark(['key', 'revoke', id, '--config', iniFile])).code, 0);

@@ -2,8 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DraftPreview, SiteDraft } from '../../model/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Reads, Store } from '../../store/store.ts';
+import { openDraftSeen } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
 import { authorOf, defineOperation } from '../operation.ts';
 import { draftProperty } from './drafts.ts';
@@ -60,7 +60,7 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
       const expires = new Date(now() + 1_000 * seconds).toISOString();
       const preview = { id: newId(), hash: hashOf(secret).toString('hex'), expires };
       const draft = await store.commit(authorOf(call), (reads) => {
-        const { id, previews = [] } = openDraftNamed(reads, name);
+        const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.filter((one) => isCurrent(one, now())).length >= draftPreviewsMax) {
           const message = `A draft has at most ${draftPreviewsMax} previews. Revoke one.`;
           throw new Failure('conflict', message, { field: 'draft' });
@@ -96,7 +96,7 @@ export const revokePreview = defineOperation<
     ({ store }) =>
     async ({ draft: name, id: preview }, call) => {
       await store.commit(authorOf(call), (reads) => {
-        const { id, previews = [] } = openDraftNamed(reads, name);
+        const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.every((one) => one.id !== preview)) {
           throw new Failure('not_found', 'The draft has no such preview.', { field: 'id' });
         }

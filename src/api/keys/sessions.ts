@@ -1,3 +1,4 @@
+import { boundsMembers } from './key-bounds.ts';
 import { scopesSchema } from './keys.ts';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
@@ -48,6 +49,7 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
     required: ['id', 'key', 'name', 'created', 'expires', 'scopes', 'token'],
     properties: {
       ...sessionProperties,
+      ...boundsMembers,
       scopes: scopesSchema,
       token: { ...text, description: 'Send it as apikey. Only this answer shows it.' },
     },
@@ -58,7 +60,7 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
     async ({ apikey }, call) => {
       if (call.transport === 'websocket') throw overHttp();
       const { address } = call.caller;
-      const { keyId, sessionId, scopes: held } = authenticate({ apikey, address });
+      const { keyId, sessionId, scopes: held, bounds } = authenticate({ apikey, address });
       const key = keyId === undefined ? undefined : sessions.key(keyId);
       if (key === undefined || sessionId !== undefined) throw noKey();
       const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
@@ -84,7 +86,10 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
       }));
       return {
         kind: 'data',
-        data: { id, key: key.id, name: key.name, created, expires, scopes: [...held], token },
+        data: {
+          ...{ id, key: key.id, name: key.name, created, expires, scopes: [...held], token },
+          ...bounds,
+        },
         fields: setCookie(`${cookieName}=${cookie}`, { base: view.base, call, ms: sessionMs }),
       };
     },
@@ -128,7 +133,7 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions'>, objec
     title: 'CurrentSession',
     type: 'object',
     required: ['scopes'],
-    properties: { ...sessionProperties, scopes: scopesSchema },
+    properties: { ...sessionProperties, ...boundsMembers, scopes: scopesSchema },
   },
   input: { type: 'object' },
   run:
@@ -140,6 +145,7 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions'>, objec
         ...(session !== undefined && sessionTimes(session)),
         ...(key !== undefined && { key: key.id, name: key.name }),
         scopes: [...caller.scopes],
+        ...caller.bounds,
       };
       return { kind: 'data', data };
     },
