@@ -89,7 +89,7 @@ export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'
     ({ store, view }) =>
     (given, call) => {
       const seen = changeInside(given as RuleChange, call.caller.bounds);
-      if (seen === undefined) throw new TypeError('the change is outside of the bounds of the key');
+      if (seen === undefined) throw otherKey();
       const { change, after } = seen;
       const { seq, txn, action, id, data } = change;
       const mask = maskFormerHeaders(store, call);
@@ -125,6 +125,11 @@ function changeInside(change: RuleChange, bounds: Bounds | undefined): RuleChang
     return { change: change.change, before, after };
   }
   return { change: { ...change.change, action: 'invalidate', data: {} }, before, after };
+}
+
+/** A websocket that has authenticated with a bound key since it subscribed. */
+function otherKey(): Failure {
+  return new Failure('forbidden', 'The key of this websocket is bound now: subscribe again.');
 }
 
 const preparedContent = preparedFor(({ content }: { readonly content?: unknown }) => content);

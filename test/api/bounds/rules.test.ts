@@ -120,7 +120,7 @@ suite('page rules for a bound key', () => {
     const moved = { id: ours.page, path: `/${secret}/away`, content: secret };
     await site.call(`${rule}.edit`, moved);
     const { data: sent } = await first;
-    assert.ok(sent.seq > data.seq + 1);
+    assert.ok((sent.seq as number) > (data.seq as number) + 1);
     assert.deepEqual(
       [sent.action, sent.data, sent.record],
       ['invalidate', { id: ours.page }, null],
