@@ -210,6 +210,21 @@ test('a draft of a bound key is published, and one with more than its part is no
   assert.equal((await call(`${rule}.invalidate`, { txn: done.data.txn })).data.changed, 1);
 });
 
+test('a preview of a bound key ends while its draft changes something outside', async (t) => {
+  const { call, site, ours, theirs } = await startBound(t);
+  await call('svc1.draft.insert', { name: 'mine' });
+  await call(`${rule}.edit`, { id: ours.page, content: 'drafted' }, { draft: 'mine' });
+  const { data } = await call('svc1.draft.preview', { draft: 'mine' });
+  const opens = async (): Promise<boolean> => {
+    const reply = await fetch(data.url as string, { redirect: 'manual' });
+    return reply.status < 400;
+  };
+  assert.equal(await opens(), true);
+  const { around: id } = theirs;
+  await site.call(`${rule}.edit`, { id, content: 'other' }, { draft: 'mine' });
+  assert.equal(await opens(), false);
+});
+
 suite('a bound key', () => {
   test('has its bounds in canonical form, in its session as well', async (t) => {
     const site = await startSite(t);
