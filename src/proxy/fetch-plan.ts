@@ -268,11 +268,14 @@ export function sourceTargets(
   request: TargetRequest,
 ): readonly SourceTarget[] {
   const { visiblePrefix, visibleWildcard } = plan;
-  const capture = visibleWildcard ? sentAfter(request, visiblePrefix.length) : '';
+  // A proxy answers its own path without the last slash, too.
+  const isBare = visibleWildcard && request.path.length < visiblePrefix.length;
+  const capture = visibleWildcard && !isBare ? sentAfter(request, visiblePrefix.length) : '';
   if (capture === undefined) return [];
   const targets: SourceTarget[] = [];
   for (const source of plan.sources) {
-    const target = targetOf(source, capture, request.query);
+    const asked = isBare ? { ...source, path: source.path.replace(/(?<=.)\/$/, '') } : source;
+    const target = targetOf(asked, capture, request.query);
     if (target !== undefined) targets.push({ source, target });
   }
   return targets;

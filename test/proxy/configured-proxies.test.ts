@@ -59,6 +59,32 @@ suite('[proxy.<name>]', () => {
     assert.equal((await fetch(`${site.url}/svc1/health`)).headers.get('x-name'), null);
   });
 
+  test('answers its own path without the last slash, too', async (t) => {
+    const { origin } = await application(t);
+    const ini = (path: string, source: string) => `path = ${path}\nsource = ${source}\n`;
+    const site = await startSite(t, {
+      ini:
+        `[proxy.api]\n${ini('/api', origin)}[proxy.v1]\n${ini('/v1/', `${origin}/app/`)}` +
+        `[proxy.root]\n${ini('/r/', `${origin}/`)}[proxy.rest]\n${ini('/', `${origin}/rest/`)}`,
+    });
+    const forms = [
+      ['/api', '/api'],
+      ['/api?x=1', '/api?x=1'],
+      ['/api/', '/api/'],
+      ['/api/a', '/api/a'],
+      ['/apis', '/rest/apis'],
+      ['/v1', '/app'],
+      ['/v1/', '/app/'],
+      ['/r', '/'],
+      ['/', '/rest/'],
+    ] as const;
+    for (const [path, url] of forms) {
+      assert.equal((await ask(`${site.url}${path}`, { method: 'POST' })).url, url, path);
+    }
+    const { data } = await site.call('svc1.userinterface.explain', { path: '/v1' });
+    assert.match(data.says, /is answered by the proxy v1/);
+  });
+
   test('passes websockets and events on', async (t) => {
     const { origin, server } = await httpSource(t, (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

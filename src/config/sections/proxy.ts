@@ -102,7 +102,8 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
   },
   path: {
     about:
-      'The path of the URL below which the application answers. Files and stored pages come ' +
+      'The path of the URL that the application answers, and all below it; `/api` and `/api/` ' +
+      'mean the same. Files and stored pages come ' +
       'first; among proxies and `content.fetch` rules the longest path does.',
     example: '/api/',
   },
