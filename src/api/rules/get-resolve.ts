@@ -107,7 +107,10 @@ export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
     ({ countVisit, ...parts }) =>
     (v, call) => {
       const visit = visitOf(v, call);
-      const site = breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
+      const site =
+        call.caller.bounds === undefined
+          ? parts.site
+          : breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
       if (call.transport === 'websocket') return resolutionAnswer(site, visit);
       const answer = (resolved: ResolvedBreadcrumb): OperationResult => {
         if (call.method === 'GET') countVisit(resolved, visit);
