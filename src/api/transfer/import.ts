@@ -15,6 +15,7 @@ import type {
   VkClaim,
 } from '../../store/store.ts';
 import type { Scope } from '../../model/key.ts';
+import { wholeOriginField } from '../bounds/rules.ts';
 import {
   exportedFields,
   exportedHookFields,
@@ -316,8 +317,11 @@ function outsideReason(
   const known = `this key is bound to ${boundsText(bounds)}`;
   if (family !== 'userinterface') return `${known}: it imports page rules alone.`;
   const { origin, path, ...rule } = JSON.parse(text) as Rule;
-  if (isRuleInside(bounds, { ...rule, origin, path })) return undefined;
-  return `${known}, and ${origin} ${path.slice(0, 80)} is outside.`;
+  if (!isRuleInside(bounds, { ...rule, origin, path })) {
+    return `${known}, and ${origin} ${path.slice(0, 80)} is outside.`;
+  }
+  const name = wholeOriginField(rule, bounds);
+  return name && `${known}, and browsers apply ${name} to more.`;
 }
 
 /** For a bound key, the vk of an export is that of a record only if it sees the record. */

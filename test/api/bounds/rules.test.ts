@@ -75,6 +75,23 @@ suite('page rules for a bound key', () => {
     assert.equal(data.path, '/blog/page');
   });
 
+  test('a rule has no header field that browsers apply to more than its part', async (t) => {
+    const { call, ours, site } = await startBound(t);
+    for (const name of ['Service-Worker-Allowed', 'strict-transport-security', 'Clear-Site-Data']) {
+      const headers = { [name]: '/' };
+      const edited = await call(`${rule}.edit`, { id: ours.page, headers });
+      assert.equal(edited.error?.field, 'headers', name);
+      const ndjson = JSON.stringify({ origin, path: '/blog/h', content: 'x', headers });
+      assert.equal((await call(`${rule}.import`, { ndjson })).error?.code, 'invalid', name);
+      // A rule that has one already can still be edited.
+      assert.equal((await site.call(`${rule}.edit`, { id: ours.page, headers })).error, undefined);
+    }
+    const { error } = await call(`${rule}.edit`, { id: ours.page, content: 'new' });
+    assert.equal(error, undefined);
+    const usual = { 'X-Robots-Tag': 'noindex' };
+    assert.equal((await call(`${rule}.edit`, { id: ours.page, headers: usual })).error, undefined);
+  });
+
   test('the past of a rule is that inside', async (t) => {
     const { call, ours, left } = await startBound(t);
     const { data: history } = await call(`${rule}.read`, { id: ours.came }, { qk: 'history' });
