@@ -12,12 +12,24 @@ import { bounds, inside, secret, startWorld, type BoundedWorld } from './world.t
 type Operation = (typeof operations)[number];
 type Call = (name: string, v: object, more?: object) => Promise<Answer>;
 
-/** The transports, each with a key. */
-const transports: Readonly<Record<string, (site: TestSite, apikey: string) => Promise<Call>>> = {
+/** Makes a function that calls with a key, and passes the packets of subscriptions on. */
+type Connect = (
+  site: TestSite,
+  apikey: string,
+  onPacket: (packet: Answer) => void,
+) => Promise<Call>;
+
+const packetNames = new Set(operations.flatMap(({ packets }) => packets?.r ?? []));
+
+const transports: Readonly<Record<string, Connect>> = {
   HTTP: (site, apikey) =>
     Promise.resolve((name, v, more) => site.call(name, v, { apikey, ...more })),
-  websocket: async (site, apikey) => {
+  websocket: async (site, apikey, onPacket) => {
     const socket = await site.socket(apikey);
+    socket.websocket.on('message', (data: Buffer) => {
+      const answer = JSON.parse(data.toString()) as Answer;
+      if (packetNames.has(answer.r ?? '')) onPacket(answer);
+    });
     return (name, v, more) => socket.call(name, v, more);
   },
 };
@@ -139,8 +151,11 @@ suite('bounds × scopes × operations × transports', () => {
         const world = await startWorld(t, given);
         const values = valuesOf(world);
         const calls: { readonly scopes: readonly string[]; readonly call: Call }[] = [];
+        const packets: Answer[] = [];
+        const onPacket = (packet: Answer): void => void packets.push(packet);
         for (const scopes of scopeSets[transport as keyof typeof scopeSets]) {
-          calls.push({ scopes, call: await connect(world.site, await world.key(scopes, given)) });
+          const apikey = await world.key(scopes, given);
+          calls.push({ scopes, call: await connect(world.site, apikey, onPacket) });
         }
         const before = await outsideOf(world, given);
         let answered = 0;
@@ -160,6 +175,8 @@ suite('bounds × scopes × operations × transports', () => {
           }
         }
         assert.ok(answered > 100);
+        for (const packet of packets) assert.deepEqual(told(packet, {}, world), []);
+        assert.equal(packets.length > 0, transport === 'websocket');
         assert.equal(await outsideOf(world, given), before);
       });
     }
