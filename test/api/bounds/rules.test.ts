@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { suite, test } from 'node:test';
-import { startSite, type Answer } from '../../harness.ts';
-import { bounds, inside, secret, startWorld, type BoundedWorld } from './world.ts';
+import { after, suite, test } from 'node:test';
+import { startSite, type Answer, type TestSite } from '../../harness.ts';
+import { bounds, inside, secret, startWorld } from './world.ts';
 
 const { origin } = inside;
 const rule = 'svc1.userinterface';
 
-/** A world, with a function that calls as the holder of a bound key. */
-async function startBound(
-  t: Parameters<typeof startSite>[0],
-  scopes: readonly string[] = ['render', 'read', 'design'],
-): Promise<BoundedWorld & { call: BoundedWorld['site']['call']; apikey: string }> {
-  const world = await startWorld(t);
-  const apikey = await world.key(scopes);
-  const call: BoundedWorld['site']['call'] = (name, v, more) =>
-    world.site.call(name, v, { apikey, ...more });
+const started = startWorld({ after }).then(async (world) => {
+  const apikey = await world.key(['render', 'read', 'design']);
+  const call: TestSite['call'] = (name, v, more) => world.site.call(name, v, { apikey, ...more });
   return { ...world, apikey, call };
+});
+
+/** Adds a page rule inside. */
+async function insertOurs(path: string): Promise<string> {
+  const { call } = await started;
+  const { data } = await call(`${rule}.insert`, { origin, path, content: 'ours' });
+  return data.id as string;
 }
 
 /** A failure without what differs from request to request. */
@@ -26,8 +27,8 @@ function failureOf({ status, error }: Answer, id: string): object {
 }
 
 suite('page rules for a bound key', () => {
-  test('a rule outside gets the failure of one that does not exist', async (t) => {
-    const { call, theirs, left, site } = await startBound(t);
+  test('a rule outside gets the failure of one that does not exist', async () => {
+    const { call, theirs, left, site } = await started;
     const none = '01a00000-0000-7000-8000-000000000000';
     const { data } = await site.call(`${rule}.list`, { limit: 1000 });
     assert.ok(data.rows.length > 0);
@@ -51,8 +52,8 @@ suite('page rules for a bound key', () => {
     }
   });
 
-  test('a rule may not leave, and none may be brought in', async (t) => {
-    const { call, ours, site } = await startBound(t);
+  test('a rule may not leave, and none may be brought in', async () => {
+    const { call, ours, site } = await started;
     const outside = [{ path: '/elsewhere' }, { origin: 'https://two.example' }, { origin: '*' }];
     for (const place of outside) {
       const edited = await call(`${rule}.edit`, { id: ours.page, ...place });
@@ -75,25 +76,26 @@ suite('page rules for a bound key', () => {
     assert.equal(data.path, '/blog/page');
   });
 
-  test('a rule has no header field that browsers apply to more than its part', async (t) => {
-    const { call, ours, site } = await startBound(t);
+  test('a rule has no header field that browsers apply to more than its part', async () => {
+    const { call, site } = await started;
+    const id = await insertOurs('/blog/headers');
     for (const name of ['Service-Worker-Allowed', 'strict-transport-security', 'Clear-Site-Data']) {
       const headers = { [name]: '/' };
-      const edited = await call(`${rule}.edit`, { id: ours.page, headers });
+      const edited = await call(`${rule}.edit`, { id, headers });
       assert.equal(edited.error?.field, 'headers', name);
       const ndjson = JSON.stringify({ origin, path: '/blog/h', content: 'x', headers });
       assert.equal((await call(`${rule}.import`, { ndjson })).error?.code, 'invalid', name);
       // A rule that has one already can still be edited.
-      assert.equal((await site.call(`${rule}.edit`, { id: ours.page, headers })).error, undefined);
+      assert.equal((await site.call(`${rule}.edit`, { id, headers })).error, undefined);
     }
-    const { error } = await call(`${rule}.edit`, { id: ours.page, content: 'new' });
+    const { error } = await call(`${rule}.edit`, { id, content: 'new' });
     assert.equal(error, undefined);
     const usual = { 'X-Robots-Tag': 'noindex' };
-    assert.equal((await call(`${rule}.edit`, { id: ours.page, headers: usual })).error, undefined);
+    assert.equal((await call(`${rule}.edit`, { id, headers: usual })).error, undefined);
   });
 
-  test('the past of a rule is that inside', async (t) => {
-    const { call, ours, left } = await startBound(t);
+  test('the past of a rule is that inside', async () => {
+    const { call, ours, left } = await started;
     const { data: history } = await call(`${rule}.read`, { id: ours.came }, { qk: 'history' });
     assert.equal(history.rows.length, 1);
     const [{ seq }] = history.rows as [{ seq: number }];
@@ -105,8 +107,8 @@ suite('page rules for a bound key', () => {
     assert.ok((then.rows as { id: string }[]).every(({ id }) => id !== ours.came));
   });
 
-  test('an undo cannot bring back what a rule had elsewhere', async (t) => {
-    const { call, ours, site, txn } = await startBound(t);
+  test('an undo cannot bring back what a rule had elsewhere', async () => {
+    const { call, ours, site, txn } = await started;
     const rows = (await site.call(`${rule}.read`, { id: ours.came }, { qk: 'history' })).data.rows;
     for (const { seq } of rows as { seq: number }[]) {
       const v = { id: ours.came, from: String(seq), until: String(seq) };
@@ -115,7 +117,7 @@ suite('page rules for a bound key', () => {
     }
     await call(`${rule}.edit`, { id: ours.came, content: 'ours now' });
     const by = (await call('svc1.session.read', {})).data.key as string;
-    const { data } = await call(`${rule}.invalidate`, { by });
+    const { data } = await call(`${rule}.invalidate`, { by, id: ours.came });
     assert.deepEqual(data.changes[0].fields.content, { now: 'ours now', then: 'came' });
     const mixed = await call(`${rule}.invalidate`, { txn });
     assert.equal(mixed.error?.code, 'forbidden');
@@ -124,8 +126,9 @@ suite('page rules for a bound key', () => {
     assert.equal(part.data.records, 1);
   });
 
-  test('a subscriber gets a rule that leaves as removed', async (t) => {
-    const { site, apikey, ours } = await startBound(t);
+  test('a subscriber gets a rule that leaves as removed', async () => {
+    const { site, apikey } = await started;
+    const id = await insertOurs('/blog/leaves');
     const socket = await site.socket(apikey);
     const { data } = await socket.call(`${rule}.subscribe`, {});
     const packet = async (): Promise<Answer> => {
@@ -134,21 +137,18 @@ suite('page rules for a bound key', () => {
     };
     const first = packet();
     await site.call(`${rule}.insert`, { path: '/secret', content: secret });
-    const moved = { id: ours.page, path: `/${secret}/away`, content: secret };
+    const moved = { id, path: `/${secret}/away`, content: secret };
     await site.call(`${rule}.edit`, moved);
     const { data: sent } = await first;
     assert.ok((sent.seq as number) > (data.seq as number) + 1);
-    assert.deepEqual(
-      [sent.action, sent.data, sent.record],
-      ['invalidate', { id: ours.page }, null],
-    );
+    assert.deepEqual([sent.action, sent.data, sent.record], ['invalidate', { id }, null]);
     const second = packet();
-    await site.call(`${rule}.edit`, { id: ours.page, path: '/blog/back', content: 'back' });
+    await site.call(`${rule}.edit`, { id, path: '/blog/back', content: 'back' });
     assert.equal((await second).data.record.content, 'back');
   });
 
-  test('a vk that others have used tells nothing', async (t) => {
-    const { call, site, theirs } = await startBound(t);
+  test('a vk that others have used tells nothing', async () => {
+    const { call, site, theirs } = await started;
     const v = { origin, path: '/blog/same', content: 'same' };
     const { data } = await site.call(`${rule}.insert`, v, { vk: 'chosen' });
     await site.call(`${rule}.edit`, { id: data.id, path: `/${secret}/same` });
@@ -167,8 +167,8 @@ suite('page rules for a bound key', () => {
 });
 
 suite('what answers, for a bound key', () => {
-  test('pages and breadcrumbs are those inside', async (t) => {
-    const { call } = await startBound(t);
+  test('pages and breadcrumbs are those inside', async () => {
+    const { call } = await started;
     const get = (name: string, v: object) => call(`${rule}.${name}`, { origin, ...v });
     assert.equal((await get('get', { path: '/blog/page' })).data.content, 'ours');
     assert.equal((await get('get', { path: '/other' })).error?.code, 'forbidden');
@@ -181,8 +181,8 @@ suite('what answers, for a bound key', () => {
     assert.equal(JSON.stringify(data).includes(secret), false);
   });
 
-  test('the tree begins at the paths of the key', async (t) => {
-    const { call } = await startBound(t);
+  test('the tree begins at the paths of the key', async () => {
+    const { call } = await started;
     assert.deepEqual((await call(`${rule}.tree`, {})).data.origins, [origin]);
     const names = async (path: string): Promise<readonly string[]> => {
       const { data } = await call(`${rule}.tree`, { origin, path });
@@ -190,12 +190,27 @@ suite('what answers, for a bound key', () => {
     };
     assert.deepEqual(await names(''), ['/blog/']);
     assert.deepEqual(await names('/'), ['blog/']);
-    assert.deepEqual(await names('/blog/'), ['*', 'came', 'go', 'imported', 'on', 'page']);
+    const below = await names('/blog/');
+    for (const name of ['*', 'came', 'go', 'on', 'page']) assert.ok(below.includes(name), name);
+    assert.ok(!below.includes('filed.html'));
     assert.equal((await call(`${rule}.tree`, { origin, path: '/x' })).error?.code, 'forbidden');
   });
 
-  test('no page tells it the source of an answer', async (t) => {
-    const { site, apikey } = await startBound(t);
+  test('the tree of a key for paths has rules of every origin, and no files', async () => {
+    const { call, key, site } = await started;
+    const apikey = await key(['read'], { paths: [inside.path] });
+    const { data: whole } = await site.call(`${rule}.tree`, { origin: '*', path: '/blog/' });
+    assert.ok(JSON.stringify(whole).includes(`${secret}files`));
+    const v = { origin: '*', path: '/blog/', shadows: true };
+    const { data } = await call(`${rule}.tree`, v, { apikey });
+    assert.equal(data.hidden_mounts, undefined);
+    assert.ok(!JSON.stringify(data).includes(`${secret}files`));
+    const { data: first } = await call(`${rule}.tree`, {}, { apikey });
+    assert.deepEqual(first.origins, ['*', origin, 'https://two.example']);
+  });
+
+  test('no page tells it the source of an answer', async () => {
+    const { site, apikey } = await started;
     const page = await fetch(`${site.url}/blog/filed.html`, { headers: { apikey } });
     assert.equal(page.headers.get('server-timing'), null);
     const metrics = await fetch(`${site.url}/svc1/metrics`, {
@@ -205,8 +220,8 @@ suite('what answers, for a bound key', () => {
   });
 });
 
-test('a draft of a bound key is published, and one with more than its part is not there', async (t) => {
-  const { call, site, ours, theirs } = await startBound(t);
+test('a draft of a bound key is published, and one with more than its part is not there', async () => {
+  const { call, site, ours, theirs } = await started;
   await call('svc1.draft.insert', { name: 'mine' });
   await call(`${rule}.edit`, { id: ours.page, content: 'drafted' }, { draft: 'mine' });
   const compared = await call('svc1.draft.compare', { draft: 'mine' });
@@ -227,18 +242,18 @@ test('a draft of a bound key is published, and one with more than its part is no
   assert.equal((await call(`${rule}.invalidate`, { txn: done.data.txn })).data.changed, 1);
 });
 
-test('a preview of a bound key ends while its draft changes something outside', async (t) => {
-  const { call, site, ours, theirs } = await startBound(t);
-  await call('svc1.draft.insert', { name: 'mine' });
-  await call(`${rule}.edit`, { id: ours.page, content: 'drafted' }, { draft: 'mine' });
-  const { data } = await call('svc1.draft.preview', { draft: 'mine' });
+test('a preview of a bound key ends while its draft changes something outside', async () => {
+  const { call, site, ours, theirs } = await started;
+  await call('svc1.draft.insert', { name: 'previewed' });
+  await call(`${rule}.edit`, { id: ours.page, content: 'drafted' }, { draft: 'previewed' });
+  const { data } = await call('svc1.draft.preview', { draft: 'previewed' });
   const opens = async (): Promise<boolean> => {
     const reply = await fetch(data.url as string, { redirect: 'manual' });
     return reply.status < 400;
   };
   assert.equal(await opens(), true);
   const { around: id } = theirs;
-  await site.call(`${rule}.edit`, { id, content: 'other' }, { draft: 'mine' });
+  await site.call(`${rule}.edit`, { id, content: 'other' }, { draft: 'previewed' });
   assert.equal(await opens(), false);
 });
 

@@ -35,7 +35,11 @@ export async function startWorld(
     ini:
       `[disk.${secret}files]\nroot = files\n` +
       `[redirect.${secret}]\npath = /r\nto = /${secret}\n[auth]\nanonymous =\n`,
-    files: { [`files/${secret}.txt`]: secret, 'files/blog/filed.html': secret },
+    files: {
+      [`files/${secret}.txt`]: secret,
+      'files/blog/filed.html': secret,
+      [`files/blog/${secret}.html`]: '',
+    },
   });
   const done = async (name: string, v: object, more = {}): Promise<Answer['data']> => {
     const { data, error } = await site.call(`svc1.${name}`, v, more);
@@ -76,6 +80,11 @@ export async function startWorld(
   const key = await out('beyond', resolve);
   const elsewhere = await out(beside('/blog/page'), { origin: 'https://two.example' });
 
+  const visited = await out(`${secret}-visited`, { ...resolve, origin: '*' });
+  const link = `${site.url}/svc1/userinterface.link.htm?k=${secret}-visited`;
+  const visit = await fetch(link, { headers: { apikey: site.adminKey }, redirect: 'manual' });
+  assert.equal(visit.status, 302);
+
   const lines = [
     { origin: outer, path: `/${secret}/i`, content: secret },
     { origin, path: '/blog/imported', content: 'imported' },
@@ -106,7 +115,7 @@ export async function startWorld(
     ours: { ...ours, mixed },
     ...{ txn, left },
     theirs: {
-      ...{ around, everywhere, gone, waiting, key, elsewhere, hook, row, event, draft },
+      ...{ around, everywhere, visited, gone, waiting, key, elsewhere, hook, row, event, draft },
       ...{ published, publication: publication.txn, colleague: colleague.id, table: made.id },
       ...{ keyOf: colleague.key },
     },
