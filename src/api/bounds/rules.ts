@@ -158,8 +158,12 @@ export function boundedRules<Parts extends RecordParts>(
     if (!isRuleInside(bounds, rule)) throw outsideFailure(bounds, rule, 'path');
     const name = wholeOriginField(data, bounds);
     if (name === undefined) return data;
-    const message = `This key is bound to ${boundsText(bounds)}, and browsers apply ${name} to more.`;
-    throw new Failure('forbidden', `${message} Leave it out.`, { field: 'headers' });
+    throw new Failure(
+      'forbidden',
+      `This key is bound to ${boundsText(bounds)}, and browsers apply ${name} to more: leave it ` +
+        'out.',
+      { field: 'headers' },
+    );
   };
   const orders = Object.entries(family.list.orders ?? {}).map(
     ([name, order]): [string, OrderedSteps<Rule>] => [name, (...given) => steps(order(...given))],

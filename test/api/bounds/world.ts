@@ -20,7 +20,7 @@ export interface BoundedWorld {
   /** Ids and names of what is outside, by what they name. */
   readonly theirs: Readonly<Record<string, string>>;
   /** Makes a key. */
-  key(scopes: readonly string[], bounds?: Bounds): Promise<string>;
+  readonly key: (scopes: readonly string[], bounds?: Bounds) => Promise<string>;
 }
 
 /** The bounds that the rules of `ours` are inside of. */
