@@ -175,7 +175,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const operations = composeOperations(config, hosts, parts);
   const execute = createExecute(operations, {
     ...executeParts(config, context),
-    inDraft: (draft, name) => drafts.operation(draft, name),
+    inDraft: (draft, name, caller) => drafts.operation(draft, name, caller),
   });
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);

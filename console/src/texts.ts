@@ -33,6 +33,7 @@ export const texts = {
     help: 'Help',
     theme: 'Light or dark',
     signedIn: 'Signed in with',
+    bound: 'for',
   },
   palette: {
     title: 'Commands',
@@ -61,6 +62,7 @@ export const texts = {
     firstRows: (count: number) =>
       `The list ends after ${count.toLocaleString()} rows: search for the others.`,
     scope: (scope: string) => `This needs a key with the scope ${scope}.`,
+    unbound: 'This shows the whole server: it needs a key without bounds.',
   },
   overview: {
     title: 'Overview',
@@ -628,6 +630,9 @@ export const texts = {
     until: 'until',
     created: 'made',
     lastUsed: 'last used',
+    bound: 'for',
+    keyOrigins: 'Only for these origins (separated by spaces)',
+    keyPaths: 'Only below these paths, such as /blog/',
     neverUsed: 'never used',
   },
   history: {

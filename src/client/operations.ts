@@ -1498,6 +1498,10 @@ export type NewKey = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** The key itself. Only this answer shows it. */
   readonly key: string;
 };
@@ -1520,6 +1524,10 @@ export type Key = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** When this node last got a request or a message of a websocket with the key or a session of it. The uses that other workers of the node got may be a minute late. */
   readonly last_used: string | null;
 };
@@ -1795,6 +1803,10 @@ export type NewSession = {
   readonly created: string;
 
   readonly expires: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
   /** Send it as apikey. Only this answer shows it. */
@@ -1813,6 +1825,10 @@ export type CurrentSession = {
   readonly created?: string;
 
   readonly expires?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
   /** The path where people sign in to the console by [login]. */
@@ -3037,6 +3053,10 @@ export interface Operations {
       readonly rate?: number | null;
       /** For the scope follow: the name of the node that may use the key. */
       readonly node?: string | null;
+      /** Binds the key to page rules of these origins. */
+      readonly origins?: readonly string[] | null;
+      /** Binds the key to page rules and breadcrumbs below these paths: /blog/ stands for all below it, /blog also for /blog itself. */
+      readonly paths?: readonly string[] | null;
     };
     output: NewKey;
   };

@@ -214,6 +214,17 @@ export function may(scope: string): boolean {
   return scopes.includes(scope) || scopes.includes('admin');
 }
 
+/** Whether the key of the session is bound to a part of the site. */
+export function isBound(): boolean {
+  const { origins, paths } = currentSession() ?? {};
+  return origins !== undefined || paths !== undefined;
+}
+
+/** The origin that screens show at first: the first of those that the key is bound to. */
+export function firstOrigin(): string {
+  return currentSession()?.origins?.[0] ?? '*';
+}
+
 /** The command that calls an operation with curl; the key is a variable of the shell. */
 export function curlOf(name: string, v: object, options: EnvelopeOptions = {}): string {
   const { signal: _signal, ...envelope } = options;
