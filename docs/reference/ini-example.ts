@@ -13,6 +13,8 @@ const companions: Readonly<Partial<Record<SectionKind, Lines>>> = {
   'redirect.<name>': { path: '/blog/*', to: 'https://blog.example.com/{splat}' },
   'rewrite.<name>': { match: String.raw`^/blog/(\d+)/(.*)$`, to: '/posts/$1-$2' },
   'access.<name>': { path: '/internal/*' },
+  'rate.<name>': { path: '/api/*', rate: '100/m' },
+  login: { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
   'engine.<name>': { script: '/assets/engine.js' },
   'table.<name>': { schema: 'tables/product.json', key: 'sku' },
   node: {
@@ -73,6 +75,7 @@ const titles: Readonly<Partial<Record<SectionKind, string>>> = {
   'redirect.<name>': 'redirect.blog',
   'rewrite.<name>': 'rewrite.posts',
   'access.<name>': 'access.staff',
+  'rate.<name>': 'rate.api',
   'engine.<name>': 'engine.letter',
   'table.<name>': 'table.product',
 };

@@ -1,7 +1,9 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
 import { accessTexts } from '../../src/config/sections/access.ts';
+import { rateTexts } from '../../src/config/sections/rate.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
+import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
@@ -209,6 +211,8 @@ export const keyTexts: Texts = {
   'redirect.<name>': redirectTexts,
   'rewrite.<name>': rewriteTexts,
   'access.<name>': accessTexts,
+  'rate.<name>': rateTexts,
+  login: loginTexts,
   fetch: {
     allow_private: {
       about:

@@ -12,7 +12,8 @@ import { exampleInput } from '../../src/api/documents/example.ts';
 import { statusOf } from '../../src/http/status.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { FailureCode, ProblemReason } from '../../src/model/failure.ts';
-import { scopes, type Scope } from '../../src/model/key.ts';
+import { boundBehaviours } from '../../src/api/bounds/operations.ts';
+import { boundScopes, scopes, type Scope } from '../../src/model/key.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 
@@ -40,6 +41,13 @@ What a key with each scope may call; \`admin\` includes all others.
 
 ${scopesTable()}
 
+## Bound keys
+
+A key with \`origins\` or \`paths\` [is for a part of the site](../how-to/keys-and-scopes.md#a-key-for-a-part-of-the-site). It may have
+the scopes ${boundScopes.map((scope) => `\`${scope}\``).join(', ')}, and call these operations; all others are \`forbidden\`.
+
+${boundTable()}
+
 ${parts.join('\n')}`;
 }
 
@@ -51,6 +59,20 @@ function scopesTable(): string {
   return markdownTable(
     ['scope', 'operations'],
     scopes.map((scope) => [`\`${scope}\``, namesOf(scope)]),
+  );
+}
+
+function boundTable(): string {
+  const namesOf = (behaviour: string): string => {
+    const names = operations.filter(({ name }) => boundBehaviours[name] === behaviour);
+    return names.map(({ name }) => `\`${name}\``).join(', ');
+  };
+  return markdownTable(
+    ['what they are about', 'operations'],
+    [
+      ['the part of the key', namesOf('inside')],
+      ['the caller alone', namesOf('open')],
+    ],
   );
 }
 

@@ -49,7 +49,7 @@ export const sections: readonly Section[] = [
 /** How-tos by what people want, in the order of the navigation. */
 function howToSections(): readonly Section[] {
   const groups: Readonly<Record<string, string>> = {
-    'Serve files': 'files single-page-app compression headers access many-sites',
+    'Serve files': 'files single-page-app compression headers access rates many-sites',
     'Put it before an application': 'start/in-front-of-an-app start/behind-nginx fetched-content',
     'Redirect and move':
       'redirects moving-from-nginx moving-from-caddy moving-from-apache moving-from-netlify',
@@ -57,7 +57,7 @@ function howToSections(): readonly Section[] {
     'Data and hooks':
       'records webhooks form-to-receiver rows-on-another-server postgresql typescript-client',
     'Run it':
-      'tls keys-and-scopes command-line monitoring troubleshoot backup upgrade purge-secrets ' +
+      'tls keys-and-scopes sign-in command-line monitoring troubleshoot backup upgrade purge-secrets ' +
       'several-machines cluster',
   };
   const sections = Object.entries(groups).map(([title, names]) => {

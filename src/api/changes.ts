@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Bounds } from '../model/bounds.ts';
 import { actions, type Change, type Family } from '../model/change.ts';
 import { hasScope, type Scope } from '../model/key.ts';
 import type { Reads, Store } from '../store/store.ts';
+import { isRuleSeen, shownRows } from './bounds/rules.ts';
 import { changesExaminedMax, changesRowsMax, listRowsDefault, listSliceChanges } from './limits.ts';
 import { defineOperation, type Call } from './operation.ts';
 import { toolUseSchema } from './records/schema.ts';
@@ -98,18 +100,34 @@ export const listChanges = defineOperation<{ readonly store: Store }, ListInput>
     ({ store }) =>
     async ({ before, limit = listRowsDefault, ...filters }, call) => {
       const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
+      const isSeen = seenRows(store, call.caller.bounds);
       const matches = (change: Change): boolean =>
         visible.some((name) => name === change.family) &&
         (filters.family === undefined || change.family === filters.family) &&
         (filters.by === undefined || change.by === filters.by) &&
         (filters.action === undefined || change.action === filters.action) &&
-        !('session' in change.data);
+        !('session' in change.data) &&
+        isSeen(change);
       return {
         kind: 'data',
         data: await readPage(store, { before, limit, matches, filters }, call),
       };
     },
 });
+
+/** Which rows of the log a bound key sees: those of page rules that were, and are, inside. */
+function seenRows(reads: Reads, bounds: Bounds | undefined): (change: Change) => boolean {
+  if (bounds === undefined) return () => true;
+  const shown = new Map<string, (seq: number) => boolean>();
+  return ({ family, id, seq }) => {
+    if (family !== 'userinterface') return false;
+    const known = shown.get(id);
+    if (known !== undefined) return known(seq);
+    const isSeen = isRuleSeen(reads, id, bounds) ? shownRows(reads, id, bounds) : () => false;
+    shown.set(id, isSeen);
+    return isSeen(seq);
+  };
+}
 
 async function readPage(
   store: Store,

@@ -1510,6 +1510,10 @@ export type NewKey = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** The key itself. Only this answer shows it. */
   readonly key: string;
 };
@@ -1532,6 +1536,10 @@ export type Key = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** When this node last got a request or a message of a websocket with the key or a session of it. The uses that other workers of the node got may be a minute late. */
   readonly last_used: string | null;
 };
@@ -1807,6 +1815,10 @@ export type NewSession = {
   readonly created: string;
 
   readonly expires: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
   /** Send it as apikey. Only this answer shows it. */
@@ -1825,8 +1837,14 @@ export type CurrentSession = {
   readonly created?: string;
 
   readonly expires?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
+  /** The path where people sign in to the console by [login]. */
+  readonly sign_in?: string;
 };
 
 /** The schema SessionList of the API. */
@@ -1847,6 +1865,33 @@ export type SessionList = {
 
 /** The schema EndedSession of the API. */
 export type EndedSession = {
+  readonly id: string;
+
+  readonly ended: true;
+};
+
+/** The schema LoginList of the API. */
+export type LoginList = {
+  readonly rows: readonly Login[];
+  /** The `after` of the next rows, if any. */
+  readonly next: string | null;
+};
+
+/** The schema Login of the API. */
+export type Login = {
+  readonly id: string;
+
+  readonly user: string;
+
+  readonly roles: readonly string[];
+
+  readonly created: string;
+
+  readonly expires: string;
+};
+
+/** The schema EndedLogin of the API. */
+export type EndedLogin = {
   readonly id: string;
 
   readonly ended: true;
@@ -3022,6 +3067,10 @@ export interface Operations {
       readonly rate?: number | null;
       /** For the scope follow: the name of the node that may use the key. */
       readonly node?: string | null;
+      /** Binds the key to page rules of these origins. */
+      readonly origins?: readonly string[] | null;
+      /** Binds the key to page rules and breadcrumbs below these paths: /blog/ stands for all below it, /blog also for /blog itself. */
+      readonly paths?: readonly string[] | null;
     };
     output: NewKey;
   };
@@ -3072,6 +3121,33 @@ export interface Operations {
       readonly id?: string | null;
     };
     output: EndedSession;
+  };
+  /** The open sessions of visitors who have signed in by [login] at this node. */
+  'login.list': {
+    input: {
+      /** The id of the last session seen. */
+      readonly after?: string | null;
+      /** Only the sessions of this user. */
+      readonly user?: string | null;
+    };
+    output: LoginList;
+  };
+  /** Ends the session of a visitor at once, also in the console. */
+  'login.end': {
+    input: {
+      readonly id: string;
+    };
+    output: EndedLogin;
+  };
+  /** Makes a session of the console for a person who has just signed in by [login]. */
+  'login.console': {
+    input: {
+      /** What the sign-in has added to the address of the console. */
+      readonly grant: string;
+      /** What the console has sent to the sign-in. */
+      readonly state: string;
+    };
+    output: NewSession;
   };
   /** Requests, durations, cache, bytes and deliveries over time, up to 30 days back. */
   'metrics.series': {

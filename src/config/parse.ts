@@ -42,6 +42,8 @@ export interface ParsedIni {
   readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
   readonly access: readonly ParsedSection<'access.<name>'>[];
+  readonly rates: readonly ParsedSection<'rate.<name>'>[];
+  readonly login: ParsedSection<'login'>;
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -122,6 +124,8 @@ export function parseIni(
     redirects: all('redirect.<name>'),
     rewrites: all('rewrite.<name>'),
     access: all('access.<name>'),
+    rates: all('rate.<name>'),
+    login: one('login'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

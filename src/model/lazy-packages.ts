@@ -23,6 +23,11 @@ export function loadJose(): typeof import('jose/errors') &
   };
 }
 
+/** openid-client, with which visitors sign in. */
+export function loadOpenIdClient(): typeof import('openid-client') {
+  return require('openid-client') as typeof import('openid-client');
+}
+
 /** pino-pretty, which writes the log for people. */
 export function loadPinoPretty(): typeof import('pino-pretty') {
   return require('pino-pretty') as typeof import('pino-pretty');

@@ -13,7 +13,8 @@ import { authorise } from '../api/execute.ts';
 import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
 import { previewLinkReply } from './draft-preview.ts';
-import type { RequestMessage } from './http-message.ts';
+import { readBody } from './h1/body.ts';
+import { isReadable, type RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { contentFailure, failureMember, operationFailure } from './failures.ts';
 import { answerMcp } from './mcp/endpoint.ts';
@@ -56,6 +57,8 @@ export async function answerService(
   let caller: Caller | undefined;
   try {
     refuseServiceWorker(fields);
+    const signIn = operation === undefined ? loginReply(serving, request) : undefined;
+    if (signIn !== undefined) return { reply: await signIn, caller };
     const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {
@@ -87,7 +90,9 @@ export async function answerService(
   } catch (thrown) {
     const { failure, id } = fail(thrown);
     // People open breadcrumbs and the documentation, too.
-    const isPage = (name === linkName || path.startsWith('/docs/')) && prefersHtml(fields.accept);
+    const isSignIn = operation === undefined && path.startsWith('/login/');
+    const isOpened = name === linkName || isSignIn || path.startsWith('/docs/');
+    const isPage = isOpened && prefersHtml(fields.accept);
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
       : operationFailure(serving.config.server.base, r, failure, id);
@@ -116,13 +121,28 @@ async function mcpReply(
  * prepared answers contains neither.
  */
 function tellsVisitorsApart({ config }: Serving): boolean {
-  return config.auth.jwtJwks !== undefined || config.access.length > 0;
+  const { auth, login, access } = config;
+  return (auth.jwtJwks ?? login.issuer) !== undefined || access.length > 0;
 }
 
 /** A page that an operation answers with, which must not run as a page of the console's origin. */
 function withoutScripts(reply: Reply): Reply {
   if (replyField(reply, 'content-type') === 'application/json') return reply;
   return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
+}
+
+/** The answer of the sign-in; undefined for any other path. */
+function loginReply(
+  { login }: Serving,
+  { path, message, incoming: { target, fields } }: ServiceRequest,
+): Reply | Promise<Reply> | undefined {
+  const rest = /^\/login\/(.*)$/.exec(path)?.[1];
+  if (login === undefined || rest === undefined) return undefined;
+  return login.respond({
+    ...{ path: rest, target, fields, method: message.method ?? '' },
+    body: (bytesMax) =>
+      isReadable(message) ? readBody(message, bytesMax) : Promise.resolve(Buffer.alloc(0)),
+  });
 }
 
 function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {

@@ -1,4 +1,5 @@
 import type { ResponseHeaders } from '../http/response-headers.ts';
+import type { Rates } from '../access/rates.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
 import type { Caller } from '../model/key.ts';
@@ -6,6 +7,7 @@ import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
+import type { Login } from '../login/login.ts';
 import type { Visitors } from '../visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
 import type { Documents } from './documents.ts';
@@ -28,6 +30,8 @@ export interface Serving {
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
   readonly visitors: Visitors;
+  /** The sign-in by `[login]`; undefined without a provider. */
+  readonly login: Login | undefined;
   /** Throws `unauthenticated` if the caller's key is revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
@@ -43,6 +47,8 @@ export interface Serving {
     /** The preview of a token at a time; undefined if there is none, or it has ended. */
     find(token: string, nowMs: number): DraftSite | undefined;
   };
+  /** How often clients may ask; undefined without rates. */
+  readonly rates: Rates | undefined;
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
 }

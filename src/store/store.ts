@@ -19,6 +19,7 @@ import type { StoredOf } from './log/fold.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Nodes } from './nodes.ts';
 import type { LocalSessions } from './local-sessions.ts';
+import type { LoginSessions } from './login-sessions.ts';
 import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { Notice } from './shared/entry.ts';
@@ -456,6 +457,8 @@ export interface Store extends Reads {
   readonly outbox: Outbox;
   /** The sessions of a node that follows a centre. */
   readonly localSessions: LocalSessions;
+  /** The sessions of visitors who have signed in by `[login]` at this node. */
+  readonly loginSessions: LoginSessions;
   /** When each key was used last at this node. */
   readonly keyUses: KeyUses;
   /** The nodes that follow this one. */

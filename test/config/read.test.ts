@@ -451,6 +451,12 @@ test('an empty ini file gives the defaults', async (context) => {
     redirects: [],
     rewrites: [],
     access: [],
+    rates: [],
+    login: {
+      ...{ issuer: undefined, clientId: undefined, clientSecret: undefined, clientAuth: 'basic' },
+      ...{ scopes: ['openid'], user: ['sub'], roles: ['roles'], lifetimeMs: 43_200_000 },
+      ...{ signedOut: '/', consoleRoles: [], consoleScopes: ['admin'] },
+    },
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

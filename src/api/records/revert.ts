@@ -53,6 +53,11 @@ export interface Folding {
   /** See RecordFamily. */
   isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
+  boundRevert?(
+    reads: Reads,
+    selection: RevertSelection,
+    records: readonly RecordRevert[],
+  ): readonly RecordRevert[];
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
 }
 
@@ -91,7 +96,8 @@ export function planRevert(reads: Reads, selection: RevertSelection, folding: Fo
     // A row of a table may have a field of this name that some callers may not see.
     return selection.family === 'userinterface' ? revert : { ...revert, path: undefined };
   });
-  return { records, digest: hash.digest('hex') };
+  const shown = folding.boundRevert?.(reads, selection, records) ?? records;
+  return { records: shown, digest: hash.digest('hex') };
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */
