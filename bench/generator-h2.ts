@@ -1,12 +1,21 @@
-// A load generator for HTTP/2 over TLS (RFC 9113), one request in flight on each connection. It
-// writes frames itself, since Node's client would need more CPU time than the server under test.
-// Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
+// A load generator for HTTP/2 over TLS (RFC 9113). Each connection has `streams` requests in flight,
+// of one URL without end, or of a visit (scenarios.ts), after which a new connection makes the next
+// one. It writes frames itself, since Node's client would need more CPU time than the server under
+// test. Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type TLSSocket } from 'node:tls';
 import type { LoadOrder, LoadResult } from './load.ts';
+import { visitFiles } from './scenarios.ts';
 import { firstVisitor, visitorFields } from './visitors.ts';
 
 const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
 const { hostname, port, host, pathname, search } = new URL(order.url);
+const { streams = 1 } = order;
+const target = pathname + search;
+/** The targets of a visit, the page first; undefined for one target without end. */
+const visited =
+  order.transport === 'visit'
+    ? [target, ...Array.from({ length: visitFiles }, (_, at) => fileOfVisit(at + 1))]
+    : undefined;
 
 const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
 const [endStream, endHeaders, ack] = [1, 4, 1];
@@ -27,32 +36,22 @@ function open(): void {
   const options = { host: hostname, port: Number(port), rejectUnauthorized: false };
   const socket = connect({ ...options, ALPNProtocols: ['h2'] });
   sockets.add(socket);
-  let [stream, sentAt, received] = [-1, 0, 0];
+  const requests = requestsOn(socket);
   let unread: Buffer = Buffer.alloc(0);
-  const next = (): void => {
-    stream += 2;
-    sentAt = performance.now();
-    socket.write(frame(types.headers, endStream | endHeaders, stream, requestBlock()));
-  };
-  const take = (type: number, flags: number, payload: Buffer): void => {
+  const take = (type: number, flags: number, id: number, payload: Buffer): void => {
     if (type === types.settings && (flags & ack) === 0) socket.write(frame(types.settings, ack, 0));
     else if (type === types.ping && (flags & ack) === 0) {
       socket.write(frame(types.ping, ack, 0, payload));
-    } else if (type === types.data) received += payload.length;
+    } else if (type === types.data) requests.received(payload.length);
     else if (type === types.reset || type === types.goAway) socket.destroy();
     else if (type === types.headers && isRefusal(payload)) refused += 1;
-    if ((type !== types.data && type !== types.headers) || (flags & endStream) === 0) return;
-    latenciesMs.push(performance.now() - sentAt);
-    bytes += received;
-    // The window of the connection grows again by the bytes received.
-    if (received > 0) socket.write(windowUpdate(received));
-    received = 0;
-    next();
+    const isAnswer = type === types.data || type === types.headers;
+    if (isAnswer && (flags & endStream) !== 0) requests.answered(id);
   };
   socket.setNoDelay(true);
   socket.on('secureConnect', () => {
     socket.write(Buffer.concat([preface, settings, window]));
-    next();
+    requests.begin();
   });
   socket.on('data', (chunk: Buffer) => {
     unread = unread.length === 0 ? chunk : Buffer.concat([unread, chunk]);
@@ -61,7 +60,7 @@ function open(): void {
       const length = unread.readUIntBE(at, 3);
       if (unread.length - at < 9 + length) break;
       const [type = 0, flags = 0] = [unread[at + 3], unread[at + 4]];
-      take(type, flags, unread.subarray(at + 9, at + 9 + length));
+      take(type, flags, unread.readUInt32BE(at + 5), unread.subarray(at + 9, at + 9 + length));
       at += 9 + length;
     }
     unread = unread.subarray(at);
@@ -73,6 +72,50 @@ function open(): void {
     sockets.delete(socket);
     if (!over) open();
   });
+}
+
+/** Makes the requests of one connection, and counts their answers. */
+function requestsOn(socket: TLSSocket) {
+  const begunAt = performance.now();
+  const sentAt = new Map<number, number>();
+  let [stream, answers, length] = [-1, 0, 0];
+  const ask = (count: number): void => {
+    for (let one = 0; one < count; one += 1) {
+      const asked = visited === undefined ? target : visited[(stream + 1) / 2];
+      if (asked === undefined) return;
+      stream += 2;
+      sentAt.set(stream, performance.now());
+      socket.write(frame(types.headers, endStream | endHeaders, stream, requestBlock(asked)));
+    }
+  };
+  const ended = (fromMs: number): void => {
+    latenciesMs.push(performance.now() - fromMs);
+    bytes += length;
+    length = 0;
+  };
+  const answered = (id: number): void => {
+    answers += 1;
+    if (visited === undefined) {
+      // The window of the connection grows again by the bytes received.
+      if (length > 0) socket.write(windowUpdate(length));
+      ended(sentAt.get(id) ?? 0);
+    }
+    sentAt.delete(id);
+    if (answers === visited?.length) {
+      ended(begunAt);
+      socket.end();
+    } else ask(visited !== undefined && answers === 1 ? streams : 1);
+  };
+  return {
+    /** The files of a visit follow its page, as in a browser. */
+    begin: () => {
+      ask(visited === undefined ? streams : 1);
+    },
+    received: (more: number) => {
+      length += more;
+    },
+    answered,
+  };
 }
 
 function frame(
@@ -89,6 +132,11 @@ function frame(
   return Buffer.concat([head, payload]);
 }
 
+/** The target of a file beside the page of a visit. */
+function fileOfVisit(file: number): string {
+  return pathname.replace(/[^/]*$/, `${file}.js`);
+}
+
 function windowUpdate(size: number): Buffer {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(size);
@@ -96,12 +144,12 @@ function windowUpdate(size: number): Buffer {
 }
 
 /** The header fields of a GET in HPACK, as literals that are not indexed (RFC 7541 §6.2.2). */
-function requestBlock(): Buffer {
+function requestBlock(asked: string): Buffer {
   visitor += 1;
   const fields = { ...order.headers, ...visitorFields(visitor) };
   return Buffer.concat([
     Buffer.from([0x82, 0x87]),
-    literal(':path', pathname + search),
+    literal(':path', asked),
     literal(':authority', host),
     ...Object.entries(fields).map(([name, value]) => literal(name.toLowerCase(), value)),
   ]);

@@ -7,13 +7,13 @@ import { startProcess } from './processes.ts';
 import type { Transport } from './scenarios.ts';
 import { visitorArguments } from './visitors.ts';
 
-/**
- * The task of a load generator: keep every connection busy with one request after the other.
- */
+/** The task of a load generator: keep every connection busy with requests, or with visits. */
 export interface LoadOrder {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly transport?: Transport;
+  /** Requests at a time on each connection of HTTP/2; 1 if absent. */
+  readonly streams?: number;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -47,7 +47,7 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
     name: 'wrk',
     run: (order) => {
       const { url, headers, transport, connections, seconds } = order;
-      if (transport === 'h2') return http2Generator(parts, order);
+      if (isHttp2(order)) return http2Generator(parts, order);
       const all = transport === 'connection' ? { ...headers, Connection: 'close' } : headers;
       return runGenerator(parts, program, [
         ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script],
@@ -56,6 +56,10 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
       ]);
     },
   };
+}
+
+function isHttp2({ transport }: LoadOrder): boolean {
+  return transport === 'h2' || transport === 'visit';
 }
 
 /** The generator of this folder for HTTP/2 over TLS (generator-h2.ts). */
@@ -73,7 +77,7 @@ export function ownGenerator(parts: GeneratorParts): LoadGenerator {
   return {
     name: 'the generator of bench/',
     run: (order) =>
-      order.transport === 'h2'
+      isHttp2(order)
         ? http2Generator(parts, order)
         : runGenerator(parts, process.execPath, [program, JSON.stringify(order)]),
   };

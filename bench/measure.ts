@@ -2,7 +2,7 @@ import { stat, truncate } from 'node:fs/promises';
 import type { LoadGenerator, LoadResult } from './load.ts';
 import { requestOnce, type Answer } from './probe.ts';
 import { coreMicroseconds, cpuMicroseconds, resetPeaks, peakBytes, residentBytes } from './proc.ts';
-import { browserFields, type Scenario } from './scenarios.ts';
+import { browserFields, isEncrypted, type Scenario } from './scenarios.ts';
 import type { BenchServer, RunningServer } from './servers/server.ts';
 
 /** A running server and its name. */
@@ -116,9 +116,8 @@ async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run>
   return { scenario, contestant, url, headers, answer };
 }
 
-function urlOf({ path, transport }: Scenario, { url, tlsUrl }: RunningServer): string {
-  const isEncrypted = transport === 'https' || transport === 'h2';
-  return (isEncrypted ? (tlsUrl ?? '') : url) + path;
+function urlOf(scenario: Scenario, { url, tlsUrl }: RunningServer): string {
+  return (isEncrypted(scenario) ? (tlsUrl ?? '') : url) + scenario.path;
 }
 
 async function condition(url: string): Promise<Readonly<Record<string, string>>> {
@@ -137,8 +136,8 @@ async function sample(
   const clock = cpuClock(pids, core);
   const memory = watchesMemory ? await watchMemory(pids) : undefined;
   const before = await clock();
-  const { transport = 'http' } = scenario;
-  const result = await load.run({ url, headers, transport, connections, seconds });
+  const { transport = 'http', streams = 1 } = scenario;
+  const result = await load.run({ url, headers, transport, streams, connections, seconds });
   const after = await clock();
   const each = after.server.map((us, at) => us - (before.server[at] ?? 0));
   const cpuUs = each.reduce((sum, one) => sum + one, 0);
@@ -186,8 +185,7 @@ function checkedRequests(
     throw new Error(`${what}: ${refused} of ${requests} answers had a status of 400 or more`);
   }
   // wrk does not count the bytes of TLS, and HTTP/2 encodes heads differently.
-  const isEncrypted = scenario.transport === 'https' || scenario.transport === 'h2';
-  if (isEncrypted) {
+  if (isEncrypted(scenario)) {
     if (bytes < requests * answer.contentBytes) throw new Error(`${what}: content is missing`);
     return requests;
   }

@@ -5,11 +5,16 @@ export const largeBytes = 100 * 1024;
 export const textBytes = 20 * 1024;
 export const hugeBytes = 100 * 1024 * 1024;
 
+/** The files of a visit besides its page: 1.5 KB, 3 KB, … */
+export const visitFiles = 20;
+export const visitFileBytes = 1_500;
+
 /**
  * How requests come: over HTTP/1.1 without TLS or with it, over a new connection for each request
- * without TLS, or over HTTP/2 with TLS.
+ * without TLS, or over HTTP/2 with TLS. A visit is a new connection of HTTP/2 with the page of the
+ * scenario and `visitFiles` files beside it, and counts as one request.
  */
-export type Transport = 'http' | 'https' | 'connection' | 'h2';
+export type Transport = 'http' | 'https' | 'connection' | 'h2' | 'visit';
 
 /** A request that every server gets repeatedly, each time with the headers of another visitor. */
 export interface Scenario {
@@ -31,6 +36,8 @@ export interface Scenario {
   readonly headers?: Readonly<Record<string, string>>;
   /** The protocol of the request: HTTP/1.1 without TLS if absent. */
   readonly transport?: Transport;
+  /** Requests at a time on each connection of HTTP/2; 1 if absent. */
+  readonly streams?: number;
   /** Connections; if undefined, those of Effort. */
   readonly connections?: number;
   /** Seconds of a round, for long responses; if undefined, those of Effort. */
@@ -88,6 +95,22 @@ export const scenarios: readonly Scenario[] = [
     path: '/page/1k.html',
     contentBytes: smallBytes,
     transport: 'h2',
+  }),
+  scenarioOf({
+    id: 'h2-file-1k-8',
+    title: '1 KB file over HTTP/2 with TLS, 8 at a time',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    transport: 'h2',
+    streams: 8,
+  }),
+  scenarioOf({
+    id: 'visit',
+    title: 'a visit over HTTP/2: a new connection, a page and 20 files, 10 at a time',
+    path: '/file/visit/page.html',
+    contentBytes: smallBytes,
+    transport: 'visit',
+    streams: 10,
   }),
   scenarioOf({
     id: 'new-file-1k',
@@ -155,6 +178,11 @@ export const pageMadeAnew: Scenario = scenarioOf({
   contentBytes: smallBytes,
   headers: { 'X-Anew': '1' },
 });
+
+/** Whether the requests of a scenario come over TLS. */
+export function isEncrypted({ transport }: Pick<Scenario, 'transport'>): boolean {
+  return transport === 'https' || transport === 'h2' || transport === 'visit';
+}
 
 /** A scenario of another benchmark, at one path. */
 export function scenarioAt(

@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAuthority } from '../test/certificates.ts';
 import { killAll } from './processes.ts';
-import { hugeBytes, largeBytes, smallBytes, textBytes } from './scenarios.ts';
+import {
+  hugeBytes,
+  largeBytes,
+  smallBytes,
+  textBytes,
+  visitFileBytes,
+  visitFiles,
+} from './scenarios.ts';
 import type { RuleFields } from './servers/waymark.ts';
 
 /**
@@ -53,6 +60,8 @@ export async function createWorkspace(parent = tmpdir()): Promise<Workspace> {
   ];
   await writePieces(join(diskRoot, 'file'));
   await writePieces(join(peerRoot, 'file'));
+  await writeVisit(join(diskRoot, 'file', 'visit'));
+  await writeVisit(join(peerRoot, 'file', 'visit'));
   await writePieces(join(peerRoot, 'page'));
   await writePieces(join(sourceRoot, 'fetched'));
   await writePieces(join(sourceRoot, 'kept'));
@@ -114,6 +123,15 @@ export function rulesFor(source: string): readonly RuleFields[] {
 async function writePieces(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(pieces)) await writeFile(join(folder, name), text);
+}
+
+/** Writes a page, and the files beside it. */
+async function writeVisit(folder: string): Promise<void> {
+  await mkdir(folder);
+  await writeFile(join(folder, 'page.html'), content(smallBytes));
+  for (let file = 1; file <= visitFiles; file += 1) {
+    await writeFile(join(folder, `${file}.js`), content(file * visitFileBytes));
+  }
 }
 
 /** Text that a person wrote, so that it compresses like a page. */

@@ -1,7 +1,9 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
 import { accessTexts } from '../../src/config/sections/access.ts';
+import { rateTexts } from '../../src/config/sections/rate.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
+import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
@@ -209,6 +211,8 @@ export const keyTexts: Texts = {
   'redirect.<name>': redirectTexts,
   'rewrite.<name>': rewriteTexts,
   'access.<name>': accessTexts,
+  'rate.<name>': rateTexts,
+  login: loginTexts,
   fetch: {
     allow_private: {
       about:
@@ -440,6 +444,13 @@ export const keyTexts: Texts = {
       about:
         'Whether a [draft](../how-to/drafts.md) is published only after an approval by a key that has not changed it.',
       example: 'yes',
+    },
+  },
+  mcp: {
+    enabled: {
+      about:
+        'Whether automated tools may use the server by the [Model Context Protocol](../how-to/mcp.md) at `/svc1/mcp`, each with an API key.',
+      example: 'no',
     },
   },
   stats: {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { isDiskFull } from '../store/folder/full-disk.ts';
 import { syncPath } from '../store/folder/backup.ts';
+import { assetFolder } from '../store/folder/data-folder.ts';
 import { undefinedIfMissing } from '../static/file-errors.ts';
 import { isDigest } from './asset.ts';
 import {
@@ -14,8 +15,6 @@ import {
   signatureBytes,
 } from './limits.ts';
 
-/** The folder of the files, below the data folder. */
-const assetFolder = 'assets';
 /** The folder of incomplete files, below that one: a file is renamed out of it when it is whole. */
 const incoming = '.incoming';
 

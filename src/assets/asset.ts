@@ -56,7 +56,7 @@ export function createAssetReader(reads: Pick<Reads, 'rowByKey'>): AssetReader {
 }
 
 /** The asset of a row; undefined for none, and for a row without a file. */
-function assetOf(stored: StoredRow | undefined): Asset | undefined {
+export function assetOf(stored: StoredRow | undefined): Asset | undefined {
   if (stored === undefined) return undefined;
   const { name, sha256, bytes, contenttype } = stored.row;
   const isWhole =

@@ -15,3 +15,6 @@ export const signatureBytes = 64;
 export const assetPagesBytesMax = 64 * MIB;
 /** Bytes of a file that are hashed at once. */
 export const hashedAtOnceBytes = 256 * 1024;
+/** How often files are removed that no asset refers to, and assets that are read at once. */
+export const keepEveryMs = HOUR_MS;
+export const assetsAtOnce = 1_000;

@@ -64,6 +64,11 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       name: section.name,
       ...fieldsOf('access.<name>', section, folder),
     })),
+    rates: ini.rates.flatMap((section) => {
+      const { rate, ...fields } = fieldsOf('rate.<name>', section, folder);
+      return rate === undefined ? [] : [{ name: section.name, ...fields, rate }];
+    }),
+    login: fieldsOf('login', ini.login, folder),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),
@@ -82,6 +87,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     asset: fieldsOf('asset', ini.asset, folder),
     geo: fieldsOf('geo', ini.geo, folder),
     review: fieldsOf('review', ini.review, folder),
+    mcp: fieldsOf('mcp', ini.mcp, folder),
     stats: fieldsOf('stats', ini.stats, folder),
     log: fieldsOf('log', ini.log, folder),
   });

@@ -4,6 +4,7 @@ import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';
 import type { MountFiles } from './site-files.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
+import type { RequestRate } from './sections/rate.ts';
 
 /** `[disk.<name>]`: a folder that is served as a part of the site. */
 export interface DiskMount extends SectionFields<'disk.<name>'>, MountFiles {
@@ -60,6 +61,12 @@ export interface AccessConfig extends SectionFields<'access.<name>'> {
   readonly name: string;
 }
 
+/** `[rate.<name>]`: how often clients may ask for some paths. */
+export interface RateConfig extends Omit<SectionFields<'rate.<name>'>, 'rate'> {
+  readonly name: string;
+  readonly rate: RequestRate;
+}
+
 /** `[headers.<name>]`: fields of answers. */
 export interface HeadersConfig extends SectionFields<'headers.<name>'> {
   readonly name: string;
@@ -112,6 +119,9 @@ export interface Config {
   /** In the order of the file. */
   readonly rewrites: readonly RewriteConfig[];
   readonly access: readonly AccessConfig[];
+  readonly rates: readonly RateConfig[];
+  /** Without an issuer, nobody signs in here. */
+  readonly login: SectionFields<'login'>;
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -123,6 +133,7 @@ export interface Config {
   readonly asset: SectionFields<'asset'>;
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
+  readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: SectionFields<'log'>;
 }
@@ -177,7 +188,8 @@ export function namesOrigin(
   return listening || hosts.some((host) => covers(host, hostname));
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether the host of a URL is a name of this machine for itself. */
+export function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 

@@ -47,6 +47,8 @@ export function describeConfig(config: Config): string {
     ...config.redirects.map((one) => described('redirect.<name>', one, one.name)),
     ...config.rewrites.map((one) => described('rewrite.<name>', one, one.name)),
     ...config.access.map((one) => described('access.<name>', one, one.name)),
+    ...config.rates.map((one) => described('rate.<name>', one, one.name)),
+    described('login', config.login),
     described('fetch', config.fetch),
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),
@@ -57,6 +59,7 @@ export function describeConfig(config: Config): string {
     described('asset', config.asset),
     described('geo', config.geo),
     described('review', config.review),
+    described('mcp', config.mcp),
     described('stats', config.stats),
     described('log', config.log),
   ];

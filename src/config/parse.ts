@@ -42,6 +42,8 @@ export interface ParsedIni {
   readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
   readonly access: readonly ParsedSection<'access.<name>'>[];
+  readonly rates: readonly ParsedSection<'rate.<name>'>[];
+  readonly login: ParsedSection<'login'>;
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -52,6 +54,7 @@ export interface ParsedIni {
   readonly asset: ParsedSection<'asset'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
+  readonly mcp: ParsedSection<'mcp'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   /** The included files, as problems name them. */
@@ -122,6 +125,8 @@ export function parseIni(
     redirects: all('redirect.<name>'),
     rewrites: all('rewrite.<name>'),
     access: all('access.<name>'),
+    rates: all('rate.<name>'),
+    login: one('login'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),
@@ -132,6 +137,7 @@ export function parseIni(
     asset: one('asset'),
     geo: one('geo'),
     review: one('review'),
+    mcp: one('mcp'),
     stats: one('stats'),
     log: one('log'),
   };

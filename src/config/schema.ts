@@ -22,7 +22,9 @@ import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts'
 import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import { accessKeys } from './sections/access.ts';
+import { rateKeys } from './sections/rate.ts';
 import { headersKeys } from './sections/headers.ts';
+import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
@@ -147,6 +149,8 @@ export const sections = {
   'redirect.<name>': redirectKeys,
   'rewrite.<name>': rewriteKeys,
   'access.<name>': accessKeys,
+  'rate.<name>': rateKeys,
+  login: loginKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -252,6 +256,10 @@ export const sections = {
     /** Whether a draft needs an approval by a key that has not changed it. */
     required: single(yesNo, 'no'),
   },
+  mcp: {
+    /** Whether automated tools with a key may use the operations by MCP. */
+    enabled: single(yesNo, 'yes'),
+  },
   stats: {
     /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
     retention: single(retention, '90d', {
@@ -287,7 +295,16 @@ export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 /** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<
-    'tls' | 'disk' | 'proxy' | 'headers' | 'redirect' | 'rewrite' | 'access' | 'engine' | 'table',
+    | 'tls'
+    | 'disk'
+    | 'proxy'
+    | 'headers'
+    | 'redirect'
+    | 'rewrite'
+    | 'access'
+    | 'rate'
+    | 'engine'
+    | 'table',
     ValueParser<string>
   >
 > = {
@@ -298,6 +315,7 @@ export const sectionNames: Readonly<
   redirect: plainName,
   rewrite: plainName,
   access: plainName,
+  rate: plainName,
   engine: plainName,
   table: tableName,
 };

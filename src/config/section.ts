@@ -23,6 +23,7 @@ const prefixes = [
   'redirect',
   'rewrite',
   'access',
+  'rate',
   'engine',
   'table',
 ] as const;

@@ -3,8 +3,8 @@ import type { RuleReader } from './rule-cache.ts';
 
 /**
  * The page rules of the log, together with rules that the ini file adds. Each of these covers the
- * paths below a prefix, and the prefix without its last slash, as a location of nginx does. They have no place in the log: of two rules with the same origin and path,
- * the one in the log wins.
+ * paths below a prefix, and the prefix without its last slash, as a location of nginx does. They
+ * have no place in the log: of two rules with the same origin and path, the one in the log wins.
  */
 export function withConfiguredRules(rules: RuleReader, added: readonly Rule[]): RuleReader {
   if (added.length === 0) return rules;

@@ -53,7 +53,7 @@ export function answerAsset(
   if (isOperation) return undefined;
   if (method === 'OPTIONS') return optionsReply;
   if (!methods.includes(method)) {
-    const message = 'An asset takes PUT, GET and HEAD; asset.invalidate deletes it.';
+    const message = 'An asset takes PUT, GET and HEAD; record.invalidate deletes its row.';
     throw new Failure('method_not_allowed', message, { allow: methods });
   }
   const caller = authenticateRequest(serving, incoming);

@@ -2,6 +2,7 @@ import type { AssetReader } from '../assets/asset.ts';
 import type { AssetFiles } from '../assets/asset-files.ts';
 import type { AssetPages } from '../assets/asset-pages.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
+import type { Rates } from '../access/rates.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
 import type { Caller } from '../model/key.ts';
@@ -9,6 +10,7 @@ import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
+import type { Login } from '../login/login.ts';
 import type { Visitors } from '../visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
 import type { Documents } from './documents.ts';
@@ -21,6 +23,7 @@ import type { PublicAnswers } from './public-answers.ts';
  */
 export interface Serving {
   readonly config: Config;
+  readonly version: string;
   readonly site: Site;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
@@ -30,6 +33,8 @@ export interface Serving {
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
   readonly visitors: Visitors;
+  /** The sign-in by `[login]`; undefined without a provider. */
+  readonly login: Login | undefined;
   /** Throws `unauthenticated` if the caller's key is revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
@@ -52,6 +57,8 @@ export interface Serving {
     /** Creates the table of the assets, if there is none. Rejects with `conflict`. */
     readonly prepareTable: () => Promise<void>;
   };
+  /** How often clients may ask; undefined without rates. */
+  readonly rates: Rates | undefined;
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
 }

@@ -1,4 +1,5 @@
 import type { AccessGuard } from '../access/access-guard.ts';
+import type { Rates } from '../access/rates.ts';
 import type { SiteAccess } from '../api/site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
@@ -52,6 +53,8 @@ export interface SiteParts {
   readonly headerRules: readonly HeaderRule[];
   /** Decides who may have an answer; undefined without access rules. */
   readonly access: AccessGuard | undefined;
+  /** The rates of paths, for explanations; the server counts requests. */
+  readonly rates: Pick<Rates, 'explain'> | undefined;
   readonly stored: StoredPages;
   readonly assets: AssetReader;
   readonly assetPages: Pick<AssetPages, 'respondFor'>;
@@ -116,7 +119,8 @@ export function createSite(parts: SiteParts): Site {
       const { winner } = explained;
       const source = winner === null ? 'none' : winnerName(winner);
       const headers = headerRulesFor(parts.headerRules, source, request);
-      return headers.length === 0 ? explained : { ...explained, headers };
+      const notes = [...(parts.rates?.explain(request) ?? []), ...explained.notes];
+      return { ...explained, notes, ...(headers.length > 0 && { headers }) };
     },
     explainKey: (visit) => {
       const { key, origin, visitor } = visit;

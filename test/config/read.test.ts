@@ -451,6 +451,12 @@ test('an empty ini file gives the defaults', async (context) => {
     redirects: [],
     rewrites: [],
     access: [],
+    rates: [],
+    login: {
+      ...{ issuer: undefined, clientId: undefined, clientSecret: undefined, clientAuth: 'basic' },
+      ...{ scopes: ['openid'], user: ['sub'], roles: ['roles'], lifetimeMs: 43_200_000 },
+      ...{ signedOut: '/', consoleRoles: [], consoleScopes: ['admin'] },
+    },
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,
@@ -511,6 +517,7 @@ test('an empty ini file gives the defaults', async (context) => {
       cityHeader: undefined,
     },
     review: { required: false },
+    mcp: { enabled: true },
     stats: { retentionMs: 7_776_000_000 },
     log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
   });

@@ -77,7 +77,7 @@ suite('[proxy.<name>]', () => {
       ['/v1/', '/app/'],
       ['/r', '/'],
       ['/', '/rest/'],
-    ];
+    ] as const;
     for (const [path, url] of forms) {
       assert.equal((await ask(`${site.url}${path}`, { method: 'POST' })).url, url, path);
     }

@@ -139,6 +139,7 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         rewriter: createRewriter([]),
         headerRules: [],
         access: undefined,
+        rates: undefined,
         disk,
         stored: createStoredPages(compressors),
         assets: { asset: () => undefined },

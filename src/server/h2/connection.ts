@@ -1,4 +1,9 @@
-import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../../http/limits.ts';
+import {
+  headerBlockBytesMax,
+  headerFieldsMax,
+  requestLineBytesMax,
+  trailerBytesMax,
+} from '../../http/limits.ts';
 import { FrameReader, type Frame } from './frame-reader.ts';
 import {
   ConnectionError,
@@ -46,7 +51,7 @@ interface Sink {
 }
 
 /** Frames that are harmless alone; `ConnectionEvents.counted` decides how many are too many. */
-export type Counted = 'idle' | 'invalid' | 'reset' | 'tiny';
+export type Counted = 'idle' | 'invalid' | 'reset' | 'tiny' | 'vain';
 
 /** What a connection tells its server. */
 interface ConnectionEvents {
@@ -406,6 +411,7 @@ export class Connection {
     const stream = this.streams.get(id);
     if (stream !== undefined) {
       if (stream.hasRequestEnded) this.#invalid(stream, 'STREAM_CLOSED');
+      else if (bytes > trailerBytesMax) this.#invalid(stream, 'ENHANCE_YOUR_CALM');
       else if (!endsStream || !areTrailers(fields)) this.#invalid(stream, 'PROTOCOL_ERROR');
       else if (stream.length !== undefined && stream.receivedBytes !== stream.length) {
         this.#invalid(stream, 'PROTOCOL_ERROR');
@@ -474,6 +480,7 @@ export class Connection {
     const stream = this.streams.get(id);
     if (stream === undefined) {
       this.#requireBegun(id, 'WINDOW_UPDATE');
+      this.#parts.events.counted('vain');
       return;
     }
     if (more === 0) this.#invalid(stream, 'PROTOCOL_ERROR');
@@ -487,6 +494,7 @@ export class Connection {
     const stream = this.streams.get(frame.stream);
     if (stream === undefined) {
       this.#requireBegun(frame.stream, 'RST_STREAM');
+      this.#parts.events.counted('vain');
       return;
     }
     this.#closeStream(stream, 'client');
@@ -561,7 +569,7 @@ export class Connection {
       const stream = this.streams.get(frame.stream);
       if (stream !== undefined) this.#invalid(stream, 'PROTOCOL_ERROR');
       else this.#refuse(frame.stream, 'PROTOCOL_ERROR');
-    }
+    } else this.#parts.events.counted('vain');
   }
 
   #readPriorityUpdate(frame: Frame): void {
@@ -618,7 +626,10 @@ export class Connection {
     }
     const resetBy = this.#endedStreams.get(id);
     // Such frames were on their way when the server reset the stream.
-    if (resetBy === 'server') return;
+    if (resetBy === 'server') {
+      this.#parts.events.counted('vain');
+      return;
+    }
     if (resetBy === undefined) {
       throw new ConnectionError('STREAM_CLOSED', `${what} follows the end of its stream.`);
     }

@@ -25,6 +25,7 @@ import {
   http2ResetsMax,
   http2StreamsMax,
   http2TinyPiecesMax,
+  http2VainFramesMax,
   http2WindowsBytesMax,
 } from './limits.ts';
 import type { RequestHead } from './request-head.ts';
@@ -60,6 +61,7 @@ const countedMax: Readonly<Record<Counted, readonly [max: number, limit: LimitNa
   reset: [http2ResetsMax, 'http2_resets'],
   invalid: [http2InvalidFramesMax, 'http2_frames'],
   tiny: [http2TinyPiecesMax, 'http2_frames'],
+  vain: [http2VainFramesMax, 'http2_frames'],
 };
 
 /**
@@ -214,7 +216,7 @@ class ServedConnection {
   #queuedBytes = 0;
   /** The time when content last moved. */
   #lastProgressMs: number;
-  readonly #counts: Record<Counted, number> = { idle: 0, invalid: 0, reset: 0, tiny: 0 };
+  readonly #counts: Record<Counted, number> = { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 };
   #countedSinceMs: number;
   /** Whether the client exceeded a limit; the server sends it nothing more. */
   #isAborted = false;
@@ -353,7 +355,7 @@ class ServedConnection {
     const nowMs = this.#parts.monotonicMs();
     if (nowMs - this.#countedSinceMs >= http2CountingMs) {
       this.#countedSinceMs = nowMs;
-      Object.assign(this.#counts, { idle: 0, invalid: 0, reset: 0, tiny: 0 });
+      Object.assign(this.#counts, { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 });
     }
     this.#counts[what] += 1;
     const [max, limit] = countedMax[what];

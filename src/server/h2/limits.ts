@@ -42,6 +42,8 @@ export const http2ResetsMax = 200;
 export const http2IdleFramesMax = 100;
 /** … as many frames that are invalid, without content, or above the number of open requests … */
 export const http2InvalidFramesMax = 100;
+/** … as many frames without effect: priorities of RFC 7540, and frames on streams that ended … */
+export const http2VainFramesMax = 100_000;
 /** … and take this many pieces of content that are shorter than the shortest sensible one. */
 export const http2TinyPiecesMax = 1_000;
 export const http2TinyPieceBytes = 256;

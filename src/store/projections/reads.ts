@@ -180,9 +180,10 @@ function bounded(seq: number): number {
 }
 
 function historyRow(change: Change, invalidating: Change | undefined): HistoryRow {
-  const { seq, txn, by, action, dtu_stored, dtu_txn, data } = change;
+  const { seq, txn, by, via, action, dtu_stored, dtu_txn, data } = change;
   const invalidated = invalidating?.dtu_stored;
-  return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
+  const tool = via !== undefined && { via };
+  return { seq, txn, by, ...tool, action, dtu_stored, dtu_txn, data, invalidated };
 }
 
 /** Times of rows never go back, so a binary search finds the row. */

@@ -127,7 +127,8 @@ test('a replica has the drafts of its centre, without secrets, and passes their 
   const headers = { 'X-Key': 'hidden' };
   const { data } = await centre.call('svc1.webhook.insert', { ...hook, headers }, { draft });
   const seq = await untilEqual(centre, replica);
-  assert.doesNotMatch(await linesOf(replica), new RegExp(`hidden|${data.secret}`));
+  const copied = await linesOf(replica);
+  assert.ok(!copied.includes('hidden') && !copied.includes(data.secret));
   const exported = await linesOf(centre);
   assert.match(exported, /hidden/);
   assert.ok(!exported.includes(data.secret));

@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { memoryUse } from '../../../src/observability/memory-use.ts';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
+import { RateCounts } from '../../../src/access/token-buckets.ts';
 import { compose, type AppInstance, type AppContext } from '../../../src/compose.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { uptimeMs } from '../../../src/model/clock.ts';
@@ -135,6 +137,7 @@ function composed(
     wrongKeys: createWrongKeys({ now: Date.now }),
     passwords: new Passwords({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+    rates: { take: () => assert.fail(), counts: new RateCounts() },
     keyUses: { note: () => undefined, last: () => new Map() },
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
     visits: {

@@ -94,6 +94,16 @@ const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName
     Buffer.concat([open(1), many(1_000, () => frame('DATA', 0, 1))]),
     'http2_frames',
   ],
+  [
+    'priorities without effect',
+    many(100_001, (stream) => frame('PRIORITY', 0, stream, '\0\0\0\0\x01')),
+    'http2_frames',
+  ],
+  [
+    'windows of a request of the past',
+    Buffer.concat([ask(1), reset(1), many(100_001, () => frame('WINDOW_UPDATE', 0, 1, uint32(1)))]),
+    'http2_frames',
+  ],
   ['malformed requests', many(1_000, (stream) => ask(stream, [['X-A', 'b']])), 'http2_frames'],
   ['requests above those allowed', many(1_000, open), 'http2_frames'],
 ];
@@ -127,6 +137,40 @@ suite('a client that floods the server with', () => {
       );
     });
   }
+});
+
+test('a client that takes content byte by byte is disconnected (CVE-2019-9511)', async (t) => {
+  const site = await startTlsSite(t, {
+    rules: [{ path: '/a', kind: 'content', content: 'a'.repeat(10_000) }],
+    ini: '[log]\nformat = json\n',
+  });
+  const client = await connectRaw(t, site);
+  client.send(frame('SETTINGS', 0, 0, settings([4, 1])), ask(1));
+  const pieces = () => client.frames.filter(({ type }) => type === 'DATA').length;
+  let taken = 0;
+  while (!client.closed()) {
+    taken += 1;
+    await client.until(() => pieces() >= taken || client.closed());
+    client.send(frame('WINDOW_UPDATE', 0, 1, uint32(1)));
+  }
+  assert.ok(taken > 900 && taken < 1_100, `closed after ${taken} pieces`);
+  await site.untilLogged(/"limit":"http2_frames"/);
+});
+
+test('the trailer fields of a request are limited', async (t) => {
+  const site = await startTlsSite(t);
+  const client = await connectRaw(t, site);
+  const trailers = (length: number) => fieldBlock([['x-sum', 'v'.repeat(length)]]);
+  client.send(open(1), frame('HEADERS', END_STREAM | END_HEADERS, 1, trailers(9_000)));
+  const ofFirst = () => client.frames.filter(({ stream }) => stream === 1);
+  await client.until(() => ofFirst().length > 0);
+  assert.deepEqual(ofFirst().map(describeFrame), ['RST_STREAM ENHANCE_YOUR_CALM']);
+  client.send(open(3), frame('HEADERS', END_STREAM | END_HEADERS, 3, trailers(7_000)));
+  await client.until(() => client.frames.some(({ stream }) => stream === 3));
+  assert.match(
+    describeFrame(client.frames.find(({ stream }) => stream === 3) ?? assert.fail()),
+    /answer/,
+  );
 });
 
 test('the requests of a connection are limited; further ones may be repeated', async (t) => {
