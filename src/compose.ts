@@ -1,5 +1,7 @@
 import { createAccessGuard, type AccessGuard } from './access/access-guard.ts';
+import { createRates, type RateParts, type Rates } from './access/rates.ts';
 import { openLinkKeys } from './access/link-keys.ts';
+import { openNetworkFile } from './access/network-file.ts';
 import { openPasswordFile } from './access/password-file.ts';
 import type { Passwords } from './access/passwords.ts';
 import {
@@ -9,10 +11,14 @@ import {
   type HeaderRule,
 } from './http/response-headers.ts';
 import { createAccessRules } from './observability/access-rules.ts';
+import { writeAssetTable } from './api/assets/asset-table.ts';
+import { createAssetReader } from './assets/asset.ts';
+import type { AssetFiles } from './assets/asset-files.ts';
+import type { AssetPages } from './assets/asset-pages.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
 import { proxyId } from './model/rule.ts';
-import { namesOrigin, type Config } from './config/config.ts';
+import { namesOrigin, type AccessConfig, type Config } from './config/config.ts';
 import { builtInEngines } from './model/rule.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Logs } from './observability/log.ts';
@@ -89,6 +95,7 @@ import {
   type ConfigurationState,
 } from './api/server-status.ts';
 import { operations as definitions, type OperationParts } from './api/table.ts';
+import { createLogin, type Login } from './login/login.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type DeliveryAttempt } from './webhooks/attempt.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
@@ -104,6 +111,8 @@ export interface AppContext {
   readonly rules: RuleCache;
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
+  readonly assetFiles: AssetFiles;
+  readonly assetPages: AssetPages;
   readonly renderedPages: RenderedPages;
   /** Makes rendered pages that are apart from those of visitors. */
   readonly newRenderedPages: () => RenderedPages;
@@ -114,6 +123,7 @@ export interface AppContext {
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly passwords: Passwords;
   readonly keyRates: KeyRates;
+  readonly rates: RateParts;
   readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
   readonly anonymousWrites: AnonymousWrites;
   readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
@@ -159,12 +169,12 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const access = composeSourceAccess(config, context);
   const { dialler, diallers, checks } = access;
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
-  const visitors = createVisitors({ config, now, log: context.logs.log });
-  const hasCentre = config.node.central !== undefined;
-  const sessions = hasCentre ? followerSessions(store) : loggedSessions(store);
+  const { login, visitors } = composeVisitors(config, context, diallers);
+  const sessions = composeSessions(config, store);
   const authenticate = composeAuthenticate(config, context, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
-  const siteParts = composeSite(config, context, { disk, ...access, pageRows });
+  const rates = createRates(config.rates, context.rates);
+  const siteParts = composeSite(config, context, { disk, ...access, pageRows, rates, login });
   const site = createSite({ ...siteParts, countVisit: context.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
@@ -172,24 +182,24 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const given = { ...reads, authenticate, sessions, visitors, hosts, drafts };
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
   const parts = composeParts(config, context, given);
   const operations = composeOperations(config, hosts, parts);
   const execute = createExecute(operations, {
     ...executeParts(config, context),
-    inDraft: (draft, name) => drafts.operation(draft, name),
+    inDraft: (draft, name, caller) => drafts.operation(draft, name, caller),
   });
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
-      ...{ config, site },
+      ...{ config, site, version: context.version },
       refresh: () => {
         context.rules.refresh();
       },
       seq: () => context.rules.seq(),
       execute,
-      ...{ authenticate, visitors },
+      ...{ authenticate, visitors, login },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
         if (caller.keyId !== undefined) context.keyUses.note(caller.keyId);
@@ -198,7 +208,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       metricsText: context.metricsText,
       ...composeFieldsAndLines(config, siteParts),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
-      previews: drafts.previews,
+      ...{ previews: drafts.previews, rates, assets: composeUploads(context) },
       documents: createDocuments({
         ...{ operations, version: context.version, anonymous: config.auth.anonymous },
         ...{ base, publicUrl },
@@ -219,6 +229,16 @@ export function compose(config: Config, context: AppContext): AppInstance {
       checks.close();
       diallers.cut();
     },
+  };
+}
+
+/** What uploads need, and the downloads of assets by their names. */
+function composeUploads({ store, assetFiles, assetPages }: AppContext): Serving['assets'] {
+  return {
+    files: assetFiles,
+    pages: assetPages,
+    ...createAssetReader(store),
+    prepareTable: () => writeAssetTable(store, newId),
   };
 }
 
@@ -313,8 +333,15 @@ function composeSite(
   {
     disk,
     pageRows,
+    rates,
+    login,
     ...sources
-  }: { readonly disk: Disk; readonly pageRows: RowReader } & SourceAccess,
+  }: {
+    readonly disk: Disk;
+    readonly pageRows: RowReader;
+    readonly rates: Rates | undefined;
+    readonly login: Login | undefined;
+  } & SourceAccess,
 ): SiteParts {
   const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = context;
   const generic = createGenericPages({
@@ -331,9 +358,11 @@ function composeSite(
     redirects: config.redirects.map(configuredRedirects),
     mountRedirects: config.disk.map(mountRedirects),
     rewriter: createRewriter(config.rewrites),
-    access: composeAccess(config, context, sources.diallers),
+    rates,
+    access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
-  return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
+  const assets = { assets: createAssetReader(context.store), assetPages: context.assetPages };
+  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** What drafts need; their fetched content is in no cache, and a failure there raises no event. */
@@ -367,13 +396,62 @@ function composeDraftParts(
   };
 }
 
+/** Who visitors are, and their sign-in by a provider, if there is one. */
+function composeVisitors(
+  config: Config,
+  context: AppContext,
+  diallers: SourceDiallers,
+): { readonly login: Login | undefined; readonly visitors: Visitors } {
+  const { log } = context.logs;
+  const login = composeLogin(config, context, diallers);
+  const loginUser =
+    login &&
+    ((cookie: string | undefined, origin: string) =>
+      login.userOf(cookie, origin.startsWith('https:')));
+  return { login, visitors: createVisitors({ config, loginUser, now, log }) };
+}
+
+/** The sign-in of visitors by a provider, which may be in a private network. */
+function composeLogin(
+  { login, server: { base } }: Config,
+  { store, logs: { log } }: AppContext,
+  diallers: SourceDiallers,
+): Login | undefined {
+  const { issuer, clientId } = login;
+  if (issuer === undefined || clientId === undefined) return undefined;
+  return createLogin({
+    ...{ login: { ...login, issuer, clientId }, base, store: store.loginSessions },
+    dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+    ...{ newId, now, log },
+  });
+}
+
+/** The sessions of the console; those of people who have signed in by `[login]` end with it. */
+function composeSessions({ node, login }: Config, store: Store): SessionStore {
+  const sessions = node.central === undefined ? loggedSessions(store) : followerSessions(store);
+  return login.issuer === undefined ? { ...sessions, isLoginOpen: () => false } : sessions;
+}
+
+/** The access rules, in which `login` is the path to which browsers are sent. */
+function accessRules({ access, login, server: { base } }: Config): readonly AccessConfig[] {
+  const own = `${base}/svc1/login/sign-in`;
+  return access.map((rule) => {
+    const asksUsers = rule.users.length + rule.roles.length > 0;
+    const word = rule.login ?? (asksUsers && login.issuer !== undefined ? 'yes' : 'no');
+    return { ...rule, login: word === 'yes' ? own : word === 'no' ? undefined : word };
+  });
+}
+
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */
 function composeAccess(
-  { access, disk }: Config,
+  config: Config,
   { passwords, logs }: AppContext,
-  diallers: SourceDiallers,
+  { diallers, login }: { readonly diallers: SourceDiallers; readonly login: Login | undefined },
 ): AccessGuard | undefined {
-  return createAccessGuard(access, disk, {
+  const { userHeader, jwtJwks } = config.auth;
+  // A proxy or a token may name another user than the session.
+  const isAlone = userHeader === undefined && jwtJwks === undefined;
+  return createAccessGuard(accessRules(config), config.disk, {
     passwords,
     openFile(file) {
       const opened = openPasswordFile(file, { now, log: logs.log });
@@ -385,7 +463,14 @@ function composeAccess(
       void opened.prepare();
       return opened;
     },
+    openNetworks(file) {
+      const opened = openNetworkFile(file, { now, log: logs.log });
+      void opened.ready();
+      return opened;
+    },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+    ...(login !== undefined &&
+      isAlone && { userOf: ({ cookie, isSecure }) => login.userOf(cookie, isSecure) }),
   });
 }
 
@@ -457,7 +542,10 @@ function composeParts(
     visitors,
     drafts,
     ...given
-  }: Pick<OperationParts, 'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions'> & {
+  }: Pick<
+    OperationParts,
+    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login'
+  > & {
     readonly visitors: Visitors;
     readonly drafts: Drafts;
   },

@@ -11,6 +11,7 @@ import {
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
 import { Passwords } from './access/passwords.ts';
+import { RateCounts, TokenBuckets, type TakeToken } from './access/token-buckets.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { TableHosts } from './hosts/hosts.ts';
@@ -43,6 +44,9 @@ import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter
 import { createRenderedPages, type RenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
+import { AssetFiles } from './assets/asset-files.ts';
+import { AssetKeeper } from './assets/asset-keeper.ts';
+import { createAssetPages } from './assets/asset-pages.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
@@ -91,6 +95,8 @@ export interface ServingOptions {
   readonly gather?: GatherMetrics;
   /** The other processes that share the ports. */
   readonly accessPeers?: AccessPeers;
+  /** Takes tokens of rates from the buckets of all processes; by default, this is the only one. */
+  readonly takeToken?: TakeToken;
   /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
   readonly hasFastPath?: boolean;
   /** The built documentation; by default that of the package. */
@@ -125,6 +131,12 @@ export async function startServing(
 
 const monotonicMs = (): number => performance.now();
 
+/** Takes tokens of rates from buckets of this process. */
+function ownTokens(): TakeToken {
+  const buckets = new TokenBuckets({ monotonicMs });
+  return (order) => buckets.take(order);
+}
+
 /** Work besides the requests. `stop` may come without `start`, and twice. */
 interface BackgroundTask {
   start(): void;
@@ -146,6 +158,15 @@ function renderedPagesMaker({
   return () => createRenderedPages({ thread, shared, compressor, now, log });
 }
 
+/** The files of assets in the data folder, and the replies with them. */
+function assetsOf(
+  { server: { data } }: Config,
+  compressors: Compressors,
+): Pick<AppContext, 'assetFiles' | 'assetPages'> {
+  const assetFiles = new AssetFiles(data);
+  return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
+}
+
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
@@ -161,6 +182,7 @@ class ServingProcess implements RunningServer {
   readonly liveAccess: LiveAccess;
   readonly #deliverer: Deliverer;
   readonly #rowChecks: RowChecks;
+  readonly #rateCounts = new RateCounts();
   /** The definitions of tables that reloads write. */
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
@@ -183,6 +205,7 @@ class ServingProcess implements RunningServer {
     isPrimary,
     gather,
     accessPeers: peers,
+    takeToken,
     hasFastPath = true,
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
@@ -210,6 +233,7 @@ class ServingProcess implements RunningServer {
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
+      ...assetsOf(config, compressors),
       renderedPages: newRenderedPages(),
       newRenderedPages,
       compressors,
@@ -218,6 +242,7 @@ class ServingProcess implements RunningServer {
       ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
       emit: emitFor(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
+      rates: { take: takeToken ?? ownTokens(), counts: this.#rateCounts },
       keyUses: this.#keyUses,
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
       visits: this.#visits,
@@ -293,6 +318,10 @@ class ServingProcess implements RunningServer {
     return [
       ...ownLogTasks,
       new IndexBuilder({ store, log }),
+      new AssetKeeper({
+        ...{ files: this.#context.assetFiles, store, now, log },
+        retentionMs: () => this.#instance.serving.config.asset.retentionMs,
+      }),
       new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
       // Only a centre has followers; each machine of a cluster knows the others.
       new NodeWatch({ store, emit, node, version, now, log }),
@@ -398,6 +427,7 @@ class ServingProcess implements RunningServer {
 
   #addMetrics(): void {
     this.#metrics.add(() => this.#deliverer.metrics());
+    this.#metrics.add(() => this.#rateCounts.metrics());
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => [
       ...this.#context.anonymousWrites.metrics(),
@@ -436,12 +466,13 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, compressors, store, renderedPages } = this.#context;
+    const { rules, compressors, store, renderedPages, assetPages } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),
       compressors.pages.memory(),
       renderedPages.memory(),
+      assetPages.memory(),
       this.#answers.memory(),
       compressors.responses.memory(),
       ...rules.memory(),

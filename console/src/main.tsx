@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import './tokens.css';
 import './style.css';
-import { onSession } from './api/api.ts';
+import { onSession, signInByLogin } from './api/api.ts';
 import { Frame } from './frame/frame.tsx';
 import { lazy } from './components/lazy.tsx';
 import { closeLive } from './api/live.ts';
@@ -44,7 +44,8 @@ async function show(root: HTMLElement): Promise<void> {
     render(<WorkerRemoved scripts={scripts} />, root);
     return;
   }
-  render(<Console linkError={await signInByLink()} />, root);
+  const loginError = await signInByLogin();
+  render(<Console linkError={loginError === '' ? await signInByLink() : loginError} />, root);
 }
 
 /**

@@ -10,6 +10,7 @@ export const texts = {
     submit: 'Sign in',
     kept: 'The key is not kept. The session ends with this tab, when you sign out, or after 12 hours.',
     busy: 'Signing in …',
+    login: 'Sign in with your account',
   },
   workers: {
     title: 'A service worker was removed',
@@ -32,6 +33,7 @@ export const texts = {
     help: 'Help',
     theme: 'Light or dark',
     signedIn: 'Signed in with',
+    bound: 'for',
   },
   palette: {
     title: 'Commands',
@@ -60,6 +62,7 @@ export const texts = {
     firstRows: (count: number) =>
       `The list ends after ${count.toLocaleString()} rows: search for the others.`,
     scope: (scope: string) => `This needs a key with the scope ${scope}.`,
+    unbound: 'This shows the whole server: it needs a key without bounds.',
   },
   overview: {
     title: 'Overview',
@@ -621,10 +624,15 @@ export const texts = {
     revoke: 'Revoke',
     revokeConfirm: (name: string) => `Revoke the key ${name} at once and for good?`,
     sessions: 'Sessions',
+    visitors: 'Signed-in visitors',
+    noVisitors: 'Nobody has signed in by [login].',
     end: 'End',
     until: 'until',
     created: 'made',
     lastUsed: 'last used',
+    bound: 'for',
+    keyOrigins: 'Only for these origins (separated by spaces)',
+    keyPaths: 'Only below these paths, such as /blog/',
     neverUsed: 'never used',
   },
   history: {
@@ -639,6 +647,7 @@ export const texts = {
     pageTitle: 'The page',
     filters: 'Filters',
     changesOf: (name: string) => `All changes by ${name}`,
+    via: (client: string, tool: string) => `by the tool ${tool} of ${client}`,
     select: 'Only these, to revert them',
     grouped: (count: number) => `${count.toLocaleString()} changes in one transaction`,
     action: 'Action',

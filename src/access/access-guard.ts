@@ -62,6 +62,8 @@ export interface AccessGuard {
 
 interface Rule extends AccessConfig {
   readonly isDenied: (address: string) => boolean;
+  /** Reads the file of `deny_file` for the first time; undefined if that was done. */
+  readonly ready: () => Promise<void> | undefined;
   readonly conditions: readonly Condition[];
   /** Its name in Server-Timing and the access log. */
   readonly source: string;
@@ -75,9 +77,9 @@ export function createAccessGuard(
 ): AccessGuard | undefined {
   if (rules.length === 0) return undefined;
   const prepared = rules.map((rule): Rule => {
-    const isDenied = networksOf(rule.deny);
+    const denied = deniedBy(rule, parts);
     const conditions = conditionsOf(rule, parts);
-    return { ...rule, isDenied, conditions, source: `access:${rule.name}` };
+    return { ...rule, ...denied, conditions, source: `access:${rule.name}` };
   });
   const rulesOf = createProtectedPaths(prepared, mounts);
   const copied = rules.flatMap(({ copy }) => copy);
@@ -106,6 +108,20 @@ export function createAccessGuard(
     reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
     explain: ({ origin, path, visitor }) =>
       rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),
+  };
+}
+
+/** Makes the test of addresses for `deny` and `deny_file`. */
+function deniedBy(
+  { deny, denyFile }: AccessConfig,
+  { openNetworks }: Pick<ConditionParts, 'openNetworks'>,
+): Pick<Rule, 'isDenied' | 'ready'> {
+  const isInside = networksOf(deny);
+  if (denyFile === undefined) return { isDenied: isInside, ready: () => undefined };
+  const file = openNetworks(denyFile);
+  return {
+    isDenied: (address) => isInside(address) || file.contains(address),
+    ready: () => file.ready(),
   };
 }
 
@@ -162,6 +178,11 @@ function admitBy(
 
 /** Whether a request satisfies a rule. Without a promise if none of its conditions takes time. */
 function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
+  const wait = rule.ready();
+  return wait === undefined ? decide(rule, request) : wait.then(() => decide(rule, request));
+}
+
+function decide(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
   if (rule.isDenied(request.visitor.address)) return { isMet: false };
   const { conditions, satisfy: mode } = rule;
   const from = (at: number, so: Outcome): Outcome | Promise<Outcome> => {
@@ -252,7 +273,7 @@ function foreign(): Failure {
 function explainRule(rule: Rule, visitor: Visitor): AccessExplanation {
   const { name, conditions, satisfy: mode, isDenied } = rule;
   if (isDenied(visitor.address)) {
-    const says = `[access.${name}] refuses the address by \`deny\`.`;
+    const says = `[access.${name}] refuses the address by \`deny\` or \`deny_file\`.`;
     return { rule: name, passes: false, status: 403, says };
   }
   const seen = conditions.map((one) => ({ key: one.key, holds: one.expect(visitor) }));

@@ -2,12 +2,13 @@ import type { AccessConfig } from '../config/config.ts';
 import type { FieldList, Reply, ReuseClient } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
 import { comparableAddress, Networks } from '../model/networks.ts';
-import { needsUser, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
+import { needsUser, type User, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { AccessRequest } from './access-request.ts';
 import { askForward, withoutSpoofed } from './forward.ts';
 import type { PasswordFile } from './password-file.ts';
 import type { LinkKeyFile } from './link-keys.ts';
+import type { NetworkFile } from './network-file.ts';
 import { basicCredentials, type Passwords } from './passwords.ts';
 import { verifyLink } from './signed-links.ts';
 
@@ -58,7 +59,13 @@ export interface ConditionParts {
   readonly passwords: Passwords;
   readonly openFile: (file: string) => PasswordFile;
   readonly openKeys: (file: string) => LinkKeyFile;
+  readonly openNetworks: (file: string) => NetworkFile;
   readonly dialler: () => Dialler;
+  /**
+   * The signed-in user of a client, if its cookies alone decide; undefined if fields of the request
+   * may name another one.
+   */
+  readonly userOf?: ((client: ReuseClient) => User | undefined) | undefined;
 }
 
 const met: Met = { isMet: true };
@@ -92,10 +99,11 @@ export function conditionsOf(rule: AccessConfig, parts: ConditionParts): readonl
   }
   if (users.length > 0) {
     const isAny = users.includes('yes');
-    conditions.push(ofUser('users', ({ name }) => isAny || users.includes(name)));
+    conditions.push(ofUser('users', parts, ({ name }) => isAny || users.includes(name)));
   }
   if (roles.length > 0) {
-    conditions.push(ofUser('roles', (user) => user.roles.some((role) => roles.includes(role))));
+    const hasRole = (user: User) => user.roles.some((role) => roles.includes(role));
+    conditions.push(ofUser('roles', parts, hasRole));
   }
   if (linkKeyFile !== undefined) conditions.push(ofLink(parts.openKeys(linkKeyFile)));
   if (passwordFile !== undefined) conditions.push(ofPassword(rule.name, passwordFile, parts));
@@ -138,7 +146,8 @@ function isVague(visitor: Visitor): boolean {
 
 function ofUser(
   key: string,
-  holds: (user: { readonly name: string; readonly roles: readonly string[] }) => boolean,
+  { userOf }: Pick<ConditionParts, 'userOf'>,
+  holds: (user: User) => boolean,
 ): Condition {
   const outcome = (visitor: Visitor): Outcome => {
     const user = visitor.signedInUser();
@@ -155,6 +164,12 @@ function ofUser(
       const user = visitor.user();
       return user !== undefined && holds(user);
     },
+    ...(userOf !== undefined && {
+      holdsFor(client) {
+        const user = userOf(client);
+        return user !== undefined && holds(user);
+      },
+    }),
   };
 }
 

@@ -33,3 +33,11 @@ export const pathsRememberedMax = 4_096;
 /** How long another server may take for a decision, and the content of its refusal. */
 export const forwardTimeoutMs = 5_000;
 export const forwardContentBytesMax = 64 * KIB;
+/** Token buckets of rates in memory, and those that one request looks at to remove full ones. */
+export const bucketsMax = 200_000;
+export const bucketsSweptMax = 16;
+/** How long a worker waits for the process that has the buckets of all workers. */
+export const tokenWaitMs = 2_000;
+/** The largest file of networks, and the broken lines of it that the log names. */
+export const networkFileBytesMax = 16 * MIB;
+export const networkLinesNamedMax = 5;

@@ -38,7 +38,7 @@ export function stateVersions(parts: WatchedParts): StateVersions {
     ],
     // The deliverer stores its clock with each attempt.
     deliveries: () => [store.deliveries.cursor(), store.deliveries.clockMs()],
-    keys: () => store.keys(),
+    keys: () => [store.keys(), store.loginSessions.changes()],
     certificates,
     configuration: status,
     cache: () => cache.counts(),

@@ -19,6 +19,7 @@ import { publishDraft } from './drafts/publish.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
 import { ruleTree } from './rules/tree.ts';
+import { endLogin, listLogins, openConsole } from './keys/logins.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
 import { authenticateSession, unsubscribeSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
@@ -114,6 +115,9 @@ const others = [
   readSession,
   listSessions,
   endSession,
+  listLogins,
+  endLogin,
+  openConsole,
   metricsSeries,
   breadcrumbVisits,
   listChanges,

@@ -49,6 +49,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./password.ts')).definePassword,
   },
   {
+    name: 'login',
+    summary: 'show and end the sessions of visitors who have signed in',
+    load: async () => (await import('./login.ts')).defineLogin,
+  },
+  {
     name: 'link',
     summary: 'make links to protected pages that end',
     load: async () => (await import('./link.ts')).defineLink,
@@ -72,6 +77,11 @@ const entries: readonly CommandEntry[] = [
     name: 'draft',
     summary: 'make, compare and publish drafts',
     load: async () => (await import('./draft.ts')).defineDraft,
+  },
+  {
+    name: 'mcp',
+    summary: 'let an automated tool use a server, over standard input and output',
+    load: async () => (await import('./mcp.ts')).defineMcp,
   },
   {
     name: 'event',

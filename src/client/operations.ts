@@ -38,7 +38,9 @@ export type NewPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -85,7 +87,9 @@ export type WrittenPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -170,6 +174,8 @@ export type PageRuleEdit = {
       )
     | null;
 
+  readonly asset?: string | null;
+
   readonly contenttype?: string | null;
 
   readonly httpresponse?: number | null;
@@ -216,7 +222,9 @@ export type PageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -255,6 +263,8 @@ export type HistoryRow = {
   readonly txn: string;
   /** Id of the key, or name of the command, that wrote it. */
   readonly by: string;
+  /** The automated tool that the key used. */
+  readonly via?: ToolUse;
 
   readonly action: 'insert' | 'edit' | 'invalidate';
 
@@ -267,6 +277,16 @@ export type HistoryRow = {
   readonly invalidated?: string;
   /** The data of an invalidated row. */
   readonly data_invalidated?: { readonly [name: string]: Json };
+};
+
+/** The schema ToolUse of the API. */
+export type ToolUse = {
+  /** Name and version of the client, as it gave them. */
+  readonly client: string;
+  /** The tool that it called. */
+  readonly tool: string;
+  /** Id of the conversation. */
+  readonly conversation?: string;
 };
 
 /** The schema PageRuleList of the API. */
@@ -298,7 +318,9 @@ export type ListedPageRule = {
   readonly designed_at?: string;
   /** A BCP 47 language tag. */
   readonly lang?: string;
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -1112,7 +1134,9 @@ export type PublicPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -1498,6 +1522,10 @@ export type NewKey = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** The key itself. Only this answer shows it. */
   readonly key: string;
 };
@@ -1520,6 +1548,10 @@ export type Key = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** When this node last got a request or a message of a websocket with the key or a session of it. The uses that other workers of the node got may be a minute late. */
   readonly last_used: string | null;
 };
@@ -1795,6 +1827,10 @@ export type NewSession = {
   readonly created: string;
 
   readonly expires: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
   /** Send it as apikey. Only this answer shows it. */
@@ -1813,8 +1849,14 @@ export type CurrentSession = {
   readonly created?: string;
 
   readonly expires?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
+  /** The path where people sign in to the console by [login]. */
+  readonly sign_in?: string;
 };
 
 /** The schema SessionList of the API. */
@@ -1835,6 +1877,33 @@ export type SessionList = {
 
 /** The schema EndedSession of the API. */
 export type EndedSession = {
+  readonly id: string;
+
+  readonly ended: true;
+};
+
+/** The schema LoginList of the API. */
+export type LoginList = {
+  readonly rows: readonly Login[];
+  /** The `after` of the next rows, if any. */
+  readonly next: string | null;
+};
+
+/** The schema Login of the API. */
+export type Login = {
+  readonly id: string;
+
+  readonly user: string;
+
+  readonly roles: readonly string[];
+
+  readonly created: string;
+
+  readonly expires: string;
+};
+
+/** The schema EndedLogin of the API. */
+export type EndedLogin = {
   readonly id: string;
 
   readonly ended: true;
@@ -1966,6 +2035,8 @@ export type ChangeList = {
     readonly by: string;
     /** Name of the key, for the scope admin. */
     readonly by_name?: string;
+    /** The automated tool that the key used. */
+    readonly via?: ToolUse;
 
     readonly action: 'insert' | 'edit' | 'invalidate';
 
@@ -3008,6 +3079,10 @@ export interface Operations {
       readonly rate?: number | null;
       /** For the scope follow: the name of the node that may use the key. */
       readonly node?: string | null;
+      /** Binds the key to page rules of these origins. */
+      readonly origins?: readonly string[] | null;
+      /** Binds the key to page rules and breadcrumbs below these paths: /blog/ stands for all below it, /blog also for /blog itself. */
+      readonly paths?: readonly string[] | null;
     };
     output: NewKey;
   };
@@ -3058,6 +3133,33 @@ export interface Operations {
       readonly id?: string | null;
     };
     output: EndedSession;
+  };
+  /** The open sessions of visitors who have signed in by [login] at this node. */
+  'login.list': {
+    input: {
+      /** The id of the last session seen. */
+      readonly after?: string | null;
+      /** Only the sessions of this user. */
+      readonly user?: string | null;
+    };
+    output: LoginList;
+  };
+  /** Ends the session of a visitor at once, also in the console. */
+  'login.end': {
+    input: {
+      readonly id: string;
+    };
+    output: EndedLogin;
+  };
+  /** Makes a session of the console for a person who has just signed in by [login]. */
+  'login.console': {
+    input: {
+      /** What the sign-in has added to the address of the console. */
+      readonly grant: string;
+      /** What the console has sent to the sign-in. */
+      readonly state: string;
+    };
+    output: NewSession;
   };
   /** Requests, durations, cache, bytes and deliveries over time, up to 30 days back. */
   'metrics.series': {

@@ -64,6 +64,11 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       name: section.name,
       ...fieldsOf('access.<name>', section, folder),
     })),
+    rates: ini.rates.flatMap((section) => {
+      const { rate, ...fields } = fieldsOf('rate.<name>', section, folder);
+      return rate === undefined ? [] : [{ name: section.name, ...fields, rate }];
+    }),
+    login: fieldsOf('login', ini.login, folder),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),
@@ -79,16 +84,12 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     cluster: fieldsOf('cluster', ini.cluster, folder),
+    asset: fieldsOf('asset', ini.asset, folder),
     geo: fieldsOf('geo', ini.geo, folder),
     review: fieldsOf('review', ini.review, folder),
+    mcp: fieldsOf('mcp', ini.mcp, folder),
     stats: fieldsOf('stats', ini.stats, folder),
-    log: {
-      ...fieldsOf('log', ini.log, folder),
-      paths: ini.pathLogs.map((section) => ({
-        name: section.name,
-        ...fieldsOf('log.<name>', section, folder),
-      })),
-    },
+    log: logOf(ini, folder),
   });
 }
 
@@ -120,6 +121,14 @@ function serverOf({ server }: ParsedIni, { folder, cores }: Inputs): Config['ser
     base: base ?? '',
     workers: workers === 'auto' ? Math.max(1, cores) : workers,
   };
+}
+
+function logOf({ log, pathLogs }: ParsedIni, folder: string): Config['log'] {
+  const paths = pathLogs.map((section) => ({
+    name: section.name,
+    ...fieldsOf('log.<name>', section, folder),
+  }));
+  return { ...fieldsOf('log', log, folder), paths };
 }
 
 function listenOf(listen: ListenAddress, folder: string): ListenAddress {

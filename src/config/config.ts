@@ -4,6 +4,7 @@ import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';
 import type { MountFiles } from './site-files.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
+import type { RequestRate } from './sections/rate.ts';
 
 /** `[disk.<name>]`: a folder that is served as a part of the site. */
 export interface DiskMount extends SectionFields<'disk.<name>'>, MountFiles {
@@ -65,6 +66,12 @@ interface LogConfig extends SectionFields<'log'> {
   readonly paths: readonly (SectionFields<'log.<name>'> & { readonly name: string })[];
 }
 
+/** `[rate.<name>]`: how often clients may ask for some paths. */
+export interface RateConfig extends Omit<SectionFields<'rate.<name>'>, 'rate'> {
+  readonly name: string;
+  readonly rate: RequestRate;
+}
+
 /** `[headers.<name>]`: fields of answers. */
 export interface HeadersConfig extends SectionFields<'headers.<name>'> {
   readonly name: string;
@@ -117,6 +124,9 @@ export interface Config {
   /** In the order of the file. */
   readonly rewrites: readonly RewriteConfig[];
   readonly access: readonly AccessConfig[];
+  readonly rates: readonly RateConfig[];
+  /** Without an issuer, nobody signs in here. */
+  readonly login: SectionFields<'login'>;
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -125,8 +135,10 @@ export interface Config {
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
   /** Without servers, this machine is no node of a cluster. */
   readonly cluster: SectionFields<'cluster'>;
+  readonly asset: SectionFields<'asset'>;
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
+  readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: LogConfig;
 }
@@ -181,7 +193,8 @@ export function namesOrigin(
   return listening || hosts.some((host) => covers(host, hostname));
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether the host of a URL is a name of this machine for itself. */
+export function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 

@@ -4,7 +4,9 @@ import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
 import { accessProblems } from './sections/access.ts';
+import { rateProblems } from './sections/rate.ts';
 import { headerRuleProblems } from './sections/headers.ts';
+import { loginProblems } from './sections/login.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
 import { logProblems } from './sections/log.ts';
@@ -40,6 +42,8 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...rewriteProblems(ini),
     ...accessProblems(ini),
     ...logProblems(ini),
+    ...rateProblems(ini),
+    ...loginProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

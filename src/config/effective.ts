@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Config } from './config.ts';
 import { describeConfig } from './describe.ts';
+import type { IniKey } from './ini-key.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
+import { sections } from './schema.ts';
 
 /** A key of the configuration in use. */
 interface EffectiveKey {
@@ -25,8 +27,8 @@ interface EffectiveSection {
 /**
  * The configuration in use with all defaults, and the lines that set it, of the ini file and its
  * included files as they are now. It has no secret: values of variables, which may be passwords,
- * stay `${NAME}`, and a user and password in a URL are masked. Secrets themselves are in files, of
- * which it has the names.
+ * stay `${NAME}`, and secret keys, and a user and password in a URL, are masked. Other
+ * secrets are in files, of which it has the names.
  */
 export async function effectiveConfig(config: Config): Promise<readonly EffectiveSection[]> {
   const written = new Map<string, ScannedSection & { readonly file: string }>();
@@ -51,11 +53,25 @@ export async function effectiveConfig(config: Config): Promise<readonly Effectiv
         keys: [...keys].map(([key, described]) => {
           const lines = (found?.entries ?? []).filter((one) => sameKey(one.key, key));
           // The described text has the sections of included files, and so no `include`.
-          const values = key === 'include' ? config.server.include : valuesOf(described, lines);
+          const shown = key === 'include' ? config.server.include : valuesOf(described, lines);
+          const values = isSecret(name, key) ? shown.map(withoutSecret) : shown;
           return { key, values, line: lines[0]?.line ?? null };
         }),
       };
     });
+}
+
+/** Whether the value of a key is a secret. */
+function isSecret(section: string, key: string): boolean {
+  const keys = Object.entries(sections).find(([kind]) => kind === section)?.[1] ?? {};
+  const found = Object.entries(keys).find(([name]) => name === key)?.[1] as
+    | Pick<IniKey<unknown>, 'isSecret'>
+    | undefined;
+  return found?.isSecret === true;
+}
+
+function withoutSecret(text: string): string {
+  return /^\$\{\w+\}$/.test(text) ? text : '…';
 }
 
 function sameKey(one: string, other: string): boolean {

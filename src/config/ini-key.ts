@@ -23,6 +23,8 @@ interface KeyOptions<Item, Field extends string> {
    * Whether it names a file or folder; the folder of the ini file is the base of relative paths.
    */
   readonly isPath?: true;
+  /** Whether its value is a secret, which no operation shows. */
+  readonly isSecret?: true;
   /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
   write?(value: Item): string;
 }

@@ -35,3 +35,6 @@ export const headerFileBytesMax = MIB;
 export const headerBlocksMax = 1_000;
 /** Mistakes of such a file that are named. */
 export const siteFileMistakesMax = 20;
+/** The largest number of requests, and of requests at once, in a rate. */
+export const rateCountMax = 1_000_000_000;
+export const rateBurstMax = 1_000_000;

@@ -42,6 +42,8 @@ export interface ParsedIni {
   readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
   readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
   readonly access: readonly ParsedSection<'access.<name>'>[];
+  readonly rates: readonly ParsedSection<'rate.<name>'>[];
+  readonly login: ParsedSection<'login'>;
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -49,8 +51,10 @@ export interface ParsedIni {
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
+  readonly asset: ParsedSection<'asset'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
+  readonly mcp: ParsedSection<'mcp'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   readonly pathLogs: readonly ParsedSection<'log.<name>'>[];
@@ -122,6 +126,8 @@ export function parseIni(
     redirects: all('redirect.<name>'),
     rewrites: all('rewrite.<name>'),
     access: all('access.<name>'),
+    rates: all('rate.<name>'),
+    login: one('login'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),
@@ -129,8 +135,10 @@ export function parseIni(
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
+    asset: one('asset'),
     geo: one('geo'),
     review: one('review'),
+    mcp: one('mcp'),
     stats: one('stats'),
     log: one('log'),
     pathLogs: all('log.<name>'),

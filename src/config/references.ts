@@ -61,6 +61,7 @@ export async function checkReferences(
     checkDatabase(geo, folder),
     ...access.map((rule) => checkPasswords(rule, folder)),
     ...access.map((rule) => checkLinkKeys(rule, folder)),
+    ...access.map((rule) => checkNetworks(rule, folder)),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
@@ -215,6 +216,17 @@ async function checkPasswords(
   if (file === undefined) return [];
   const refused = await checkFile(resolve(folder, file));
   return refused === undefined ? [] : problemAt(rule, { key: 'password_file', file, ...refused });
+}
+
+/** The server names the broken lines of the file itself: the other lines count. */
+async function checkNetworks(
+  rule: ParsedSection<'access.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { deny_file: file } = rule.values;
+  if (file === undefined) return [];
+  const refused = await checkFile(resolve(folder, file));
+  return refused === undefined ? [] : problemAt(rule, { key: 'deny_file', file, ...refused });
 }
 
 async function checkLinkKeys(

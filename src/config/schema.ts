@@ -22,8 +22,10 @@ import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts'
 import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
 import { accessKeys } from './sections/access.ts';
+import { rateKeys } from './sections/rate.ts';
 import { headersKeys } from './sections/headers.ts';
 import { logKeys, pathLogKeys } from './sections/log.ts';
+import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
@@ -148,6 +150,8 @@ export const sections = {
   'redirect.<name>': redirectKeys,
   'rewrite.<name>': rewriteKeys,
   'access.<name>': accessKeys,
+  'rate.<name>': rateKeys,
+  login: loginKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -238,6 +242,11 @@ export const sections = {
     /** A file with the keys that encrypt the private keys of certificates in the shared log. */
     secrets_key_file: optional(anyText, { isPath: true }),
   },
+  asset: {
+    max: single(size, '256MiB', bytes('bytesMax')),
+    /** How long a file stays that no asset refers to any more. */
+    retention: single(duration('1s', '3650d'), '30d', time('retentionMs')),
+  },
   geo: {
     database: optional(anyText, { isPath: true }),
     country_header: optional(fieldName),
@@ -247,6 +256,10 @@ export const sections = {
   review: {
     /** Whether a draft needs an approval by a key that has not changed it. */
     required: single(yesNo, 'no'),
+  },
+  mcp: {
+    /** Whether automated tools with a key may use the operations by MCP. */
+    enabled: single(yesNo, 'yes'),
   },
   stats: {
     /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
@@ -284,6 +297,7 @@ export const sectionNames: Readonly<
     | 'rewrite'
     | 'access'
     | 'log'
+    | 'rate'
     | 'engine'
     | 'table',
     ValueParser<string>
@@ -297,6 +311,7 @@ export const sectionNames: Readonly<
   rewrite: plainName,
   access: plainName,
   log: plainName,
+  rate: plainName,
   engine: plainName,
   table: tableName,
 };

@@ -24,6 +24,7 @@ const prefixes = [
   'rewrite',
   'access',
   'log',
+  'rate',
   'engine',
   'table',
 ] as const;

@@ -12,6 +12,8 @@ export function ineffectiveSettings({
   auth,
   geo,
   log,
+  login,
+  node,
   tls,
 }: Config): readonly string[] {
   const found: string[] = [];
@@ -38,6 +40,10 @@ export function ineffectiveSettings({
   }
   if (log.file !== undefined && !log.access) {
     found.push('[log] file has no effect: it is the file of the access log, and `access` is no.');
+  }
+  if (login.consoleRoles.length > 0 && (login.issuer === undefined || node.central !== undefined)) {
+    const why = login.issuer === undefined ? 'there is no issuer' : 'this node follows a centre';
+    found.push(`[login] console_roles has no effect: ${why}.`);
   }
   found.push(...disk.flatMap(({ fileWarnings }) => fileWarnings));
   for (const { name, path } of disk) {

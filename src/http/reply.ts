@@ -71,6 +71,10 @@ export interface ReuseClient {
   readonly address: string;
   /** Its field Authorization. */
   readonly authorization: string | undefined;
+  /** Its field Cookie. */
+  readonly cookie: string | undefined;
+  /** Whether the request came over TLS. */
+  readonly isSecure: boolean;
 }
 
 /** An answer, independent of its connection and HTTP version. */

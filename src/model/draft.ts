@@ -1,3 +1,4 @@
+import type { Bounds } from './bounds.ts';
 import { isRevertible, type Change, type Family, type RevertibleFamily } from './change.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
 
@@ -36,6 +37,8 @@ export interface DraftPreview {
   /** SHA-256 of its secret, lower-case hex. */
   readonly hash: string;
   readonly expires: string;
+  /** The bound key that made it: the link ends while that key does not see the draft. */
+  readonly reader?: { readonly bounds: Bounds; readonly keyId: string | undefined };
 }
 
 /** A comment on a draft: when (ISO 8601 UTC), by whom, and the text. */

@@ -46,6 +46,8 @@ interface FailureDetail {
    * `access:<name>`.
    */
   readonly source?: string;
+  /** Further header fields of the answer, flat. */
+  readonly fields?: readonly string[];
   /** True if the answer is only for the client that it goes to. */
   readonly isPrivate?: true;
   /** The problems of a write that strict handling refuses. */
@@ -69,6 +71,7 @@ export class Failure extends Error {
   readonly status: number | undefined;
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
+  readonly fields: readonly string[] | undefined;
   readonly isPrivate: true | undefined;
   readonly problems: readonly Problem[] | undefined;
   readonly docs: string | undefined;
@@ -86,6 +89,7 @@ export class Failure extends Error {
     this.status = detail.status;
     this.limit = detail.limit;
     this.source = detail.source;
+    this.fields = detail.fields;
     this.isPrivate = detail.isPrivate;
     this.problems = detail.problems;
     this.docs = detail.docs;

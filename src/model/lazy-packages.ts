@@ -23,6 +23,11 @@ export function loadJose(): typeof import('jose/errors') &
   };
 }
 
+/** openid-client, with which visitors sign in. */
+export function loadOpenIdClient(): typeof import('openid-client') {
+  return require('openid-client') as typeof import('openid-client');
+}
+
 /** pino-pretty, which writes the log for people. */
 export function loadPinoPretty(): typeof import('pino-pretty') {
   return require('pino-pretty') as typeof import('pino-pretty');
@@ -43,4 +48,9 @@ export function loadForVisitors(): void {
   loadUndici();
   loadAjv2020();
   loadWs();
+}
+
+/** The server of the Model Context Protocol's SDK, which answers automated tools. */
+export function loadMcpServer(): typeof import('@modelcontextprotocol/server') {
+  return require('@modelcontextprotocol/server') as typeof import('@modelcontextprotocol/server');
 }

@@ -24,13 +24,23 @@ export class Networks {
 
   /** Parses networks as parseCidr does; undefined if one of the texts is invalid. */
   static parse(texts: readonly string[]): Networks | undefined {
+    const { networks, invalid } = Networks.parseValid(texts);
+    return invalid.length === 0 ? networks : undefined;
+  }
+
+  /** As `parse`, without the invalid texts, whose indexes it returns. */
+  static parseValid(texts: readonly string[]): {
+    readonly networks: Networks;
+    readonly invalid: readonly number[];
+  } {
     const ranges: Range<ComparableAddress>[] = [];
-    for (const text of texts) {
+    const invalid: number[] = [];
+    texts.forEach((text, at) => {
       const range = parseRange(text);
-      if (range === undefined) return undefined;
-      ranges.push(range);
-    }
-    return new Networks(texts, ranges);
+      if (range === undefined) invalid.push(at);
+      else ranges.push(range);
+    });
+    return { networks: new Networks(texts, ranges), invalid };
   }
 
   /** Whether one of the networks contains an address. */

@@ -1,7 +1,7 @@
 import { readContent } from '../http/content.ts';
 import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../http/reply.ts';
-import type { ContentRequest, Fields } from '../http/request.ts';
-import { previewCookie, withoutPreview } from '../model/preview.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { previewCookie } from '../model/preview.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { previewBytesMax } from './limits.ts';
 import type { DraftSite, Serving } from './serving.ts';
@@ -31,16 +31,6 @@ export function previewLinkReply(
     body: noBody,
     source: 'svc1',
   };
-}
-
-/** The fields of a request without the token of a preview, which no source may see. */
-export function withoutToken(fields: Fields): Fields {
-  const { cookie } = fields;
-  if (cookie?.includes(previewCookie) !== true) return fields;
-  const kept = withoutPreview(cookie);
-  const { cookie: _cookie, ...others } = fields;
-  const all = kept === '' ? others : { ...others, cookie: kept };
-  return Object.assign(Object.create(null) as Record<string, string>, all);
 }
 
 /** Fields with which a client might get less than the whole page, or a coding of it. */

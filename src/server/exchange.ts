@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
+import { withoutOwnCookies } from '../http/own-cookies.ts';
 import { respelledReply } from '../http/respelled.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
@@ -23,9 +23,14 @@ import { requireWhole } from '../http/broken-content.ts';
 import { canDiscardBody, hasBody, passContentOn } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
-import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
+import {
+  acceptRequest,
+  callerOf,
+  countForRates,
+  type IncomingRequest,
+} from './incoming-request.ts';
 import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
-import { previewReply, withoutToken } from './draft-preview.ts';
+import { previewReply } from './draft-preview.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/node-http.ts';
 import { linger } from './h1/refusal.ts';
@@ -108,6 +113,8 @@ export class Exchange {
       const early = this.#parts.earlyReply(serving, incoming, message);
       const elsewhere = early instanceof Promise ? await early : early;
       if (elsewhere !== undefined) return elsewhere;
+      const counted = countForRates(serving, incoming);
+      if (counted !== undefined) await counted;
       const { range } = incoming.fields;
       if (range !== undefined && hasTooManyRanges(range)) {
         this.#parts.limits.passed('ranges', this.address);
@@ -203,7 +210,7 @@ export class Exchange {
       ...incoming.target,
       ...recipient,
       method: message.method ?? '',
-      fields: withoutToken(incoming.fields),
+      fields: withoutOwnCookies(incoming.fields),
       address: incoming.address,
       visitor: visitors.visitorOf(incoming),
       body,
@@ -269,30 +276,23 @@ export class Exchange {
   }
 
   /**
-   * Adds the source of the answer, for callers with the scope read, or if `[log] explain` is on
-   * (docs/design/requests.md#precedence).
+   * Adds the source of the answer, for callers with the scope read whose key has no bounds, or if
+   * `[log] explain` is on (docs/design/requests.md#precedence).
    */
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
-    if (incoming.fields.apikey !== undefined) this.caller = this.#identifyQuietly(incoming);
-    const wanted = this.#moment.serving.config.log.explain;
-    if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
+    const { serving } = this.#moment;
+    // A wrong key counts as wrong, but the visitor still gets the page.
+    if (incoming.fields.apikey !== undefined) this.caller = callerOf(serving, incoming);
+    const wanted = serving.config.log.explain;
+    if (!wanted && !seesSources(this.caller)) return reply;
     return changedReply(reply, (one) => {
       return { ...one, fields: [...one.fields, 'Server-Timing', `waymark;desc="${one.source}"`] };
     });
   }
+}
 
-  /**
-   * Identifies the caller of a page. A wrong key counts as wrong, but the visitor still gets the
-   * page.
-   */
-  #identifyQuietly(incoming: IncomingRequest): Caller | undefined {
-    try {
-      return authenticateRequest(this.#moment.serving, incoming);
-    } catch (thrown) {
-      if (thrown instanceof Failure) return undefined;
-      throw thrown;
-    }
-  }
+function seesSources(caller: Caller | undefined): boolean {
+  return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
 }
 
 /** No field of the ini file lets a cache store what the reply before did not. */

@@ -134,6 +134,7 @@ function answer(
     ...(failure.code === 'unauthenticated'
       ? ['WWW-Authenticate', failure.challenge ?? 'apikey, Bearer']
       : []),
+    ...(failure.fields ?? []),
   ];
   return {
     status: statusFor(failure),

@@ -4,6 +4,7 @@ import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { parseRequest, type ValidatedRequest } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
+import { Failure } from '../model/failure.ts';
 import { keyPrefix, type Caller } from '../model/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
@@ -91,6 +92,31 @@ export function authenticateRequest(
   { fields, address }: IncomingRequest,
 ): Caller {
   return serving.authenticate({ apikey: fields.apikey, address, cookie: fields.cookie });
+}
+
+/**
+ * Counts a request for the rates of its path. Throws or rejects with `rate_limited` if one is used
+ * up; without a promise if that is known at once.
+ */
+export function countForRates(serving: Serving, incoming: IncomingRequest): void | Promise<void> {
+  const { rates, visitors } = serving;
+  if (rates === undefined) return undefined;
+  const { target, address, fields } = incoming;
+  return rates.count({
+    ...{ origin: target.origin, path: target.path, address, fields },
+    visitor: () => visitors.visitorOf(incoming),
+    keyId: () => (fields.apikey === undefined ? undefined : callerOf(serving, incoming)?.keyId),
+  });
+}
+
+/** Identifies a caller by its API key; undefined for a wrong one, which counts as wrong. */
+export function callerOf(serving: Serving, incoming: IncomingRequest): Caller | undefined {
+  try {
+    return authenticateRequest(serving, incoming);
+  } catch (thrown) {
+    if (thrown instanceof Failure) return undefined;
+    throw thrown;
+  }
 }
 
 /**

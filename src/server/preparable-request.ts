@@ -18,6 +18,7 @@ export type PreparableHead = {
   readonly userAgent: string;
   readonly referer: string;
   readonly authorization: string | undefined;
+  readonly cookie: string | undefined;
 } & Readonly<Record<ChoosingField, string>>;
 
 /** An ordinary GET: its answer can be prepared for later requests. */
@@ -25,6 +26,8 @@ export interface PreparableRequest {
   readonly head: PreparableHead;
   /** Its URL, with the path as it was sent: sources may answer two spellings differently. */
   readonly key: string;
+  /** Its origin and canonical path. */
+  readonly place: { readonly origin: string; readonly path: string };
 }
 
 /** The effect of a field on the answer; `ignored` ones have none. */
@@ -73,16 +76,20 @@ export function preparableRequest(
   if (method !== 'GET' || httpVersionMinor !== 1 || !url.startsWith('/')) return undefined;
   if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
   const head = readHead(rawHeaders);
-  if (head === undefined) return undefined;
-  const key = keyOf({ method, target: url }, { scheme, host: head.host });
-  return key === undefined ? undefined : { head, key };
+  // The preview of a draft gets another answer.
+  if (head === undefined || head.cookie?.includes(previewCookie) === true) return undefined;
+  const place = placeOf({ method, target: url }, { scheme, host: head.host });
+  if (place === undefined) return undefined;
+  // No part of a valid target contains a line end.
+  return { head, place, key: `${place.origin}\n${place.sentPath}\n${place.query}` };
 }
 
-/** Joins the parts of a valid target as it was sent; none of them contains a line end. */
-function keyOf(...target: Parameters<typeof canonicalTarget>): string | undefined {
+/** The parts of a target; undefined if it is not valid. */
+function placeOf(
+  ...target: Parameters<typeof canonicalTarget>
+): ReturnType<typeof canonicalTarget> | undefined {
   try {
-    const { origin, sentPath, query } = canonicalTarget(...target);
-    return `${origin}\n${sentPath}\n${query}`;
+    return canonicalTarget(...target);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;
@@ -98,21 +105,20 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
   );
 }
 
-/** Whether a service worker (console.ts) or the preview of a draft gets another answer. */
-function getsOther(value: string): boolean {
-  return value.includes(previewCookie) || /^serviceworker$/i.test(value);
+/** Whether a service worker gets another answer (console.ts). */
+function isServiceWorker(destination: string): boolean {
+  return /^serviceworker$/i.test(destination);
 }
 
 /**
  * Reads the fields of an ordinary GET. Undefined if one of them has no role, or comes twice where
- * that matters. No field with a role is about framing, and a parser has checked all values.
+ * that matters; an empty field is not an absent one. No field with a role is about framing, and a
+ * parser has checked all values. Several Cookie fields are one (RFC 9113 §8.2.3).
  */
 function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
-  let host: string | undefined;
-  let ifNoneMatch: string | undefined;
-  let [userAgent, referer, authorization]: (string | undefined)[] = [];
+  let [host, ifNoneMatch, referer, authorization, cookie]: (string | undefined)[] = [];
   let [hasDate, hasCacheControl] = [false, false];
-  let [accept, encoding, language] = ['', '', ''];
+  let [accept, encoding, language, userAgent] = ['', '', '', ''];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const value = rawHeaders[at + 1] ?? '';
     switch (roles.get(rawHeaders[at] ?? '')) {
@@ -122,7 +128,6 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
         if (host !== undefined) return undefined;
         host = value;
         break;
-      // An empty field is not an absent one.
       case 'accept':
         if (accept !== '' || value === '') return undefined;
         accept = value;
@@ -146,7 +151,7 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
         hasCacheControl = true;
         break;
       case 'user-agent':
-        userAgent ??= value;
+        if (userAgent === '') userAgent = value;
         break;
       case 'referer':
         referer ??= value;
@@ -155,9 +160,11 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
         if (authorization !== undefined) return undefined;
         authorization = value;
         break;
-      case 'sec-fetch-dest':
       case 'cookie':
-        if (getsOther(value)) return undefined;
+        cookie = cookie === undefined ? value : `${cookie}; ${value}`;
+        break;
+      case 'sec-fetch-dest':
+        if (isServiceWorker(value)) return undefined;
         break;
       case undefined:
         return undefined;
@@ -169,9 +176,10 @@ function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
     host,
     ifNoneMatch,
     hasCacheControl,
-    userAgent: userAgent ?? '',
+    userAgent,
     referer: referer ?? '',
     authorization,
+    cookie,
     accept,
     'accept-encoding': encoding,
     'accept-language': language,

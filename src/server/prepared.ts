@@ -44,7 +44,7 @@ export class PreparedReplies {
     const entry = this.#entries.get(key);
     if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
     const found = fromVariant(entry.variants.get(variantOf(head, entry.varies)), head);
-    if (found === undefined || !isFor(found, { ...head, address })) return undefined;
+    if (found === undefined || !isFor(found, clientOf(key, head, address))) return undefined;
     if (found.isCurrent === undefined) return found;
     return !head.hasCacheControl && found.isCurrent(moment.nowMs) ? found : undefined;
   }
@@ -62,7 +62,7 @@ export class PreparedReplies {
   ): void {
     if (reply.isReusable !== true) return;
     if (reply.isCurrent !== undefined && head.hasCacheControl) return;
-    if (!isFor(reply, { ...head, address })) return;
+    if (!isFor(reply, clientOf(key, head, address))) return;
     const varies = variesBy(reply);
     const prepared = preparedOf(reply);
     if (varies === undefined || prepared === undefined) return;
@@ -90,6 +90,15 @@ export class PreparedReplies {
     if (isOfThis && entry.varies.join() === varies.join()) return entry;
     return { moment, varies, variants: new Map() };
   }
+}
+
+/** The client of a request; its key begins with the scheme. */
+function clientOf(
+  key: string,
+  { authorization, cookie }: PreparableHead,
+  address: string,
+): ReuseClient {
+  return { address, authorization, cookie, isSecure: key.startsWith('https:') };
 }
 
 /**

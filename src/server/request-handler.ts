@@ -62,7 +62,7 @@ export class RequestHandler {
     const start = this.start();
     const { nowMs } = start.moment;
     const request = isWhole(message) ? preparableRequest(message, schemeOf(message)) : undefined;
-    const known = request && prepared.find(request, start.moment, peerAddress(message.socket));
+    const known = request && this.#known(request, start, peerAddress(message.socket), prepared);
     const free = known && this.#hold(known, message.socket);
     if (request === undefined || known === undefined || free === undefined) {
       this.#answer({ message, response, start, request, prepared });
@@ -73,6 +73,19 @@ export class RequestHandler {
     const { bytes } = known;
     const logged = { address: peerAddress(message.socket), bytes, fields: request.head };
     requestLog.record(message, start, known, logged);
+  }
+
+  /** The prepared answer to a request; undefined without one, or if no rate lets it pass. */
+  #known(
+    request: PreparableRequest,
+    { moment }: RequestStart,
+    address: string,
+    prepared: PreparedReplies,
+  ): Prepared | undefined {
+    const known = prepared.find(request, moment, address);
+    const { rates } = moment.serving;
+    if (known === undefined || rates === undefined) return known;
+    return rates.countPlain({ ...request.place, address }) ? known : undefined;
   }
 
   /** Refuses a request that could not be read; `head` is what has arrived of its head. */

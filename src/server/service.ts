@@ -10,12 +10,15 @@ import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
+import { answerAsset } from './asset-upload.ts';
 import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
 import { previewLinkReply } from './draft-preview.ts';
-import type { RequestMessage } from './http-message.ts';
+import { readBody } from './h1/body.ts';
+import { isReadable, type RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
-import { contentFailure, operationFailure } from './failures.ts';
+import { contentFailure, failureMember, operationFailure } from './failures.ts';
+import { answerMcp } from './mcp/endpoint.ts';
 import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
@@ -55,6 +58,8 @@ export async function answerService(
   let caller: Caller | undefined;
   try {
     refuseServiceWorker(fields);
+    const signIn = operation === undefined ? loginReply(serving, request) : undefined;
+    if (signIn !== undefined) return { reply: await signIn, caller };
     const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {
@@ -66,6 +71,12 @@ export async function answerService(
       }
       return { reply: plainReply(metricsType, await serving.metricsText()), caller };
     }
+    if (path === '/mcp') {
+      caller = authenticateRequest(serving, incoming);
+      return { reply: await mcpReply(serving, request, caller), caller };
+    }
+    const asset = await answerAsset(serving, request, (identified) => (caller = identified));
+    if (asset !== undefined) return { reply: asset, caller };
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = authenticateRequest(serving, incoming);
     const visitor = serving.visitors.visitorOf(incoming);
@@ -82,7 +93,9 @@ export async function answerService(
   } catch (thrown) {
     const { failure, id } = fail(thrown);
     // People open breadcrumbs and the documentation, too.
-    const isPage = (name === linkName || path.startsWith('/docs/')) && prefersHtml(fields.accept);
+    const isSignIn = operation === undefined && path.startsWith('/login/');
+    const isOpened = name === linkName || isSignIn || path.startsWith('/docs/');
+    const isPage = isOpened && prefersHtml(fields.accept);
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
       : operationFailure(serving.config.server.base, r, failure, id);
@@ -90,18 +103,49 @@ export async function answerService(
   }
 }
 
+/** The answer to an automated tool. */
+async function mcpReply(
+  serving: Serving,
+  { message, incoming, signal, requests, fail }: ServiceRequest,
+  caller: Caller,
+): Promise<Reply> {
+  const failed = (operation: string, thrown: unknown): object => {
+    const { failure, id } = fail(thrown);
+    return failureMember(serving.config.server.base, operation, failure, id);
+  };
+  const asked = { message, incoming, caller, signal, requests, failed };
+  const reply = await answerMcp(serving, asked);
+  if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
+  return reply;
+}
+
 /**
  * Whether an answer may depend on a cookie with the user, or on who may see a page: the key of
  * prepared answers contains neither.
  */
 function tellsVisitorsApart({ config }: Serving): boolean {
-  return config.auth.jwtJwks !== undefined || config.access.length > 0;
+  const { auth, login, access } = config;
+  return (auth.jwtJwks ?? login.issuer) !== undefined || access.length > 0;
 }
 
 /** A page that an operation answers with, which must not run as a page of the console's origin. */
 function withoutScripts(reply: Reply): Reply {
   if (replyField(reply, 'content-type') === 'application/json') return reply;
   return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
+}
+
+/** The answer of the sign-in; undefined for any other path. */
+function loginReply(
+  { login }: Serving,
+  { path, message, incoming: { target, fields } }: ServiceRequest,
+): Reply | Promise<Reply> | undefined {
+  const rest = /^\/login\/(.*)$/.exec(path)?.[1];
+  if (login === undefined || rest === undefined) return undefined;
+  return login.respond({
+    ...{ path: rest, target, fields, method: message.method ?? '' },
+    body: (bytesMax) =>
+      isReadable(message) ? readBody(message, bytesMax) : Promise.resolve(Buffer.alloc(0)),
+  });
 }
 
 function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {

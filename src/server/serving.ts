@@ -1,4 +1,8 @@
+import type { AssetReader } from '../assets/asset.ts';
+import type { AssetFiles } from '../assets/asset-files.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
+import type { Rates } from '../access/rates.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
 import type { AccessRules } from '../observability/access-rules.ts';
@@ -7,6 +11,7 @@ import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
+import type { Login } from '../login/login.ts';
 import type { Visitors } from '../visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
 import type { Documents } from './documents.ts';
@@ -19,6 +24,7 @@ import type { PublicAnswers } from './public-answers.ts';
  */
 export interface Serving {
   readonly config: Config;
+  readonly version: string;
   readonly site: Site;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
@@ -28,6 +34,8 @@ export interface Serving {
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
   readonly visitors: Visitors;
+  /** The sign-in by `[login]`; undefined without a provider. */
+  readonly login: Login | undefined;
   /** Throws `unauthenticated` if the caller's key is revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
@@ -43,6 +51,15 @@ export interface Serving {
     /** The preview of a token at a time; undefined if there is none, or it has ended. */
     find(token: string, nowMs: number): DraftSite | undefined;
   };
+  /** The assets of the live site. */
+  readonly assets: AssetReader & {
+    readonly files: AssetFiles;
+    readonly pages: Pick<AssetPages, 'respond'>;
+    /** Creates the table of the assets, if there is none. Rejects with `conflict`. */
+    readonly prepareTable: () => Promise<void>;
+  };
+  /** How often clients may ask; undefined without rates. */
+  readonly rates: Rates | undefined;
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
   /** What changes the lines of the access log, or leaves them out. */

@@ -1,4 +1,5 @@
 import type { AccessGuard } from '../access/access-guard.ts';
+import type { Rates } from '../access/rates.ts';
 import type { SiteAccess } from '../api/site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
@@ -16,6 +17,8 @@ import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
+import { createAssetReader, type AssetReader } from '../assets/asset.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
@@ -50,7 +53,11 @@ export interface SiteParts {
   readonly headerRules: readonly HeaderRule[];
   /** Decides who may have an answer; undefined without access rules. */
   readonly access: AccessGuard | undefined;
+  /** The rates of paths, for explanations; the server counts requests. */
+  readonly rates: Pick<Rates, 'explain'> | undefined;
   readonly stored: StoredPages;
+  readonly assets: AssetReader;
+  readonly assetPages: Pick<AssetPages, 'respondFor'>;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
@@ -112,7 +119,8 @@ export function createSite(parts: SiteParts): Site {
       const { winner } = explained;
       const source = winner === null ? 'none' : winnerName(winner);
       const headers = headerRulesFor(parts.headerRules, source, request);
-      return headers.length === 0 ? explained : { ...explained, headers };
+      const notes = [...(parts.rates?.explain(request) ?? []), ...explained.notes];
+      return { ...explained, notes, ...(headers.length > 0 && { headers }) };
     },
     explainKey: (visit) => {
       const { key, origin, visitor } = visit;
@@ -127,6 +135,7 @@ export function createSite(parts: SiteParts): Site {
         countVisit: undefined,
         fetch: { ...parts.fetch, respond: refuseFetch },
         pageRows,
+        assets: createAssetReader(past),
         rules: {
           exactRules: (origin, path) => past.exactRules(origin, path),
           wildcardRules: (origin, path) => past.wildcardRules(origin, path),

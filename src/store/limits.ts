@@ -141,6 +141,9 @@ export const noticeRetryMs = 1_000;
 /** … and how often it is tried. */
 export const noticeTriesMax = 6;
 
+/** Of the oldest sessions of `[login]`, those that a sign-in looks at to remove expired ones. */
+export const expiredLoginsRemovedMax = 200;
+
 /** Branches, countries, devices and referring hosts of a breadcrumb and day, of each at most. */
 export const visitNamesMax = 100;
 /** Breadcrumbs that have counts of their own on one day; visits of others are counted together. */

@@ -35,6 +35,7 @@ import { createRowLog, putIdentity } from './log/row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from './local-sessions.ts';
+import { createLoginSessions } from './login-sessions.ts';
 import { createNodes } from './nodes.ts';
 import { outboxMaxDefault } from './limits.ts';
 import type { OutboxMax } from './outbox.ts';
@@ -120,6 +121,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     rowLog,
     outbox,
     localSessions: createLocalSessions(databases, { queue }),
+    loginSessions: createLoginSessions(databases, { queue }),
     keyUses: createKeyUses(databases, { queue }),
     nodes: createNodes(databases, { queue }),
     shared: shared?.part,
@@ -128,7 +130,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => countsOf(folder, databases, reads),
-    backUp: (target, signal) => backUp(databases, { target, signal }),
+    backUp: (target, signal) => backUp(databases, { folder, target, signal }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
     async *verify(within = folder) {

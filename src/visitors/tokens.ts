@@ -37,7 +37,7 @@ export interface TokenRules {
  * Asymmetric signatures only (RFC 8725 §3.1): with HS256, the key that verifies tokens
  * also signs them, and `none` has no signature.
  */
-const algorithms = [
+export const signatureAlgorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
@@ -89,7 +89,7 @@ interface VerifiedToken {
 
 function optionsFor({ issuer, audience }: TokenRules, nowMs: number): JWTVerifyOptions {
   return {
-    algorithms,
+    algorithms: signatureAlgorithms,
     clockTolerance: jwtClockToleranceSeconds,
     currentDate: new Date(nowMs),
     // A token without expiry could never be revoked.
@@ -133,7 +133,11 @@ async function verifyWithEach(
   throw new JWSSignatureVerificationFailed();
 }
 
-function userIn(payload: JWTPayload, { userClaim, rolesClaim }: TokenRules): User | undefined {
+/** The user that claims name, with its roles; undefined without a usable name. */
+export function userIn(
+  payload: JWTPayload,
+  { userClaim, rolesClaim }: Pick<TokenRules, 'userClaim' | 'rolesClaim'>,
+): User | undefined {
   const name = claimAt(payload, userClaim);
   if (typeof name !== 'string' || name === '' || name.length > userNameCharactersMax) {
     return undefined;
@@ -141,7 +145,8 @@ function userIn(payload: JWTPayload, { userClaim, rolesClaim }: TokenRules): Use
   return { name, roles: rolesFrom(claimAt(payload, rolesClaim)) };
 }
 
-function claimAt(payload: JWTPayload, path: readonly string[]): unknown {
+/** The claim at the end of a path of names; undefined if there is none. */
+export function claimAt(payload: JWTPayload, path: readonly string[]): unknown {
   let at: unknown = payload;
   for (const name of path) {
     if (!isJsonObject(at) || !Object.hasOwn(at, name)) return undefined;

@@ -19,6 +19,8 @@ import type { TokenVerifier } from './tokens.ts';
 
 /** The parts of a request that describe its visitor. */
 interface VisitorRequest {
+  /** Its target, whose origin decides which cookies count. */
+  readonly target?: { readonly origin: string } | undefined;
   readonly address: string;
   readonly fields: Fields;
   /** What a trusted proxy claims about the visitor. */
@@ -59,9 +61,12 @@ export interface Visitors {
 /** Creates the description of visitors that `[auth]` and `[geo]` configure. */
 export function createVisitors({
   config: { auth, geo, node },
+  loginUser,
   now,
   log,
 }: {
+  /** The user who has signed in by `[login]`, of the cookies of a request. */
+  readonly loginUser?: LoginUser | undefined;
   readonly config: Pick<Config, 'auth' | 'geo' | 'node'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -71,7 +76,8 @@ export function createVisitors({
   const locations =
     geo.database === undefined ? undefined : openGeoDatabase({ file: geo.database, now, log });
   const parts = {
-    ...{ now, tokens, locations, jwtCookie: auth.jwtCookie, place: node.place },
+    ...{ now, tokens, locations, loginUser },
+    ...{ jwtCookie: auth.jwtCookie, place: node.place },
     devices: createDeviceDetector(),
     languages: createLanguageReader(),
   };
@@ -85,7 +91,11 @@ export function createVisitors({
   };
 }
 
+/** The user of the cookies of a request to an origin; undefined without a session. */
+type LoginUser = (cookie: string | undefined, origin: string) => User | undefined;
+
 interface VisitorParts {
+  readonly loginUser: LoginUser | undefined;
   readonly now: () => number;
   readonly devices: DeviceDetector;
   readonly languages: LanguageReader;
@@ -103,7 +113,7 @@ class RequestVisitor implements Visitor {
   #language: string | undefined | null = null;
   #devices: ReadonlySet<DeviceClass> | undefined;
   #location: Location | undefined;
-  /** The user of its token, once the token is verified. */
+  /** The user of its token, once the token is verified, or of its session. */
   #verified: { readonly user: User | undefined } | undefined;
 
   constructor(arrived: VisitorRequest, parts: VisitorParts, nowMs?: number) {
@@ -188,26 +198,30 @@ class RequestVisitor implements Visitor {
     const { claims, ...others } = this.#arrived;
     const signedOut = { ...claims, user: undefined, roles: undefined };
     const arrived = { ...others, claims: isSignedOut ? signedOut : claims };
-    const parts = isSignedOut ? { ...this.#parts, tokens: undefined } : this.#parts;
+    const none = { tokens: undefined, loginUser: undefined };
+    const parts = isSignedOut ? { ...this.#parts, ...none } : this.#parts;
     if (fields === undefined) return new RequestVisitor(arrived, parts, nowMs);
     const both = Object.create(null) as Record<string, string | undefined>;
     Object.assign(both, arrived.fields, fields);
     return new RequestVisitor({ ...arrived, fields: both }, parts, nowMs);
   }
 
+  /** A valid token wins over a session: programs send one on purpose. */
   #verify(): Promise<void> | undefined {
-    const { tokens, jwtCookie } = this.#parts;
+    const { tokens, jwtCookie, loginUser } = this.#parts;
     const isKnown = this.#verified !== undefined || this.#claimedUser() !== undefined;
-    if (tokens === undefined || isKnown) return undefined;
-    const token = tokenOf(this.#arrived.fields, jwtCookie);
-    const user = token === undefined ? undefined : tokens.userOf(token);
-    if (!(user instanceof Promise)) {
-      this.#verified = { user };
-      return undefined;
-    }
-    return user.then((found) => {
-      this.#verified = { user: found };
-    });
+    if (isKnown || (tokens === undefined && loginUser === undefined)) return undefined;
+    const { fields, target } = this.#arrived;
+    const token = tokens === undefined ? undefined : tokenOf(fields, jwtCookie);
+    const user = token === undefined ? undefined : tokens?.userOf(token);
+    const know = (found: User | undefined): void => {
+      const origin = target?.origin;
+      const signedIn = origin === undefined ? undefined : loginUser?.(fields.cookie, origin);
+      this.#verified = { user: found ?? signedIn };
+    };
+    if (user instanceof Promise) return user.then(know);
+    know(user);
+    return undefined;
   }
 }
 

@@ -169,8 +169,15 @@ suite('the conditions of [access.<name>]', () => {
 
   test('is refused without a condition, or with one that can never hold', async (t) => {
     for (const [lines, wanted] of [
+      ['[rate.a]\n', /\[rate\.a\] has no `rate`: add one, such as `rate = 100\/m`/],
+      ['[rate.a]\nrate = 100\n', /`100`: write a number of requests in a second, minute, hour/],
+      ['[rate.a]\nrate = 1/m\nby = ip\n', /write `address`, `user`, `key`, or a field such as/],
+      ['[rate.a]\nrate = 1/m\nby = user\n', /`by = user` needs `issuer` in \[login\], or/],
       ['[access.a]\npath = /x\n', /\[access\.a\] has no condition/],
-      ['[access.a]\nusers = yes\n', /`users` needs `user_header` or `jwt_jwks` in \[auth\]/],
+      [
+        '[access.a]\nusers = yes\n',
+        /`users` needs `issuer` in \[login\], or `user_header` or `jwt_jwks` in/,
+      ],
       ['[access.a]\ncountries = DE\n', /`countries` needs `database` or `country_header`/],
       ['[access.a]\ncountries = Germany\n', /write the two letters of a country/],
       ['[access.a]\nallow = 10.0.0.0/8\ncopy = X-A\n', /`copy` needs `forward`/],

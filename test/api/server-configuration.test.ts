@@ -19,6 +19,10 @@ test('server.configuration names the line of each key, and shows no password', a
     'Link = <http://me:s3cret@x.example/>',
     '[geo]',
     'country_header = X-Country',
+    '[login]',
+    'issuer = https://id.example',
+    'client_id = www',
+    'client_secret = "a s3cret; of the client"',
   ].join('\n');
   const site = await startSite(t, { ini, files: { 'files/a.txt': 'a' } });
   const { data } = await site.call('svc1.server.configuration', {});
@@ -33,6 +37,8 @@ test('server.configuration names the line of each key, and shows no password', a
   assert.deepEqual(keyOf('disk.site', 'cache_control')?.values, ['${HOOK_PASSWORD}']);
   assert.equal(typeof keyOf('disk.site', 'root')?.line, 'number');
   assert.deepEqual(keyOf('disk.site.headers', 'Link')?.values, ['<http://…@x.example/>']);
+  assert.deepEqual(keyOf('login', 'client_secret')?.values, ['…']);
+  assert.deepEqual(keyOf('login', 'client_id')?.values, ['www']);
   assert.doesNotMatch(JSON.stringify(data), /s3cret/);
   const { key } = (await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] })).data;
   const refused = await site.call('svc1.server.configuration', {}, { apikey: key });

@@ -132,6 +132,21 @@ cors_origins = ${given.origins.join(' ')}
 key_rate = 250
 jwt_jwks = https://id.example/keys
 jwt_issuer = ${written(given.issuer)}
+[rate.a]
+path = /a/*, *.js
+rate = 17/h
+burst = 7
+by = field:X-Plan
+exempt = ${given.networks.join(', ')}
+[login]
+issuer = https://id.example/realms/a
+client_id = ${written(given.data)}
+client_secret = ${written(given.issuer)}
+client_auth = post
+roles = realm_access.roles
+lifetime = 90m
+signed_out = ${written(given.page)}
+console_scopes = ${given.scopes.join(' ')}
 [engine.x]
 page = ${written(given.page)}
 script = /a.js?b=$\${c}
@@ -174,37 +189,31 @@ test('`check` prints an ini text that gives the same configuration', () => {
 test('`check` prints every section and every key, also those with their default', () => {
   const text = describeConfig(
     assemble(
-      '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n' +
+      '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n[rate.a]\nrate=1/m\n' +
         '[rewrite.a]\nmatch=^/a$\nto=/b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
   const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const { access, pathLogs } = described;
-  const all = [
-    hosts,
-    disk,
-    proxies,
-    rules,
-    redirects,
-    rewrites,
-    access,
-    pathLogs,
-    engines,
-    tables,
-  ].flat();
-  const { server, tls, fetch, auth, webhook, node, cluster, geo, review, stats, log } = described;
+  const { access, rates, pathLogs } = described;
+  const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
+  const all = [mounts, access, rates, pathLogs, engines, tables].flat();
+  const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
+  const { geo, review, mcp, stats, log } = described;
   const parsed = [
     server,
     tls,
+    login,
     fetch,
     auth,
     webhook,
     node,
     cluster,
+    asset,
     geo,
     review,
+    mcp,
     stats,
     log,
     ...all,

@@ -478,6 +478,12 @@ test('an empty ini file gives the defaults', async (context) => {
     redirects: [],
     rewrites: [],
     access: [],
+    rates: [],
+    login: {
+      ...{ issuer: undefined, clientId: undefined, clientSecret: undefined, clientAuth: 'basic' },
+      ...{ scopes: ['openid'], user: ['sub'], roles: ['roles'], lifetimeMs: 43_200_000 },
+      ...{ signedOut: '/', consoleRoles: [], consoleScopes: ['admin'] },
+    },
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,
@@ -530,6 +536,7 @@ test('an empty ini file gives the defaults', async (context) => {
       keyFile: undefined,
       secretsKeyFile: undefined,
     },
+    asset: { bytesMax: 268_435_456, retentionMs: 2_592_000_000 },
     geo: {
       database: undefined,
       countryHeader: undefined,
@@ -537,6 +544,7 @@ test('an empty ini file gives the defaults', async (context) => {
       cityHeader: undefined,
     },
     review: { required: false },
+    mcp: { enabled: true },
     stats: { retentionMs: 7_776_000_000 },
     log: {
       level: 'info',

@@ -22,6 +22,8 @@ suite('`check` warns of settings without effect, and of no others', () => {
     ['trust_proxy = 10.0.0.0/8', '[auth]\nuser_header = X-User\n[geo]\ncountry_header = X-C'],
     [unix, '[auth]\nuser_header = X-User'],
     ['', '[tls]\nhsts = 1d', '[tls] hsts'],
+    ['', '[login]\nconsole_roles = a', '[login] console_roles'],
+    ['', '[login]\nissuer = https://id.example\nclient_id = a\nconsole_roles = a'],
     ['', '[log]\nfile = access.log\naccess = no', '[log] file'],
     ['', '[log]\nfile = access.log'],
     ['', '[disk.own]\nroot = site\npath = /svc1/docs/', '[disk.own]'],

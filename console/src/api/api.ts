@@ -154,6 +154,47 @@ export async function signIn(
   sessionChanged(session);
 }
 
+const stateKey = 'waymark console sign-in';
+const loginPath = '/sign-in';
+
+/** The path where people sign in by `[login]`; undefined if the server offers none. */
+export async function loginOffered(): Promise<string | undefined> {
+  const { sign_in: path } = (await post('session.read', {}, {}, undefined)) as { sign_in?: string };
+  return path;
+}
+
+/**
+ * Leaves for the sign-in by `[login]`. The tab keeps a random text, which the server ties to the
+ * sign-in: a link with the sign-in of somebody else signs nobody in (login CSRF).
+ */
+export function leaveForLogin(path: string): void {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  // In base64url, 32 bytes have 43 characters and one of padding.
+  const text = btoa(String.fromCharCode(...bytes)).slice(0, 43);
+  const state = text.replaceAll('+', '-').replaceAll('/', '_');
+  sessionStorage.setItem(stateKey, state);
+  location.assign(`${path}?console=${state}`);
+}
+
+/**
+ * Signs in with what the sign-in by `[login]` has added to the URL, and removes that first. Resolves
+ * to why it did not sign in; empty if it did, or if the URL has nothing of the kind.
+ */
+export async function signInByLogin(): Promise<string> {
+  const [path = '', query = ''] = location.hash.slice(1).split('?', 2);
+  const grant = new URLSearchParams(query).get('grant');
+  if (path !== loginPath || grant === null) return '';
+  const state = sessionStorage.getItem(stateKey) ?? '';
+  sessionStorage.removeItem(stateKey);
+  history.replaceState(null, '', '#/');
+  try {
+    sessionChanged((await post('login.console', { grant, state }, {}, undefined)) as Session);
+    return '';
+  } catch (error) {
+    return error instanceof Error ? error.message : texts.states.failed;
+  }
+}
+
 /** Forgets a session that the server no longer accepts. */
 export function endSession(session: Session): void {
   if (session === currentSession()) sessionChanged(undefined);
@@ -171,6 +212,17 @@ export async function signOut(): Promise<void> {
 export function may(scope: string): boolean {
   const scopes = currentSession()?.scopes ?? [];
   return scopes.includes(scope) || scopes.includes('admin');
+}
+
+/** Whether the key of the session is bound to a part of the site. */
+export function isBound(): boolean {
+  const { origins, paths } = currentSession() ?? {};
+  return origins !== undefined || paths !== undefined;
+}
+
+/** The origin that screens show at first: the first of those that the key is bound to. */
+export function firstOrigin(): string {
+  return currentSession()?.origins?.[0] ?? '*';
 }
 
 /** The command that calls an operation with curl; the key is a variable of the shell. */

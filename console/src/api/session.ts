@@ -4,6 +4,9 @@ export interface Session {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expires: string;
+  /** The origins and paths to which its key is bound. */
+  readonly origins?: readonly string[];
+  readonly paths?: readonly string[];
 }
 
 const reloadKey = 'waymark console reload';
@@ -34,16 +37,18 @@ function takeAfterReload(): Session | undefined {
 /** Another page of the origin can write the storage, so the text may be anything. */
 function parseSession(text: string): Session | undefined {
   try {
-    const { token, name, scopes, expires } = JSON.parse(text) as Partial<Session>;
-    const isSession = [token, name, expires, ...(scopes ?? [''])].every(
-      (one) => typeof one === 'string',
-    );
-    return isSession && Array.isArray(scopes)
-      ? ({ token, name, scopes, expires } as Session)
-      : undefined;
+    const { token, name, scopes, expires, origins, paths } = JSON.parse(text) as Partial<Session>;
+    const isSession = [token, name, expires].every((one) => typeof one === 'string');
+    if (!isSession || !isTexts(scopes)) return undefined;
+    const bounds = { ...(isTexts(origins) && { origins }), ...(isTexts(paths) && { paths }) };
+    return { token, name, scopes, expires, ...bounds } as Session;
   } catch {
     return undefined;
   }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
 interface NavigateEvent extends Event {

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import { lazy } from '../components/lazy.tsx';
-import { docs, may, signOut } from '../api/api.ts';
+import { docs, isBound, may, signOut } from '../api/api.ts';
 import { useConnection } from '../api/live.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
 import { Palette } from './palette.tsx';
@@ -33,14 +33,14 @@ const Operations = lazy(() =>
 
 /** The screens in the navigation, each with the key that opens it after `g`. */
 const screens: readonly [ScreenLink, ...ScreenLink[]] = [
-  { path: '/', name: texts.nav.overview, key: 'o', scope: 'read' },
+  { path: '/', name: texts.nav.overview, key: 'o', scope: 'read', isWhole: true },
   { path: '/pages', name: texts.nav.pages, key: 'p', scope: 'read' },
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
   { path: '/explain', name: texts.nav.explain, key: 'e', scope: 'read' },
   { path: '/history', name: texts.nav.history, key: 'h', scope: 'read' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
-  { path: '/operations', name: texts.nav.operations, key: 'x', scope: 'read' },
+  { path: '/operations', name: texts.nav.operations, key: 'x', scope: 'read', isWhole: true },
 ];
 
 interface ScreenLink {
@@ -49,10 +49,12 @@ interface ScreenLink {
   readonly key: string;
   /** The scope without which the screen shows nothing. */
   readonly scope: string;
+  /** Whether it shows the whole server, which a bound key does not see. */
+  readonly isWhole?: boolean;
 }
 
 function visibleScreens(): readonly ScreenLink[] {
-  return screens.filter(({ scope }) => may(scope));
+  return screens.filter(({ scope, isWhole }) => may(scope) && (isWhole !== true || !isBound()));
 }
 
 /** The screen of a route; one that cannot be shown says so, and leaves the frame as it is. */
@@ -63,7 +65,10 @@ function GuardedScreen({ route }: { route: Route }) {
     return <FailedScreen title={texts.states.failed} error={error} onRetry={retry} />;
   }
   const [, first = ''] = route.path.split('/');
-  const { name, scope } = screens.find(({ path }) => path === `/${first}`) ?? screens[0];
+  const { name, scope, isWhole } = screens.find(({ path }) => path === `/${first}`) ?? screens[0];
+  if (isBound() && isWhole === true) {
+    return first === '' ? <Pages route={route} /> : <NoScope title={name} />;
+  }
   return may(scope) ? <Screen route={route} /> : <NoScope title={name} scope={scope} />;
 }
 
@@ -202,12 +207,22 @@ function Tools({ session, onPalette }: { session: Session; onPalette: () => void
       </button>
       <p class="note">
         {texts.nav.signedIn} <b>{session.name}</b>
+        {isBound() ? (
+          <>
+            <br />
+            {texts.nav.bound} <code>{boundsLine(session)}</code>
+          </>
+        ) : null}
       </p>
       <button type="button" class="quiet-button" onClick={() => void signOut()}>
         {texts.nav.signOut}
       </button>
     </div>
   );
+}
+
+function boundsLine({ origins = [], paths = [] }: Session): string {
+  return [...origins, ...paths].join(' ');
 }
 
 function focusContent(event: Event): void {

@@ -1,9 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
-import { signIn } from '../api/api.ts';
+import { leaveForLogin, loginOffered, signIn } from '../api/api.ts';
 import { texts } from '../texts.ts';
 import { Fault } from '../components/ui.tsx';
 
-/** The sign-in with an API key; `linkError` says why a link did not sign in. */
+/**
+ * The sign-in with an API key, or by `[login]` if the server offers it; `linkError` says why a link
+ * did not sign in.
+ */
 export function SignIn({ linkError }: { linkError: string }) {
   const [key, setKey] = useState('');
   const [error, setError] = useState<unknown>(() =>
@@ -56,9 +59,31 @@ export function SignIn({ linkError }: { linkError: string }) {
         <button type="submit" class="main-button" disabled={isBusy}>
           {isBusy ? texts.signIn.busy : texts.signIn.submit}
         </button>
+        <LoginButton />
         <p class="note">{texts.signIn.kept}</p>
       </form>
     </main>
+  );
+}
+
+/** The way to the sign-in by `[login]`; nothing if the server offers none. */
+function LoginButton() {
+  const [path, setPath] = useState<string>();
+  useEffect(() => {
+    // Without an answer, the key is the way in.
+    loginOffered().then(setPath, () => undefined);
+  }, []);
+  if (path === undefined) return null;
+  return (
+    <button
+      type="button"
+      class="quiet-button"
+      onClick={() => {
+        leaveForLogin(path);
+      }}
+    >
+      {texts.signIn.login}
+    </button>
   );
 }
 

@@ -2,12 +2,18 @@ import { draftStates, type SiteDraft } from '../../model/draft.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
+import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorise } from '../execute.ts';
-import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
+import {
+  authorOf,
+  changeAuthorOf,
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../operation.ts';
 import { listRowsDefault } from '../limits.ts';
 import { planPublish, requireConfirmed } from './publish-plan.ts';
 import {
@@ -142,7 +148,7 @@ export const editDraft = defineOperation<
     ({ store }) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.edit', v, call }, (reads) => {
-        const { id, name: former } = openDraftNamed(reads, v.draft);
+        const { id, name: former } = openDraftSeen({ store, reads }, v.draft, call.caller);
         const { name, comment } = v;
         if (name !== undefined && name !== former) requireFreeName(reads, name);
         const data = {
@@ -167,7 +173,11 @@ export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
     ({ store }) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.invalidate', v, call }, (reads) => {
-        return { id: openDraftNamed(reads, v.draft).id, action: 'invalidate', data: {} };
+        return {
+          id: openDraftSeen({ store, reads }, v.draft, call.caller).id,
+          action: 'invalidate',
+          data: {},
+        };
       }),
 });
 
@@ -190,7 +200,8 @@ export const commentDraft = defineOperation<DraftParts, { draft: string; text: s
   failures: ['not_found', 'conflict'],
   run: (parts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.comment', v, call }, (reads) => {
-      const { id, comments = [] } = openDraftNamed(reads, v.draft);
+      const { store } = parts;
+      const { id, comments = [] } = openDraftSeen({ store, reads }, v.draft, call.caller);
       if (comments.length < draftNotesMax) return { id, action: 'edit', data: { note: v.text } };
       throw new Failure('conflict', `A draft has at most ${draftNotesMax} comments.`);
     }),
@@ -208,7 +219,8 @@ export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
   failures: ['not_found', 'conflict'],
   run: (parts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.submit', v, call }, (reads) => {
-      const { id, name } = openDraftNamed(reads, v.draft);
+      const { store } = parts;
+      const { id, name } = openDraftSeen({ store, reads }, v.draft, call.caller);
       const event = { id, name, by: authorOf(call) };
       return {
         ...{ id, action: 'edit', data: { submitted: true } },
@@ -245,11 +257,12 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
     // Nobody approves what they may not see.
     authorise({ name: 'svc1.draft.approve', scope: 'read' }, call.caller);
     return writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
-      const draft = openDraftNamed(reads, v.draft);
+      const { store } = parts;
+      const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
       const { id, name } = draft;
       if (v.confirm !== undefined) {
         const plan = planPublish(
-          { live: reads, inDraft: parts.store.inDraft(draft), draft },
+          { live: reads, inDraft: store.inDraft(draft), draft },
           () => undefined,
         );
         requireConfirmed(plan.digest, v.confirm);
@@ -282,7 +295,10 @@ export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: str
   failures: ['not_found'],
   run:
     ({ store }) =>
-    ({ draft }) => ({ kind: 'data', data: draftView(draftOf(store, draft)) }),
+    ({ draft: name }, { caller }) => {
+      const draft = draftSeen({ store, reads: store }, name, caller);
+      return { kind: 'data', data: draftView(draft) };
+    },
 });
 
 /** draft.list: the drafts, in the order in which they were made. */
@@ -317,10 +333,11 @@ export const listDrafts = defineOperation<
   },
   run:
     ({ store }) =>
-    ({ state = 'open', after = '', limit = listRowsDefault }) => {
+    ({ state = 'open', after = '', limit = listRowsDefault }, { caller }) => {
       const rows: SiteDraft[] = [];
       for (const draft of store.draftsAfter(after)) {
         if (draft.state !== state) continue;
+        if (!isDraftSeen({ store, reads: store }, draft, caller)) continue;
         rows.push(draft);
         if (rows.length > limit) break;
       }
@@ -334,11 +351,6 @@ export const listDrafts = defineOperation<
 function draftView({ insertedSeq: _insertedSeq, previews, ...draft }: SiteDraft): JsonObject {
   const shown = previews?.map(({ id, expires }) => ({ id, expires }));
   return { ...draft, ...(shown && { previews: shown }) } as unknown as JsonObject;
-}
-
-/** A draft by its name or id, whatever its state. Throws `not_found`. */
-export function draftOf(reads: Pick<Reads, 'draft' | 'draftNamed'>, name: string): SiteDraft {
-  return reads.draft(name) ?? reads.draftNamed(name) ?? openDraftNamed(reads, name);
 }
 
 /** A change of a draft itself, decided in its transaction. */
@@ -357,7 +369,7 @@ async function writeDraft(
 ): Promise<OperationResult> {
   const { vk } = call;
   const request = identifyRequest(name, v as JsonObject, call);
-  const written = await store.commit(authorOf(call), (reads) => {
+  const written = await store.commit(changeAuthorOf(call), (reads) => {
     const earlier = vk === undefined ? undefined : request.earlier(reads, vk);
     if (earlier !== undefined) {
       return { drafts: [], answer: () => ({ id: earlier.id, replayed: true }) };
@@ -372,7 +384,7 @@ async function writeDraft(
   store.refresh();
   return {
     kind: 'data',
-    data: draftView(draftOf(store, written.id)),
+    data: draftView(draftSeen({ store, reads: store }, written.id, { keyId: undefined })),
     ...(vk !== undefined && { vk }),
     ...(written.replayed && { replayed: true }),
   };

@@ -1,4 +1,9 @@
-import { isRevertible, type RevertibleFamily } from '../../model/change.ts';
+import {
+  authorVia,
+  isRevertible,
+  type RevertibleFamily,
+  type ToolUse,
+} from '../../model/change.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -7,12 +12,13 @@ import { hasScope, type Scope } from '../../model/key.ts';
 import { draftStates, type SiteDraft } from '../../model/draft.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
+import { draftSeen, openDraftSeen, type DraftReader } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from '../records/idempotency.ts';
 import { shortened } from '../records/revert.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';
-import { draftOf, draftProperty, type DraftParts } from './drafts.ts';
+import { draftProperty, type DraftParts } from './drafts.ts';
 import { publishInlineRecordsMax, publishListedMax } from './limits.ts';
 import {
   editBetween,
@@ -35,6 +41,8 @@ export interface PublishRequest {
   /** The resolution of the conflicts that `resolve` does not name. */
   readonly others: Resolution | undefined;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
+  readonly reader: DraftReader;
   readonly request: KeyedRequest | undefined;
   /** Whether it needs an approval by a key that has not changed the draft. */
   readonly needsApproval: boolean;
@@ -205,7 +213,9 @@ function publishRequest(
   v: PublishInput,
   call: Call,
 ): Omit<PublishRequest, 'needsApproval'> {
-  const draft = draftOf(store, v.draft);
+  const { bounds, keyId } = call.caller;
+  const reader = { ...(bounds && { bounds }), keyId };
+  const draft = draftSeen({ store, reads: store }, v.draft, reader);
   for (const family of familiesOf(store, draft)) {
     const scope = isRevertible(family) ? writeScopes[family] : 'admin';
     if (hasScope(call.caller, scope)) continue;
@@ -219,7 +229,7 @@ function publishRequest(
     vk === undefined || confirm === undefined
       ? undefined
       : { vk, by, ...hashRequest('draft.publish', { ...v }) };
-  return { draft: draft.id, confirm, resolve, others, by, request: keyed };
+  return { draft: draft.id, confirm, resolve, others, by, via: call.via, reader, request: keyed };
 }
 
 function hasMoreRecords(store: Store, id: string): boolean {
@@ -235,12 +245,12 @@ function hasMoreRecords(store: Store, id: string): boolean {
 /** Publishes a draft, or reports what that would change. Rejects as draft.publish does. */
 export async function runPublish(
   { store, newId, now }: Pick<PublishParts, 'store' | 'newId' | 'now'>,
-  { draft: id, confirm, resolve, others, by, request, needsApproval }: PublishRequest,
+  { draft: id, confirm, resolve, others, by, via, reader, request, needsApproval }: PublishRequest,
 ): Promise<PublishResult> {
   const resolutionOf = (record: string): Resolution | undefined =>
     Object.hasOwn(resolve, record) ? resolve[record] : others;
   const planned = (live: Reads): PublishPlan => {
-    const draft = openDraftNamed(live, id);
+    const draft = openDraftSeen({ store, reads: live }, id, reader);
     return planPublish({ live, inDraft: store.inDraft(draft), draft }, resolutionOf);
   };
   if (confirm === undefined) {
@@ -249,7 +259,7 @@ export async function runPublish(
     const review = { needs_approval: needsApproval, approved_by: [...approvedBy] };
     return { report: { ...reportOf(plan), ...review }, replayed: false };
   }
-  return store.commit(by, (live): Decision<PublishResult> => {
+  return store.commit(authorVia(by, via), (live): Decision<PublishResult> => {
     const earlier = request && earlierClaim(live, request);
     if (earlier !== undefined) {
       const report = doneReport(live, live.change(earlier.seq)?.txn ?? '');

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
-import type { Caller, ApiKey, Scope } from '../../model/key.ts';
+import { boundScopes, boundsOf, type ApiKey, type Caller, type Scope } from '../../model/key.ts';
 import { openKey } from './session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
@@ -10,9 +10,14 @@ import { createLruCache } from '../../model/lru-cache.ts';
 const minuteMs = 60_000;
 
 /** The reads that authentication needs. */
-interface KeyReads {
-  key(id: string): ApiKey | undefined;
+interface KeyReads extends SessionReads {
   keyByHash(hash: string): ApiKey | undefined;
+}
+
+interface SessionReads {
+  key(id: string): ApiKey | undefined;
+  /** As SessionStore.isLoginOpen. */
+  isLoginOpen(id: string): boolean;
 }
 
 /** The form in which an API key is stored: its SHA-256 in lower-case hex. */
@@ -94,7 +99,7 @@ export function createAuthenticate({
   const findSession = (texts: readonly string[]) => {
     for (const secrets of texts) {
       const one = find(secrets);
-      if (one?.session !== undefined && !isExpired(one, now())) {
+      if (one?.session !== undefined && isOpen(keys, one, now())) {
         return { ...one.session, id: one.id, secrets };
       }
     }
@@ -113,13 +118,24 @@ export function createAuthenticate({
     }
     used(found.id);
     // A caller with a key may do all that anonymous callers may do.
-    const scopes = new Set([...anonymous, ...found.scopes]);
-    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address };
+    const bounds = boundsOf(found);
+    const own = found.scopes.filter((one) => bounds === undefined || boundScopes.includes(one));
+    const caller = {
+      ...{ scopes: new Set([...anonymous, ...own]), keyId: found.id, address },
+      rate: found.rate ?? keyRate,
+      ...(bounds && { bounds }),
+    };
     if (session === undefined) return { ...caller, apikey };
     const { id: sessionId, sealed, secrets } = session;
     const text = sealed === undefined ? apikey : openKey(sealed, secrets);
     return { ...caller, sessionId, apikey: text };
   };
+}
+
+/** Whether a session has not ended, nor that of the visitor who opened the console with it. */
+function isOpen(keys: SessionReads, one: ApiKey, nowMs: number): boolean {
+  const login = one.session?.login;
+  return !isExpired(one, nowMs) && (login === undefined || keys.isLoginOpen(login));
 }
 
 function refusalOf(apikey: string): string {
@@ -132,17 +148,13 @@ function refusalOf(apikey: string): string {
  * Checks the caller of a long connection again: throws `unauthenticated` if its key has been
  * revoked, or its session has ended since.
  */
-export function requireUnrevoked(
-  keys: { key(id: string): ApiKey | undefined },
-  caller: Caller,
-  now: () => number,
-): void {
+export function requireUnrevoked(keys: SessionReads, caller: Caller, now: () => number): void {
   const { keyId, sessionId } = caller;
   if (keyId !== undefined && keys.key(keyId) === undefined) {
     throw new Failure('unauthenticated', 'The API key has been revoked.');
   }
   if (sessionId === undefined) return;
   const session = keys.key(sessionId);
-  if (session !== undefined && !isExpired(session, now())) return;
+  if (session !== undefined && isOpen(keys, session, now())) return;
   throw new Failure('unauthenticated', 'The session has ended. Sign in again.');
 }

@@ -12,3 +12,8 @@ export const localSessionsMax = 200;
 export const keyUsesWriteMs = 60_000;
 /** The most keys for which rates are measured. */
 export const keyRatesRemembered = 10_000;
+/** Sessions of visitors in one answer of login.list. */
+export const loginsListedMax = 1_000;
+/** Origins and paths to which one key is bound. */
+export const boundOriginsMax = 16;
+export const boundPathsMax = 64;

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import type { ChangeAuthor } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { ApiKey } from '../../model/key.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
@@ -8,11 +9,13 @@ import { localSessionsMax } from './limits.ts';
 export interface SessionStore extends Pick<Store, 'key' | 'keys' | 'keyByHash' | 'commit'> {
   /** Whether a session needs the text of its key, to pass writes on to the centre. */
   readonly passesOn: boolean;
+  /** Whether the session of a visitor is open, with which the console was opened. */
+  isLoginOpen(id: string): boolean;
 }
 
 /** The sessions of a node with a log of its own: rows of the log. */
 export function loggedSessions(store: Store): SessionStore {
-  return { ...store, passesOn: false };
+  return { ...store, passesOn: false, isLoginOpen: (id) => isOpen(store, id) };
 }
 
 /**
@@ -33,13 +36,19 @@ export function followerSessions(store: Store): SessionStore {
   return {
     ...reads,
     passesOn: true,
-    commit: <T>(_by: string, decide: (reads: Reads) => Decision<T>) =>
+    isLoginOpen: (id) => isOpen(store, id),
+    commit: <T>(_author: ChangeAuthor, decide: (reads: Reads) => Decision<T>) =>
       localSessions.change(() => {
         const { drafts, answer } = decide({ ...store, ...reads });
         const sessions = drafts.reduce(folded, localSessions.all());
         return { sessions: sessions.slice(-localSessionsMax), result: answer([]) };
       }),
   };
+}
+
+/** A session of the console ends no later than that of its visitor: its time is not asked. */
+function isOpen({ loginSessions }: Pick<Store, 'loginSessions'>, id: string): boolean {
+  return loginSessions.find(id) !== undefined;
 }
 
 /** The sessions after a draft of the operations on sessions. */

@@ -1,10 +1,14 @@
+import { boundsMembers } from './key-bounds.ts';
 import { scopesSchema } from './keys.ts';
+import type { Bounds } from '../../model/bounds.ts';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { hasScope, type ApiKey } from '../../model/key.ts';
+import { hasScope, type ApiKey, type Scope } from '../../model/key.ts';
+import type { Login } from '../../login/login.ts';
+import type { LoginSession } from '../../model/login.ts';
 import type { LoggedDraft } from '../../store/store.ts';
-import { defineOperation, type Call } from '../operation.ts';
+import { defineOperation, type Call, type OperationResult } from '../operation.ts';
 import type { ViewConfig } from '../rules/rule-view.ts';
 import { keyHash, type Authenticate } from './authenticate.ts';
 import { sealKey, type SessionStore } from './session-store.ts';
@@ -19,6 +23,8 @@ interface SessionParts {
   readonly randomBytes: (count: number) => Buffer;
   readonly now: () => number;
   readonly view: Pick<ViewConfig, 'base'>;
+  /** The sign-in by `[login]`. */
+  readonly login: Login | undefined;
 }
 
 const time = { type: 'string', format: 'date-time' } as const;
@@ -32,6 +38,19 @@ const sessionProperties = {
   expires: time,
 } as const;
 
+/** JSON Schema of the answer with a new session. */
+export const newSessionSchema = {
+  title: 'NewSession',
+  type: 'object',
+  required: ['id', 'key', 'name', 'created', 'expires', 'scopes', 'token'],
+  properties: {
+    ...sessionProperties,
+    ...boundsMembers,
+    scopes: scopesSchema,
+    token: { ...text, description: 'Send it as apikey. Only this answer shows it.' },
+  },
+} as const;
+
 /**
  * session.insert: makes a session from an API key. Its token works in place of the key, only
  * together with the cookie that the answer sets. Refuses with `unauthenticated` or `rate_limited`,
@@ -42,53 +61,79 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
   scope: undefined,
   effect: 'writes',
   summary: 'Signs in: makes a session of 12 hours from an API key; the answer sets its cookie.',
-  output: {
-    title: 'NewSession',
-    type: 'object',
-    required: ['id', 'key', 'name', 'created', 'expires', 'scopes', 'token'],
-    properties: {
-      ...sessionProperties,
-      scopes: scopesSchema,
-      token: { ...text, description: 'Send it as apikey. Only this answer shows it.' },
-    },
-  },
+  output: newSessionSchema,
   input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
   run:
-    ({ sessions, authenticate, newId, randomBytes, now, view }) =>
+    (parts) =>
     async ({ apikey }, call) => {
       if (call.transport === 'websocket') throw overHttp();
+      const { sessions, authenticate, randomBytes } = parts;
       const { address } = call.caller;
-      const { keyId, sessionId, scopes: held } = authenticate({ apikey, address });
+      const { keyId, sessionId, scopes: held, bounds } = authenticate({ apikey, address });
       const key = keyId === undefined ? undefined : sessions.key(keyId);
       if (key === undefined || sessionId !== undefined) throw noKey();
-      const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
-      const id = newId();
-      const created = new Date(now()).toISOString();
-      const expires = new Date(now() + sessionMs).toISOString();
-      const data = {
-        name: key.name,
-        scopes: [],
-        created,
-        hash: keyHash(stored),
-        session: {
-          ...{ key: key.id, expires },
-          ...(sessions.passesOn && { sealed: sealKey(apikey, stored, randomBytes(12)) }),
-        },
-      };
+      const made = newSession(parts, key, {
+        sealed: (stored) =>
+          sessions.passesOn ? sealKey(apikey, stored, randomBytes(12)) : undefined,
+      });
       await sessions.commit(key.id, (reads) => ({
-        drafts: [
-          ...endDrafts(reads.keys(), key.id, now()),
-          { family: 'key', id, action: 'insert', data },
-        ],
+        drafts: made.drafts(reads.keys()),
         answer: () => undefined,
       }));
-      return {
-        kind: 'data',
-        data: { id, key: key.id, name: key.name, created, expires, scopes: [...held], token },
-        fields: setCookie(`${cookieName}=${cookie}`, { base: view.base, call, ms: sessionMs }),
-      };
+      return made.result({ scopes: held, bounds }, call);
     },
 });
+
+/** A new session of a key: the rows that begin it, and the answer of the operation. */
+export function newSession(
+  { newId, randomBytes, now, view }: Pick<SessionParts, 'newId' | 'randomBytes' | 'now' | 'view'>,
+  key: Pick<ApiKey, 'id' | 'name'>,
+  {
+    login,
+    sealed = () => undefined,
+  }: {
+    /** The session of the visitor with which it ends. */
+    readonly login?: Pick<LoginSession, 'id' | 'expires'>;
+    /** The text of the key, encrypted with the secrets of the session. */
+    readonly sealed?: (secrets: string) => string | undefined;
+  },
+): {
+  readonly drafts: (keys: readonly ApiKey[]) => readonly LoggedDraft[];
+  readonly result: (
+    held: { readonly scopes: Iterable<Scope>; readonly bounds?: Bounds | undefined },
+    call: Call,
+  ) => OperationResult;
+} {
+  const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
+  const id = newId();
+  const nowMs = now();
+  const endMs = Math.min(
+    nowMs + sessionMs,
+    login === undefined ? Infinity : Date.parse(login.expires),
+  );
+  const [created, expires] = [new Date(nowMs).toISOString(), new Date(endMs).toISOString()];
+  const keyText = sealed(stored);
+  const session = {
+    ...{ key: key.id, expires },
+    ...(keyText !== undefined && { sealed: keyText }),
+    ...(login !== undefined && { login: login.id }),
+  };
+  const data = { name: key.name, scopes: [], created, hash: keyHash(stored), session };
+  return {
+    drafts: (keys) => [
+      ...endDrafts(keys, key.id, nowMs),
+      { family: 'key', id, action: 'insert', data },
+    ],
+    result: ({ scopes, bounds }, call) => ({
+      kind: 'data',
+      data: {
+        ...{ id, key: key.id, name: key.name, created, expires, scopes: [...scopes], token },
+        ...bounds,
+      },
+      fields: setCookie(`${cookieName}=${cookie}`, { base: view.base, call, ms: endMs - nowMs }),
+    }),
+  };
+}
 
 /** The drafts that end expired sessions, and the oldest of a key that has too many. */
 function endDrafts(keys: readonly ApiKey[], keyId: string, nowMs: number): readonly LoggedDraft[] {
@@ -119,7 +164,7 @@ function setCookie(
 }
 
 /** session.read: the scopes of the caller, with its key and session if it has them. */
-export const readSession = defineOperation<Pick<SessionParts, 'sessions'>, object>({
+export const readSession = defineOperation<Pick<SessionParts, 'sessions' | 'login'>, object>({
   name: 'svc1.session.read',
   scope: undefined,
   effect: 'reads',
@@ -128,11 +173,16 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions'>, objec
     title: 'CurrentSession',
     type: 'object',
     required: ['scopes'],
-    properties: { ...sessionProperties, scopes: scopesSchema },
+    properties: {
+      ...sessionProperties,
+      ...boundsMembers,
+      scopes: scopesSchema,
+      sign_in: { ...text, description: 'The path where people sign in to the console by [login].' },
+    },
   },
   input: { type: 'object' },
   run:
-    ({ sessions }) =>
+    ({ sessions, login }) =>
     (_v, { caller }) => {
       const key = caller.keyId === undefined ? undefined : sessions.key(caller.keyId);
       const session = caller.sessionId === undefined ? undefined : sessions.key(caller.sessionId);
@@ -140,6 +190,9 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions'>, objec
         ...(session !== undefined && sessionTimes(session)),
         ...(key !== undefined && { key: key.id, name: key.name }),
         scopes: [...caller.scopes],
+        // A follower passes writes on with the text of a key, which such people do not have.
+        ...(login?.hasConsole === true && !sessions.passesOn && { sign_in: login.path }),
+        ...caller.bounds,
       };
       return { kind: 'data', data };
     },
@@ -225,10 +278,11 @@ export const endSession = defineOperation<Pick<SessionParts, 'sessions' | 'view'
   },
 );
 
-function overHttp(): Failure {
+/** The refusal of a new session over the websocket. */
+export function overHttp(): Failure {
   return new Failure(
     'invalid',
-    'A websocket cannot set a cookie: call session.insert over HTTP, then session.authenticate.',
+    'A websocket cannot set a cookie: call this over HTTP, then session.authenticate.',
   );
 }
 

@@ -40,6 +40,7 @@ import {
 } from './predecessor.ts';
 import { ServiceManager } from './service-manager.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
+import { WorkerTokens } from './worker-tokens.ts';
 import { Workers } from './workers.ts';
 import type { LeaderMessage } from './worker-messages.ts';
 
@@ -433,6 +434,7 @@ async function serveUntil(
   let running: RunningServer | undefined = undefined;
   const drainRequested = Promise.withResolvers<true>();
   const metrics = new WorkerMetrics({ send: sendToLeader, own: () => running?.metrics() ?? [] });
+  const tokens = new WorkerTokens(sendToLeader);
   process.on('message', (message: LeaderMessage) => {
     if (message.kind === 'reopen-logs') logs.reopen();
     if (message.kind === 'drain') drainRequested.resolve(true);
@@ -441,12 +443,14 @@ async function serveUntil(
     }
     if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
+    if (message.kind === 'token') tokens.handle(message);
   });
   running = await startServing(config, logs, {
     store,
     notices,
     isPrimary,
     gather: () => metrics.gather(),
+    takeToken: (order) => tokens.take(order),
     accessPeers: {
       watch: (isWatching) => {
         sendToLeader({ kind: 'watch-access', isWatching });

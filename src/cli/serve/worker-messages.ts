@@ -1,4 +1,5 @@
 import { deserialize, serialize } from 'node:v8';
+import type { Taken, TokenOrder } from '../../access/token-buckets.ts';
 import type { Config, ConfigResult } from '../../config/config.ts';
 import { isCidr, parseCidr } from '../../model/cidr.ts';
 import type { AccessRows } from '../../observability/live-access.ts';
@@ -13,7 +14,8 @@ export type WorkerMessage =
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'get-config' }
   | AccessMessage
-  | MetricsFromWorker;
+  | MetricsFromWorker
+  | TokensFromWorker;
 
 /** A message of the leading process to a worker. */
 export type LeaderMessage =
@@ -31,7 +33,8 @@ export type LeaderMessage =
   /** The result of reading the ini file again. */
   | { readonly kind: 'reload'; readonly serialized: Serialized<ConfigResult> }
   | AccessMessage
-  | MetricsFromLeader;
+  | MetricsFromLeader
+  | TokensFromLeader;
 
 /**
  * Messages about the live access log. A worker says whether it has readers, and the leading process
@@ -58,6 +61,20 @@ export type MetricsFromLeader =
       readonly request: number;
       readonly processes: readonly ProcessMetrics[];
     };
+
+/** A worker asks for a token of a rate (`[rate.<name>]`); the leading process has the buckets. */
+export interface TokensFromWorker {
+  readonly kind: 'take-token';
+  readonly request: number;
+  readonly order: TokenOrder;
+}
+
+/** The reply. */
+export interface TokensFromLeader {
+  readonly kind: 'token';
+  readonly request: number;
+  readonly taken: Taken;
+}
 
 /** A serialized value for another process of the same version. */
 type Serialized<T> = string & { readonly value?: T };

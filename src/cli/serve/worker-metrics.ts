@@ -1,34 +1,8 @@
 import type { Worker } from 'node:cluster';
 import type { Metric, ProcessMetrics } from '../../observability/metrics.ts';
 import { metricsWaitMs } from '../limits.ts';
+import { PendingReplies } from './pending-replies.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from './worker-messages.ts';
-
-/** Requests that wait for a reply with their number, for a limited time. */
-class PendingReplies<Answer> {
-  readonly #resolves = new Map<number, (answer: Answer | undefined) => void>();
-  #latest = 0;
-
-  /** Sends a request; resolves to its reply, or to undefined if none arrives in time. */
-  request(send: (request: number) => void, waitMs: number): Promise<Answer | undefined> {
-    this.#latest += 1;
-    const request = this.#latest;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.resolve(request, undefined);
-      }, waitMs);
-      this.#resolves.set(request, (answer) => {
-        clearTimeout(timer);
-        resolve(answer);
-      });
-      send(request);
-    });
-  }
-
-  resolve(request: number, answer: Answer | undefined): void {
-    this.#resolves.get(request)?.(answer);
-    this.#resolves.delete(request);
-  }
-}
 
 /** The part of the leading process: collects the metrics of all workers. */
 export class LeaderMetrics {

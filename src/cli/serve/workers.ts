@@ -9,6 +9,7 @@ import { ownCommand } from '../own-command.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { LeaderAccess } from './worker-access.ts';
 import { LeaderMetrics } from './worker-metrics.ts';
+import { LeaderTokens } from './worker-tokens.ts';
 
 /** The configuration for a worker that starts. */
 interface CurrentConfig {
@@ -30,6 +31,7 @@ export class Workers {
   readonly #running = new Map<Worker, number>();
   readonly #metrics = new LeaderMetrics();
   readonly #access = new LeaderAccess();
+  readonly #tokens = new LeaderTokens();
   readonly #serving = new Set<Worker>();
   /** Workers that have a configuration, and get every later one. */
   readonly #configured = new WeakSet<Worker>();
@@ -159,6 +161,9 @@ export class Workers {
           case 'watch-access':
           case 'access-lines':
             this.#access.handle(message, worker, this.#serving);
+            break;
+          case 'take-token':
+            this.#tokens.handle(message, worker);
             break;
           case 'get-all-metrics':
           case 'own-metrics':

@@ -42,6 +42,7 @@ export const accessKeys = {
   except: list(pathPattern, ''),
   allow: list(cidr, ''),
   deny: list(cidr, ''),
+  deny_file: optional(anyText, { isPath: true }),
   countries: list(country, ''),
   deny_countries: list(country, ''),
   users: list(anyText, ''),
@@ -51,7 +52,7 @@ export const accessKeys = {
   forward: optional(deciderUrl),
   copy: list(copiedField, ''),
   satisfy: single(choice('all', 'any'), 'all'),
-  login: optional(sitePath, {
+  login: optional(wordOr('yes', wordOr('no', sitePath)), {
     write: (path: string | undefined) => (path === undefined ? '' : escapedPath(path)),
   }),
 };
@@ -83,6 +84,12 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
     about: 'Networks that are refused with 403, whatever else holds.',
     example: '198.51.100.0/24',
   },
+  deny_file: {
+    about:
+      'A file with further such networks, one on each line; `#` begins a comment. A change of ' +
+      'the file counts within a second.',
+    example: 'blocked.txt',
+  },
   countries: {
     about:
       'Condition: the country of the client is one of these. Needs `[geo]`. An unknown country ' +
@@ -97,7 +104,8 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   },
   users: {
     about:
-      'Condition: the visitor has signed in (`yes`), or is one of these users. Needs `[auth]`.',
+      'Condition: the visitor has signed in (`yes`), or is one of these users. Needs `[login]` ' +
+      'or `[auth]`.',
     example: 'ann, bob',
   },
   roles: {
@@ -133,8 +141,9 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   satisfy: { about: 'Whether `all` conditions must hold, or `any` of them.', example: 'any' },
   login: {
     about:
-      'A path of the site where browsers sign in. They are sent there with the way back in the ' +
-      'query, as `return_to`; the path itself stays open. Programs get 401.',
+      'Where browsers sign in: `yes` for the provider of `[login]`, which is the default if ' +
+      'users or roles decide, `no`, or a path of the site. They are sent there with the way back ' +
+      'in the query, as `return_to`; the path itself stays open. Programs get 401.',
     example: '/sign-in',
   },
 };
@@ -150,6 +159,7 @@ interface Surroundings {
       readonly jwt_jwks: string | undefined;
     };
   };
+  readonly login: { readonly values: { readonly issuer: string | undefined } };
   readonly geo: {
     readonly values: {
       readonly database: string | undefined;
@@ -159,8 +169,10 @@ interface Surroundings {
 }
 
 /** Finds access rules without a condition, and conditions that can never hold. */
-export function accessProblems({ access, auth, geo }: Surroundings): readonly LineProblem[] {
-  const knowsUsers = (auth.values.user_header ?? auth.values.jwt_jwks) !== undefined;
+export function accessProblems({ access, auth, login, geo }: Surroundings): readonly LineProblem[] {
+  const { user_header: header, jwt_jwks: keys } = auth.values;
+  const { issuer } = login.values;
+  const knowsUsers = (header ?? keys ?? issuer) !== undefined;
   const knowsCountries = (geo.values.database ?? geo.values.country_header) !== undefined;
   return access.flatMap(({ name, line, lines, isValid, values }) => {
     if (!isValid) return [];
@@ -170,7 +182,8 @@ export function accessProblems({ access, auth, geo }: Surroundings): readonly Li
     const asksUsers = values.users.length + values.roles.length > 0;
     const asksCountries = values.countries.length + values.deny_countries.length > 0;
     const canSignIn = asksUsers || (values.password_file ?? values.forward) !== undefined;
-    const hasNetworks = values.allow.length + values.deny.length > 0;
+    const hasNetworks =
+      values.allow.length + values.deny.length > 0 || values.deny_file !== undefined;
     const hasLinks = values.link_key_file !== undefined;
     if (!canSignIn && !asksCountries && !hasNetworks && !hasLinks) {
       const advice = 'add one, such as `allow` or `password_file`';
@@ -179,7 +192,8 @@ export function accessProblems({ access, auth, geo }: Surroundings): readonly Li
     if (values.path.length === 0) return at('path', `[access.${name}] protects no path`);
     if (asksUsers && !knowsUsers) {
       const key = values.users.length > 0 ? 'users' : 'roles';
-      return at(key, `\`${key}\` needs \`user_header\` or \`jwt_jwks\` in [auth]`);
+      const needed = '`issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';
+      return at(key, `\`${key}\` needs ${needed}`);
     }
     if (values.users.includes('yes') && values.users.length > 1) {
       return at('users', 'write either `users = yes` or the names of users');
@@ -190,6 +204,9 @@ export function accessProblems({ access, auth, geo }: Surroundings): readonly Li
     }
     if (values.copy.length > 0 && values.forward === undefined) {
       return at('copy', '`copy` needs `forward`, whose answer has the fields');
+    }
+    if (values.login === 'yes' && !(asksUsers && issuer !== undefined)) {
+      return at('login', '`login = yes` needs `users` or `roles`, and `issuer` in [login]');
     }
     return values.login !== undefined && !canSignIn
       ? at('login', '`login` needs a condition that signing in can meet, such as `users = yes`')

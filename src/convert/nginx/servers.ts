@@ -2,6 +2,7 @@ import { errorsNearest } from '../nearest.ts';
 import type { Conversion } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addFields, addRedirect } from '../sections.ts';
+import { accessDirectives, convertAccess } from './access.ts';
 import { convertLocation, convertReturn, convertRewrite, errorFolder } from './locations.ts';
 import type { Locations } from './locations.ts';
 import { fieldsOf, leaveOthers, type NginxSite } from './site.ts';
@@ -123,6 +124,7 @@ const handled: ReadonlySet<string> = new Set([
   ...['access_log', 'client_max_body_size', 'error_page', 'proxy_set_header', 'if', 'proxy_cache'],
   ...['proxy_read_timeout', 'proxy_connect_timeout', 'proxy_hide_header', 'set_real_ip_from'],
   ...['autoindex_exact_size', 'autoindex_localtime', 'real_ip_header', 'real_ip_recursive'],
+  ...accessDirectives,
 ]);
 
 /** Converts a server that has content, as a site. */
@@ -151,6 +153,7 @@ export function convertServer(site: NginxSite, { block, names }: NginxServer): v
     convertLocation(within, implied, shared);
   }
   for (const location of locations) convertLocation(within, location, shared);
+  convertAccess(site, block);
 }
 
 function sharedOf(

@@ -9,10 +9,10 @@ import { stalledMs } from '../limits.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RequestLog, RequestStart } from '../request-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
-import { acceptRequest, type IncomingRequest } from '../incoming-request.ts';
+import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
 import { consoleOriginReply } from '../console.ts';
 import type { ExchangeParts } from '../exchange.ts';
-import { withoutToken } from '../draft-preview.ts';
+import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
 import { isNodeResponse } from './node-http.ts';
 import { writeAndClose } from './refusal.ts';
@@ -105,6 +105,7 @@ export class UpgradeHandler {
       const elsewhere = incoming.isUnencoded
         ? respelledReply(incoming.target, 'none')
         : await exchangeParts.earlyReply(serving, incoming, message);
+      if (elsewhere === undefined) await countForRates(serving, incoming);
       const { base } = serving.config.server;
       const isService = servicePath(incoming.target.path, base) !== undefined;
       const { config } = serving;
@@ -143,7 +144,7 @@ export class UpgradeHandler {
       const opened = await site.openWebsocket({
         ...incoming.target,
         method: 'GET',
-        fields: withoutToken(incoming.fields),
+        fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
         visitor: visitors.visitorOf(incoming),
         body: undefined,

@@ -263,7 +263,11 @@ export class WebSocketSession {
       draft,
       origin: this.#opening.origin,
       fields: this.#opening.fields,
-      visitor: visitors.visitorOf({ ...this.#opening, address: caller.address }),
+      visitor: visitors.visitorOf({
+        ...this.#opening,
+        target: { origin: this.#opening.origin },
+        address: caller.address,
+      }),
       transport: 'websocket' as const,
       isStrict: isStrictPreferred(prefer),
       signal: () => this.#abort.signal,

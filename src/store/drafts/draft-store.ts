@@ -17,8 +17,8 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
     ...reads,
     // No delivery follows a change in a draft.
     deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
-    commit: (by, decide) =>
-      store.commit(by, (live) => {
+    commit: (author, decide) =>
+      store.commit(author, (live) => {
         requireOpen(live, draft);
         return decisionInDraft(reads, draft, decide(reads));
       }),
@@ -31,12 +31,15 @@ export function openDraftNamed(
   name: string,
 ): SiteDraft {
   const draft = reads.draftNamed(name) ?? reads.draft(name);
-  if (draft === undefined) {
-    const message = `There is no draft ${JSON.stringify(name.slice(0, 80))}. draft.list has all.`;
-    throw new Failure('not_found', message, { field: 'draft' });
-  }
+  if (draft === undefined) throw noSuchDraft(name);
   if (draft.state !== 'open') throw hasEnded(draft);
   return draft;
+}
+
+/** The failure for a name or id that no draft has. */
+export function noSuchDraft(name: string): Failure {
+  const message = `There is no draft ${JSON.stringify(name.slice(0, 80))}. draft.list has all.`;
+  return new Failure('not_found', message, { field: 'draft' });
 }
 
 function requireOpen(reads: Reads, { id }: SiteDraft): void {

@@ -6,6 +6,7 @@ import { latestAttempt } from '../deliveries/attempts.ts';
 import { dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
 import { storedJson } from '../encoding.ts';
 import { isKeyUse } from '../key-uses.ts';
+import { isLoginEntry } from '../login-sessions.ts';
 import { copyBatchEntries } from '../limits.ts';
 import { entryOfSeq, putLostEntries } from '../outbox-entries.ts';
 
@@ -16,15 +17,16 @@ const deliveryMembers = ['entry', 'clock', 'outages'];
 
 /**
  * Carries over what belongs to a node to a new copy of the log of its centre: its outbox, the
- * queues of hooks with the attempts, the nodes that follow it, sessions, and the last use of keys.
- * Repeating it does no harm.
+ * queues of hooks with the attempts, the nodes that follow it, sessions of keys and of visitors,
+ * and the last use of keys. Repeating it does no harm.
  */
 export function carryOver(source: Databases, target: Databases): void {
   for (const name of ownDatabases) carry(source, target, name);
   transactSync(target.environment, () => {
     for (const { key, value } of source.meta.getRange({})) {
       const name = String(key);
-      const isOwn = name.startsWith('outbox') || name === 'sessions' || isKeyUse(name);
+      const isSession = name === 'sessions' || isLoginEntry(name);
+      const isOwn = name.startsWith('outbox') || isSession || isKeyUse(name);
       if (isOwn) target.meta.putSync(key, value);
     }
     putLostEntries(source, target);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite, type Answer } from '../../harness.ts';
+import { loginIni, startProvider } from '../../login/provider.ts';
+import { TestVisitor } from '../../login/visitor.ts';
 import { overHttp, overWebsocket, type Call } from './callers.ts';
 import { operations } from '../../../src/api/table.ts';
 import { checkAgainst, fetchDocument } from './documents.ts';
@@ -271,7 +273,8 @@ const transports = { HTTP: overHttp, websocket: overWebsocket };
 for (const [transport, open] of Object.entries(transports)) {
   suite(`the documents of the API, over ${transport}`, () => {
     test('describe the answers of every operation, without other members', async (t) => {
-      const site = await startSite(t, { ini: lamps, files });
+      const ini = lamps + loginIni(await startProvider(t));
+      const site = await startSite(t, { ini, files });
       const seen = new Set<string>();
       await callAll(await open(site, site.adminKey), seen);
       // The websocket has another caller since then.
@@ -300,6 +303,14 @@ for (const [transport, open] of Object.entries(transports)) {
         seen.add(`svc1.outbox.${verb}`);
       }
       seen.add('svc1.outbox.list');
+      const visitor = new TestVisitor();
+      await visitor.follow(`${site.url}/svc1/login/sign-in`);
+      const { rows: logins } = (await admin('svc1.login.list', { user: 'ann' })).data;
+      assert.equal((await admin('svc1.login.end', { id: logins[0].id })).data.ended, true);
+      const grant = { grant: 'x', state: 'x' };
+      const refused = await admin('svc1.login.console', grant);
+      assert.equal(refused.error?.code, transport === 'HTTP' ? 'unauthenticated' : 'invalid');
+      for (const verb of ['list', 'end', 'console']) seen.add(`svc1.login.${verb}`);
       const missing = operations
         .filter(({ name, effect }) => !seen.has(name) && effect !== 'streams')
         .map(({ name }) => name);

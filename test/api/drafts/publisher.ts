@@ -12,6 +12,7 @@ const given = {
   resolve: {},
   others: undefined,
   by: 'test',
+  reader: { keyId: undefined },
   request: undefined,
   needsApproval: false,
 };

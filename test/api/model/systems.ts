@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { memoryUse } from '../../../src/observability/memory-use.ts';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
+import { RateCounts } from '../../../src/access/token-buckets.ts';
 import { compose, type AppInstance, type AppContext } from '../../../src/compose.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { uptimeMs } from '../../../src/model/clock.ts';
@@ -19,6 +21,8 @@ import { openCacheStore, prepareCacheStore } from '../../../src/cache/open-cache
 import { createCompressors } from '../../../src/compression/compressors.ts';
 import { SourceHealth } from '../../../src/proxy/source-health.ts';
 import { SourceStatistics } from '../../../src/proxy/source-statistics.ts';
+import { AssetFiles } from '../../../src/assets/asset-files.ts';
+import { createAssetPages } from '../../../src/assets/asset-pages.ts';
 import { createStoredPages } from '../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -100,6 +104,7 @@ function composed(
     },
   });
   const compressors = createCompressors();
+  const assetFiles = new AssetFiles(config.server.data);
   return compose(config, {
     store,
     hostStates: () => [],
@@ -120,6 +125,8 @@ function composed(
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(compressors.pages),
     storedPages: createStoredPages(compressors),
+    assetFiles,
+    assetPages: createAssetPages(assetFiles, compressors),
     renderedPages,
     newRenderedPages: () => renderedPages,
     compressors,
@@ -130,6 +137,7 @@ function composed(
     wrongKeys: createWrongKeys({ now: Date.now }),
     passwords: new Passwords({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+    rates: { take: () => assert.fail(), counts: new RateCounts() },
     keyUses: { note: () => undefined, last: () => new Map() },
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
     visits: {

@@ -60,7 +60,8 @@ suite('several workers', onLinux, () => {
   let served: Served;
   const cleaning = cleaningAfterAll();
   before(async () => {
-    const more = 'workers = 2\n[fetch]\nallow_private = 127.0.0.0/8\n[log]\naccess = no\n';
+    const more =
+      'workers = 2\n[fetch]\nallow_private = 127.0.0.0/8\n[log]\naccess = no\n[rate.r]\npath = /rated\nrate = 50/d\n';
     const { iniFile } = await serverFolder(cleaning, more);
     served = await startServed(cleaning, iniFile);
   });
@@ -79,6 +80,24 @@ suite('several workers', onLinux, () => {
       const seen = await Promise.all([1, 2, 3, 4].map(() => textOf(`${served.url}/a`)));
       assert.deepEqual(new Set(seen), new Set([`200 ${edit}`]));
     }
+  });
+
+  test('have one count of each rate', async () => {
+    const ask = async (): Promise<number> => {
+      const reply = await fetch(`${served.url}/rated`, { headers: { connection: 'close' } });
+      await reply.arrayBuffer();
+      return reply.status;
+    };
+    const found = await Promise.all(Array.from({ length: 120 }, ask));
+    assert.equal(found.filter((status) => status === 404).length, 50);
+    assert.equal(found.filter((status) => status === 429).length, 70);
+    const metrics = await metricsOfBoth(served);
+    const refused = /waymark_rate_requests_total\{(?=.*result="refused").*\} (\d+)/g;
+    const counts = [...metrics.matchAll(refused)].map(([, count]) => Number(count));
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      70,
+    );
   });
 
   test('show the requests of all of them in the live access log of one', async (t) => {

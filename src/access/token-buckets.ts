@@ -1,0 +1,114 @@
+import type { Metric } from '../observability/metrics.ts';
+import { bucketsMax, bucketsSweptMax } from './limits.ts';
+
+/** A request for a token. */
+export interface TokenOrder {
+  /** The name of the rate. */
+  readonly rate: string;
+  /** Who has the bucket: an address, a user, a key … */
+  readonly client: string;
+  /** Milliseconds in which a token is added. */
+  readonly intervalMs: number;
+  /** The number of tokens of a full bucket. */
+  readonly burst: number;
+}
+
+/** What has become of such a request. */
+export interface Taken {
+  readonly isTaken: boolean;
+  /** Tokens that are left. */
+  readonly left: number;
+  /** Milliseconds until a token is there; 0 if one is. */
+  readonly waitMs: number;
+  /** Milliseconds until the bucket is full again. */
+  readonly fullMs: number;
+}
+
+/** Takes a token from a bucket that all processes on the port share. */
+export type TakeToken = (order: TokenOrder) => Taken | Promise<Taken>;
+
+/**
+ * Token buckets by the generic cell rate algorithm (GCRA): the state of a bucket is the time at
+ * which it is full. At most `bucketsMax` that are not full are kept; then new clients of a rate
+ * share one bucket, so that nobody gets a full one by filling the memory. `monotonicMs` measures
+ * durations.
+ */
+export class TokenBuckets {
+  readonly #monotonicMs: () => number;
+  readonly #max: number;
+  /** When each bucket is full, the oldest use first. */
+  readonly #fullAtMs = new Map<string, number>();
+
+  constructor({ monotonicMs, max = bucketsMax }: { monotonicMs: () => number; max?: number }) {
+    this.#monotonicMs = monotonicMs;
+    this.#max = max;
+  }
+
+  /** The number of buckets that are kept. */
+  get size(): number {
+    return this.#fullAtMs.size;
+  }
+
+  /** Takes a token, if there is one. */
+  take({ rate, client, intervalMs, burst }: TokenOrder): Taken {
+    const nowMs = this.#monotonicMs();
+    const key = this.#keyOf(rate, client, nowMs);
+    const fullAtMs = Math.max(this.#fullAtMs.get(key) ?? nowMs, nowMs);
+    const waitMs = fullAtMs - nowMs - (burst - 1) * intervalMs;
+    // Sums of fractions are not exact.
+    const isTaken = waitMs <= intervalMs / 1e6;
+    const thenMs = isTaken ? fullAtMs + intervalMs : fullAtMs;
+    if (isTaken) {
+      this.#fullAtMs.delete(key);
+      this.#fullAtMs.set(key, thenMs);
+    }
+    const fullMs = thenMs - nowMs;
+    const left = Math.max(0, Math.floor(burst - fullMs / intervalMs + 1e-6));
+    return { isTaken, left, waitMs: isTaken ? 0 : waitMs, fullMs };
+  }
+
+  #keyOf(rate: string, client: string, nowMs: number): string {
+    const key = `${rate}\n${client}`;
+    if (this.#fullAtMs.has(key) || this.#fullAtMs.size < this.#max) return key;
+    this.#sweep(nowMs);
+    return this.#fullAtMs.size < this.#max ? key : `${rate}\n`;
+  }
+
+  /** Removes full buckets among those that were used the longest time ago. */
+  #sweep(nowMs: number): void {
+    let looked = 0;
+    for (const [key, fullAtMs] of this.#fullAtMs) {
+      looked += 1;
+      if (looked > bucketsSweptMax) return;
+      this.#fullAtMs.delete(key);
+      // Behind the others, so that the next call looks at further ones.
+      if (fullAtMs > nowMs) this.#fullAtMs.set(key, fullAtMs);
+    }
+  }
+}
+
+/** Counts the requests of each rate; outlives a reload of the configuration. */
+export class RateCounts {
+  readonly #counts = new Map<string, { passed: number; refused: number }>();
+
+  add(rate: string, result: 'passed' | 'refused'): void {
+    const counts = this.#counts.get(rate) ?? { passed: 0, refused: 0 };
+    counts[result] += 1;
+    this.#counts.set(rate, counts);
+  }
+
+  metrics(): readonly Metric[] {
+    if (this.#counts.size === 0) return [];
+    const samples = [...this.#counts].flatMap(([rate, counts]) =>
+      Object.entries(counts).map(([result, value]) => ({ labels: { rate, result }, value })),
+    );
+    return [
+      {
+        name: 'waymark_rate_requests_total',
+        type: 'counter',
+        help: 'Requests that a rate of the ini file has let pass or refused.',
+        samples,
+      },
+    ];
+  }
+}

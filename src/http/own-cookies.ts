@@ -1,0 +1,14 @@
+import { mayHaveLogin, withoutLogin } from '../model/login-cookies.ts';
+import { previewCookie, withoutPreview } from '../model/preview.ts';
+import type { Fields } from './request.ts';
+
+/** The fields of a request without the cookies of previews and sessions: no source sees them. */
+export function withoutOwnCookies(fields: Fields): Fields {
+  const { cookie } = fields;
+  if (cookie === undefined) return fields;
+  if (!cookie.includes(previewCookie) && !mayHaveLogin(cookie)) return fields;
+  const kept = withoutLogin(withoutPreview(cookie));
+  const { cookie: _cookie, ...others } = fields;
+  const all = kept === '' ? others : { ...others, cookie: kept };
+  return Object.assign(Object.create(null) as Record<string, string>, all);
+}

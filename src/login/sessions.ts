@@ -1,0 +1,98 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { LoginSession } from '../model/login.ts';
+import type { LoginSessions } from '../store/login-sessions.ts';
+import { cookieNames, cookieValues } from './cookies.ts';
+import { idTokenCharactersMax, loginSessionsMax, sessionsPerPersonMax } from './limits.ts';
+
+/** A person who has signed in at the provider. */
+export interface SignedIn {
+  readonly user: string;
+  readonly roles: readonly string[];
+  /** The subject, which identifies the person at the provider. */
+  readonly subject: string;
+  /** The session at the provider. */
+  readonly providerSession: string | undefined;
+  readonly idToken: string;
+}
+
+/** Begins and finds the sessions of the provider that is configured. */
+export interface SessionRegister {
+  /** Begins a session; resolves with it and with the value of its cookie. */
+  begin(person: SignedIn): Promise<{ readonly session: LoginSession; readonly cookie: string }>;
+  /** The open session of the cookies of a request to an origin, or to one with a scheme. */
+  find(cookie: string | undefined, origin: string): LoginSession | undefined;
+  /** The open session with an id. */
+  open(id: string): LoginSession | undefined;
+  /** The sessions of a subject, or of a session at the provider. */
+  findBy(kind: 'subject' | 'session', value: string): readonly LoginSession[];
+  idToken(id: string): string | undefined;
+  end(ids: readonly string[]): Promise<readonly LoginSession[]>;
+}
+
+const cookiePattern = /^([0-9a-f-]{36})\.([\w-]{43})$/;
+
+/**
+ * Creates the register. A cookie is the id of its session and 256 random bits, of which the data
+ * folder has the SHA-256 only.
+ */
+export function createSessionRegister(
+  store: LoginSessions,
+  {
+    issuer,
+    lifetimeMs,
+    newId,
+    now,
+  }: {
+    readonly issuer: string;
+    readonly lifetimeMs: number;
+    readonly newId: () => string;
+    readonly now: () => number;
+  },
+): SessionRegister {
+  const foundBy = (kind: string, value: string): string => digest(`${issuer} ${kind} ${value}`);
+  const open = (id: string): LoginSession | undefined => {
+    const session = store.find(id);
+    const isOpen = session?.issuer === issuer && Date.parse(session.expires) > now();
+    return isOpen ? session : undefined;
+  };
+  return {
+    async begin({ user, roles, subject, providerSession, idToken }) {
+      const secret = randomBytes(32).toString('base64url');
+      const nowMs = now();
+      const found = [foundBy('subject', subject)] as const;
+      const session: LoginSession = {
+        ...{ id: newId(), hash: digest(secret), user, roles, issuer },
+        found:
+          providerSession === undefined ? found : [...found, foundBy('session', providerSession)],
+        created: new Date(nowMs).toISOString(),
+        expires: new Date(nowMs + lifetimeMs).toISOString(),
+      };
+      await store.add(session, {
+        idToken: idToken.length > idTokenCharactersMax ? undefined : idToken,
+        nowMs,
+        max: { perPerson: sessionsPerPersonMax, all: loginSessionsMax },
+      });
+      return { session, cookie: `${session.id}.${secret}` };
+    },
+    find(cookie, origin) {
+      for (const value of cookieValues(cookie, cookieNames(origin).session)) {
+        const [, id = '', secret = ''] = cookiePattern.exec(value) ?? [];
+        const session = id === '' ? undefined : open(id);
+        if (session !== undefined && isEqual(session.hash, digest(secret))) return session;
+      }
+      return undefined;
+    },
+    open,
+    findBy: (kind, value) => store.findBy(foundBy(kind, value)),
+    idToken: (id) => store.idToken(id),
+    end: (ids) => store.end(ids),
+  };
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function isEqual(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}
