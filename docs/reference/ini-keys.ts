@@ -428,6 +428,17 @@ export const keyTexts: Texts = {
       example: 'CF-IPCity',
     },
   },
+  asset: {
+    max: {
+      about: 'The longest file that can be uploaded as an [asset](../how-to/assets.md).',
+      example: '1GiB',
+    },
+    retention: {
+      about:
+        'How long the file of an asset stays after the last asset that refers to it is deleted or replaced: an undo within this time finds it.',
+      example: '90d',
+    },
+  },
   review: {
     required: {
       about:

@@ -38,7 +38,9 @@ export type NewPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -85,7 +87,9 @@ export type WrittenPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -170,6 +174,8 @@ export type PageRuleEdit = {
       )
     | null;
 
+  readonly asset?: string | null;
+
   readonly contenttype?: string | null;
 
   readonly httpresponse?: number | null;
@@ -216,7 +222,9 @@ export type PageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -310,7 +318,9 @@ export type ListedPageRule = {
   readonly designed_at?: string;
   /** A BCP 47 language tag. */
   readonly lang?: string;
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -1124,7 +1134,9 @@ export type PublicPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;

@@ -130,6 +130,7 @@ export interface Config {
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
   /** Without servers, this machine is no node of a cluster. */
   readonly cluster: SectionFields<'cluster'>;
+  readonly asset: SectionFields<'asset'>;
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
   readonly mcp: SectionFields<'mcp'>;

@@ -51,6 +51,7 @@ export interface ParsedIni {
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
+  readonly asset: ParsedSection<'asset'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
   readonly mcp: ParsedSection<'mcp'>;
@@ -133,6 +134,7 @@ export function parseIni(
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
+    asset: one('asset'),
     geo: one('geo'),
     review: one('review'),
     mcp: one('mcp'),

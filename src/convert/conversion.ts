@@ -46,6 +46,7 @@ type Kind =
   | 'proxy'
   | 'redirect'
   | 'access'
+  | 'rate'
   | 'rewrite'
   | 'headers'
   | 'fetch'
@@ -133,7 +134,7 @@ export class IniSection {
 
 const kinds: readonly Kind[] = [
   ...(['variables', 'server', 'tls', 'log', 'auth', 'fetch'] as const),
-  ...(['disk', 'proxy', 'redirect', 'rewrite', 'access', 'headers'] as const),
+  ...(['disk', 'proxy', 'redirect', 'rewrite', 'access', 'rate', 'headers'] as const),
 ];
 
 /**

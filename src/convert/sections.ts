@@ -140,6 +140,29 @@ export function addAccess(place: Place, wish: AccessWish, source: Source): void 
   });
 }
 
+/** How often clients may ask for some paths. */
+interface RateWish {
+  readonly paths: readonly string[];
+  readonly except: readonly string[];
+  readonly rate: string;
+  readonly burst: string;
+  readonly by: string;
+  readonly status: string;
+}
+
+/** Adds a `[rate.<name>]` for each origin. */
+export function addRate(place: Place, wish: RateWish, source: Source): void {
+  const { paths, except, rate, burst, by, status } = wish;
+  forOrigins(place, 'rate', paths[0] ?? '/*', source, (section) => {
+    if (paths.join() !== '/*') section.set('path', paths.join(', '));
+    if (except.length > 0) section.set('except', except.join(', '));
+    section.set('rate', rate);
+    section.set('burst', burst);
+    if (by !== 'address') section.set('by', by);
+    if (status !== '429') section.set('status', status);
+  });
+}
+
 /** A header field of answers; without a text, it is removed. */
 export interface FieldWish {
   readonly name: string;
@@ -227,7 +250,7 @@ export function addExactProxy(
 
 function forOrigins(
   { conversion, origins, name }: Place,
-  kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'access' | 'headers',
+  kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'access' | 'rate' | 'headers',
   path: string,
   source: Source,
   fill: (section: IniSection) => void,

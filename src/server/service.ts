@@ -10,6 +10,7 @@ import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
+import { answerAsset } from './asset-upload.ts';
 import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
 import { previewLinkReply } from './draft-preview.ts';
@@ -74,6 +75,8 @@ export async function answerService(
       caller = authenticateRequest(serving, incoming);
       return { reply: await mcpReply(serving, request, caller), caller };
     }
+    const asset = await answerAsset(serving, request, (identified) => (caller = identified));
+    if (asset !== undefined) return { reply: asset, caller };
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = authenticateRequest(serving, incoming);
     const visitor = serving.visitors.visitorOf(incoming);

@@ -152,8 +152,11 @@ export interface IndexBuild {
   readonly of: number;
 }
 
-/** The page rules at one position of the log. */
-export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter'>;
+/** The page rules at one position of the log, and the rows that they refer to by a key. */
+export type PastRules = Pick<
+  Reads,
+  'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter' | 'rowByKey'
+>;
 
 /**
  * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
@@ -372,6 +375,9 @@ export interface Backup {
   readonly seq: number;
   /** Size of its data file in bytes. */
   readonly bytes: number;
+  /** The files of its assets, and their bytes together. */
+  readonly files: number;
+  readonly fileBytes: number;
 }
 
 /** A place where a projection differs from the fold of the log. */

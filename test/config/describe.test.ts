@@ -189,7 +189,7 @@ test('`check` prints every section and every key, also those with their default'
   const { access, rates } = described;
   const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
   const all = [mounts, access, rates, engines, tables].flat();
-  const { server, tls, login, fetch, auth, webhook, node, cluster } = described;
+  const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
   const { geo, review, mcp, stats, log } = described;
   const parsed = [
     server,
@@ -200,6 +200,7 @@ test('`check` prints every section and every key, also those with their default'
     webhook,
     node,
     cluster,
+    asset,
     geo,
     review,
     mcp,

@@ -47,6 +47,15 @@ suite('configurations as people write them', () => {
 /** Texts with the sections that they become. */
 const nginxTable: readonly (readonly [text: string, ini: string])[] = [
   [
+    'limit_req_zone $http_x_key zone=a:10m rate=100r/m; limit_req zone=a; server { listen 80; ' +
+      'limit_req_zone $binary_remote_addr zone=b:1m rate=9r/s; location /b/ { limit_req zone=b ' +
+      'burst=20 nodelay; limit_req_status 429; location /b/c { limit_req zone=b; } } }',
+    '[server]\nlisten = :80\n\n' +
+      '[rate.site]\nexcept = /b/*, /b/c*\nrate = 100/m\nburst = 1\nby = field:x-key\nstatus = 503\n\n' +
+      '[rate.b]\npath = /b/*\nexcept = /b/c*\nrate = 9/s\nburst = 21\n\n' +
+      '[rate.b-c]\npath = /b/c*\nrate = 9/s\nburst = 1\n',
+  ],
+  [
     'server { listen 80; server_name a.example; rewrite ^ http://b.example$request_uri? permanent; }',
     '[server]\nlisten = :80\n\n' +
       '[redirect.a-example]\norigin = http://a.example\nto = "http://b.example{path}"\n',

@@ -11,7 +11,7 @@ export const accessDirectives: readonly string[] = [
 ];
 
 /** A location with the paths that it answers; undefined paths cannot be expressed. */
-interface Place {
+export interface Location {
   readonly directive: Directive;
   readonly block: readonly Directive[];
   readonly outer: readonly (readonly Directive[])[];
@@ -37,7 +37,9 @@ export function convertAccess(site: NginxSite, block: readonly Directive[]): voi
       leaveAccess(site, place.block);
       continue;
     }
-    const except = places.filter((one) => isOutside(one, place)).flatMap((one) => one.paths ?? []);
+    const except = places
+      .filter((one) => isOutside(one, place, hasAccess))
+      .flatMap((one) => one.paths ?? []);
     protect(site, { paths: place.paths, except }, place);
   }
 }
@@ -46,7 +48,11 @@ function hasAccess(block: readonly Directive[]): boolean {
   return block.some(({ name }) => accessDirectives.includes(name));
 }
 
-function placesIn(locations: readonly Directive[], outer: Place['outer']): readonly Place[] {
+/** The locations of a block, and those inside of them. */
+export function placesIn(
+  locations: readonly Directive[],
+  outer: Location['outer'],
+): readonly Location[] {
   return locations.flatMap((directive) => {
     const { words, block = [] } = directive;
     const [modifier = '', written] = words.length > 1 ? words : ['', words[0]];
@@ -54,7 +60,7 @@ function placesIn(locations: readonly Directive[], outer: Place['outer']): reado
     if (text.startsWith('@') || hidesDotFiles(text, block)) return [];
     const isRegex = modifier.startsWith('~');
     const paths = isRegex ? pathsOfRegex(text) : [modifier === '=' ? text : `${text}*`];
-    const place: Place = { directive, block, outer, paths, prefix: isRegex ? undefined : text };
+    const place: Location = { directive, block, outer, paths, prefix: isRegex ? undefined : text };
     return [place, ...placesIn(allOf(block, 'location'), [block, ...outer])];
   });
 }
@@ -64,15 +70,22 @@ function pathsOfRegex(text: string): readonly string[] | undefined {
   return extensions?.map((one) => `*.${one}`) ?? patternsOf(text)?.map(globOf);
 }
 
-/** Whether a location is below the path of another one, and does not inherit its directives. */
-function isOutside(inner: Place, place: Place): boolean {
+/**
+ * Whether a location is below the path of another one, and does not inherit its directives: it has
+ * some of its own, as `isOwn` says, or is not inside.
+ */
+export function isOutside(
+  inner: Location,
+  place: Location,
+  isOwn: (block: readonly Directive[]) => boolean,
+): boolean {
   const [short, long] = [place.prefix, inner.prefix];
   if (inner === place || short === undefined || long === undefined) return false;
   const isBelow = long.startsWith(short) && (long.length > short.length || isExact(inner));
-  return isBelow && (hasAccess(inner.block) || !inner.outer.includes(place.block));
+  return isBelow && (isOwn(inner.block) || !inner.outer.includes(place.block));
 }
 
-function isExact({ directive: { words } }: Place): boolean {
+function isExact({ directive: { words } }: Location): boolean {
   return words[0] === '=';
 }
 
@@ -89,7 +102,7 @@ export function hidesDotFiles(regex: string, block: readonly Directive[]): boole
 function protect(
   site: NginxSite,
   where: Pick<AccessWish, 'paths' | 'except'>,
-  { block, outer }: Pick<Place, 'block' | 'outer'>,
+  { block, outer }: Pick<Location, 'block' | 'outer'>,
 ): void {
   const source = block.find(({ name }) => accessDirectives.includes(name));
   if (source === undefined) return;
@@ -108,7 +121,7 @@ function protect(
 function passwordsOf(
   { conversion }: NginxSite,
   block: readonly Directive[],
-  outer: Place['outer'],
+  outer: Location['outer'],
 ): string | undefined {
   const basic = effective({ outer }, block, 'auth_basic');
   if (basic === undefined || basic.words[0] === 'off') return undefined;
@@ -137,7 +150,7 @@ const everyAddress: readonly string[] = ['0.0.0.0/0', '::/0'];
  * The networks of `allow` and `deny`, of which the first that contains an address counts in nginx;
  * undefined if their order has a meaning that two lists do not have.
  */
-function networksOf(block: readonly Directive[], outer: Place['outer']): Networks | undefined {
+function networksOf(block: readonly Directive[], outer: Location['outer']): Networks | undefined {
   const isRule = ({ name }: Directive): boolean => name === 'allow' || name === 'deny';
   const rules = ([block, ...outer].find((one) => one.some(isRule)) ?? []).filter(isRule);
   const end = rules.findIndex(({ words }) => words[0] === 'all');

@@ -3,6 +3,7 @@ import { lastOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf, type PathPattern } from '../patterns.ts';
 import { addAnswer, addFields, addMount, addRedirect, addRewrite } from '../sections.ts';
 import { accessDirectives, hidesDotFiles } from './access.ts';
+import { rateDirectives } from './rates.ts';
 import { addProxyOf, proxyDirectives } from './proxies.ts';
 import { effective, fieldsOf, leaveOthers, type NginxSite } from './site.ts';
 import { redirectTarget } from './variables.ts';
@@ -14,6 +15,7 @@ const handled: ReadonlySet<string> = new Set([
   ...['autoindex_localtime', 'add_header', 'expires', 'access_log', 'error_page', 'rewrite'],
   ...['location', 'autoindex_format'],
   ...accessDirectives,
+  ...rateDirectives,
 ]);
 
 const foreignHandlers = ['fastcgi_pass', 'uwsgi_pass', 'scgi_pass', 'grpc_pass', 'memcached_pass'];

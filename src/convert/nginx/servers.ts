@@ -3,6 +3,7 @@ import type { Conversion } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addFields, addRedirect } from '../sections.ts';
 import { accessDirectives, convertAccess } from './access.ts';
+import { convertRates, rateDirectives } from './rates.ts';
 import { convertLocation, convertReturn, convertRewrite, errorFolder } from './locations.ts';
 import type { Locations } from './locations.ts';
 import { fieldsOf, leaveOthers, type NginxSite } from './site.ts';
@@ -125,6 +126,7 @@ const handled: ReadonlySet<string> = new Set([
   ...['proxy_read_timeout', 'proxy_connect_timeout', 'proxy_hide_header', 'set_real_ip_from'],
   ...['autoindex_exact_size', 'autoindex_localtime', 'real_ip_header', 'real_ip_recursive'],
   ...accessDirectives,
+  ...rateDirectives,
 ]);
 
 /** Converts a server that has content, as a site. */
@@ -154,6 +156,7 @@ export function convertServer(site: NginxSite, { block, names }: NginxServer): v
   }
   for (const location of locations) convertLocation(within, location, shared);
   convertAccess(site, block);
+  convertRates(site, block);
 }
 
 function sharedOf(

@@ -45,10 +45,12 @@ export function createReads(
       if (current !== undefined && current.seq <= seq) return current;
       return foldRows(rows('userinterface', id, seq), foldRule).stored;
     },
+    rowByKeyAt: (...given) => rowReads.rowByKeyAt(...given),
     historyBytes: (id) => historyBytes(databases, id),
   };
 
   const tables = createTableReads(databases, rows);
+  const rowReads = createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes });
 
   return {
     rule: ruleById,
@@ -84,7 +86,7 @@ export function createReads(
     ...createHookReads(databases, rows),
     ...tables,
     ...createDraftsReads(databases),
-    ...createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes }),
+    ...rowReads,
     seq: () => Number(meta.get('seq') ?? 0),
   };
 }
