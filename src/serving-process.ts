@@ -54,6 +54,7 @@ import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
 import { applyPurge } from './api/cache.ts';
+import { ScheduledPublisher } from './api/drafts/scheduled-publisher.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -63,6 +64,7 @@ import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
 import { stateVersions } from './api/state-versions.ts';
 import { packageFolder, version } from './version.ts';
+import { writeInThread } from './write-thread.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
 import { deliveryHandOverMs } from './webhooks/limits.ts';
 
@@ -310,11 +312,16 @@ class ServingProcess implements RunningServer {
   }
 
   /** The work that one process of a server does for all of them. */
-  #primaryTasks({ node, server: { data } }: Config): readonly BackgroundTask[] {
+  #primaryTasks({ node, cluster, server: { data } }: Config): readonly BackgroundTask[] {
     const { store, emit, logs } = this.#context;
     const { log } = logs;
-    // A node that follows a centre gets the changes of these two with its log.
-    const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts] : [];
+    const drafts = new ScheduledPublisher({
+      ...{ store, newId, now, log },
+      review: () => this.#instance.serving.config.review,
+      publishInThread: (request) => writeInThread({ folder: data, cluster }, 'publish', request),
+    });
+    // A node that follows a centre gets the changes of these with its log.
+    const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts, drafts] : [];
     return [
       ...ownLogTasks,
       new IndexBuilder({ store, log }),

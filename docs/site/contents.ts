@@ -53,7 +53,7 @@ function howToSections(): readonly Section[] {
     'Put it before an application': 'start/in-front-of-an-app start/behind-nginx fetched-content',
     'Redirect and move':
       'redirects moving-from-nginx moving-from-caddy moving-from-apache moving-from-netlify',
-    'Pages and links': 'console drafts assets breadcrumbs generic-pages undo mcp',
+    'Pages and links': 'console drafts schedules assets breadcrumbs generic-pages undo mcp',
     'Data and hooks':
       'records webhooks form-to-receiver rows-on-another-server postgresql typescript-client',
     'Run it':

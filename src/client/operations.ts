@@ -2137,6 +2137,20 @@ export type Draft = {
 
     readonly seq: number;
   }[];
+  /** When it is published, if that is scheduled. */
+  readonly schedule?: {
+    readonly at: string;
+    /** The time zone in which it was named. */
+    readonly time_zone?: string;
+    /** Id of the key that scheduled it. */
+    readonly by?: string;
+    /** When it has failed, and why. It is not tried again. */
+    readonly failed?: {
+      readonly at: string;
+
+      readonly reason: string;
+    };
+  };
   /** The links that show it. */
   readonly previews?: readonly {
     readonly id: string;
@@ -2254,6 +2268,20 @@ export type PublishReport = {
   readonly approved_by: readonly string[];
   /** Send it as confirm to publish. */
   readonly digest: string;
+  /** The time at which it is published; only after a call with at and confirm. */
+  readonly scheduled?: {
+    readonly at: string;
+    /** The time zone in which it was named. */
+    readonly time_zone?: string;
+    /** Id of the key that scheduled it. */
+    readonly by?: string;
+    /** When it has failed, and why. It is not tried again. */
+    readonly failed?: {
+      readonly at: string;
+
+      readonly reason: string;
+    };
+  };
 };
 
 /** The schema DraftedChange of the API. */
@@ -3256,6 +3284,8 @@ export interface Operations {
   'draft.list': {
     input: {
       readonly state?: 'open' | 'published' | 'discarded' | null;
+      /** Only those with a schedule. */
+      readonly scheduled?: boolean | null;
       /** The next of the page before. */
       readonly after?: string | null;
 
@@ -3373,19 +3403,31 @@ export interface Operations {
     };
     output: DraftComparison;
   };
-  /** Makes the changes of a draft live, all or none; without confirm it only reports them. */
+  /** Makes the changes of a draft live, all or none, now or at a time; without confirm it only reports them. */
   'draft.publish': {
     input: {
       /** The name or the id of a draft. */
       readonly draft: string;
       /** The digest of a report, to publish. */
       readonly confirm?: string | null;
+      /** A later time: a date-time with an offset, or the local time of time_zone, such as 2026-12-01T08:00. */
+      readonly at?: string | null;
+      /** The time zone of at, such as Europe/Berlin. */
+      readonly time_zone?: string | null;
       /** The resolution of conflicts by the ids of their records: draft puts the fields of the draft on top of the live ones, live keeps the live record. */
       readonly resolve?: { readonly [name: string]: 'draft' | 'live' } | null;
       /** The resolution of all other conflicts. */
       readonly others?: 'draft' | 'live' | null;
     };
     output: PublishReport | PublishDone;
+  };
+  /** Removes the schedule of a draft: it is not published at that time, and takes changes. */
+  'draft.unschedule': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+    };
+    output: Draft;
   };
   /** The id and the newest change of the log, for a node that copies it. */
   'log.end': {

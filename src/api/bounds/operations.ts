@@ -20,7 +20,7 @@ export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
   ]),
   ...ofFamily('draft', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'comment', 'submit', 'approve'],
-    ...['preview', 'revoke', 'changes', 'compare', 'publish'],
+    ...['preview', 'revoke', 'changes', 'compare', 'publish', 'unschedule'],
   ]),
   ...ofFamily('change', 'inside', ['list']),
   ...ofFamily('breadcrumb', 'inside', ['visits']),

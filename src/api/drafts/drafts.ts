@@ -1,8 +1,9 @@
-import { draftStates, type SiteDraft } from '../../model/draft.ts';
+import { draftStates, type DraftSchedule, type SiteDraft } from '../../model/draft.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
+import { requireUnscheduled } from '../../store/drafts/draft-store.ts';
 import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
@@ -56,6 +57,23 @@ const note = {
 } as const;
 const noteSchema = { type: 'object', required: ['at', 'by'], properties: note } as const;
 
+/** The schema of the time at which a draft is published. */
+export const scheduleSchema = {
+  type: 'object',
+  required: ['at'],
+  properties: {
+    at: { ...text, format: 'date-time' },
+    time_zone: { ...text, description: 'The time zone in which it was named.' },
+    by: { ...text, description: 'Id of the key that scheduled it.' },
+    failed: {
+      type: 'object',
+      required: ['at', 'reason'],
+      properties: { at: { ...text, format: 'date-time' }, reason: text },
+      description: 'When it has failed, and why. It is not tried again.',
+    },
+  },
+} as const;
+
 const draftSchema: JsonObject = {
   title: 'Draft',
   type: 'object',
@@ -84,6 +102,7 @@ const draftSchema: JsonObject = {
         properties: { ...note, seq: { type: 'integer' } },
       },
     },
+    schedule: { ...scheduleSchema, description: 'When it is published, if that is scheduled.' },
     previews: {
       type: 'array',
       description: 'The links that show it.',
@@ -173,11 +192,9 @@ export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
     ({ store }) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.invalidate', v, call }, (reads) => {
-        return {
-          id: openDraftSeen({ store, reads }, v.draft, call.caller).id,
-          action: 'invalidate',
-          data: {},
-        };
+        const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
+        requireUnscheduled(draft);
+        return { id: draft.id, action: 'invalidate', data: {} };
       }),
 });
 
@@ -276,6 +293,25 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
   },
 });
 
+/** draft.unschedule: removes the schedule of a draft, also one that has failed. */
+export const unscheduleDraft = defineOperation<DraftParts, { draft: string }>({
+  name: 'svc1.draft.unschedule',
+  scope: 'publish',
+  effect: 'writes',
+  summary: 'Removes the schedule of a draft: it is not published at that time, and takes changes.',
+  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run: (parts) => (v, call) =>
+    writeDraft(parts.store, { name: 'draft.unschedule', v, call }, (reads) => {
+      const { store } = parts;
+      const { id, schedule } = openDraftSeen({ store, reads }, v.draft, call.caller);
+      if (schedule !== undefined) return { id, action: 'edit', data: { schedule: null } };
+      throw new Failure('conflict', 'The draft is not scheduled.', { field: 'draft' });
+    }),
+});
+
 function reviewEvent(
   { newId, now }: Pick<ReviewParts, 'newId' | 'now'>,
   type: 'draft.submitted' | 'draft.approved',
@@ -304,7 +340,7 @@ export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: str
 /** draft.list: the drafts, in the order in which they were made. */
 export const listDrafts = defineOperation<
   Pick<DraftParts, 'store'>,
-  { state?: SiteDraft['state']; after?: string; limit?: number }
+  { state?: SiteDraft['state']; scheduled?: boolean; after?: string; limit?: number }
 >({
   name: 'svc1.draft.list',
   scope: 'read',
@@ -318,6 +354,7 @@ export const listDrafts = defineOperation<
         nullable: true,
         enum: [...draftStates, null] as unknown as readonly SiteDraft['state'][],
       },
+      scheduled: { type: 'boolean', nullable: true, description: 'Only those with a schedule.' },
       after: { ...text, nullable: true, description: 'The next of the page before.' },
       limit: { type: 'integer', minimum: 1, maximum: draftRowsMax, nullable: true },
     },
@@ -333,10 +370,10 @@ export const listDrafts = defineOperation<
   },
   run:
     ({ store }) =>
-    ({ state = 'open', after = '', limit = listRowsDefault }, { caller }) => {
+    ({ state = 'open', scheduled = false, after = '', limit = listRowsDefault }, { caller }) => {
       const rows: SiteDraft[] = [];
       for (const draft of store.draftsAfter(after)) {
-        if (draft.state !== state) continue;
+        if (draft.state !== state || (scheduled && draft.schedule === undefined)) continue;
         if (!isDraftSeen({ store, reads: store }, draft, caller)) continue;
         rows.push(draft);
         if (rows.length > limit) break;
@@ -348,9 +385,18 @@ export const listDrafts = defineOperation<
 });
 
 /** A draft as its readers see it. */
-function draftView({ insertedSeq: _insertedSeq, previews, ...draft }: SiteDraft): JsonObject {
+function draftView(given: SiteDraft): JsonObject {
+  const { insertedSeq: _insertedSeq, previews, schedule, ...draft } = given;
   const shown = previews?.map(({ id, expires }) => ({ id, expires }));
-  return { ...draft, ...(shown && { previews: shown }) } as unknown as JsonObject;
+  return {
+    ...draft,
+    ...(schedule && { schedule: shownSchedule(schedule) }),
+    ...(shown && { previews: shown }),
+  } as unknown as JsonObject;
+}
+
+function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): object {
+  return { at, ...(zone !== undefined && { time_zone: zone }), by, ...(failed && { failed }) };
 }
 
 /** A change of a draft itself, decided in its transaction. */

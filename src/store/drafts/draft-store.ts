@@ -1,5 +1,5 @@
 import { isDrafted, type SiteDraft } from '../../model/draft.ts';
-import { changeInDraft, draftChangeId, draftVk } from '../../model/draft.ts';
+import { changeInDraft, draftChangeId, draftVk, waitingSchedule } from '../../model/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { planWrites } from '../log/write-plan.ts';
@@ -45,6 +45,21 @@ export function noSuchDraft(name: string): Failure {
 function requireOpen(reads: Reads, { id }: SiteDraft): void {
   const draft = reads.draft(id);
   if (draft?.state !== 'open') throw hasEnded(draft);
+  requireUnscheduled(draft);
+}
+
+/**
+ * Throws `conflict` for a draft that waits for its time: what is published then is what was
+ * confirmed.
+ */
+export function requireUnscheduled(draft: SiteDraft): void {
+  const schedule = waitingSchedule(draft);
+  if (schedule === undefined) return;
+  throw new Failure(
+    'conflict',
+    `The draft is scheduled for ${schedule.at}. Ask for draft.unschedule first, then change it.`,
+    { field: 'draft' },
+  );
 }
 
 function hasEnded(draft: SiteDraft | undefined): Failure {
