@@ -15,6 +15,7 @@ const companions: Readonly<Partial<Record<SectionKind, Lines>>> = {
   'access.<name>': { path: '/internal/*' },
   'rate.<name>': { path: '/api/*', rate: '100/m' },
   login: { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
+  'log.<name>': { path: '/assets/*' },
   'engine.<name>': { script: '/assets/engine.js' },
   'table.<name>': { schema: 'tables/product.json', key: 'sku' },
   node: {
@@ -51,6 +52,13 @@ const besides: Readonly<Record<string, Lines>> = {
   'cluster password_file': { user: 'waymark' },
   'cluster cert': { key: '/etc/waymark/node.key' },
   'cluster key': { cert: '/etc/waymark/node.pem' },
+  ...Object.fromEntries(
+    ['rotate_size', 'rotate_age', 'rotate_keep'].map((key) => [
+      `log ${key}`,
+      { file: '/var/log/waymark/access.log', ...(key === 'rotate_keep' && { rotate_age: '1d' }) },
+    ]),
+  ),
+  'log.<name> path': { access: 'no' },
   'proxy.<name> health_interval': { health: '/status' },
   'redirect.<name> file': { path: '', to: '' },
   'redirect.<name> trailing_slash': { path: '', to: '' },
@@ -76,6 +84,7 @@ const titles: Readonly<Partial<Record<SectionKind, string>>> = {
   'rewrite.<name>': 'rewrite.posts',
   'access.<name>': 'access.staff',
   'rate.<name>': 'rate.api',
+  'log.<name>': 'log.assets',
   'engine.<name>': 'engine.letter',
   'table.<name>': 'table.product',
 };
