@@ -2083,6 +2083,8 @@ export type Draft = {
   readonly created: string;
   /** Id of the key that made it. */
   readonly by: string;
+  /** Name of the key, for the scope admin. */
+  readonly by_name?: string;
   /** When it was published or discarded. */
   readonly closed?: string;
   /** Id of the key that did it. */
@@ -2094,6 +2096,8 @@ export type Draft = {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
 
     readonly text: string;
   }[];
@@ -2102,12 +2106,16 @@ export type Draft = {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
   };
   /** The latest one of each key; it covers the changes before its seq. */
   readonly approvals?: readonly {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
 
     readonly seq: number;
   }[];
