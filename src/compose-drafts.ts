@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { createAssetReader } from './assets/asset.ts';
 import type { Authenticate } from './api/keys/authenticate.ts';
 import { openDraftSeen } from './api/bounds/drafts.ts';
 import type { Execute } from './api/execute.ts';
@@ -109,6 +110,7 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
       wildcardRules: (origin, path) => rules.wildcardRules(origin, path),
       ruleOf: (candidate) => rules.ruleOf(candidate),
     },
+    assets: createAssetReader(store),
     pageRows: createPageRows(rowParts),
     rendered: rendered(),
   });

@@ -4,6 +4,10 @@ import { openLinkKeys } from './access/link-keys.ts';
 import { openNetworkFile } from './access/network-file.ts';
 import { openPasswordFile } from './access/password-file.ts';
 import type { Passwords } from './access/passwords.ts';
+import { writeAssetTable } from './api/assets/asset-table.ts';
+import { createAssetReader } from './assets/asset.ts';
+import type { AssetFiles } from './assets/asset-files.ts';
+import type { AssetPages } from './assets/asset-pages.ts';
 import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
@@ -101,6 +105,8 @@ export interface AppContext {
   readonly rules: RuleCache;
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
+  readonly assetFiles: AssetFiles;
+  readonly assetPages: AssetPages;
   readonly renderedPages: RenderedPages;
   /** Makes rendered pages that are apart from those of visitors. */
   readonly newRenderedPages: () => RenderedPages;
@@ -181,7 +187,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
-      ...{ config, site },
+      ...{ config, site, version: context.version },
       refresh: () => {
         context.rules.refresh();
       },
@@ -196,7 +202,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       metricsText: context.metricsText,
       responseHeaders: createResponseHeaders(siteParts.headerRules, newNonce),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
-      ...{ previews: drafts.previews, rates },
+      ...{ previews: drafts.previews, rates, assets: composeUploads(context) },
       documents: createDocuments({
         ...{ operations, version: context.version, anonymous: config.auth.anonymous },
         ...{ base, publicUrl },
@@ -217,6 +223,16 @@ export function compose(config: Config, context: AppContext): AppInstance {
       checks.close();
       diallers.cut();
     },
+  };
+}
+
+/** What uploads need, and the downloads of assets by their names. */
+function composeUploads({ store, assetFiles, assetPages }: AppContext): Serving['assets'] {
+  return {
+    files: assetFiles,
+    pages: assetPages,
+    ...createAssetReader(store),
+    prepareTable: () => writeAssetTable(store, newId),
   };
 }
 
@@ -327,7 +343,8 @@ function composeSite(
     rates,
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
-  return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
+  const assets = { assets: createAssetReader(context.store), assetPages: context.assetPages };
+  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** What drafts need; their fetched content is in no cache, and a failure there raises no event. */

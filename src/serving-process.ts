@@ -44,6 +44,9 @@ import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter
 import { createRenderedPages, type RenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
+import { AssetFiles } from './assets/asset-files.ts';
+import { AssetKeeper } from './assets/asset-keeper.ts';
+import { createAssetPages } from './assets/asset-pages.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
@@ -155,6 +158,15 @@ function renderedPagesMaker({
   return () => createRenderedPages({ thread, shared, compressor, now, log });
 }
 
+/** The files of assets in the data folder, and the replies with them. */
+function assetsOf(
+  { server: { data } }: Config,
+  compressors: Compressors,
+): Pick<AppContext, 'assetFiles' | 'assetPages'> {
+  const assetFiles = new AssetFiles(data);
+  return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
+}
+
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
@@ -221,6 +233,7 @@ class ServingProcess implements RunningServer {
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
+      ...assetsOf(config, compressors),
       renderedPages: newRenderedPages(),
       newRenderedPages,
       compressors,
@@ -305,6 +318,10 @@ class ServingProcess implements RunningServer {
     return [
       ...ownLogTasks,
       new IndexBuilder({ store, log }),
+      new AssetKeeper({
+        ...{ files: this.#context.assetFiles, store, now, log },
+        retentionMs: () => this.#instance.serving.config.asset.retentionMs,
+      }),
       new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
       // Only a centre has followers; each machine of a cluster knows the others.
       new NodeWatch({ store, emit, node, version, now, log }),
@@ -449,12 +466,13 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, compressors, store, renderedPages } = this.#context;
+    const { rules, compressors, store, renderedPages, assetPages } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),
       compressors.pages.memory(),
       renderedPages.memory(),
+      assetPages.memory(),
       this.#answers.memory(),
       compressors.responses.memory(),
       ...rules.memory(),

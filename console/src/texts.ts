@@ -742,6 +742,7 @@ export const texts = {
     pageTitle: 'The page',
     filters: 'Filters',
     changesOf: (name: string) => `All changes by ${name}`,
+    via: (client: string, tool: string) => `by the tool ${tool} of ${client}`,
     select: 'Only these, to revert them',
     grouped: (count: number) => `${count.toLocaleString()} changes in one transaction`,
     action: 'Action',

@@ -428,11 +428,29 @@ export const keyTexts: Texts = {
       example: 'CF-IPCity',
     },
   },
+  asset: {
+    max: {
+      about: 'The longest file that can be uploaded as an [asset](../how-to/assets.md).',
+      example: '1GiB',
+    },
+    retention: {
+      about:
+        'How long the file of an asset stays after the last asset that refers to it is deleted or replaced: an undo within this time finds it.',
+      example: '90d',
+    },
+  },
   review: {
     required: {
       about:
         'Whether a [draft](../how-to/drafts.md) is published only after an approval by a key that has not changed it.',
       example: 'yes',
+    },
+  },
+  mcp: {
+    enabled: {
+      about:
+        'Whether automated tools may use the server by the [Model Context Protocol](../how-to/mcp.md) at `/svc1/mcp`, each with an API key.',
+      example: 'no',
     },
   },
   stats: {

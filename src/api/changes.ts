@@ -6,6 +6,7 @@ import type { Reads, Store } from '../store/store.ts';
 import { isRuleSeen, shownRows } from './bounds/rules.ts';
 import { changesExaminedMax, changesRowsMax, listRowsDefault, listSliceChanges } from './limits.ts';
 import { defineOperation, type Call } from './operation.ts';
+import { toolUseSchema } from './records/schema.ts';
 import { seqFromMoment, seqOfMoment } from './records/moment.ts';
 
 /** The families in the list of changes, each with the scope that reads it. */
@@ -68,6 +69,7 @@ export const listChanges = defineOperation<{ readonly store: Store }, ListInput>
             txn: { type: 'string', description: 'Id of the transaction.' },
             by: { type: 'string', description: 'Id of the key, or name of the command.' },
             by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
+            via: toolUseSchema,
             action: { type: 'string', enum: actions },
             family: { type: 'string', enum: familyNames },
             id: { type: 'string', description: 'Id of the record.' },
@@ -162,11 +164,13 @@ async function readPage(
 }
 
 function rowView(reads: Reads, change: Change, { caller }: Call): object {
-  const { seq, txn, by, action, family, id, dtu_stored, data } = change;
+  const { seq, txn, by, via, action, family, id, dtu_stored, data } = change;
   const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
   const title = titleOf(reads, change);
   return {
-    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }), action, family, id },
+    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }) },
+    ...(via !== undefined && { via }),
+    ...{ action, family, id },
     ...(title !== undefined && { title }),
     dtu_stored,
     fields: action === 'invalidate' ? [] : Object.keys(data).filter((field) => field !== 'hash'),

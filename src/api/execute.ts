@@ -5,6 +5,7 @@ import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasHookScope, hasScope, type Caller } from '../model/key.ts';
+import { toolUseField, toolUseFrom, toolUseText } from '../model/tool-use.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { generationName } from '../nodes/central-client.ts';
@@ -80,7 +81,8 @@ export function createExecute(
   return {
     find: (name) => table.get(name),
     require,
-    async run(name, given, call) {
+    async run(name, given, sent) {
+      const call = withToolOf(sent);
       const found = require(name);
       requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller, { mayDraft: call.draft !== undefined });
@@ -107,6 +109,14 @@ export function createExecute(
       return found.packet(change, call);
     },
   };
+}
+
+/** A call with the tool that another node names, which has passed the call on. */
+function withToolOf(call: Call): Call {
+  const text = call.fields[toolUseField];
+  const isNamed = call.via !== undefined || call.caller.keyId === undefined;
+  if (text === undefined || isNamed) return call;
+  return { ...call, via: toolUseFrom(text) };
 }
 
 function inputObject(given: unknown): JsonObject {
@@ -152,7 +162,7 @@ const isLocal: ReadonlySet<string> = new Set([
 /** A call as the centre gets it. */
 function passedRequest(
   v: JsonObject,
-  { vk, qk, draft, caller, fields, isStrict }: Call,
+  { vk, qk, draft, caller, fields, isStrict, via }: Call,
 ): ClientRequest {
   const { 'if-match': ifMatch, cookie } = fields;
   return {
@@ -160,6 +170,7 @@ function passedRequest(
     fields: {
       ...(isStrict === true && { prefer: 'handling=strict' }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+      ...(via !== undefined && { [toolUseField]: toolUseText(via) }),
       // The token of a session that the centre has made counts only with its cookie.
       ...(isSessionToken(caller.apikey ?? '') && cookie !== undefined && { cookie }),
     },

@@ -79,6 +79,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./draft.ts')).defineDraft,
   },
   {
+    name: 'mcp',
+    summary: 'let an automated tool use a server, over standard input and output',
+    load: async () => (await import('./mcp.ts')).defineMcp,
+  },
+  {
     name: 'event',
     summary: 'insert and list events',
     load: async () => (await import('./event.ts')).defineEvent,

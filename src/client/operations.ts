@@ -38,7 +38,9 @@ export type NewPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -85,7 +87,9 @@ export type WrittenPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -170,6 +174,8 @@ export type PageRuleEdit = {
       )
     | null;
 
+  readonly asset?: string | null;
+
   readonly contenttype?: string | null;
 
   readonly httpresponse?: number | null;
@@ -216,7 +222,9 @@ export type PageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -255,6 +263,8 @@ export type HistoryRow = {
   readonly txn: string;
   /** Id of the key, or name of the command, that wrote it. */
   readonly by: string;
+  /** The automated tool that the key used. */
+  readonly via?: ToolUse;
 
   readonly action: 'insert' | 'edit' | 'invalidate';
 
@@ -267,6 +277,16 @@ export type HistoryRow = {
   readonly invalidated?: string;
   /** The data of an invalidated row. */
   readonly data_invalidated?: { readonly [name: string]: Json };
+};
+
+/** The schema ToolUse of the API. */
+export type ToolUse = {
+  /** Name and version of the client, as it gave them. */
+  readonly client: string;
+  /** The tool that it called. */
+  readonly tool: string;
+  /** Id of the conversation. */
+  readonly conversation?: string;
 };
 
 /** The schema PageRuleList of the API. */
@@ -298,7 +318,9 @@ export type ListedPageRule = {
   readonly designed_at?: string;
   /** A BCP 47 language tag. */
   readonly lang?: string;
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -1112,7 +1134,9 @@ export type PublicPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -2011,6 +2035,8 @@ export type ChangeList = {
     readonly by: string;
     /** Name of the key, for the scope admin. */
     readonly by_name?: string;
+    /** The automated tool that the key used. */
+    readonly via?: ToolUse;
 
     readonly action: 'insert' | 'edit' | 'invalidate';
 

@@ -84,8 +84,10 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     cluster: fieldsOf('cluster', ini.cluster, folder),
+    asset: fieldsOf('asset', ini.asset, folder),
     geo: fieldsOf('geo', ini.geo, folder),
     review: fieldsOf('review', ini.review, folder),
+    mcp: fieldsOf('mcp', ini.mcp, folder),
     stats: fieldsOf('stats', ini.stats, folder),
     log: fieldsOf('log', ini.log, folder),
   });

@@ -130,8 +130,10 @@ export interface Config {
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
   /** Without servers, this machine is no node of a cluster. */
   readonly cluster: SectionFields<'cluster'>;
+  readonly asset: SectionFields<'asset'>;
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
+  readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: SectionFields<'log'>;
 }
@@ -186,7 +188,8 @@ export function namesOrigin(
   return listening || hosts.some((host) => covers(host, hostname));
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether the host of a URL is a name of this machine for itself. */
+export function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 

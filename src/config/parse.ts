@@ -51,8 +51,10 @@ export interface ParsedIni {
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
+  readonly asset: ParsedSection<'asset'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
+  readonly mcp: ParsedSection<'mcp'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   /** The included files, as problems name them. */
@@ -132,8 +134,10 @@ export function parseIni(
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
+    asset: one('asset'),
     geo: one('geo'),
     review: one('review'),
+    mcp: one('mcp'),
     stats: one('stats'),
     log: one('log'),
   };

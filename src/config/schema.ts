@@ -241,6 +241,11 @@ export const sections = {
     /** A file with the keys that encrypt the private keys of certificates in the shared log. */
     secrets_key_file: optional(anyText, { isPath: true }),
   },
+  asset: {
+    max: single(size, '256MiB', bytes('bytesMax')),
+    /** How long a file stays that no asset refers to any more. */
+    retention: single(duration('1s', '3650d'), '30d', time('retentionMs')),
+  },
   geo: {
     database: optional(anyText, { isPath: true }),
     country_header: optional(fieldName),
@@ -250,6 +255,10 @@ export const sections = {
   review: {
     /** Whether a draft needs an approval by a key that has not changed it. */
     required: single(yesNo, 'no'),
+  },
+  mcp: {
+    /** Whether automated tools with a key may use the operations by MCP. */
+    enabled: single(yesNo, 'yes'),
   },
   stats: {
     /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */

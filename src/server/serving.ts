@@ -1,3 +1,6 @@
+import type { AssetReader } from '../assets/asset.ts';
+import type { AssetFiles } from '../assets/asset-files.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Rates } from '../access/rates.ts';
 import type { Config } from '../config/config.ts';
@@ -20,6 +23,7 @@ import type { PublicAnswers } from './public-answers.ts';
  */
 export interface Serving {
   readonly config: Config;
+  readonly version: string;
   readonly site: Site;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
@@ -45,6 +49,13 @@ export interface Serving {
   readonly previews: {
     /** The preview of a token at a time; undefined if there is none, or it has ended. */
     find(token: string, nowMs: number): DraftSite | undefined;
+  };
+  /** The assets of the live site. */
+  readonly assets: AssetReader & {
+    readonly files: AssetFiles;
+    readonly pages: Pick<AssetPages, 'respond'>;
+    /** Creates the table of the assets, if there is none. Rejects with `conflict`. */
+    readonly prepareTable: () => Promise<void>;
   };
   /** How often clients may ask; undefined without rates. */
   readonly rates: Rates | undefined;

@@ -189,8 +189,8 @@ test('`check` prints every section and every key, also those with their default'
   const { access, rates } = described;
   const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
   const all = [mounts, access, rates, engines, tables].flat();
-  const { server, tls, login, fetch, auth, webhook, node, cluster } = described;
-  const { geo, review, stats, log } = described;
+  const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
+  const { geo, review, mcp, stats, log } = described;
   const parsed = [
     server,
     tls,
@@ -200,8 +200,10 @@ test('`check` prints every section and every key, also those with their default'
     webhook,
     node,
     cluster,
+    asset,
     geo,
     review,
+    mcp,
     stats,
     log,
     ...all,

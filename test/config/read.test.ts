@@ -509,6 +509,7 @@ test('an empty ini file gives the defaults', async (context) => {
       keyFile: undefined,
       secretsKeyFile: undefined,
     },
+    asset: { bytesMax: 268_435_456, retentionMs: 2_592_000_000 },
     geo: {
       database: undefined,
       countryHeader: undefined,
@@ -516,6 +517,7 @@ test('an empty ini file gives the defaults', async (context) => {
       cityHeader: undefined,
     },
     review: { required: false },
+    mcp: { enabled: true },
     stats: { retentionMs: 7_776_000_000 },
     log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
   });

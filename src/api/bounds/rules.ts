@@ -114,10 +114,12 @@ function placeData({ origin, path, kind, _unknowns_: unknowns }: JsonObject): Js
 
 /** The page rules inside of bounds, as a resolver reads them. */
 export function rulesInside(
-  rules: Pick<PastRules, 'rule' | 'exactRules' | 'wildcardRules'>,
+  rules: Pick<PastRules, 'rule' | 'exactRules' | 'wildcardRules' | 'rowByKey'>,
   bounds: Bounds,
-): Pick<PastRules, 'rule' | 'exactRules' | 'wildcardRules'> {
+): Pick<PastRules, 'rule' | 'exactRules' | 'wildcardRules' | 'rowByKey'> {
   return {
+    // The assets that these rules refer to belong to the whole site.
+    rowByKey: (table, value) => rules.rowByKey(table, value),
     rule(id) {
       const stored = rules.rule(id);
       return stored !== undefined && isRuleInside(bounds, stored.rule) ? stored : undefined;

@@ -8,7 +8,13 @@ import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorise } from '../execute.ts';
-import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
+import {
+  authorOf,
+  changeAuthorOf,
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../operation.ts';
 import { listRowsDefault } from '../limits.ts';
 import { planPublish, requireConfirmed } from './publish-plan.ts';
 import {
@@ -383,7 +389,7 @@ async function writeDraft(
 ): Promise<OperationResult> {
   const { vk } = call;
   const request = identifyRequest(name, v as JsonObject, call);
-  const written = await store.commit(authorOf(call), (reads) => {
+  const written = await store.commit(changeAuthorOf(call), (reads) => {
     const earlier = vk === undefined ? undefined : request.earlier(reads, vk);
     if (earlier !== undefined) {
       return { drafts: [], answer: () => ({ id: earlier.id, replayed: true }) };

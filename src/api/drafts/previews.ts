@@ -5,7 +5,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Store } from '../../store/store.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
-import { authorOf, defineOperation } from '../operation.ts';
+import { changeAuthorOf, defineOperation } from '../operation.ts';
 import { draftProperty } from './drafts.ts';
 import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
 
@@ -63,7 +63,7 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
         ...{ id: newId(), hash: hashOf(secret).toString('hex'), expires },
         ...(bounds !== undefined && { reader: { bounds, keyId } }),
       };
-      const draft = await store.commit(authorOf(call), (reads) => {
+      const draft = await store.commit(changeAuthorOf(call), (reads) => {
         const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.filter((one) => isCurrent(one, now())).length >= draftPreviewsMax) {
           const message = `A draft has at most ${draftPreviewsMax} previews. Revoke one.`;
@@ -106,7 +106,7 @@ export const revokePreview = defineOperation<
   run:
     ({ store }) =>
     async ({ draft: name, id: preview }, call) => {
-      await store.commit(authorOf(call), (reads) => {
+      await store.commit(changeAuthorOf(call), (reads) => {
         const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.every((one) => one.id !== preview)) {
           throw new Failure('not_found', 'The draft has no such preview.', { field: 'id' });

@@ -1,4 +1,9 @@
-import { isRevertible, type RevertibleFamily } from '../../model/change.ts';
+import {
+  authorVia,
+  isRevertible,
+  type RevertibleFamily,
+  type ToolUse,
+} from '../../model/change.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -36,6 +41,7 @@ export interface PublishRequest {
   /** The resolution of the conflicts that `resolve` does not name. */
   readonly others: Resolution | undefined;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
   readonly reader: DraftReader;
   readonly request: KeyedRequest | undefined;
   /** Whether it needs an approval by a key that has not changed the draft. */
@@ -223,7 +229,7 @@ function publishRequest(
     vk === undefined || confirm === undefined
       ? undefined
       : { vk, by, ...hashRequest('draft.publish', { ...v }) };
-  return { draft: draft.id, confirm, resolve, others, by, reader, request: keyed };
+  return { draft: draft.id, confirm, resolve, others, by, via: call.via, reader, request: keyed };
 }
 
 function hasMoreRecords(store: Store, id: string): boolean {
@@ -239,7 +245,7 @@ function hasMoreRecords(store: Store, id: string): boolean {
 /** Publishes a draft, or reports what that would change. Rejects as draft.publish does. */
 export async function runPublish(
   { store, newId, now }: Pick<PublishParts, 'store' | 'newId' | 'now'>,
-  { draft: id, confirm, resolve, others, by, reader, request, needsApproval }: PublishRequest,
+  { draft: id, confirm, resolve, others, by, via, reader, request, needsApproval }: PublishRequest,
 ): Promise<PublishResult> {
   const resolutionOf = (record: string): Resolution | undefined =>
     Object.hasOwn(resolve, record) ? resolve[record] : others;
@@ -253,7 +259,7 @@ export async function runPublish(
     const review = { needs_approval: needsApproval, approved_by: [...approvedBy] };
     return { report: { ...reportOf(plan), ...review }, replayed: false };
   }
-  return store.commit(by, (live): Decision<PublishResult> => {
+  return store.commit(authorVia(by, via), (live): Decision<PublishResult> => {
     const earlier = request && earlierClaim(live, request);
     if (earlier !== undefined) {
       const report = doneReport(live, live.change(earlier.seq)?.txn ?? '');

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Change, RevertibleFamily } from '../../model/change.ts';
+import type { Change, RevertibleFamily, ToolUse } from '../../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { foldRows, type Folded } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../store/store.ts';
@@ -26,6 +26,7 @@ export interface RevertRequest {
   /** The digest of the dry run to carry out; undefined for a dry run. */
   readonly confirm: string | undefined;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
   /** The vk of the request, with its hashes. */
   readonly request: KeyedRequest | undefined;
   /** The id of the draft that it changes instead of the live state. */

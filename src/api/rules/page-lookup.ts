@@ -22,7 +22,7 @@ export interface PageParts {
   readonly site: SiteAccess;
   readonly store: Pick<
     Reads,
-    'seq' | 'seqAt' | 'at' | 'change' | 'rule' | 'exactRules' | 'wildcardRules'
+    'seq' | 'seqAt' | 'at' | 'change' | 'rule' | 'exactRules' | 'wildcardRules' | 'rowByKey'
   >;
   readonly view: ViewConfig;
   /** The rows that pages show in previews: those that a caller may read. */

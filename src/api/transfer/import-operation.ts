@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../model/bounds.ts';
+import type { ToolUse } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
@@ -25,6 +26,7 @@ export interface ImportRequest {
   /** Whether a line with a mistake is refused. */
   readonly isStrict?: boolean;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
   /** Why a line with a hook is refused; undefined if the caller may write hooks. */
   readonly hooksRefused: string | undefined;
   /** The scopes of the caller. */
@@ -136,6 +138,7 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
         engines: parts.engines,
         isStrict: call.isStrict === true,
         by: authorOf(call),
+        via: call.via,
         hooksRefused: hasScope(call.caller, 'webhook')
           ? undefined
           : 'a hook needs the scope webhook.',
@@ -196,10 +199,10 @@ function withProblems(
  */
 export async function runImport(
   parts: Omit<ImportParts, 'engines'>,
-  { bytes, engines, isStrict, by, hooksRefused, scopes, bounds, dryRun }: ImportRequest,
+  { bytes, engines, isStrict, by, via, hooksRefused, scopes, bounds, dryRun }: ImportRequest,
 ): Promise<ImportResult> {
   const result = await importAll({ ...parts, engines, isStrict }, bytes, {
-    by,
+    ...{ by, via },
     hooksRefused,
     scopes,
     bounds,

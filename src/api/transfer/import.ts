@@ -1,5 +1,5 @@
 import { boundsText, isRuleInside, type Bounds } from '../../model/bounds.ts';
-import type { RevertibleFamily } from '../../model/change.ts';
+import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
@@ -102,6 +102,7 @@ export async function importRecords(parts: ImportParts, bytes: Uint8Array): Prom
 /** Options of importAll. */
 interface ImportOptions {
   readonly by?: string;
+  readonly via?: ToolUse | undefined;
   /** Why lines with hooks are refused; undefined if they are not. */
   readonly hooksRefused?: string | undefined;
   /** The scopes of the caller; undefined for a command, which may write all tables and rows. */
@@ -119,7 +120,7 @@ interface ImportOptions {
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-  { by = author, hooksRefused, scopes, bounds, dryRun = false }: ImportOptions = {},
+  { by = author, via, hooksRefused, scopes, bounds, dryRun = false }: ImportOptions = {},
 ): Promise<ImportedAtOnce> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
@@ -134,7 +135,7 @@ export async function importAll(
   }
   const { refused, ...counts } = await commitLines(
     parts,
-    { ready, kept: lines.kept, by, isStrict, scopes, bounds },
+    { ready, kept: lines.kept, by, via, isStrict, scopes, bounds },
     ({ refused: conflicting }) => dryRun || unreadable.length + conflicting.length > 0,
   );
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
@@ -250,6 +251,7 @@ function commitLines(
     ready: lines,
     kept,
     by = author,
+    via,
     isStrict = false,
     scopes,
     bounds,
@@ -257,6 +259,7 @@ function commitLines(
     readonly ready: readonly ImportLine[];
     readonly kept: readonly LineProblems[];
     readonly by?: string;
+    readonly via?: ToolUse | undefined;
     readonly isStrict?: boolean | undefined;
     readonly scopes?: readonly Scope[] | undefined;
     readonly bounds?: Bounds | undefined;
@@ -264,7 +267,7 @@ function commitLines(
   isWithheld: (result: Imported) => boolean = () => false,
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
-  return store.commit(by, (reads): Decision<Imported> => {
+  return store.commit(authorVia(by, via), (reads): Decision<Imported> => {
     const drafts: LoggedDraft[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();

@@ -17,8 +17,8 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
     ...reads,
     // No delivery follows a change in a draft.
     deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
-    commit: (by, decide) =>
-      store.commit(by, (live) => {
+    commit: (author, decide) =>
+      store.commit(author, (live) => {
         requireOpen(live, draft);
         return decisionInDraft(reads, draft, decide(reads));
       }),
