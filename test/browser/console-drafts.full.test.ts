@@ -128,7 +128,7 @@ suite('drafts in the console', () => {
     await tab.getByRole('button', { name: 'Submit for review' }).click();
     await tab.getByRole('button', { name: 'Submit again' }).waitFor();
     await tab.getByRole('button', { name: 'Make a link' }).click();
-    const link = (await tab.locator('.link-text').textContent()) ?? '';
+    const link = (await tab.locator('.preview-link').textContent()) ?? '';
     const visitor = await openTab(t);
     await visitor.page.goto(link);
     await visitor.page.goto(`${site.url}/page`);

@@ -12,7 +12,7 @@ import { Previews } from './draft-previews.tsx';
 import { Publish } from './draft-publish.tsx';
 import type { Draft } from './draft-record.ts';
 import { Review } from './draft-review.tsx';
-import { StateTag } from './drafts.tsx';
+import { StateTag } from './state-tag.tsx';
 import { UndoPublication } from './undo-publication.tsx';
 
 const t = texts.drafts;

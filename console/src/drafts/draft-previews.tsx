@@ -89,7 +89,7 @@ function MadeLink({ url }: { url: string }) {
   return (
     <div class="made-link">
       <p>{t.linkOnce}</p>
-      <code class="link-text">{url}</code>
+      <code class="preview-link">{url}</code>
       <div class="draft-actions">
         <button type="button" onClick={() => void copy()}>
           <span aria-live="polite">{isCopied ? texts.copy.done : t.copyLink}</span>

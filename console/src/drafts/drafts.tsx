@@ -8,6 +8,7 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import type { Draft } from './draft-record.ts';
 import { DraftPage } from './draft-page.tsx';
+import { StateTag } from './state-tag.tsx';
 import './drafts.css';
 
 const t = texts.drafts;
@@ -95,12 +96,6 @@ function DraftCard({ draft }: { draft: Draft }) {
       )}
     </li>
   );
-}
-
-/** The state of a draft in a word, which its colour repeats. */
-export function StateTag({ state }: Pick<Draft, 'state'>) {
-  const colour = { open: '', published: 'good', discarded: 'bad' }[state];
-  return <span class={`tag ${colour}`}>{t.states[state]}</span>;
 }
 
 function NewDraft() {
