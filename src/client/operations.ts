@@ -2109,6 +2109,8 @@ export type Draft = {
   readonly created: string;
   /** Id of the key that made it. */
   readonly by: string;
+  /** Name of the key, for the scope admin. */
+  readonly by_name?: string;
   /** When it was published or discarded. */
   readonly closed?: string;
   /** Id of the key that did it. */
@@ -2120,6 +2122,8 @@ export type Draft = {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
 
     readonly text: string;
   }[];
@@ -2128,12 +2132,16 @@ export type Draft = {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
   };
   /** The latest one of each key; it covers the changes before its seq. */
   readonly approvals?: readonly {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
 
     readonly seq: number;
   }[];

@@ -3,6 +3,8 @@ import { lazy } from '../components/lazy.tsx';
 import { docs, isBound, may, signOut } from '../api/api.ts';
 import { useConnection } from '../api/live.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
+import { useDraft } from '../api/use-draft.ts';
+import { DraftBand, DraftSwitch } from './draft-switch.tsx';
 import { Palette } from './palette.tsx';
 import { goTo, useRoute, type Route } from '../route.ts';
 import type { Session } from '../api/session.ts';
@@ -26,6 +28,7 @@ const Past = lazy(() => import('../history/past.tsx').then(({ Past: one }) => on
 const Help = lazy(() => import('../help/help.tsx').then(({ Help: one }) => one));
 const Tour = lazy(() => import('../help/tour.tsx').then(({ Tour: one }) => one));
 const Webhooks = lazy(() => import('../webhooks/webhooks.tsx').then(({ Webhooks: one }) => one));
+const Drafts = lazy(() => import('../drafts/drafts.tsx').then(({ Drafts: one }) => one));
 const Tables = lazy(() => import('../tables/tables.tsx').then(({ Tables: one }) => one));
 const Operations = lazy(() =>
   import('../operations/operations.tsx').then(({ Operations: one }) => one),
@@ -37,6 +40,7 @@ const screens: readonly [ScreenLink, ...ScreenLink[]] = [
   { path: '/pages', name: texts.nav.pages, key: 'p', scope: 'read' },
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
+  { path: '/drafts', name: texts.drafts.title, key: 'd', scope: 'read' },
   { path: '/explain', name: texts.nav.explain, key: 'e', scope: 'read' },
   { path: '/history', name: texts.nav.history, key: 'h', scope: 'read' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
@@ -93,6 +97,8 @@ function Screen({ route }: { route: Route }) {
       return id === 'past' ? <Past route={route} /> : <History route={route} />;
     case 'webhooks':
       return <Webhooks route={route} />;
+    case 'drafts':
+      return <Drafts route={route} />;
     case 'tables':
       return <Tables route={route} />;
     case 'operations':
@@ -142,6 +148,7 @@ export function Frame({ session }: { session: Session }) {
     [],
   );
   const lostAt = useConnection();
+  const draft = useDraft();
   const { isHelpOpen, isTourOpen, closeTour } = useHelp();
   const [, screen = ''] = route.path.split('/');
   const at = `/${screen}`;
@@ -156,6 +163,7 @@ export function Frame({ session }: { session: Session }) {
           <Mark />
           <span class="brand-name">{texts.product}</span>
         </a>
+        {may('read') ? <DraftSwitch /> : null}
         <ul ref={links}>
           {visibleScreens().map(({ path, name, key }) => (
             <li key={path}>
@@ -174,8 +182,9 @@ export function Frame({ session }: { session: Session }) {
         />
       </nav>
       <main id="content" tabIndex={-1}>
+        <DraftBand screen={screen} />
         <Disconnected since={lostAt} />
-        <GuardedScreen route={route} />
+        <GuardedScreen key={screen === 'drafts' ? '' : draft?.id} route={route} />
       </main>
       {isHelpOpen ? <Help screen={screen} onClose={helpSignal.send} /> : null}
       {isTourOpen ? <Tour onClose={closeTour} /> : null}

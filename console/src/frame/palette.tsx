@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { call, docs, firstOrigin, isBound, may, signOut } from '../api/api.ts';
+import { call, docs, firstOrigin, isBound, may, signOut, mayDesign } from '../api/api.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
 import { goTo } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -81,13 +81,14 @@ function commandsFor(typed: string): readonly Command[] {
     ...(isBound() ? [] : [{ name: nav.overview, run: to('/') }]),
     { name: nav.pages, run: to('/pages') },
     { name: nav.breadcrumbs, run: to('/breadcrumbs') },
+    { name: texts.drafts.title, run: to('/drafts') },
     { name: nav.explain, run: to('/explain') },
     { name: nav.history, run: to('/history') },
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
     ...(may('admin') ? [{ name: texts.tables.nav, run: to('/tables') }] : []),
     ...(isBound() ? [] : [{ name: nav.operations, run: to('/operations') }, ...operationTabs]),
-    ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
-    ...(may('design') ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
+    ...(mayDesign() ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
+    ...(mayDesign() ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
     { name: nav.help, run: helpSignal.send },
     { name: texts.tour.title, run: tourSignal.send },
     { name: nav.docs, run: () => void window.open(docs, '_blank', 'noopener,noreferrer') },

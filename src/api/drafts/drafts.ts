@@ -2,6 +2,7 @@ import { draftStates, type DraftSchedule, type SiteDraft } from '../../model/dra
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { requireUnscheduled } from '../../store/drafts/draft-store.ts';
 import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
@@ -51,9 +52,11 @@ const commentSchema = { ...text, nullable: true, maxLength: draftCommentCharacte
 /** The input field that names a draft. */
 export const draftProperty = { ...text, description: 'The name or the id of a draft.' };
 
+const byName = { ...text, description: 'Name of the key, for the scope admin.' };
 const note = {
   at: { ...text, format: 'date-time' },
   by: { ...text, description: 'Id of the key.' },
+  by_name: byName,
 } as const;
 const noteSchema = { type: 'object', required: ['at', 'by'], properties: note } as const;
 
@@ -85,6 +88,7 @@ const draftSchema: JsonObject = {
     state: { type: 'string', enum: draftStates },
     created: { ...text, format: 'date-time' },
     by: { ...text, description: 'Id of the key that made it.' },
+    by_name: byName,
     closed: { ...text, format: 'date-time', description: 'When it was published or discarded.' },
     closed_by: { ...text, description: 'Id of the key that did it.' },
     txn: { ...text, description: 'The transaction that published it, for an undo.' },
@@ -333,7 +337,7 @@ export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: str
     ({ store }) =>
     ({ draft: name }, { caller }) => {
       const draft = draftSeen({ store, reads: store }, name, caller);
-      return { kind: 'data', data: draftView(draft) };
+      return { kind: 'data', data: draftView(draft, { reads: store, caller }) };
     },
 });
 
@@ -380,23 +384,36 @@ export const listDrafts = defineOperation<
       }
       const page = rows.slice(0, limit);
       const next = rows.length > limit ? (page.at(-1)?.id ?? null) : null;
-      return { kind: 'data', data: { rows: page.map(draftView), next } };
+      const seen = page.map((draft) => draftView(draft, { reads: store, caller }));
+      return { kind: 'data', data: { rows: seen, next } };
     },
 });
 
-/** A draft as its readers see it. */
-function draftView(given: SiteDraft): JsonObject {
-  const { insertedSeq: _insertedSeq, previews, schedule, ...draft } = given;
+/** A draft as a reader sees it. */
+function draftView(
+  { insertedSeq: _insertedSeq, previews, schedule, ...draft }: SiteDraft,
+  { reads, caller }: { readonly reads: Reads; readonly caller: Caller },
+): JsonObject {
   const shown = previews?.map(({ id, expires }) => ({ id, expires }));
+  const mayKnow = hasScope(caller, 'admin');
+  const named = <Note extends { readonly by: string }>(note: Note): Note => {
+    const name = mayKnow ? reads.key(note.by)?.name : undefined;
+    return name === undefined ? note : { ...note, by_name: name };
+  };
+  const { comments, submitted, approvals } = draft;
   return {
-    ...draft,
-    ...(schedule && { schedule: shownSchedule(schedule) }),
+    ...named(draft),
+    ...(comments && { comments: comments.map(named) }),
+    ...(submitted && { submitted: named(submitted) }),
+    ...(approvals && { approvals: approvals.map(named) }),
+    ...(schedule && { schedule: named(shownSchedule(schedule)) }),
     ...(shown && { previews: shown }),
   } as unknown as JsonObject;
 }
 
-function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): object {
-  return { at, ...(zone !== undefined && { time_zone: zone }), by, ...(failed && { failed }) };
+function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): { by: string } {
+  const shown = { at, ...(zone !== undefined && { time_zone: zone }), by };
+  return { ...shown, ...(failed && { failed }) };
 }
 
 /** A change of a draft itself, decided in its transaction. */
@@ -430,7 +447,9 @@ async function writeDraft(
   store.refresh();
   return {
     kind: 'data',
-    data: draftView(draftSeen({ store, reads: store }, written.id, { keyId: undefined })),
+    data: draftView(draftSeen({ store, reads: store }, written.id, { keyId: undefined }), {
+      ...{ reads: store, caller: call.caller },
+    }),
     ...(vk !== undefined && { vk }),
     ...(written.replayed && { replayed: true }),
   };
