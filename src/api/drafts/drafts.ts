@@ -406,14 +406,13 @@ function draftView(
     ...(comments && { comments: comments.map(named) }),
     ...(submitted && { submitted: named(submitted) }),
     ...(approvals && { approvals: approvals.map(named) }),
-    ...(schedule && { schedule: named(shownSchedule(schedule)) }),
+    ...(schedule && { schedule: shownSchedule(schedule) }),
     ...(shown && { previews: shown }),
   } as unknown as JsonObject;
 }
 
-function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): { by: string } {
-  const shown = { at, ...(zone !== undefined && { time_zone: zone }), by };
-  return { ...shown, ...(failed && { failed }) };
+function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): object {
+  return { at, ...(zone !== undefined && { time_zone: zone }), by, ...(failed && { failed }) };
 }
 
 /** A change of a draft itself, decided in its transaction. */
