@@ -46,6 +46,15 @@ async function placeIn(root: string, path: string): Promise<string> {
   return join(root, path);
 }
 
+/** Files for programs that read the access log or the metrics. */
+const forOtherPrograms = [
+  'fail2ban/filter.conf',
+  'fail2ban/jail.conf',
+  'prometheus/alerts.yml',
+  'prometheus/alerts.test.yml',
+  'grafana/waymark.json',
+];
+
 /** Everything but the executable and the control files. */
 async function putFiles(put: Put, { bundled }: DebParts): Promise<void> {
   const source = (name: string) => readFile(join(project, name));
@@ -55,6 +64,9 @@ async function putFiles(put: Put, { bundled }: DebParts): Promise<void> {
   }
   await put('etc/waymark/server.ini', await unit('server.ini'));
   await put('usr/share/doc/waymark/server.ini', await source('conf/server.ini'));
+  for (const name of forOtherPrograms) {
+    await put(`usr/share/doc/waymark/${name}`, await source(`packaging/${name}`));
+  }
   const licence = await readFile(join(project, 'LICENSE'), 'utf8');
   const others = await readFile(join(bundled, 'LICENSES'), 'utf8');
   const parts = `Waymark\n\n${licence}\nThe packages that it contains\n\n${others}`;

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { createAssetReader } from './assets/asset.ts';
 import type { Authenticate } from './api/keys/authenticate.ts';
+import { openDraftSeen } from './api/bounds/drafts.ts';
 import type { Execute } from './api/execute.ts';
 import { bindOperations, type Operation } from './api/operation.ts';
 import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
@@ -8,16 +10,20 @@ import { previewedDraft } from './api/drafts/previews.ts';
 import type { SiteAccess } from './api/site-access.ts';
 import type { SiteDraft } from './model/draft.ts';
 import { Failure } from './model/failure.ts';
+import type { Caller } from './model/key.ts';
 import type { RenderedPages } from './rendering/rendered-pages.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createSite, type SiteParts } from './site/site.ts';
-import { draftStore, openDraftNamed } from './store/drafts/draft-store.ts';
+import { draftStore } from './store/drafts/draft-store.ts';
 import type { Store } from './store/store.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */
 export interface Drafts {
-  /** An operation of an open draft, by its name or id. Throws `not_found` or `conflict`. */
-  operation(draft: string, name: string): Operation;
+  /**
+   * An operation of an open draft that a caller sees, by its name or id. Throws `not_found` or
+   * `conflict`.
+   */
+  operation(draft: string, name: string, caller: Caller): Operation;
   /** The previews of open drafts. */
   readonly previews: {
     find(token: string, nowMs: number): PreviewedSite | undefined;
@@ -73,8 +79,9 @@ export function composeDrafts(given: DraftsParts): Drafts {
     return instance;
   };
   return {
-    operation(name, operation) {
-      const { operations } = instanceOf(openDraftNamed(store, name));
+    operation(name, operation, caller) {
+      const draft = openDraftSeen({ store, reads: store }, name, caller);
+      const { operations } = instanceOf(draft);
       const found = operations.get(operation);
       if (found === undefined) throw new TypeError(`${operation} is not possible in a draft`);
       return found;
@@ -103,6 +110,7 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
       wildcardRules: (origin, path) => rules.wildcardRules(origin, path),
       ruleOf: (candidate) => rules.ruleOf(candidate),
     },
+    assets: createAssetReader(store),
     pageRows: createPageRows(rowParts),
     rendered: rendered(),
   });

@@ -4,7 +4,17 @@ import { openLinkKeys } from './access/link-keys.ts';
 import { openNetworkFile } from './access/network-file.ts';
 import { openPasswordFile } from './access/password-file.ts';
 import type { Passwords } from './access/passwords.ts';
-import { createResponseHeaders, strictFields, type HeaderRule } from './http/response-headers.ts';
+import {
+  createResponseHeaders,
+  matchesPattern,
+  strictFields,
+  type HeaderRule,
+} from './http/response-headers.ts';
+import { createAccessRules } from './observability/access-rules.ts';
+import { writeAssetTable } from './api/assets/asset-table.ts';
+import { createAssetReader } from './assets/asset.ts';
+import type { AssetFiles } from './assets/asset-files.ts';
+import type { AssetPages } from './assets/asset-pages.ts';
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
 import { proxyId } from './model/rule.ts';
@@ -101,6 +111,8 @@ export interface AppContext {
   readonly rules: RuleCache;
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
+  readonly assetFiles: AssetFiles;
+  readonly assetPages: AssetPages;
   readonly renderedPages: RenderedPages;
   /** Makes rendered pages that are apart from those of visitors. */
   readonly newRenderedPages: () => RenderedPages;
@@ -175,13 +187,13 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const operations = composeOperations(config, hosts, parts);
   const execute = createExecute(operations, {
     ...executeParts(config, context),
-    inDraft: (draft, name) => drafts.operation(draft, name),
+    inDraft: (draft, name, caller) => drafts.operation(draft, name, caller),
   });
   const hookDialler = createDialler(config.webhook);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
-      ...{ config, site },
+      ...{ config, site, version: context.version },
       refresh: () => {
         context.rules.refresh();
       },
@@ -194,9 +206,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       ...{ publicFiles, ownFiles, consoleFiles: context.consoleFiles },
       metricsText: context.metricsText,
-      responseHeaders: createResponseHeaders(siteParts.headerRules, newNonce),
+      ...composeFieldsAndLines(config, siteParts),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
-      ...{ previews: drafts.previews, rates },
+      ...{ previews: drafts.previews, rates, assets: composeUploads(context) },
       documents: createDocuments({
         ...{ operations, version: context.version, anonymous: config.auth.anonymous },
         ...{ base, publicUrl },
@@ -217,6 +229,16 @@ export function compose(config: Config, context: AppContext): AppInstance {
       checks.close();
       diallers.cut();
     },
+  };
+}
+
+/** What uploads need, and the downloads of assets by their names. */
+function composeUploads({ store, assetFiles, assetPages }: AppContext): Serving['assets'] {
+  return {
+    files: assetFiles,
+    pages: assetPages,
+    ...createAssetReader(store),
+    prepareTable: () => writeAssetTable(store, newId),
   };
 }
 
@@ -241,6 +263,18 @@ function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[
     return { ...place, fields: [...strict, ...fields] };
   });
   return [...ofMounts, ...ofProxies, ...ofPaths];
+}
+
+/** What changes the fields of answers, and the lines of the access log. */
+function composeFieldsAndLines(
+  { log }: Config,
+  { headerRules }: { readonly headerRules: readonly HeaderRule[] },
+): Pick<Serving, 'responseHeaders' | 'accessRules'> {
+  const random = Math.random;
+  return {
+    responseHeaders: createResponseHeaders(headerRules, newNonce),
+    accessRules: createAccessRules(log, { matches: matchesPattern, random }),
+  };
 }
 
 /** A nonce with 128 random bits (CSP 3 §7.1). */
@@ -327,7 +361,8 @@ function composeSite(
     rates,
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
-  return { rules, ...configured, disk, stored, generic, rendered, pageRows, fetch };
+  const assets = { assets: createAssetReader(context.store), assetPages: context.assetPages };
+  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
 }
 
 /** What drafts need; their fetched content is in no cache, and a failure there raises no event. */

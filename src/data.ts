@@ -3,7 +3,7 @@ import { newId, now } from './model/clock.ts';
 import { Failure, failureFrom } from './model/failure.ts';
 import { silentLog, type Log } from './observability/log.ts';
 import { holdsData, isWritable } from './store/folder/data-folder.ts';
-import { openStore } from './store/open.ts';
+import { openStore, type LayoutChanged } from './store/open.ts';
 import type { Sharing } from './store/shared/join.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
@@ -30,18 +30,20 @@ export function openData(
     isInUse = false,
     cluster,
     node,
+    layoutChanged,
   }: {
     readonly readOnly?: boolean;
     readonly isInUse?: boolean;
     readonly cluster?: ClusterData;
     /** The node whose settings bound the outbox. */
     readonly node?: Pick<Config['node'], 'outboxEntriesMax' | 'outboxBytesMax'>;
+    readonly layoutChanged?: LayoutChanged;
   } = {},
 ): Promise<Store> {
   const sharing = cluster && sharingOf(cluster);
   const outboxMax = node && { entries: node.outboxEntriesMax, bytes: node.outboxBytesMax };
   return openStore({
-    ...{ folder, now, newId, readOnly, isInUse, sharing },
+    ...{ folder, now, newId, readOnly, isInUse, sharing, layoutChanged },
     ...(outboxMax !== undefined && { outboxMax }),
   });
 }

@@ -77,7 +77,13 @@ export async function prepareData(
     if (config.node.central !== undefined) await replaceWithCopy(data);
     const cluster = { settings: config.cluster, log: logs.log, notices };
     const { node: settings } = config;
-    store = await openData(data, { isInUse: from !== undefined, cluster, node: settings });
+    store = await openData(data, {
+      ...{ isInUse: from !== undefined, cluster, node: settings },
+      layoutChanged: (former, current) => {
+        const change = `Changed the layout of the data folder from ${former} to ${current}`;
+        logs.log.info({}, `${change}. Versions before this one cannot open it any more.`);
+      },
+    });
     if (store.shared !== undefined) await catchUp(store, store.shared, logs);
     node = await startNode(config, logs, { store, signal, emit: emitFor(config, logs, store) });
     if (node === undefined) {

@@ -45,6 +45,9 @@ import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter
 import { createRenderedPages, type RenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
+import { AssetFiles } from './assets/asset-files.ts';
+import { AssetKeeper } from './assets/asset-keeper.ts';
+import { createAssetPages } from './assets/asset-pages.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
@@ -52,6 +55,7 @@ import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
 import { applyPurge } from './api/cache.ts';
+import { ScheduledPublisher } from './api/drafts/scheduled-publisher.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
@@ -61,6 +65,7 @@ import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
 import { stateVersions } from './api/state-versions.ts';
 import { packageFolder, version } from './version.ts';
+import { writeInThread } from './write-thread.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
 import { deliveryHandOverMs } from './webhooks/limits.ts';
 
@@ -158,6 +163,15 @@ function renderedPagesMaker({
   return () => createRenderedPages({ thread, shared, compressor, now, log });
 }
 
+/** The files of assets in the data folder, and the replies with them. */
+function assetsOf(
+  { server: { data } }: Config,
+  compressors: Compressors,
+): Pick<AppContext, 'assetFiles' | 'assetPages'> {
+  const assetFiles = new AssetFiles(data);
+  return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
+}
+
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
@@ -225,6 +239,7 @@ class ServingProcess implements RunningServer {
       rules: createRuleCache(store),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
+      ...assetsOf(config, compressors),
       renderedPages: newRenderedPages(),
       newRenderedPages,
       compressors,
@@ -310,14 +325,23 @@ class ServingProcess implements RunningServer {
   }
 
   /** The work that one process of a server does for all of them. */
-  #primaryTasks({ node, server: { data } }: Config): readonly BackgroundTask[] {
+  #primaryTasks({ node, cluster, server: { data } }: Config): readonly BackgroundTask[] {
     const { store, emit, logs } = this.#context;
     const { log } = logs;
-    // A node that follows a centre gets the changes of these two with its log.
-    const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts] : [];
+    const drafts = new ScheduledPublisher({
+      ...{ store, newId, now, log },
+      review: () => this.#instance.serving.config.review,
+      publishInThread: (request) => writeInThread({ folder: data, cluster }, 'publish', request),
+    });
+    // A node that follows a centre gets the changes of these with its log.
+    const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts, drafts] : [];
     return [
       ...ownLogTasks,
       new IndexBuilder({ store, log }),
+      new AssetKeeper({
+        ...{ files: this.#context.assetFiles, store, now, log },
+        retentionMs: () => this.#instance.serving.config.asset.retentionMs,
+      }),
       new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
       // Only a centre has followers; each machine of a cluster knows the others.
       new NodeWatch({ store, emit, node, version, now, log }),
@@ -463,12 +487,13 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, compressors, store, renderedPages } = this.#context;
+    const { rules, compressors, store, renderedPages, assetPages } = this.#context;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),
       compressors.pages.memory(),
       renderedPages.memory(),
+      assetPages.memory(),
       this.#answers.memory(),
       compressors.responses.memory(),
       ...rules.memory(),

@@ -1,3 +1,9 @@
+interface PublishCounts {
+  readonly inserted: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
 /** All texts of the console, for a translation. */
 export const texts = {
   product: 'Waymark',
@@ -33,6 +39,7 @@ export const texts = {
     help: 'Help',
     theme: 'Light or dark',
     signedIn: 'Signed in with',
+    bound: 'for',
   },
   palette: {
     title: 'Commands',
@@ -61,6 +68,7 @@ export const texts = {
     firstRows: (count: number) =>
       `The list ends after ${count.toLocaleString()} rows: search for the others.`,
     scope: (scope: string) => `This needs a key with the scope ${scope}.`,
+    unbound: 'This shows the whole server: it needs a key without bounds.',
   },
   overview: {
     title: 'Overview',
@@ -140,6 +148,7 @@ export const texts = {
     columns: { path: 'Path', origin: 'Origin', kind: 'Kind', inserted: 'Inserted' },
   },
   editor: {
+    deletePage: 'Delete …',
     fresh: 'New page',
     save: 'Save',
     saved: 'Saved',
@@ -579,6 +588,94 @@ export const texts = {
     redirect: 'The answer is a redirect, which a browser does not show to scripts.',
     noText: (type: string) => `The content is no text${type === '' ? '' : ` (${type})`}.`,
   },
+  drafts: {
+    title: 'Drafts',
+    lead: 'A draft is a named set of changes that is not live. Work in one, show it to others, and publish all of it at once.',
+    switchLabel: 'What you work in',
+    live: 'Live',
+    inDraft: (name: string) => `Draft: ${name}`,
+    freshOption: 'New draft …',
+    band: 'Draft',
+    bandDraft: 'You see and change the draft. Nothing of it is live.',
+    bandLive: 'This screen shows and changes the live site, not the draft.',
+    bandDrafts: 'Pages, breadcrumbs, tables and explain show the draft.',
+    bandEnded: (state: string) => `The draft is ${state.toLowerCase()}. Leave it to go on.`,
+    openDraft: 'Its changes',
+    leave: 'Leave the draft',
+    work: 'Work in this draft',
+    stateLabel: 'State',
+    states: { open: 'Open', published: 'Published', discarded: 'Discarded' },
+    empty: (state: string) => `There is no ${state} draft`,
+    emptyHint: 'Make a draft, change pages in it, and publish them together.',
+    madeBy: (name: string) => `Made by ${name}`,
+    fresh: 'New draft',
+    freshLead: 'The console works in it at once; the switch in the navigation leads back.',
+    name: 'Name',
+    comment: 'Comment',
+    make: 'Make the draft',
+    discard: 'Discard',
+    discardConfirm: (name: string) =>
+      `Discard the draft ${name} with all its changes? Nothing live changes.`,
+    changes: 'Changes',
+    noChanges: 'The draft changes nothing yet. Work in it, and edit pages.',
+    becomes: { inserted: 'new', changed: 'changed', removed: 'removed', same: 'no difference' },
+    families: { userinterface: 'Page', webhook: 'Webhook', table: 'Table', record: 'Row' },
+    conflict: 'changed live, too',
+    then: 'Live when the draft began',
+    now: 'Live now',
+    drafted: 'Draft',
+    nothing: 'nothing',
+    liveHistory: 'History of the live site',
+    compareTitle: 'Compare',
+    compareLead: 'Answers URLs and breadcrumbs live and in the draft, and shows those that differ.',
+    compareUrls: 'URLs, one a line; without any, those of the changes',
+    compare: 'Compare',
+    comparing: 'Comparing …',
+    compared: (compared: number, differing: number) =>
+      `${compared.toLocaleString()} compared, ${differing.toLocaleString()} differ.`,
+    previews: 'Preview links',
+    previewsLead: 'Each browser with such a link sees the whole site as the draft has it.',
+    previewUntil: 'Ends',
+    newLink: 'the link above',
+    revoke: 'Revoke',
+    days: 'Days',
+    makeLink: 'Make a link',
+    linkOnce: 'The link, which is not shown again:',
+    copyLink: 'Copy the link',
+    openLink: 'Open it',
+    review: 'Review',
+    submitted: 'submitted for review',
+    approved: 'approved',
+    approvals: (count: number) => `${count} ${count === 1 ? 'approval' : 'approvals'}`,
+    submit: 'Submit for review',
+    submitAgain: 'Submit again',
+    addComment: 'Comment',
+    sendComment: 'Add the comment',
+    publishTitle: 'Publish',
+    publishCounts: ({ inserted, changed, removed }: PublishCounts) =>
+      `Publishing inserts ${inserted.toLocaleString()}, changes ${changed.toLocaleString()} and ` +
+      `removes ${removed.toLocaleString()}.`,
+    conflictsLead: (count: number) =>
+      count === 1
+        ? 'One record was changed live since the draft first changed it. Choose what is published.'
+        : `${count.toLocaleString()} records were changed live since the draft first changed them. Choose what is published.`,
+    resolve: 'Publish',
+    resolveOthers: 'All without a choice of their own',
+    resolutions: { draft: 'the fields of the draft', live: 'leave it as it is live' },
+    unlisted: (count: number) => `${count.toLocaleString()} more are not listed.`,
+    needsApproval:
+      'It needs an approval by a key that has not changed the draft, since its last change.',
+    approve: 'Approve',
+    approvedSaid: 'Approved as it is shown here.',
+    publish: (count: number) =>
+      `Publish ${count.toLocaleString()} ${count === 1 ? 'change' : 'changes'}`,
+    publishedTitle: 'Published',
+    publishedAt: 'Live since',
+    publishedChanges: 'Its changes in the history',
+    undo: 'Undo the publication',
+    undone: 'Undone: the site is as it was before.',
+    undoConflicts: 'Some of it was changed again since. Choose there what to revert:',
+  },
   past: {
     title: 'The site in the past',
     lead: 'Move the slider: the pages of the site as they were after each change.',
@@ -628,6 +725,9 @@ export const texts = {
     until: 'until',
     created: 'made',
     lastUsed: 'last used',
+    bound: 'for',
+    keyOrigins: 'Only for these origins (separated by spaces)',
+    keyPaths: 'Only below these paths, such as /blog/',
     neverUsed: 'never used',
   },
   history: {
@@ -642,6 +742,7 @@ export const texts = {
     pageTitle: 'The page',
     filters: 'Filters',
     changesOf: (name: string) => `All changes by ${name}`,
+    via: (client: string, tool: string) => `by the tool ${tool} of ${client}`,
     select: 'Only these, to revert them',
     grouped: (count: number) => `${count.toLocaleString()} changes in one transaction`,
     action: 'Action',

@@ -3,7 +3,8 @@ import type { IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionKind } from '../../src/config/schema.ts';
 import type { KeyText } from '../../src/config/key-text.ts';
 import { keyTexts } from './ini-keys.ts';
-import { markdownTable } from './schema-text.ts';
+import { sinceVersion } from './ini-since.ts';
+import { wholeExample } from './ini-example.ts';
 
 /** A key of the ini file with everything that the reference says about it. */
 export interface DescribedKey extends KeyText {
@@ -39,23 +40,41 @@ function formOf({ parse, isPath, isList, isOnePerLine }: IniKey<unknown>): strin
   return isList ? `list of: ${words}` : words;
 }
 
+/** The entry of a key: meaning, form, default, since when, how a change applies, an example. */
+function entryOf({ section, name, key, form, about, example, restart }: DescribedKey): string {
+  const { defaultText } = key;
+  const shown = defaultText === '' ? 'empty' : `\`${defaultText}\``;
+  const facts = [
+    `- Value: ${form}.`,
+    `- Default: ${defaultText === undefined ? 'none' : shown}.`,
+    `- A change takes effect ${restart === true ? 'at the next start' : 'at once, by a reload'}.`,
+    `- Since ${sinceVersion(section, name)}.`,
+  ];
+  const whole = wholeExample(section, name, example);
+  return `### \`${name}\` in \`[${section}]\`
+
+${about}
+
+${facts.join('\n')}
+
+\`\`\`ini
+${whole}
+\`\`\`
+`;
+}
+
+/** The fragment of the heading of an entry. */
+function anchorOf({ name, section }: Pick<DescribedKey, 'name' | 'section'>): string {
+  return `${name} in ${section}`.replaceAll(/[.<>]/g, '').replaceAll(' ', '-');
+}
+
 /** The reference of the ini file. */
 export function iniFilePage(): string {
   const keys = Map.groupBy(describedKeys(), ({ section }) => section);
   const parts = [...keys].map(([section, those]) => {
-    const rows = those.map(({ name, key, form, about, example, restart }) => [
-      `\`${name}\``,
-      `${about} Value: ${form}.`,
-      key.defaultText === undefined
-        ? '—'
-        : key.defaultText === ''
-          ? 'empty'
-          : `\`${key.defaultText}\``,
-      `\`${name} = ${example}\``,
-      restart === true ? 'restart' : 'reload',
-    ]);
-    const table = markdownTable(['key', 'meaning', 'default', 'example', 'change by'], rows);
-    return `## \`[${section}]\`\n\n${introductions[section] ?? ''}${table}\n`;
+    const links = those.map((one) => `[\`${one.name}\`](#${anchorOf(one)})`).join(' · ');
+    const entries = those.map(entryOf).join('\n');
+    return `## \`[${section}]\`\n\n${introductions[section] ?? ''}${links}\n\n${entries}`;
   });
   return `# The ini file
 
@@ -64,8 +83,10 @@ with its value. [The sample file](sample-ini.md) shows all keys with comments. A
 \`\${NAME}\` in a value is a variable of the environment or of \`[variables]\`.
 
 The server reads a changed file by itself, validates all of it and applies it between two requests. A mistake changes
-nothing. Keys with "restart" in the last column take effect at the next start. Editors can check the file as JSON by
+nothing. Some keys take effect at the next start only; their entries say so. Editors can check the file as JSON by
 [its JSON Schema](schemas.md).
+
+The example of each key is a whole section, with what else the key needs.
 
 ## Included files
 
@@ -110,6 +131,8 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
     'The content of another path answers, and the address stays. It comes after redirects and before all content; the first one of the file that matches decides, and a path without content gets 404.\n\n',
   'access.<name>':
     'Who may see some paths, whatever source they come from. A visitor must satisfy every section whose paths match.\n\n',
+  'log.<name>':
+    'The lines of some paths in the access log. The first section of the file whose path matches decides.\n\n',
   'headers.<name>': 'Header fields of answers. All other lines of the section are fields.\n\n',
   'tls.<host>': 'The certificate of one name.\n\n',
   'engine.<name>': 'An engine of your own for generic pages.\n\n',

@@ -3,6 +3,7 @@ import type { Sections } from '../../src/config/schema.ts';
 import { accessTexts } from '../../src/config/sections/access.ts';
 import { rateTexts } from '../../src/config/sections/rate.ts';
 import { headersTexts } from '../../src/config/sections/headers.ts';
+import { logTexts, pathLogTexts } from '../../src/config/sections/log.ts';
 import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
@@ -428,11 +429,29 @@ export const keyTexts: Texts = {
       example: 'CF-IPCity',
     },
   },
+  asset: {
+    max: {
+      about: 'The longest file that can be uploaded as an [asset](../how-to/assets.md).',
+      example: '1GiB',
+    },
+    retention: {
+      about:
+        'How long the file of an asset stays after the last asset that refers to it is deleted or replaced: an undo within this time finds it.',
+      example: '90d',
+    },
+  },
   review: {
     required: {
       about:
         'Whether a [draft](../how-to/drafts.md) is published only after an approval by a key that has not changed it.',
       example: 'yes',
+    },
+  },
+  mcp: {
+    enabled: {
+      about:
+        'Whether automated tools may use the server by the [Model Context Protocol](../how-to/mcp.md) at `/svc1/mcp`, each with an API key.',
+      example: 'no',
     },
   },
   stats: {
@@ -442,17 +461,6 @@ export const keyTexts: Texts = {
       example: '400d',
     },
   },
-  log: {
-    level: { about: 'The least important messages that the log has.', example: 'warn' },
-    access: { about: 'Whether each request has a line.', example: 'no' },
-    format: { about: 'The format of the lines: see [the log](log.md).', example: 'json' },
-    file: {
-      about: 'A file for the access log, in place of standard output.',
-      example: '/var/log/waymark/access.log',
-    },
-    explain: {
-      about: 'Whether every answer names its source in Server-Timing.',
-      example: 'yes',
-    },
-  },
+  log: logTexts,
+  'log.<name>': pathLogTexts,
 };

@@ -8,10 +8,12 @@ import {
   scopeSentence,
   shownInput,
 } from '../../src/api/documents/envelope.ts';
+import { exampleInput } from '../../src/api/documents/example.ts';
 import { statusOf } from '../../src/http/status.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json.ts';
 import type { FailureCode, ProblemReason } from '../../src/model/failure.ts';
-import { scopes, type Scope } from '../../src/model/key.ts';
+import { boundBehaviours } from '../../src/api/bounds/operations.ts';
+import { boundScopes, scopes, type Scope } from '../../src/model/key.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 
@@ -39,6 +41,13 @@ What a key with each scope may call; \`admin\` includes all others.
 
 ${scopesTable()}
 
+## Bound keys
+
+A key with \`origins\` or \`paths\` [is for a part of the site](../how-to/keys-and-scopes.md#a-key-for-a-part-of-the-site). It may have
+the scopes ${boundScopes.map((scope) => `\`${scope}\``).join(', ')}, and call these operations; all others are \`forbidden\`.
+
+${boundTable()}
+
 ${parts.join('\n')}`;
 }
 
@@ -50,6 +59,20 @@ function scopesTable(): string {
   return markdownTable(
     ['scope', 'operations'],
     scopes.map((scope) => [`\`${scope}\``, namesOf(scope)]),
+  );
+}
+
+function boundTable(): string {
+  const namesOf = (behaviour: string): string => {
+    const names = operations.filter(({ name }) => boundBehaviours[name] === behaviour);
+    return names.map(({ name }) => `\`${name}\``).join(', ');
+  };
+  return markdownTable(
+    ['what they are about', 'operations'],
+    [
+      ['the part of the key', namesOf('inside')],
+      ['the caller alone', namesOf('open')],
+    ],
   );
 }
 
@@ -133,48 +156,6 @@ export function commandOf(
     (name) => name !== 'insert' && name !== 'read' && name !== 'list',
   );
   return names.flatMap((name) => commands.find((one) => one.name === name) ?? [])[0];
-}
-
-/** An input with the required fields, and those that make it useful. */
-export function exampleInput(operation: OperationDescription): JsonObject {
-  const known = knownInputs[operation.name];
-  if (known !== undefined) return known;
-  const { required = [], properties = {} } = shownInput(operation);
-  const names = required as readonly string[];
-  return Object.fromEntries(
-    names.map((name) => {
-      const schema = (properties as Readonly<Record<string, Json>>)[name];
-      return [name, exampleValue(name, isJsonObject(schema) ? schema : {})];
-    }),
-  );
-}
-
-const knownInputs: Readonly<Record<string, JsonObject>> = {
-  'svc1.userinterface.insert': { path: '/hello', kind: 'content', content: '<h1>Hello</h1>' },
-  'svc1.userinterface.edit': { id: '0198…', content: '<h1>Hello again</h1>' },
-  'svc1.userinterface.explain': { url: 'http://localhost:8080/hello' },
-  'svc1.webhook.insert': { event: ['sale.completed'], url: 'https://books.example.com/hook' },
-  'svc1.event.insert': { type: 'sale.completed', data: { id: 'S-1042' } },
-  'svc1.cache.purge': { url: 'https://www.example.com/news' },
-  'svc1.key.insert': { name: 'deploy', scopes: ['design', 'read'] },
-  'svc1.webhook.edit': { id: '0198…', active: false },
-};
-
-function exampleValue(name: string, schema: JsonObject): Json {
-  const known: Readonly<Record<string, Json>> = {
-    id: '0198…',
-    k: 'summer',
-    path: '/hello',
-    origin: 'http://localhost:8080',
-    apikey: 'wmk_…',
-  };
-  const { examples, enum: values, type } = schema;
-  if (Array.isArray(examples)) return (examples as readonly Json[])[0] ?? null;
-  if (Array.isArray(values)) return (values as readonly Json[])[0] ?? null;
-  if (known[name] !== undefined) return known[name];
-  if (type === 'array') return [];
-  if (type === 'integer' || type === 'number') return 1;
-  return type === 'object' ? {} : '…';
 }
 
 /** The reference of the codes of failures. */

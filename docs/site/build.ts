@@ -56,6 +56,8 @@ export async function buildDocs(out: string): Promise<readonly string[]> {
   for (const [name, schema] of jsonSchemas()) {
     files.set(`schemas/${name}.json`, `${JSON.stringify(schema, undefined, 2)}\n`);
   }
+  // The Markdown of the first page shows it.
+  files.set('site/theme/overview.svg', await theme('overview.svg'));
   files.set('llms.txt', llmsText(pages));
   files.set('llms-full.txt', pages.map(({ markdown }) => publishedMarkdown(markdown)).join('\n'));
   await rm(out, { recursive: true, force: true });

@@ -33,8 +33,8 @@ export const referencePages = [
 
 /** The sections in the order of the navigation. */
 export const sections: readonly Section[] = [
-  { title: 'Start', folder: 'start', pages: pagesOf('start', ['install', 'first-site']) },
-  { title: 'How to', folder: 'how-to', pages: pagesOf('how-to', []) },
+  { title: 'Start', folder: 'start', pages: ['install', 'first-site', 'tour', 'running-a-site'] },
+  ...howToSections(),
   {
     title: 'Reference',
     folder: 'reference',
@@ -45,6 +45,30 @@ export const sections: readonly Section[] = [
   { title: 'Glossary', folder: '', pages: ['glossary'] },
   { title: 'Design', folder: 'design', pages: pagesOf('design', ['README']) },
 ];
+
+/** How-tos by what people want, in the order of the navigation. */
+function howToSections(): readonly Section[] {
+  const groups: Readonly<Record<string, string>> = {
+    'Serve files': 'files single-page-app compression headers access rates many-sites',
+    'Put it before an application': 'start/in-front-of-an-app start/behind-nginx fetched-content',
+    'Redirect and move':
+      'redirects moving-from-nginx moving-from-caddy moving-from-apache moving-from-netlify',
+    'Pages and links': 'console drafts schedules assets breadcrumbs generic-pages undo mcp',
+    'Data and hooks':
+      'records webhooks form-to-receiver rows-on-another-server postgresql typescript-client',
+    'Run it':
+      'tls keys-and-scopes sign-in command-line logs monitoring troubleshoot backup upgrade ' +
+      'purge-secrets several-machines cluster',
+  };
+  const sections = Object.entries(groups).map(([title, names]) => {
+    const pages = names.split(' ').map((name) => (name.includes('/') ? name : `how-to/${name}`));
+    return { title, folder: '', pages };
+  });
+  const grouped = new Set(sections.flatMap(({ pages }) => pages));
+  const other = pagesOf('how-to', []).filter((name) => !grouped.has(`how-to/${name}`));
+  if (other.length === 0) return sections;
+  throw new Error(`docs/site/contents.ts has no group for how-to/${other.join(', how-to/')}.`);
+}
 
 /** The Markdown files of a folder: first the named ones, then the others by name. */
 function pagesOf(folder: string, first: readonly string[]): readonly string[] {

@@ -84,9 +84,14 @@ function navigation(current: SitePage, pages: readonly SitePage[], root: string)
     .join('\n');
 }
 
+/** With more headings, the outline of a page has only those of its parts. */
+const outlinedMax = 120;
+
 function outline({ headings }: SitePage): string {
   if (headings.length < 2) return '';
-  const items = headings.map(
+  const isLong = headings.length > outlinedMax;
+  const shown = isLong ? headings.filter(({ level }) => level === 2) : headings;
+  const items = shown.map(
     ({ level, id, text }) =>
       `<li class="level-${level}"><a href="#${escapeHtml(id)}">${escapeHtml(text)}</a></li>`,
   );

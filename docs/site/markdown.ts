@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
-import { posix } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import MarkdownIt, { type Token } from 'markdown-it';
+import { docsFolder } from './contents.ts';
 
 /** The parts of highlight.js that the site uses; its own types bring those of browsers. */
 interface Highlighter {
@@ -70,6 +72,7 @@ export function renderPage(path: string, markdown: string): RenderedPage {
     const code = highlightCode(content, language);
     return `<pre tabindex="0" data-language="${language}"><code>${code}</code></pre>\n`;
   };
+  rules.image = (given, at) => picture(path, given[at]);
   rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
   rules.table_close = () => '</table></div>\n';
   const tokens = parser.parse(markdown, {});
@@ -87,6 +90,17 @@ export function renderPage(path: string, markdown: string): RenderedPage {
     parts: searchParts(tokens),
     links,
   };
+}
+
+/**
+ * A picture of docs/ as a part of the page, so that it has the colours of the theme that the reader
+ * has chosen.
+ */
+function picture(path: string, token: Token | undefined): string {
+  const file = posix.join(posix.dirname(path), String(token?.attrGet('src')));
+  const svg = readFileSync(join(docsFolder, file), 'utf8');
+  const alt = MarkdownIt().utils.escapeHtml(token?.content ?? '');
+  return svg.trim().replace('<svg ', `<svg role="img" aria-label="${alt}" `);
 }
 
 function addIds(tokens: readonly Token[], used: Map<string, number>): readonly Heading[] {

@@ -1,3 +1,4 @@
+import { isInside } from '../model/bounds.ts';
 import { Failure } from '../model/failure.ts';
 import { breadcrumbKeyCharactersMax } from '../model/limits.ts';
 import {
@@ -126,11 +127,12 @@ export const breadcrumbVisits = defineOperation<VisitParts, VisitsInput>({
   } as never,
   run:
     ({ visits, now }) =>
-    async ({ k, origin, limit = visitedKeysDefault, ...given }) => {
+    async ({ k, origin, limit = visitedKeysDefault, ...given }, { caller }) => {
       const span = spanOf(given, now());
       await visits.flush();
-      const rows =
+      const all =
         k === undefined ? await ofAll(visits, span, origin) : [...visits.ofKey(k, origin, span)];
+      const rows = all.filter((one) => isInside(caller.bounds, one));
       const total = noVisits();
       const byDay = new Map(daysIn(span).map((one) => [one, noVisits()]));
       for (const { day: at, counts } of rows) {

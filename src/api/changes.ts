@@ -1,9 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Bounds } from '../model/bounds.ts';
 import { actions, type Change, type Family } from '../model/change.ts';
 import { hasScope, type Scope } from '../model/key.ts';
 import type { Reads, Store } from '../store/store.ts';
+import { isRuleSeen, shownRows } from './bounds/rules.ts';
 import { changesExaminedMax, changesRowsMax, listRowsDefault, listSliceChanges } from './limits.ts';
 import { defineOperation, type Call } from './operation.ts';
+import { toolUseSchema } from './records/schema.ts';
 import { seqFromMoment, seqOfMoment } from './records/moment.ts';
 
 /** The families in the list of changes, each with the scope that reads it. */
@@ -66,6 +69,7 @@ export const listChanges = defineOperation<{ readonly store: Store }, ListInput>
             txn: { type: 'string', description: 'Id of the transaction.' },
             by: { type: 'string', description: 'Id of the key, or name of the command.' },
             by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
+            via: toolUseSchema,
             action: { type: 'string', enum: actions },
             family: { type: 'string', enum: familyNames },
             id: { type: 'string', description: 'Id of the record.' },
@@ -96,18 +100,34 @@ export const listChanges = defineOperation<{ readonly store: Store }, ListInput>
     ({ store }) =>
     async ({ before, limit = listRowsDefault, ...filters }, call) => {
       const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
+      const isSeen = seenRows(store, call.caller.bounds);
       const matches = (change: Change): boolean =>
         visible.some((name) => name === change.family) &&
         (filters.family === undefined || change.family === filters.family) &&
         (filters.by === undefined || change.by === filters.by) &&
         (filters.action === undefined || change.action === filters.action) &&
-        !('session' in change.data);
+        !('session' in change.data) &&
+        isSeen(change);
       return {
         kind: 'data',
         data: await readPage(store, { before, limit, matches, filters }, call),
       };
     },
 });
+
+/** Which rows of the log a bound key sees: those of page rules that were, and are, inside. */
+function seenRows(reads: Reads, bounds: Bounds | undefined): (change: Change) => boolean {
+  if (bounds === undefined) return () => true;
+  const shown = new Map<string, (seq: number) => boolean>();
+  return ({ family, id, seq }) => {
+    if (family !== 'userinterface') return false;
+    const known = shown.get(id);
+    if (known !== undefined) return known(seq);
+    const isSeen = isRuleSeen(reads, id, bounds) ? shownRows(reads, id, bounds) : () => false;
+    shown.set(id, isSeen);
+    return isSeen(seq);
+  };
+}
 
 async function readPage(
   store: Store,
@@ -144,11 +164,13 @@ async function readPage(
 }
 
 function rowView(reads: Reads, change: Change, { caller }: Call): object {
-  const { seq, txn, by, action, family, id, dtu_stored, data } = change;
+  const { seq, txn, by, via, action, family, id, dtu_stored, data } = change;
   const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
   const title = titleOf(reads, change);
   return {
-    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }), action, family, id },
+    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }) },
+    ...(via !== undefined && { via }),
+    ...{ action, family, id },
     ...(title !== undefined && { title }),
     dtu_stored,
     fields: action === 'invalidate' ? [] : Object.keys(data).filter((field) => field !== 'hash'),

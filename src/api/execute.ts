@@ -5,11 +5,13 @@ import { nearestName } from '../model/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasHookScope, hasScope, type Caller } from '../model/key.ts';
+import { toolUseField, toolUseFrom, toolUseText } from '../model/tool-use.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { generationName } from '../nodes/central-client.ts';
 import type { PassOn } from '../nodes/pass-on.ts';
 import type { ClientRequest } from '../outbound/waymark-client.ts';
+import { requireBoundOperation } from './bounds/operations.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import { isSessionToken } from './keys/session-token.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
@@ -46,7 +48,7 @@ export interface ExecuteParts {
   /** Whether this node takes the writes of an operation into its outbox. */
   readonly isTaken?: (name: string, caller: Caller) => boolean;
   /** An operation that can be in drafts, in an open one; throws `not_found` or `conflict`. */
-  readonly inDraft?: (draft: string, name: string) => Operation;
+  readonly inDraft?: (draft: string, name: string, caller: Caller) => Operation;
 }
 
 /** Makes the function by which every transport runs operations. */
@@ -79,7 +81,8 @@ export function createExecute(
   return {
     find: (name) => table.get(name),
     require,
-    async run(name, given, call) {
+    async run(name, given, sent) {
+      const call = withToolOf(sent);
       const found = require(name);
       requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller, { mayDraft: call.draft !== undefined });
@@ -97,7 +100,7 @@ export function createExecute(
         return passedOn(await passOn(name, passedRequest(v, call)));
       }
       if (draft === undefined || inDraft === undefined) return found.run(parse(found, v), call);
-      return unshared(await inDraft(draft, name).run(parse(found, v), call));
+      return unshared(await inDraft(draft, name, call.caller).run(parse(found, v), call));
     },
     packet(name, change, call) {
       const found = table.get(name);
@@ -106,6 +109,14 @@ export function createExecute(
       return found.packet(change, call);
     },
   };
+}
+
+/** A call with the tool that another node names, which has passed the call on. */
+function withToolOf(call: Call): Call {
+  const text = call.fields[toolUseField];
+  const isNamed = call.via !== undefined || call.caller.keyId === undefined;
+  if (text === undefined || isNamed) return call;
+  return { ...call, via: toolUseFrom(text) };
 }
 
 function inputObject(given: unknown): JsonObject {
@@ -151,7 +162,7 @@ const isLocal: ReadonlySet<string> = new Set([
 /** A call as the centre gets it. */
 function passedRequest(
   v: JsonObject,
-  { vk, qk, draft, caller, fields, isStrict }: Call,
+  { vk, qk, draft, caller, fields, isStrict, via }: Call,
 ): ClientRequest {
   const { 'if-match': ifMatch, cookie } = fields;
   return {
@@ -159,6 +170,7 @@ function passedRequest(
     fields: {
       ...(isStrict === true && { prefer: 'handling=strict' }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+      ...(via !== undefined && { [toolUseField]: toolUseText(via) }),
       // The token of a session that the centre has made counts only with its cookie.
       ...(isSessionToken(caller.apikey ?? '') && cookie !== undefined && { cookie }),
     },
@@ -184,18 +196,25 @@ function nearestOperation(name: string, names: readonly string[]): string | unde
   return meant && names.find((one) => one.startsWith(`svc1.${near}.${meant}`));
 }
 
+/** The members of an operation that decide who may call it. */
+type Authorised = Pick<Operation, 'scope' | 'name' | 'tableDecides' | 'forHookKeys' | 'inDrafts'>;
+
 /**
- * Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation. With
- * `mayDraft`, the call is or may be about a draft, which the scope `draft` may change.
+ * Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation, and for
+ * one whose key is bound to less than it is about. With `mayDraft`, the call is or may be about a
+ * draft, which the scope `draft` may change.
  */
 export function authorise(
-  {
-    scope,
-    name,
-    tableDecides,
-    forHookKeys,
-    inDrafts,
-  }: Pick<Operation, 'scope' | 'name' | 'tableDecides' | 'forHookKeys' | 'inDrafts'>,
+  operation: Authorised,
+  caller: Caller,
+  options: { readonly mayDraft?: boolean } = {},
+): void {
+  requireScope(operation, caller, options);
+  requireBoundOperation(operation.name, caller);
+}
+
+function requireScope(
+  { scope, name, tableDecides, forHookKeys, inDrafts }: Authorised,
   caller: Caller,
   { mayDraft = false }: { readonly mayDraft?: boolean } = {},
 ): void {
@@ -225,7 +244,7 @@ function authoriseInDraft({ name, inDrafts }: Operation, caller: Caller): void {
       field: 'draft',
     });
   }
-  authorise({ name: `${name} in a draft`, scope: 'read' }, caller);
+  requireScope({ name: `${name} in a draft`, scope: 'read' }, caller);
 }
 
 /**

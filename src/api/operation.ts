@@ -5,7 +5,12 @@ import type { FailureCode } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller, Scope } from '../model/key.ts';
 import type { Visitor } from '../model/visitor.ts';
-import type { RevertibleFamily } from '../model/change.ts';
+import {
+  authorVia,
+  type ChangeAuthor,
+  type RevertibleFamily,
+  type ToolUse,
+} from '../model/change.ts';
 import type { FeedSlice, OfEach } from '../store/store.ts';
 
 /** A call of an operation, without its input fields. */
@@ -32,6 +37,8 @@ export interface Call {
   readonly isText?: boolean;
   /** Whether the server refuses a write with a mistake in it (RFC 7240 §4.4, handling=strict). */
   readonly isStrict?: boolean;
+  /** The tool through which the caller makes the call; undefined for a call without one. */
+  readonly via?: ToolUse | undefined;
   /** Creates a signal that aborts when no client waits for the answer any more. */
   readonly signal: () => AbortSignal;
 }
@@ -198,4 +205,9 @@ export function bindOperations<Parts>(
 /** The author of a change (docs/design/history.md#the-change-log): a key's id, or `anonymous`. */
 export function authorOf({ caller }: Call): string {
   return caller.keyId ?? 'anonymous';
+}
+
+/** The author of a change as the log gets it: that of authorOf, with the tool of the call. */
+export function changeAuthorOf(call: Call): ChangeAuthor {
+  return authorVia(authorOf(call), call.via);
 }

@@ -1,3 +1,4 @@
+import type { Reads } from '../store/store.ts';
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { AccessClient, ContentRequest, Fields } from '../http/request.ts';
@@ -69,7 +70,7 @@ export interface SiteAccess {
    * files and sources are those of now.
    */
   at(
-    rules: CandidateReads & { rule(id: string): StoredRule | undefined },
+    rules: CandidateReads & Pick<Reads, 'rowByKey'> & { rule(id: string): StoredRule | undefined },
     rows: RowReader,
   ): SiteAccess;
   /** The same site whose pages show the rows of another reader. */

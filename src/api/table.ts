@@ -13,6 +13,7 @@ import {
   listDrafts,
   readDraft,
   submitDraft,
+  unscheduleDraft,
 } from './drafts/drafts.ts';
 import { previewDraft, revokePreview } from './drafts/previews.ts';
 import { publishDraft } from './drafts/publish.ts';
@@ -135,6 +136,7 @@ const others = [
   listDraftChanges,
   compareDraft,
   publishDraft,
+  unscheduleDraft,
   readLogEnd,
   readLogRows,
   followLog,

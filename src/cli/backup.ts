@@ -19,13 +19,17 @@ export const defineBackup: DefineCommand = (command, terminal) => {
       const store = await openDataToRead(config);
       const stop = stopOnSignal();
       try {
-        const { seq, bytes } = await store.backUp(folder, stop.signal);
-        if (options.json) writeLine(terminal.out, JSON.stringify({ folder, seq, bytes }));
-        else
+        const { seq, bytes, files, fileBytes } = await store.backUp(folder, stop.signal);
+        if (options.json)
           writeLine(
-            terminal.err,
-            `Copied everything up to change ${seq} to ${folder}: ${bytes} bytes.`,
+            terminal.out,
+            JSON.stringify({ folder, seq, bytes, files, file_bytes: fileBytes }),
           );
+        else {
+          const assets = files === 0 ? '' : `, and ${fileBytes} bytes in ${files} files of assets`;
+          const what = `${bytes} bytes${assets}`;
+          writeLine(terminal.err, `Copied everything up to change ${seq} to ${folder}: ${what}.`);
+        }
       } finally {
         stop.ignore();
         await store.close();

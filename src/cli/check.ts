@@ -1,6 +1,8 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { passwordFileWarnings } from '../access/password-file.ts';
+import { checkAssetFiles } from '../assets/asset-check.ts';
+import { AssetFiles } from '../assets/asset-files.ts';
 import { Option } from 'commander';
 import { tableWarnings } from '../api/tables/configured-tables.ts';
 import type { Config } from '../config/config.ts';
@@ -142,11 +144,15 @@ async function verifyData(
       shown.push(...differences.slice(0, differencesKeptMax - shown.length));
       progress.show(`${Math.min(100, Math.floor((checked / of) * 100))} % of ${of} entries`);
     }
+    const assets = await checkAssetFiles(new AssetFiles(config.server.data), store);
     progress.clear();
+    count += assets.problems.length;
+    shown.push(...assets.problems.map((what) => ({ database: 'assets', what })));
     const ok = count === 0;
     if (json) {
       const found = { ok, seq, rules, rows, count, differences: shown, ...(digest && { digest }) };
-      writeLine(out, JSON.stringify(found, undefined, 2));
+      const { used: files, unused: unused_files } = assets;
+      writeLine(out, JSON.stringify({ ...found, files, unused_files }, undefined, 2));
       return ok ? 0 : 1;
     }
     if (digest !== undefined) {
@@ -160,6 +166,10 @@ async function verifyData(
       ? `The data is correct: ${rules} page rules${ofTables} from a log of ${seq} changes.`
       : `The data differs from its log of ${seq} changes in ${places}. Restore a backup.`;
     writeLine(err, verdict);
+    if (assets.used + assets.unused > 0) {
+      const unused = assets.unused === 0 ? '' : `, ${assets.unused} that no asset refers to`;
+      writeLine(err, `Files of assets: ${assets.used} whole${unused}.`);
+    }
     return ok ? 0 : 1;
   } finally {
     progress.clear();

@@ -79,6 +79,16 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./draft.ts')).defineDraft,
   },
   {
+    name: 'schedule',
+    summary: 'show what happens at which time',
+    load: async () => (await import('./schedule.ts')).defineSchedule,
+  },
+  {
+    name: 'mcp',
+    summary: 'let an automated tool use a server, over standard input and output',
+    load: async () => (await import('./mcp.ts')).defineMcp,
+  },
+  {
     name: 'event',
     summary: 'insert and list events',
     load: async () => (await import('./event.ts')).defineEvent,

@@ -79,19 +79,22 @@ async function print(
 ): Promise<void> {
   const { left, notes, rules, ini } = converted;
   const lines = rules.map((rule) => JSON.stringify(rule));
+  const files = Object.entries({
+    ...(lines.length > 0 && { 'rules.ndjson': `${lines.join('\n')}\n` }),
+    ...converted.files,
+  });
   const header = `; Converted from ${basename(file)} by \`waymark convert\`.\n\n`;
   if (options.out !== undefined) {
     await mkdir(options.out, { recursive: true });
     await writeFile(join(options.out, 'server.ini'), header + ini + leftComments(left));
-    if (lines.length > 0) {
-      await writeFile(join(options.out, 'rules.ndjson'), `${lines.join('\n')}\n`);
-    }
+    for (const [name, text] of files) await writeFile(join(options.out, name), text);
   }
   if (options.json) writeLine(out, JSON.stringify(converted, undefined, 2));
   else if (options.out === undefined) {
-    const rulesText =
-      lines.length === 0 ? '' : `\n; rules.ndjson:\n${lines.map((one) => `; ${one}\n`).join('')}`;
-    out.write(header + ini + rulesText + leftComments(left));
+    const others = files.map(
+      ([name, text]) => `\n; ${name}:\n${text.replaceAll(/^(?=.)/gm, '; ')}`,
+    );
+    out.write(header + ini + others.join('') + leftComments(left));
   }
   for (const { file: within = file, line, text, says } of notes) {
     writeLine(err, `${within}:${line}: note: ${text}: ${says}`);

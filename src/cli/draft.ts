@@ -1,5 +1,6 @@
 import type { Operations } from '../client/operations.ts';
 import type { JsonObject } from '../model/json.ts';
+import { shownMoment } from '../model/time.ts';
 import { callApi } from './api-client.ts';
 import {
   clientCommand,
@@ -49,6 +50,11 @@ const publish: Subcommand = {
       value: 'digest',
       description: 'the digest that the command printed without --confirm',
     },
+    at: {
+      value: 'time',
+      description: 'publish it at this time, such as 2026-12-01T08:00, or with an offset',
+    },
+    time_zone: { value: 'zone', description: 'the time zone of --at, such as Europe/Berlin' },
     resolve: {
       value: 'json',
       description: 'conflicts by the ids of their records: {"<id>": "draft" or "live"}',
@@ -65,7 +71,7 @@ const publish: Subcommand = {
     const chosen = typeof resolve === 'string' ? parseObject(resolve, '--resolve') : undefined;
     const v = { ...input, draft, ...(chosen !== undefined && { resolve: chosen }) };
     const answer = await callApi(api, 'draft.publish', { v, vk });
-    yield { answer, lines: publishLines(answer.data) };
+    yield { answer, lines: publishLines(answer.data, draft) };
   },
 };
 
@@ -73,13 +79,19 @@ type Published = Operations['draft.publish']['output'];
 type Report = Extract<Published, { readonly done: false }>;
 type Change = Report['changes'][number];
 
-function publishLines(data: Published): readonly string[] {
+function publishLines(data: Published, draft: string): readonly string[] {
   if (data.done) {
     return [
       `Published ${data.records} changes.`,
       ...data.families.map((family) => {
         return `To undo this: waymark ${commands[family] ?? family} invalidate --txn ${data.txn}`;
       }),
+    ];
+  }
+  if (data.scheduled !== undefined) {
+    return [
+      `Scheduled for ${shownMoment(data.scheduled)}. The draft takes no changes until then.`,
+      `To cancel this: waymark draft unschedule ${JSON.stringify(draft)}`,
     ];
   }
   const { inserted, changed, removed, changes, conflicts, conflicting, unresolved } = data;

@@ -2,7 +2,8 @@ import { silentLog } from '../observability/log.ts';
 import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
 import { newId, now } from '../model/clock.ts';
-import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
+import { boundsText, type Bounds } from '../model/bounds.ts';
+import { boundsOf, isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../config/limits.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, listedKeys, revokedKeys, revokeKey } from '../api/keys/keys.ts';
@@ -37,6 +38,8 @@ export const defineKey: DefineCommand = (command, terminal) => {
       )
       .option('--rate <n>', 'the most operations a second that it may call', requireRate)
       .option('--node <name>', 'for the scope follow: the node that may use the key')
+      .option('--origin <origin>', 'bind it to page rules of this origin; repeatable', collect)
+      .option('--path <path>', 'bind it to paths below this one, as /blog/; repeatable', collect)
       .option('--new-data', 'create the data folder if it does not exist', false),
   ).action(async (options: AddOptions & { newData: boolean }) => {
     const config = await requireConfig(options.config, terminal);
@@ -85,11 +88,13 @@ interface AddOptions extends KeyOptions {
   readonly scope: readonly Scope[];
   readonly rate?: number;
   readonly node?: string;
+  readonly origin?: readonly string[];
+  readonly path?: readonly string[];
 }
 
 async function add(
   store: Store,
-  { name, scope, rate, node, json }: AddOptions,
+  { name, scope, rate, node, origin, path, json }: AddOptions,
   { out, err }: Terminal,
 ): Promise<void> {
   const parts = { store, newId, randomBytes, now };
@@ -98,6 +103,8 @@ async function add(
     scopes: scope,
     ...(rate !== undefined && { rate }),
     ...(node !== undefined && { node }),
+    ...(origin !== undefined && { origins: origin }),
+    ...(path !== undefined && { paths: path }),
     by: author,
   });
   if (json) {
@@ -106,10 +113,10 @@ async function add(
   }
   writeLine(out, created.key);
   const limit = rate === undefined ? '' : `, ${rate} operations a second`;
-  writeLine(
-    err,
-    `Key ${created.id} (${name}: ${scope.join(', ')}${limit}). It is not shown again.`,
-  );
+  const bounds = boundsOf(created);
+  const bound = bounds === undefined ? '' : `, bound to ${boundsText(bounds)}`;
+  const what = `${name}: ${scope.join(', ')}${limit}${bound}`;
+  writeLine(err, `Key ${created.id} (${what}). It is not shown again.`);
 }
 
 function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
@@ -117,11 +124,12 @@ function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void 
   if (json) writeLine(out, JSON.stringify({ rows }));
   else if (rows.length === 0) writeLine(err, 'There are no keys yet.');
   else {
-    const cells = rows.map(({ id, name, scopes: allowed, created, rate, last_used: used }) => [
-      ...[id, created, used ?? 'never', allowed.join(',')],
-      ...[rate === undefined ? '-' : `${rate}/s`, name],
+    const cells = rows.map((key) => [
+      ...[key.id, key.created, key.last_used ?? 'never', key.scopes.join(',')],
+      ...[key.rate === undefined ? '-' : `${key.rate}/s`, boundsCell(key), key.name],
     ]);
-    const lines = table(['ID', 'CREATED', 'LAST USED', 'SCOPES', 'RATE', 'NAME'], cells);
+    const names = ['ID', 'CREATED', 'LAST USED', 'SCOPES', 'RATE', 'BOUNDS', 'NAME'];
+    const lines = table(names, cells);
     for (const line of lines) writeLine(out, line);
   }
 }
@@ -131,10 +139,12 @@ function listRevoked(store: Store, { json }: KeyOptions, { out, err }: Terminal)
   if (json) writeLine(out, JSON.stringify({ rows }));
   else if (rows.length === 0) writeLine(err, 'No key has been revoked.');
   else {
-    const cells = rows.map(({ id, name, scopes: allowed, created, revoked, revoked_by: by }) => [
-      ...[id, created, allowed.join(','), revoked, by, name],
+    const cells = rows.map((key) => [
+      ...[key.id, key.created, key.scopes.join(','), boundsCell(key)],
+      ...[key.revoked, key.revoked_by, key.name],
     ]);
-    const lines = table(['ID', 'CREATED', 'SCOPES', 'REVOKED', 'BY', 'NAME'], cells);
+    const names = ['ID', 'CREATED', 'SCOPES', 'BOUNDS', 'REVOKED', 'BY', 'NAME'];
+    const lines = table(names, cells);
     for (const line of lines) writeLine(out, line);
   }
 }
@@ -148,6 +158,16 @@ async function revoke(
   await revokeKey(store, id, author);
   if (json) writeLine(out, JSON.stringify({ id, revoked: true }));
   else writeLine(err, `Key ${id} is revoked.`);
+}
+
+/** What a key is bound to, in one cell. */
+function boundsCell(key: Bounds): string {
+  const bounds = boundsOf(key);
+  return bounds === undefined ? '-' : boundsText(bounds);
+}
+
+function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
 }
 
 function requireName(name: string): string {

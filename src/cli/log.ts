@@ -1,7 +1,7 @@
 import type { OperationDescription } from '../api/operation.ts';
 import { operations } from '../api/table.ts';
 import type { JsonObject } from '../model/json.ts';
-import { printable } from '../observability/access.ts';
+import { printable } from '../observability/escape.ts';
 import type { AccessRow } from '../observability/live-access.ts';
 import { linesFromApi } from './api-client.ts';
 import { clientCommand, type Subcommand } from './client-command.ts';

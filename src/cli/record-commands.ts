@@ -296,10 +296,11 @@ async function* historyPages(
 }
 
 function historyCells(row: HistoryRow): readonly string[] {
-  const { seq, dtu_txn: at, action, by, txn, invalidated } = row;
+  const { seq, dtu_txn: at, action, by, via, txn, invalidated } = row;
+  const author = via === undefined ? by : `${by} via ${via.client}`;
   const data = JSON.stringify(row.data ?? row.data_invalidated);
   const state = invalidated === undefined ? 'active' : `invalidated ${invalidated}`;
-  return [String(seq), at, action, by, txn, state, data];
+  return [String(seq), at, action, author, txn, state, data];
 }
 
 function counted(count: number, noun: string): string {

@@ -38,7 +38,9 @@ export type NewPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -85,7 +87,9 @@ export type WrittenPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -170,6 +174,8 @@ export type PageRuleEdit = {
       )
     | null;
 
+  readonly asset?: string | null;
+
   readonly contenttype?: string | null;
 
   readonly httpresponse?: number | null;
@@ -216,7 +222,9 @@ export type PageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -255,6 +263,8 @@ export type HistoryRow = {
   readonly txn: string;
   /** Id of the key, or name of the command, that wrote it. */
   readonly by: string;
+  /** The automated tool that the key used. */
+  readonly via?: ToolUse;
 
   readonly action: 'insert' | 'edit' | 'invalidate';
 
@@ -267,6 +277,16 @@ export type HistoryRow = {
   readonly invalidated?: string;
   /** The data of an invalidated row. */
   readonly data_invalidated?: { readonly [name: string]: Json };
+};
+
+/** The schema ToolUse of the API. */
+export type ToolUse = {
+  /** Name and version of the client, as it gave them. */
+  readonly client: string;
+  /** The tool that it called. */
+  readonly tool: string;
+  /** Id of the conversation. */
+  readonly conversation?: string;
 };
 
 /** The schema PageRuleList of the API. */
@@ -298,7 +318,9 @@ export type ListedPageRule = {
   readonly designed_at?: string;
   /** A BCP 47 language tag. */
   readonly lang?: string;
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -1112,7 +1134,9 @@ export type PublicPageRule = {
         /** Bytes in base64. */
         readonly base64: string;
       };
-  /** Its media type; text/html; charset=utf-8 by default. A text is sent as UTF-8, whatever charset it names. */
+  /** The name of an asset, whose file is the body of a page without content. */
+  readonly asset?: string;
+  /** Its media type; by default text/html; charset=utf-8, or that of its asset. A text is sent as UTF-8, whatever charset it names. */
   readonly contenttype?: string;
   /** HTTP status. */
   readonly httpresponse?: number;
@@ -1498,6 +1522,10 @@ export type NewKey = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** The key itself. Only this answer shows it. */
   readonly key: string;
 };
@@ -1520,6 +1548,10 @@ export type Key = {
   readonly rate?: number;
   /** The node that may use it for the scope follow. */
   readonly node?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
   /** When this node last got a request or a message of a websocket with the key or a session of it. The uses that other workers of the node got may be a minute late. */
   readonly last_used: string | null;
 };
@@ -1795,6 +1827,10 @@ export type NewSession = {
   readonly created: string;
 
   readonly expires: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
   /** Send it as apikey. Only this answer shows it. */
@@ -1813,6 +1849,10 @@ export type CurrentSession = {
   readonly created?: string;
 
   readonly expires?: string;
+  /** What it is bound to. */
+  readonly origins?: readonly string[];
+  /** What it is bound to. */
+  readonly paths?: readonly string[];
 
   readonly scopes: readonly string[];
   /** The path where people sign in to the console by [login]. */
@@ -1995,6 +2035,8 @@ export type ChangeList = {
     readonly by: string;
     /** Name of the key, for the scope admin. */
     readonly by_name?: string;
+    /** The automated tool that the key used. */
+    readonly via?: ToolUse;
 
     readonly action: 'insert' | 'edit' | 'invalidate';
 
@@ -2067,6 +2109,8 @@ export type Draft = {
   readonly created: string;
   /** Id of the key that made it. */
   readonly by: string;
+  /** Name of the key, for the scope admin. */
+  readonly by_name?: string;
   /** When it was published or discarded. */
   readonly closed?: string;
   /** Id of the key that did it. */
@@ -2078,6 +2122,8 @@ export type Draft = {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
 
     readonly text: string;
   }[];
@@ -2086,15 +2132,33 @@ export type Draft = {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
   };
   /** The latest one of each key; it covers the changes before its seq. */
   readonly approvals?: readonly {
     readonly at: string;
     /** Id of the key. */
     readonly by: string;
+    /** Name of the key, for the scope admin. */
+    readonly by_name?: string;
 
     readonly seq: number;
   }[];
+  /** When it is published, if that is scheduled. */
+  readonly schedule?: {
+    readonly at: string;
+    /** The time zone in which it was named. */
+    readonly time_zone?: string;
+    /** Id of the key that scheduled it. */
+    readonly by?: string;
+    /** When it has failed, and why. It is not tried again. */
+    readonly failed?: {
+      readonly at: string;
+
+      readonly reason: string;
+    };
+  };
   /** The links that show it. */
   readonly previews?: readonly {
     readonly id: string;
@@ -2212,6 +2276,20 @@ export type PublishReport = {
   readonly approved_by: readonly string[];
   /** Send it as confirm to publish. */
   readonly digest: string;
+  /** The time at which it is published; only after a call with at and confirm. */
+  readonly scheduled?: {
+    readonly at: string;
+    /** The time zone in which it was named. */
+    readonly time_zone?: string;
+    /** Id of the key that scheduled it. */
+    readonly by?: string;
+    /** When it has failed, and why. It is not tried again. */
+    readonly failed?: {
+      readonly at: string;
+
+      readonly reason: string;
+    };
+  };
 };
 
 /** The schema DraftedChange of the API. */
@@ -3037,6 +3115,10 @@ export interface Operations {
       readonly rate?: number | null;
       /** For the scope follow: the name of the node that may use the key. */
       readonly node?: string | null;
+      /** Binds the key to page rules of these origins. */
+      readonly origins?: readonly string[] | null;
+      /** Binds the key to page rules and breadcrumbs below these paths: /blog/ stands for all below it, /blog also for /blog itself. */
+      readonly paths?: readonly string[] | null;
     };
     output: NewKey;
   };
@@ -3210,6 +3292,8 @@ export interface Operations {
   'draft.list': {
     input: {
       readonly state?: 'open' | 'published' | 'discarded' | null;
+      /** Only those with a schedule. */
+      readonly scheduled?: boolean | null;
       /** The next of the page before. */
       readonly after?: string | null;
 
@@ -3327,19 +3411,31 @@ export interface Operations {
     };
     output: DraftComparison;
   };
-  /** Makes the changes of a draft live, all or none; without confirm it only reports them. */
+  /** Makes the changes of a draft live, all or none, now or at a time; without confirm it only reports them. */
   'draft.publish': {
     input: {
       /** The name or the id of a draft. */
       readonly draft: string;
       /** The digest of a report, to publish. */
       readonly confirm?: string | null;
+      /** A later time: a date-time with an offset, or the local time of time_zone, such as 2026-12-01T08:00. */
+      readonly at?: string | null;
+      /** The time zone of at, such as Europe/Berlin. */
+      readonly time_zone?: string | null;
       /** The resolution of conflicts by the ids of their records: draft puts the fields of the draft on top of the live ones, live keeps the live record. */
       readonly resolve?: { readonly [name: string]: 'draft' | 'live' } | null;
       /** The resolution of all other conflicts. */
       readonly others?: 'draft' | 'live' | null;
     };
     output: PublishReport | PublishDone;
+  };
+  /** Removes the schedule of a draft: it is not published at that time, and takes changes. */
+  'draft.unschedule': {
+    input: {
+      /** The name or the id of a draft. */
+      readonly draft: string;
+    };
+    output: Draft;
   };
   /** The id and the newest change of the log, for a node that copies it. */
   'log.end': {

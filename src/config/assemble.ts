@@ -84,10 +84,12 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     cluster: fieldsOf('cluster', ini.cluster, folder),
+    asset: fieldsOf('asset', ini.asset, folder),
     geo: fieldsOf('geo', ini.geo, folder),
     review: fieldsOf('review', ini.review, folder),
+    mcp: fieldsOf('mcp', ini.mcp, folder),
     stats: fieldsOf('stats', ini.stats, folder),
-    log: fieldsOf('log', ini.log, folder),
+    log: logOf(ini, folder),
   });
 }
 
@@ -119,6 +121,14 @@ function serverOf({ server }: ParsedIni, { folder, cores }: Inputs): Config['ser
     base: base ?? '',
     workers: workers === 'auto' ? Math.max(1, cores) : workers,
   };
+}
+
+function logOf({ log, pathLogs }: ParsedIni, folder: string): Config['log'] {
+  const paths = pathLogs.map((section) => ({
+    name: section.name,
+    ...fieldsOf('log.<name>', section, folder),
+  }));
+  return { ...fieldsOf('log', log, folder), paths };
 }
 
 function listenOf(listen: ListenAddress, folder: string): ListenAddress {

@@ -61,6 +61,11 @@ export interface AccessConfig extends SectionFields<'access.<name>'> {
   readonly name: string;
 }
 
+/** `[log]`, with each `[log.<name>]`. */
+interface LogConfig extends SectionFields<'log'> {
+  readonly paths: readonly (SectionFields<'log.<name>'> & { readonly name: string })[];
+}
+
 /** `[rate.<name>]`: how often clients may ask for some paths. */
 export interface RateConfig extends Omit<SectionFields<'rate.<name>'>, 'rate'> {
   readonly name: string;
@@ -130,10 +135,12 @@ export interface Config {
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
   /** Without servers, this machine is no node of a cluster. */
   readonly cluster: SectionFields<'cluster'>;
+  readonly asset: SectionFields<'asset'>;
   readonly geo: SectionFields<'geo'>;
   readonly review: SectionFields<'review'>;
+  readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
-  readonly log: SectionFields<'log'>;
+  readonly log: LogConfig;
 }
 
 /** The result of reading an ini file: a configuration, or all problems of the file. */
@@ -186,7 +193,8 @@ export function namesOrigin(
   return listening || hosts.some((host) => covers(host, hostname));
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether the host of a URL is a name of this machine for itself. */
+export function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 

@@ -9,6 +9,7 @@ import { headerRuleProblems } from './sections/headers.ts';
 import { loginProblems } from './sections/login.ts';
 import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
+import { logProblems } from './sections/log.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
@@ -40,6 +41,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...redirectProblems(ini),
     ...rewriteProblems(ini),
     ...accessProblems(ini),
+    ...logProblems(ini),
     ...rateProblems(ini),
     ...loginProblems(ini),
     ...tokensWithoutKeys(ini),

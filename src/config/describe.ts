@@ -56,10 +56,13 @@ export function describeConfig(config: Config): string {
     described('webhook', config.webhook),
     described('node', config.node),
     described('cluster', config.cluster),
+    described('asset', config.asset),
     described('geo', config.geo),
     described('review', config.review),
+    described('mcp', config.mcp),
     described('stats', config.stats),
     described('log', config.log),
+    ...config.log.paths.map((one) => described('log.<name>', one, one.name)),
   ];
   return texts.join('\n');
 }

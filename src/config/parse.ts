@@ -51,10 +51,13 @@ export interface ParsedIni {
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
+  readonly asset: ParsedSection<'asset'>;
   readonly geo: ParsedSection<'geo'>;
   readonly review: ParsedSection<'review'>;
+  readonly mcp: ParsedSection<'mcp'>;
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
+  readonly pathLogs: readonly ParsedSection<'log.<name>'>[];
   /** The included files, as problems name them. */
   readonly includedFiles: readonly string[];
   /** All problems, in the order of the lines. */
@@ -132,10 +135,13 @@ export function parseIni(
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
+    asset: one('asset'),
     geo: one('geo'),
     review: one('review'),
+    mcp: one('mcp'),
     stats: one('stats'),
     log: one('log'),
+    pathLogs: all('log.<name>'),
   };
   return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
 }

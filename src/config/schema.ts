@@ -24,6 +24,7 @@ import { list, optional, repeated, single, type FieldsOf, type Keys } from './in
 import { accessKeys } from './sections/access.ts';
 import { rateKeys } from './sections/rate.ts';
 import { headersKeys } from './sections/headers.ts';
+import { logKeys, pathLogKeys } from './sections/log.ts';
 import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
@@ -241,6 +242,11 @@ export const sections = {
     /** A file with the keys that encrypt the private keys of certificates in the shared log. */
     secrets_key_file: optional(anyText, { isPath: true }),
   },
+  asset: {
+    max: single(size, '256MiB', bytes('bytesMax')),
+    /** How long a file stays that no asset refers to any more. */
+    retention: single(duration('1s', '3650d'), '30d', time('retentionMs')),
+  },
   geo: {
     database: optional(anyText, { isPath: true }),
     country_header: optional(fieldName),
@@ -251,6 +257,10 @@ export const sections = {
     /** Whether a draft needs an approval by a key that has not changed it. */
     required: single(yesNo, 'no'),
   },
+  mcp: {
+    /** Whether automated tools with a key may use the operations by MCP. */
+    enabled: single(yesNo, 'yes'),
+  },
   stats: {
     /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
     retention: single(retention, '90d', {
@@ -258,15 +268,8 @@ export const sections = {
       write: (ms: number) => (ms === 0 ? 'no' : durationText(ms)),
     }),
   },
-  log: {
-    level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
-    access: single(yesNo, 'yes'),
-    format: single(choice('pretty', 'json', 'combined'), 'pretty'),
-    /** The file of the access log; by default, standard output. */
-    file: optional(anyText, { isPath: true }),
-    /** Whether answers name their source in Server-Timing (docs/design/requests.md#precedence). */
-    explain: single(yesNo, 'no'),
-  },
+  log: logKeys,
+  'log.<name>': pathLogKeys,
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** Writes a list of names with dots between them. */
@@ -293,6 +296,7 @@ export const sectionNames: Readonly<
     | 'redirect'
     | 'rewrite'
     | 'access'
+    | 'log'
     | 'rate'
     | 'engine'
     | 'table',
@@ -306,6 +310,7 @@ export const sectionNames: Readonly<
   redirect: plainName,
   rewrite: plainName,
   access: plainName,
+  log: plainName,
   rate: plainName,
   engine: plainName,
   table: tableName,

@@ -23,6 +23,7 @@ const prefixes = [
   'redirect',
   'rewrite',
   'access',
+  'log',
   'rate',
   'engine',
   'table',

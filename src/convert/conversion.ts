@@ -26,6 +26,8 @@ export interface Converted {
   readonly left: readonly Remark[];
   /** Lines that mean something slightly different in Waymark. */
   readonly notes: readonly Remark[];
+  /** Further files by their names, such as one with users and the hashes of their passwords. */
+  readonly files: Readonly<Record<string, string>>;
 }
 
 /** The part of a file that is converted: what remarks say about it. */
@@ -43,6 +45,8 @@ type Kind =
   | 'disk'
   | 'proxy'
   | 'redirect'
+  | 'access'
+  | 'rate'
   | 'rewrite'
   | 'headers'
   | 'fetch'
@@ -130,7 +134,7 @@ export class IniSection {
 
 const kinds: readonly Kind[] = [
   ...(['variables', 'server', 'tls', 'log', 'auth', 'fetch'] as const),
-  ...(['disk', 'proxy', 'redirect', 'rewrite', 'headers'] as const),
+  ...(['disk', 'proxy', 'redirect', 'rewrite', 'access', 'rate', 'headers'] as const),
 ];
 
 /**
@@ -143,6 +147,11 @@ export class Conversion {
   readonly #left: Remark[] = [];
   readonly #notes: Remark[] = [];
   readonly #names = new Set<string>();
+  /** The next number of each name that several sections wish for. */
+  readonly #numbers = new Map<string, number>();
+  readonly #files = new Map<string, string>();
+  /** The notes that are made already. */
+  readonly #told = new Set<string>();
 
   /** A line that cannot be expressed; `nearest` is what comes nearest, as a clause. */
   leave({ file, line, text }: Source, nearest: string): void {
@@ -153,10 +162,10 @@ export class Conversion {
 
   /** A line that means something slightly different in Waymark. */
   note({ file, line, text }: Source, says: string): void {
-    const isTold = this.#notes.some(
-      (note) => note.file === file && note.line === line && note.says === says,
-    );
-    if (!isTold) this.#notes.push({ ...(file && { file }), line, text: shortened(text), says });
+    const told = JSON.stringify([file, line, says]);
+    if (this.#told.has(told)) return;
+    this.#told.add(told);
+    this.#notes.push({ ...(file && { file }), line, text: shortened(text), says });
   }
 
   /** A section without a name, or the one that exists already. */
@@ -170,7 +179,9 @@ export class Conversion {
     const base = sectionName(wish) || 'site';
     const short = base.slice(0, nameCharactersMax);
     let name = short;
-    for (let at = 2; this.#names.has(`${kind}.${name}`); at += 1) name = `${short}-${at}`;
+    let at = this.#numbers.get(`${kind}.${short}`) ?? 2;
+    for (; this.#names.has(`${kind}.${name}`); at += 1) name = `${short}-${at}`;
+    this.#numbers.set(`${kind}.${short}`, at);
     this.#names.add(`${kind}.${name}`);
     return this.#add({ kind, title: `${kind}.${name}`, source });
   }
@@ -187,6 +198,15 @@ export class Conversion {
     const title = `${owner.title}.${part}`;
     const existing = this.#sections.find((one) => one.title === title);
     return existing ?? this.#add({ kind: owner.kind, title, source, owner });
+  }
+
+  /** A further file with a name like `wish`; returns its name. */
+  file(wish: string, text: string): string {
+    const [base = '', extension = ''] = wish.split('.');
+    let name = wish;
+    for (let at = 2; this.#files.has(name); at += 1) name = `${base}-${at}.${extension}`;
+    this.#files.set(name, text);
+    return name;
   }
 
   rule(rule: JsonObject): void {
@@ -214,9 +234,11 @@ export class Conversion {
       ...section.lines,
     ]);
     const written = this.#accepted(lines, env);
+    const redirected = this.#redirectedOrigins();
     return {
       ini: [...written.map(({ text }) => text.trimEnd()), ''].join('\n').replace(/^\n+/, ''),
-      rules: this.#rules.filter(({ origin }) => !this.#isRedirected(origin)),
+      rules: this.#rules.filter(({ origin }) => !redirected.has(origin)),
+      files: Object.fromEntries(this.#files),
       left: this.#left.toSorted(byPlace),
       notes: this.#notes.toSorted(byPlace),
     };
@@ -224,22 +246,22 @@ export class Conversion {
 
   /** The sections in their order, without those of an origin that is redirected as a whole. */
   #ordered(): readonly IniSection[] {
-    const owners = this.#sections.filter(({ owner }) => owner === undefined);
-    return owners
+    const byOwner = Map.groupBy(this.#sections, ({ owner }) => owner);
+    const redirected = this.#redirectedOrigins();
+    return (byOwner.get(undefined) ?? [])
       .filter(({ kind, origin, redirectsAll }) => {
         const isOfContent =
           kind === 'disk' || kind === 'proxy' || kind === 'redirect' || kind === 'rewrite';
-        return redirectsAll || !isOfContent || !this.#isRedirected(origin);
+        return redirectsAll || !isOfContent || !redirected.has(origin);
       })
       .toSorted((one, other) => kinds.indexOf(one.kind) - kinds.indexOf(other.kind))
-      .flatMap((one) => [one, ...this.#sections.filter(({ owner }) => owner === one)]);
+      .flatMap((one) => [one, ...(byOwner.get(one) ?? [])]);
   }
 
-  #isRedirected(origin: Json | undefined): boolean {
-    return (
-      origin !== undefined &&
-      this.#sections.some((one) => one.redirectsAll && one.origin === origin)
-    );
+  /** The origins that are redirected as a whole. */
+  #redirectedOrigins(): ReadonlySet<Json | undefined> {
+    const origins = this.#sections.filter((one) => one.redirectsAll).map(({ origin }) => origin);
+    return new Set(origins.filter((origin) => origin !== undefined));
   }
 
   /** The lines, with those in comments that the parser of ini files refuses. */
@@ -272,8 +294,9 @@ export class Conversion {
 
 /** The empty line after a section, or the end. */
 function endOfSection(lines: readonly WrittenLine[], at: number): number {
-  const end = lines.findIndex(({ text }, index) => index > at && text === '');
-  return end === -1 ? lines.length : end;
+  let end = at + 1;
+  while (end < lines.length && lines[end]?.text !== '') end += 1;
+  return end;
 }
 
 /** The order of lines: those of the file itself, then those of each included one. */

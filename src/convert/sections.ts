@@ -45,6 +45,12 @@ export interface ProxyWish {
   readonly maxBody?: string | undefined;
   /** Whether the answers may be cached, as nginx and Caddy do only when told. */
   readonly cache?: boolean | undefined;
+  readonly balance?: string | undefined;
+  /** A weight for each source. */
+  readonly weights?: readonly string[] | undefined;
+  /** The path that checks request from the application, and how often. */
+  readonly health?: string | undefined;
+  readonly healthInterval?: string | undefined;
   /** Whether another proxy passes the path itself to the same application. */
   readonly isCovered?: boolean;
 }
@@ -64,6 +70,10 @@ export function addProxy(place: Place, wish: ProxyWish, source: Source): readonl
     if (wish.timeout !== undefined) section.set('timeout', wish.timeout);
     if (wish.maxBody !== undefined) section.set('max_body', wish.maxBody);
     if (wish.cache !== true) section.set('cache', 'no');
+    if (wish.balance !== undefined) section.set('balance', wish.balance);
+    if (wish.weights !== undefined) section.set('weight', wish.weights.join(', '));
+    if (wish.health !== undefined) section.set('health', wish.health);
+    if (wish.healthInterval !== undefined) section.set('health_interval', wish.healthInterval);
   });
 }
 
@@ -101,6 +111,57 @@ export function addRewrite(
 }
 
 const movedPermanently = 301;
+
+/** Who may see some paths. */
+export interface AccessWish {
+  readonly paths: readonly string[];
+  readonly except?: readonly string[];
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly passwordFile?: string | undefined;
+  readonly forward?: string | undefined;
+  readonly copy?: readonly string[];
+  /** Whether one of the conditions is enough. */
+  readonly isAny?: boolean;
+}
+
+/** Adds an `[access.<name>]` for each origin. */
+export function addAccess(place: Place, wish: AccessWish, source: Source): void {
+  const { paths, except = [], allow = [], deny = [], copy = [] } = wish;
+  forOrigins(place, 'access', paths[0] ?? '/*', source, (section) => {
+    if (paths.join() !== '/*') section.set('path', paths.join(', '));
+    if (except.length > 0) section.set('except', except.join(', '));
+    if (allow.length > 0) section.set('allow', allow.join(', '));
+    if (deny.length > 0) section.set('deny', deny.join(', '));
+    if (wish.passwordFile !== undefined) section.set('password_file', wish.passwordFile);
+    if (wish.forward !== undefined) section.set('forward', wish.forward);
+    if (copy.length > 0) section.set('copy', copy.join(', '));
+    if (wish.isAny === true) section.set('satisfy', 'any');
+  });
+}
+
+/** How often clients may ask for some paths. */
+interface RateWish {
+  readonly paths: readonly string[];
+  readonly except: readonly string[];
+  readonly rate: string;
+  readonly burst: string;
+  readonly by: string;
+  readonly status: string;
+}
+
+/** Adds a `[rate.<name>]` for each origin. */
+export function addRate(place: Place, wish: RateWish, source: Source): void {
+  const { paths, except, rate, burst, by, status } = wish;
+  forOrigins(place, 'rate', paths[0] ?? '/*', source, (section) => {
+    if (paths.join() !== '/*') section.set('path', paths.join(', '));
+    if (except.length > 0) section.set('except', except.join(', '));
+    section.set('rate', rate);
+    section.set('burst', burst);
+    if (by !== 'address') section.set('by', by);
+    if (status !== '429') section.set('status', status);
+  });
+}
 
 /** A header field of answers; without a text, it is removed. */
 export interface FieldWish {
@@ -189,7 +250,7 @@ export function addExactProxy(
 
 function forOrigins(
   { conversion, origins, name }: Place,
-  kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'headers',
+  kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'access' | 'rate' | 'headers',
   path: string,
   source: Source,
   fill: (section: IniSection) => void,

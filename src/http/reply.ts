@@ -62,6 +62,8 @@ export interface Recipient {
    * nor 101.
    */
   readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
+  /** Gets the time from the request to a source, if there is one, until the head of its answer. */
+  readonly sourceAnswered?: ((ms: number) => void) | undefined;
 }
 
 /** The client of a request for which an answer may be reused. */

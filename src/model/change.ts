@@ -29,6 +29,22 @@ export function isRevertible(family: Family): family is RevertibleFamily {
   return (revertibleFamilies as readonly Family[]).includes(family);
 }
 
+/**
+ * The tool through which a key made a change (docs/design/tools.md#history). The client says this
+ * about itself: it tells changes apart and grants nothing.
+ */
+export interface ToolUse {
+  /** The name and version of the client: `example-client/1.0`. */
+  readonly client: string;
+  /** The tool that it called: `userinterface_edit`. */
+  readonly tool: string;
+  /** The id of the conversation, if the client has one. */
+  readonly conversation?: string;
+}
+
+/** The author of a change for commit: a key or a command, and the tool that it used, if any. */
+export type ChangeAuthor = string | { readonly by: string; readonly via: ToolUse };
+
 /** The kinds of change. */
 export const actions = ['insert', 'edit', 'invalidate'] as const;
 
@@ -48,6 +64,8 @@ export interface Change {
   readonly dtu_stored: string;
   /** Id of the key, or name of the command, that wrote it. */
   readonly by: string;
+  /** The tool that the key used; undefined for a change without one. */
+  readonly via?: ToolUse;
   /** Id of the transaction; rows of one import share it. */
   readonly txn: string;
   readonly family: Family;
@@ -69,6 +87,7 @@ export interface HistoryRow {
   readonly seq: number;
   readonly txn: string;
   readonly by: string;
+  readonly via?: ToolUse;
   readonly action: Action;
   readonly dtu_stored: string;
   readonly dtu_txn: string;
@@ -83,6 +102,11 @@ export interface Draft {
   readonly id: string;
   readonly action: Action;
   readonly data: JsonObject;
+}
+
+/** The author of a change by a key or a command, through a tool or without one. */
+export function authorVia(by: string, via: ToolUse | undefined): ChangeAuthor {
+  return via === undefined ? by : { by, via };
 }
 
 /** Merges an edit into fields: null removes a field, and `_unknowns_` is merged name by name. */

@@ -1,5 +1,7 @@
+import type { Bounds } from './bounds.ts';
 import { isRevertible, type Change, type Family, type RevertibleFamily } from './change.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
+import type { NamedMoment } from './time.ts';
 
 /** The states of a draft: only an open one takes changes and can be read. */
 export const draftStates = ['open', 'published', 'discarded'] as const;
@@ -21,6 +23,8 @@ export interface SiteDraft {
   readonly approvals?: readonly (Omit<DraftNote, 'text'> & { readonly seq: number })[];
   /** The links that show it. */
   readonly previews?: readonly DraftPreview[];
+  /** When it is to be published; only while it is open. */
+  readonly schedule?: DraftSchedule;
   /** Set once it is no longer open: when, by whom, and the transaction that published it. */
   readonly closed?: string;
   readonly closed_by?: string;
@@ -30,12 +34,35 @@ export interface SiteDraft {
   readonly insertedSeq: number;
 }
 
+/** A publication at a time (docs/design/drafts.md#schedules). */
+export interface DraftSchedule extends NamedMoment, ScheduledWork {
+  /** Who scheduled it, and the seq of that change. */
+  readonly by: string;
+  readonly seq: number;
+  /** When it has failed, ISO 8601 UTC, and why. Only a new schedule is tried again. */
+  readonly failed?: { readonly at: string; readonly reason: string };
+}
+
+/** What a schedule does at its time: the publication that was confirmed. */
+interface ScheduledWork {
+  readonly digest: string;
+  readonly resolve?: Readonly<Record<string, 'draft' | 'live'>>;
+  readonly others?: 'draft' | 'live';
+}
+
+/** The schedule of a draft that is still to be carried out; undefined for none. */
+export function waitingSchedule({ state, schedule }: SiteDraft): DraftSchedule | undefined {
+  return state === 'open' && schedule?.failed === undefined ? schedule : undefined;
+}
+
 /** A link that shows a draft until a time (ISO 8601 UTC). */
 export interface DraftPreview {
   readonly id: string;
   /** SHA-256 of its secret, lower-case hex. */
   readonly hash: string;
   readonly expires: string;
+  /** The bound key that made it: the link ends while that key does not see the draft. */
+  readonly reader?: { readonly bounds: Bounds; readonly keyId: string | undefined };
 }
 
 /** A comment on a draft: when (ISO 8601 UTC), by whom, and the text. */

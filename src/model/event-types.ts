@@ -144,6 +144,21 @@ const rows = {
     },
     example: { id: '0198…', name: 'spring', by: '0198…', records: 12 },
   },
+  'draft.publish_failed': {
+    own: true,
+    summary: 'A draft was not published at its time.',
+    required: { id: { ...text, description: 'The draft.' }, name: text, reason: text },
+    optional: {
+      at: { ...dateTime, description: 'The time for which it was scheduled, ISO 8601.' },
+      by: { ...text, description: 'The id of the key that scheduled it.' },
+    },
+    example: {
+      id: '0198…',
+      name: 'spring',
+      at: '2026-12-01T07:00:00.000Z',
+      reason: 'The draft or the live records have changed since the report.',
+    },
+  },
   'webhook.test': {
     own: true,
     summary: 'A test of one webhook. Only that webhook gets it.',

@@ -1,3 +1,4 @@
+import type { Bounds } from './bounds.ts';
 import { keyNameCharactersMax } from './limits.ts';
 
 /** The scopes of keys (docs/design/failures.md#keys); `admin` includes all others. */
@@ -41,7 +42,7 @@ export const sessionPrefix = 'wms_';
 export type Scope = (typeof scopes)[number] | TableScope | HookScope;
 
 /** An API key as it is stored: with its SHA-256 instead of its text. */
-export interface ApiKey {
+export interface ApiKey extends Bounds {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -78,6 +79,8 @@ export interface Caller {
   readonly keyId: string | undefined;
   /** The most operations a second for its key; undefined for no limit. */
   readonly rate: number | undefined;
+  /** The part of the site to which its key is bound; undefined for all of it. */
+  readonly bounds?: Bounds;
   /** The address of the client, for limits and the log. */
   readonly address: string;
   /** The id of its session; undefined for a caller that sends its key. */
@@ -119,6 +122,18 @@ export function hasScope({ scopes: held }: Pick<Caller, 'scopes'>, scope: Scope)
 /** Whether a caller may read the deliveries of some webhook, named by a HookScope. */
 export function hasHookScope({ scopes: held }: Pick<Caller, 'scopes'>): boolean {
   return [...held].some((scope) => scope.startsWith('verify:'));
+}
+
+/**
+ * The scopes that a bound key can have (docs/design/failures.md#bound-keys): what the others allow
+ * belongs to no place of the site.
+ */
+export const boundScopes: readonly Scope[] = ['render', 'read', 'design', 'draft', 'publish'];
+
+/** The part of the site to which a key is bound; undefined for all of it. */
+export function boundsOf({ origins, paths }: Bounds): Bounds | undefined {
+  if (origins === undefined && paths === undefined) return undefined;
+  return { ...(origins && { origins }), ...(paths && { paths }) };
 }
 
 /** The scopes whose operations only read. */

@@ -49,3 +49,8 @@ export function loadForVisitors(): void {
   loadAjv2020();
   loadWs();
 }
+
+/** The server of the Model Context Protocol's SDK, which answers automated tools. */
+export function loadMcpServer(): typeof import('@modelcontextprotocol/server') {
+  return require('@modelcontextprotocol/server') as typeof import('@modelcontextprotocol/server');
+}

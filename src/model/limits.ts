@@ -17,3 +17,6 @@ export const sourceWeightMax = 1_000;
 /** The shortest and longest interval of health checks of a source. */
 export const checkIntervalMin = '100ms';
 export const checkIntervalMax = '1h';
+
+/** Characters of the header field that names the tool of a change. */
+export const toolUseCharactersMax = 2_048;

@@ -35,6 +35,8 @@ export interface Rule {
   readonly designed_at?: string;
   readonly lang?: string;
   readonly content?: RuleContent;
+  /** The name of an asset, whose file is the content of a rule without `content`. */
+  readonly asset?: string;
   readonly contenttype?: string;
   readonly httpresponse?: number;
   /**

@@ -1,3 +1,4 @@
+import { Failure } from './failure.ts';
 import type { Json } from './json.ts';
 import { createLruCache } from './lru-cache.ts';
 
@@ -101,4 +102,75 @@ export function parseDateTime(value: Json): string | undefined {
   // An offset can lead to a year outside 0000 to 9999.
   const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs).toISOString();
   return /^\d/.test(iso) ? iso : undefined;
+}
+
+/** A moment as ISO 8601 UTC, and the time zone in which somebody has named it. */
+export interface NamedMoment {
+  readonly at: string;
+  readonly time_zone?: string;
+}
+
+/**
+ * Parses a moment of the input field `at`: a date-time with an offset, or the local time of a time
+ * zone, which is `zone` or stands behind it in brackets, as in `2026-12-01T08:00[Europe/Berlin]`
+ * (RFC 9557). If clocks show the time twice, it is the first one. Throws `invalid` for a text that
+ * is none of these, and for a time that clocks skip.
+ */
+export function parseNamedMoment(text: string, zone: string | undefined): NamedMoment {
+  const [, stated = text, bracketed] = /^([^[]*)\[([^\]]*)\]$/.exec(text) ?? [];
+  if (zone !== undefined && bracketed !== undefined && zone !== bracketed) {
+    throw invalidMoment('The time zones in at and in time_zone differ.');
+  }
+  const named = bracketed ?? zone;
+  if (named !== undefined && !isTimeZone(named)) throw noSuchZone(named);
+  const iso = parseDateTime(stated);
+  if (iso === undefined) {
+    throw invalidMoment(`${quoted(text)} is no date-time such as 2026-12-01T08:00.`);
+  }
+  const [offset] = /(?:Z|[+-]\d\d:\d\d)$/i.exec(stated) ?? [];
+  if (named === undefined) {
+    if (offset !== undefined) return { at: iso };
+    throw invalidMoment(`Which time zone is ${text} in? Add time_zone, or an offset such as Z.`);
+  }
+  if (offset === undefined) return { at: localMoment(iso, named), time_zone: named };
+  const shown = parseDateTime(stated.slice(0, -offset.length)) ?? '';
+  // An offset of Z says nothing about the time zone (RFC 9557, section 2).
+  const isLocal = /^z$/i.test(offset) || localClock(named)(Date.parse(iso)) === Date.parse(shown);
+  if (isLocal) return { at: iso, time_zone: named };
+  throw invalidMoment(`${named} does not have the offset ${offset} at that time.`);
+}
+
+/** The first moment at which clocks in a zone show a local time. */
+function localMoment(shown: string, zone: string): string {
+  const [local, shownMs] = [localClock(zone), Date.parse(shown)];
+  // Clocks of the first century, and those after 9999, would be shown as other years.
+  if (shownMs < 0) throw invalidMoment(`${shown.slice(0, 16)} is before 1970.`);
+  const ms = momentOf(shownMs, local);
+  const iso = new Date(ms).toISOString();
+  if (!/^\d/.test(iso)) throw invalidMoment(`${shown.slice(0, 16)} is no time before 10000.`);
+  if (local(ms) === shownMs) return iso;
+  const [skipped, next] = [shownMs, local(ms)].map((one) => new Date(one).toISOString());
+  throw invalidMoment(
+    `Clocks in ${zone} skip ${skipped?.slice(0, 16) ?? ''}: ` +
+      `${next?.slice(11, 16) ?? ''} is the next time that they show.`,
+  );
+}
+
+/** A moment as people read it: the local time of its zone, and that; or in UTC. */
+export function shownMoment({ at, time_zone: zone = 'UTC' }: NamedMoment): string {
+  const local = new Date(localClock(zone)(Date.parse(at))).toISOString();
+  return `${local.slice(0, 10)} ${local.slice(11, 16)} ${zone}`;
+}
+
+function noSuchZone(zone: string): Failure {
+  const message = `There is no time zone ${quoted(zone)}. Names are such as Europe/Berlin or UTC.`;
+  return new Failure('invalid', message, { field: 'time_zone' });
+}
+
+function invalidMoment(message: string): Failure {
+  return new Failure('invalid', message, { field: 'at' });
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 80));
 }

@@ -3,6 +3,15 @@ const KIB = 1024;
 /** The wait before a further attempt to open an access log file that cannot be written. */
 export const logFileRetryMs = 1_000;
 
+/** Bytes of a message to syslog: receivers need not take more than 2 KiB (RFC 5426 §3.2). */
+export const syslogMessageBytesMax = 8 * KIB;
+
+/** How often the server looks whether an access log file has to be rotated. */
+export const logRotationCheckMs = 1_000;
+
+/** Bytes of lines that may wait for an access log file, before further ones are dropped. */
+export const logFileWaitingBytesMax = 1024 * KIB;
+
 /** Permissions of an access log file: its owner writes, its group reads. */
 export const logFileMode = 0o640;
 

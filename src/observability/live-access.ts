@@ -1,5 +1,6 @@
 import { Failure } from '../model/failure.ts';
-import { withoutKeys, type AccessEntry } from './access.ts';
+import { withoutKeys } from './access.ts';
+import type { AccessEntry } from './access-entry.ts';
 import { liveReadersMax, liveRowsMax, liveSendMs } from './limits.ts';
 
 /** A line of the live access log, in the names that operations use. */

@@ -1,6 +1,13 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
+import {
+  closeSync,
+  createWriteStream,
+  fstatSync,
+  openSync,
+  readSync,
+  type WriteStream,
+} from 'node:fs';
 import type { LineSink } from './access.ts';
-import { logFileMode, logFileRetryMs } from './limits.ts';
+import { logFileMode, logFileRetryMs, logFileWaitingBytesMax } from './limits.ts';
 
 /**
  * A log file, opened at the first line. After a rename (logrotate), lines go to the renamed file
@@ -14,6 +21,8 @@ export class LogFile implements LineSink {
   #stream: WriteStream | undefined;
   #retryAtMs = -Infinity;
   #isFailing = false;
+  /** Streams that still write. */
+  readonly #ending = new Set<Promise<unknown>>();
 
   /** `failed` is called for the first of several failures in a row. */
   constructor(
@@ -31,10 +40,21 @@ export class LogFile implements LineSink {
   }
 
   write(text: string): void {
-    this.#stream ??= this.#open();
-    this.#stream.write(text, (error) => {
+    let begun = '';
+    if (this.#stream === undefined) {
+      // The end of a line may be missing since the disk was full.
+      if (this.#isFailing && endsInLine(this.path)) begun = '\n';
+      this.#stream = this.#open();
+    }
+    this.#stream.write(begun + text, (error) => {
       if (error === null || error === undefined) this.#isFailing = false;
     });
+  }
+
+  /** Resolves when all lines are written, or cannot be. */
+  async end(): Promise<void> {
+    this.reopen();
+    await Promise.all(this.#ending);
   }
 
   /** Opens the file of this name again for the next lines. */
@@ -45,7 +65,14 @@ export class LogFile implements LineSink {
   }
 
   #open(): WriteStream {
-    const stream = createWriteStream(this.path, { flags: 'a', mode: logFileMode });
+    const stream = createWriteStream(this.path, {
+      flags: 'a',
+      mode: logFileMode,
+      highWaterMark: logFileWaitingBytesMax,
+    });
+    const closed = new Promise((resolve) => stream.once('close', resolve));
+    this.#ending.add(closed);
+    void closed.then(() => this.#ending.delete(closed));
     stream.on('error', (error) => {
       if (this.#stream === stream) this.#stream = undefined;
       this.#retryAtMs = this.#now() + logFileRetryMs;
@@ -53,5 +80,20 @@ export class LogFile implements LineSink {
       this.#isFailing = true;
     });
     return stream;
+  }
+}
+
+/** Whether the last line of a file has no end; false for a file that cannot be read. */
+function endsInLine(path: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    const { size } = fstatSync(file);
+    const last = Buffer.alloc(1);
+    return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last.toString() !== '\n';
+  } catch {
+    return false;
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
 }

@@ -1,8 +1,18 @@
+import { isDeepStrictEqual } from 'node:util';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { loadPinoPretty } from '../model/lazy-packages.ts';
-import { createAccessLog, type AccessEntry, type AccessFormat, type AccessLog } from './access.ts';
+import {
+  createAccessLog,
+  type AccessLineSettings,
+  type AccessLog,
+  type LineSink,
+} from './access.ts';
+import type { AccessEntry } from './access-entry.ts';
 import { causesFollowedMax } from './limits.ts';
+import { journalSink, messageLines, requestLines, type LeveledSink } from './leveled-lines.ts';
 import { LogFile } from './log-file.ts';
+import type { RotationSettings } from './log-rotation.ts';
+import type { SyslogAddress } from './syslog-message.ts';
 
 /** The server's log: a message for people, and fields for programs; `err` is an error. */
 export interface Log {
@@ -20,22 +30,39 @@ export const silentLog: Log = {
   error: () => undefined,
 };
 
-/** The settings of `[log]` in the ini file. */
-export interface LogSettings {
+/**
+ * The settings of `[log]` in the ini file; `format` is that of both logs. Without `file`, both logs
+ * share a stream.
+ */
+export interface LogSettings extends AccessLineSettings, RotationSettings {
   readonly level: string;
-  /** The format of both logs. With `combined`, the log itself is `pretty`. */
-  readonly format: AccessFormat;
-  /** Absolute path of the access log file; without it, both logs share a stream. */
-  readonly file?: string | undefined;
+  /** Where both logs go in place of standard output, except for the access log with a file. */
+  readonly syslog?: SyslogAddress | undefined;
 }
+
+/** Opens syslog; `failed` gets the first of several failures in a row. */
+type OpenSyslog = (address: SyslogAddress, failed: (error: Error) => void) => LeveledSink;
 
 /** Log and access log, whose settings a reload may change. */
 export interface Logs {
   readonly log: Log;
   readonly access: AccessLog;
   configure(settings: LogSettings): void;
+  /** Resolves when all lines are written, or cannot be. */
+  end(): Promise<void>;
+  /** The settings in use. */
+  settings(): LogSettings;
   /** Opens the access log file again; returns its path, or undefined if there is none. */
   reopen(): string | undefined;
+}
+
+/** Where the lines go. */
+interface LogOutput {
+  readonly destination: NodeJS.WritableStream;
+  readonly colour: boolean;
+  /** Whether journald reads the destination, and with it the priority of each line. */
+  readonly isJournal?: boolean;
+  readonly openSyslog?: OpenSyslog;
 }
 
 /**
@@ -43,38 +70,17 @@ export interface Logs {
  * flushes the access log at intervals.
  */
 export function createLogs({
-  settings,
-  destination,
-  colour,
+  settings: first,
   now,
-}: {
-  readonly settings: LogSettings;
-  readonly destination: NodeJS.WritableStream;
-  readonly colour: boolean;
-  readonly now: () => number;
-}): Logs {
-  // Made once, because each one adds listeners to the destination that it never removes.
-  let pretty: DestinationStream | undefined;
-  const createLogger = ({ level, format }: LogSettings): Logger =>
-    pino(
-      { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-      format === 'json'
-        ? (destination as unknown as DestinationStream)
-        : (pretty ??= prettyStream(destination, colour)),
-    );
-  let logger = createLogger(settings);
+  ...output
+}: LogOutput & { readonly settings: LogSettings; readonly now: () => number }): Logs {
+  const outputs = new Outputs(output);
+  let settings = first;
+  let logger = outputs.logger(first);
   const failed = (error: Error): void => {
     logger.error({ reason: reasonOf(error) }, 'Cannot write the access log file.');
   };
-  let file: LogFile | undefined;
-  const createLines = ({ format, file: path }: LogSettings): AccessLog => {
-    if (file?.path !== path) {
-      file?.reopen();
-      file = path === undefined ? undefined : new LogFile(path, { now, failed });
-    }
-    return createAccessLog({ format, sink: file ?? destination, now });
-  };
-  let lines = createLines(settings);
+  const access = new AccessOutput(first, { outputs, now, failed });
   return {
     log: {
       debug: (fields, message) => {
@@ -90,25 +96,135 @@ export function createLogs({
         logger.error(fields, message);
       },
     },
-    access: {
-      add: (entry: AccessEntry) => {
-        lines.add(entry);
-      },
-      flush: () => {
-        lines.flush();
-      },
-    },
+    access,
+    settings: () => settings,
     configure(next) {
-      lines.flush();
-      logger = createLogger(next);
-      lines = createLines(next);
+      settings = next;
+      logger = outputs.logger(next);
+      access.configure(next);
     },
-    reopen() {
-      lines.flush();
-      file?.reopen();
-      return file?.path;
+    reopen: () => access.reopen(),
+    end: async () => {
+      await access.end();
+      await outputs.end();
     },
   };
+}
+
+/** The destinations of lines that have no file. */
+class Outputs {
+  readonly #output: LogOutput;
+  readonly #journal: LeveledSink | undefined;
+  // Made once, because each one adds listeners to the destination that it never removes.
+  #pretty: DestinationStream | undefined;
+  #syslog: { readonly address: SyslogAddress; readonly sink: LeveledSink } | undefined;
+
+  constructor(output: LogOutput) {
+    this.#output = output;
+    this.#journal = output.isJournal === true ? journalSink(output.destination) : undefined;
+  }
+
+  logger(settings: LogSettings): Logger {
+    const sink = this.#sink(settings);
+    const { level, format } = settings;
+    return this.#logger(level, sink ? messageLines(sink, format) : this.#plain(settings));
+  }
+
+  requests(settings: LogSettings): LineSink {
+    const sink = this.#sink(settings);
+    return sink === undefined ? this.#output.destination : requestLines(sink);
+  }
+
+  async end(): Promise<void> {
+    await this.#syslog?.sink.end();
+  }
+
+  #logger(level: string, destination: DestinationStream): Logger {
+    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  }
+
+  #plain({ format }: LogSettings): DestinationStream {
+    const { destination, colour } = this.#output;
+    if (format === 'json') return destination;
+    return (this.#pretty ??= prettyStream(destination, colour));
+  }
+
+  /** The sink that treats lines by their severity; undefined for plain lines. */
+  #sink(settings: LogSettings): LeveledSink | undefined {
+    const { syslog: address, format } = settings;
+    const { openSyslog } = this.#output;
+    const isSame = isDeepStrictEqual(this.#syslog?.address, address);
+    if (!isSame) {
+      void this.#syslog?.sink.end();
+      this.#syslog = undefined;
+    }
+    if (address === undefined || openSyslog === undefined) return this.#journal;
+    const failed = (error: Error): void => {
+      const stream = this.#journal ? messageLines(this.#journal, format) : this.#plain(settings);
+      const fields = { reason: reasonOf(error) };
+      this.#logger('error', stream).error(fields, 'Cannot send log lines to syslog.');
+    };
+    this.#syslog ??= { address, sink: openSyslog(address, failed) };
+    return this.#syslog.sink;
+  }
+}
+
+interface AccessParts {
+  readonly outputs: Outputs;
+  readonly now: () => number;
+  readonly failed: (error: Error) => void;
+}
+
+/** The access log, whose settings may change. */
+class AccessOutput implements AccessLog {
+  readonly #parts: AccessParts;
+  #file: LogFile | undefined;
+  #lines: AccessLog;
+
+  constructor(settings: LogSettings, parts: AccessParts) {
+    this.#parts = parts;
+    this.#lines = this.#open(settings);
+  }
+
+  add(entry: AccessEntry): void {
+    this.#lines.add(entry);
+  }
+
+  flush(): void {
+    this.#lines.flush();
+  }
+
+  configure(settings: LogSettings): void {
+    this.flush();
+    this.#lines = this.#open(settings);
+  }
+
+  reopen(): string | undefined {
+    this.flush();
+    this.#file?.reopen();
+    return this.#file?.path;
+  }
+
+  async end(): Promise<void> {
+    this.flush();
+    await this.#file?.end();
+  }
+
+  #open(settings: LogSettings): AccessLog {
+    const { format, fields, line, file: path } = settings;
+    const { outputs, now, failed } = this.#parts;
+    if (this.#file?.path !== path) {
+      this.#file?.reopen();
+      this.#file = path === undefined ? undefined : new LogFile(path, { now, failed });
+    }
+    return createAccessLog({
+      format,
+      fields,
+      line,
+      sink: this.#file ?? outputs.requests(settings),
+      now,
+    });
+  }
 }
 
 /**

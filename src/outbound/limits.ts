@@ -46,3 +46,8 @@ export const apiSocketBufferedBytesMax = 8 * 2 ** 20;
 export const apiSocketMessageBytesMax = 512 * 2 ** 20;
 /** How long a request with an Expect waits for an answer before it sends its content. */
 export const continueWaitMs = 1_000;
+/** The wait before a further attempt to connect to syslog, and how long its last lines may take. */
+export const syslogRetryMs = 1_000;
+export const syslogEndMs = 1_000;
+/** Bytes of lines that may wait for syslog, before further ones are dropped. */
+export const syslogWaitingBytesMax = MIB;

@@ -49,6 +49,7 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ['.js', 'text/javascript; charset=utf-8'],
   ['.css', 'text/css; charset=utf-8'],
   ['.json', 'application/json'],
+  ['.svg', 'image/svg+xml'],
 ]);
 
 /**

@@ -141,11 +141,12 @@ function placeOf(
 async function countAnswer(
   coming: Promise<SourceResponse>,
   counted: CountedRequest,
-  { signal }: ContentRequest,
+  { signal, sourceAnswered }: ContentRequest,
 ): Promise<SourceResponse> {
   try {
     const answer = await coming;
-    counted.answered(answer.status);
+    const ms = counted.answered(answer.status);
+    sourceAnswered?.(ms);
     return whenDone(answer, () => {
       counted.ended();
     });

@@ -25,8 +25,8 @@ interface SourceCounts {
 
 /** One request to a server. */
 export interface CountedRequest {
-  /** The answer has begun. */
-  answered(status: number): void;
+  /** The answer has begun; returns after how many milliseconds. */
+  answered(status: number): number;
   /** There is no answer. */
   failed(message: string): void;
   /** The exchange is over. */
@@ -51,8 +51,10 @@ export class SourceStatistics {
     return {
       answered: (status) => {
         this.#turn(source);
-        source.recent.observe((performance.now() - startMs) / 1_000);
+        const ms = performance.now() - startMs;
+        source.recent.observe(ms / 1_000);
         if (status >= 500) source.serverErrors += 1;
+        return ms;
       },
       failed: (message) => {
         source.failed += 1;

@@ -51,6 +51,8 @@ export interface ExchangeParts extends FailureLogs {
     message: RequestMessage,
   ) => Reply | undefined | Promise<Reply | undefined>;
   readonly shared: SharedLimits;
+  /** See Recipient. */
+  readonly sourceAnswered?: Recipient['sourceAnswered'];
 }
 
 /**
@@ -192,6 +194,7 @@ export class Exchange {
     const message = this.#message;
     const recipient: Recipient = {
       signal: new ClientGone(this.#response, message.socket),
+      sourceAnswered: this.#parts.sourceAnswered,
       interim: (status, fields) => {
         // HTTP/1.0 has no interim responses.
         if (message.httpVersion !== '1.0') this.#interim(status, fields);
@@ -273,19 +276,23 @@ export class Exchange {
   }
 
   /**
-   * Adds the source of the answer, for callers with the scope read, or if `[log] explain` is on
-   * (docs/design/requests.md#precedence).
+   * Adds the source of the answer, for callers with the scope read whose key has no bounds, or if
+   * `[log] explain` is on (docs/design/requests.md#precedence).
    */
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
     const { serving } = this.#moment;
     // A wrong key counts as wrong, but the visitor still gets the page.
     if (incoming.fields.apikey !== undefined) this.caller = callerOf(serving, incoming);
     const wanted = serving.config.log.explain;
-    if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
+    if (!wanted && !seesSources(this.caller)) return reply;
     return changedReply(reply, (one) => {
       return { ...one, fields: [...one.fields, 'Server-Timing', `waymark;desc="${one.source}"`] };
     });
   }
+}
+
+function seesSources(caller: Caller | undefined): boolean {
+  return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
 }
 
 /** No field of the ini file lets a cache store what the reply before did not. */

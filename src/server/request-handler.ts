@@ -140,7 +140,10 @@ export class RequestHandler {
   }): void {
     const { log, newId, requestLog } = this.#parts;
     const { moment } = start;
-    const exchange = new Exchange(this.#parts, moment, message, response);
+    const details = requestLog.details(message, moment);
+    const { sourceAnswered } = details ?? {};
+    const parts = sourceAnswered === undefined ? this.#parts : { ...this.#parts, sourceAnswered };
+    const exchange = new Exchange(parts, moment, message, response);
     const answer = async (): Promise<void> => {
       const reply = withHsts(await exchange.reply(), moment.serving.config.tls, message);
       if (request !== undefined) {
@@ -155,6 +158,7 @@ export class RequestHandler {
         bytes,
         cut,
         fields,
+        details,
       });
     };
     answer().catch((error: unknown) => {

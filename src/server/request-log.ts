@@ -1,9 +1,11 @@
 import type { Reply } from '../http/reply.ts';
 import { refusedLineCharactersMax } from './limits.ts';
-import type { AccessEntry, AccessLog } from '../observability/access.ts';
+import type { AccessLog } from '../observability/access.ts';
+import type { AccessEntry } from '../observability/access-entry.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import type { RequestMessage } from './http-message.ts';
+import { RequestDetails } from './request-details.ts';
 import type { Moment } from './serving.ts';
 
 /** When a request arrived, and the state of the site then. */
@@ -20,6 +22,7 @@ type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
   Partial<Pick<AccessEntry, 'keyId' | 'cut'>> & {
     /** Undefined if `record` is to read them. */
     readonly fields?: LoggedFields | undefined;
+    readonly details?: RequestDetails | undefined;
   };
 
 /** The data of an answer in the access log. */
@@ -41,17 +44,23 @@ export class RequestLog {
     this.#parts = { access, liveAccess, metrics, monotonicMs };
   }
 
+  /** Begins to find what only some access logs show; undefined if this one does not. */
+  details(message: RequestMessage, { serving }: Moment): RequestDetails | undefined {
+    if (serving.accessRules?.wantsDetails !== true) return undefined;
+    return new RequestDetails(message);
+  }
+
   /** Records an answer that was sent. */
   record(
-    message: Pick<RequestMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders' | 'isHttp2'>,
+    message: RequestMessage,
     { startedMs, moment }: RequestStart,
     { status, source, cache, failureId }: RecordedAnswer,
-    { address, bytes, keyId, cut = false, fields }: Recorded,
+    { address, bytes, keyId, cut = false, fields, details }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source, cache, bytes }, startedMs);
     if (!this.#isRead(moment)) return;
     const { host, userAgent, referer } = fields ?? loggedFields(message.rawHeaders);
-    this.#add(moment, {
+    const entry = {
       address,
       method: message.method ?? '',
       target: shownTarget(message.url ?? ''),
@@ -67,6 +76,14 @@ export class RequestLog {
       failureId,
       keyId,
       cut,
+    };
+    if (moment.serving.accessRules?.wantsDetails !== true) {
+      this.#add(moment, entry);
+      return;
+    }
+    const found = (details ?? new RequestDetails(message)).found(moment.serving);
+    void found.then((given) => {
+      this.#add(moment, { ...entry, details: given });
     });
   }
 
@@ -97,8 +114,11 @@ export class RequestLog {
     return serving.config.log.access || this.#parts.liveAccess.isWatched;
   }
 
-  #add({ serving }: Moment, entry: AccessEntry): void {
+  #add({ serving }: Moment, whole: AccessEntry): void {
     const { access, liveAccess } = this.#parts;
+    const { accessRules } = serving;
+    const entry = accessRules === undefined ? whole : accessRules.apply(whole);
+    if (entry === undefined) return;
     if (serving.config.log.access) access.add(entry);
     if (liveAccess.isWatched) liveAccess.add(entry);
   }

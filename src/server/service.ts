@@ -10,13 +10,15 @@ import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
+import { answerAsset } from './asset-upload.ts';
 import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
 import { previewLinkReply } from './draft-preview.ts';
 import { readBody } from './h1/body.ts';
 import { isReadable, type RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
-import { contentFailure, operationFailure } from './failures.ts';
+import { contentFailure, failureMember, operationFailure } from './failures.ts';
+import { answerMcp } from './mcp/endpoint.ts';
 import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
@@ -69,6 +71,12 @@ export async function answerService(
       }
       return { reply: plainReply(metricsType, await serving.metricsText()), caller };
     }
+    if (path === '/mcp') {
+      caller = authenticateRequest(serving, incoming);
+      return { reply: await mcpReply(serving, request, caller), caller };
+    }
+    const asset = await answerAsset(serving, request, (identified) => (caller = identified));
+    if (asset !== undefined) return { reply: asset, caller };
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = authenticateRequest(serving, incoming);
     const visitor = serving.visitors.visitorOf(incoming);
@@ -93,6 +101,22 @@ export async function answerService(
       : operationFailure(serving.config.server.base, r, failure, id);
     return { reply: withFields(reply, cors), caller };
   }
+}
+
+/** The answer to an automated tool. */
+async function mcpReply(
+  serving: Serving,
+  { message, incoming, signal, requests, fail }: ServiceRequest,
+  caller: Caller,
+): Promise<Reply> {
+  const failed = (operation: string, thrown: unknown): object => {
+    const { failure, id } = fail(thrown);
+    return failureMember(serving.config.server.base, operation, failure, id);
+  };
+  const asked = { message, incoming, caller, signal, requests, failed };
+  const reply = await answerMcp(serving, asked);
+  if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
+  return reply;
 }
 
 /**

@@ -1,7 +1,11 @@
+import type { AssetReader } from '../assets/asset.ts';
+import type { AssetFiles } from '../assets/asset-files.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Rates } from '../access/rates.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
+import type { AccessRules } from '../observability/access-rules.ts';
 import type { Caller } from '../model/key.ts';
 import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
@@ -20,6 +24,7 @@ import type { PublicAnswers } from './public-answers.ts';
  */
 export interface Serving {
   readonly config: Config;
+  readonly version: string;
   readonly site: Site;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
@@ -46,10 +51,19 @@ export interface Serving {
     /** The preview of a token at a time; undefined if there is none, or it has ended. */
     find(token: string, nowMs: number): DraftSite | undefined;
   };
+  /** The assets of the live site. */
+  readonly assets: AssetReader & {
+    readonly files: AssetFiles;
+    readonly pages: Pick<AssetPages, 'respond'>;
+    /** Creates the table of the assets, if there is none. Rejects with `conflict`. */
+    readonly prepareTable: () => Promise<void>;
+  };
   /** How often clients may ask; undefined without rates. */
   readonly rates: Rates | undefined;
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  /** What changes the lines of the access log, or leaves them out. */
+  readonly accessRules: AccessRules | undefined;
 }
 
 /** A draft that a browser previews. */

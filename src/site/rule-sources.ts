@@ -1,4 +1,6 @@
 import type { AccessGuard } from '../access/access-guard.ts';
+import type { Asset, AssetReader } from '../assets/asset.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';
@@ -45,6 +47,8 @@ import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
 interface StoredParts {
   readonly rules: RuleReader;
   readonly stored: StoredPages;
+  readonly assets: AssetReader;
+  readonly assetPages: Pick<AssetPages, 'respondFor'>;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
@@ -58,10 +62,11 @@ interface StoredParts {
  * another page than the GET of the same URL.
  */
 export function storedSource(
-  { rules, stored, generic, rendered, pageRows, access, countVisit }: StoredParts,
+  parts: StoredParts,
   /** The whole precedence, which a generic page uses to find its page. */
   precedence: Precedence,
 ): ContentSource {
+  const { rules, stored, generic, rendered, pageRows, access, countVisit } = parts;
   return {
     name: 'stored',
     respond(request, depth) {
@@ -89,6 +94,8 @@ export function storedSource(
           }
           case 'page':
             return stored.respond(found, request);
+          case 'asset':
+            return assetReply(parts, found, request);
         }
       });
       return withRuleHeaders(found.stored.rule, answer, request);
@@ -111,14 +118,11 @@ export function storedSource(
             );
           case 'page':
             return { status: pageStatus(found.stored.rule) };
+          case 'asset':
+            return explainAsset(found, assetOf(parts, found));
         }
       };
-      const renderWhen = renderWhenOf(found.stored);
-      const reply: ExplainedReply = {
-        id: found.stored.rule.id,
-        ...withHeaderNote(found.stored.rule, replyOrFailure(decide)),
-        ...(renderWhen && { branches: explainRender(renderWhen, found.stored, request) }),
-      };
+      const reply = explainedReply(found, replyOrFailure(decide), request);
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const { branches } = reply;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
@@ -164,6 +168,36 @@ export function fetchedSource({
       return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
   };
+}
+
+function explainedReply(
+  { stored }: FoundRule,
+  expected: ExplainedReply,
+  request: Parameters<ContentSource['explain']>[0],
+): ExplainedReply {
+  const renderWhen = renderWhenOf(stored);
+  return {
+    id: stored.rule.id,
+    ...withHeaderNote(stored.rule, expected),
+    ...(renderWhen && { branches: explainRender(renderWhen, stored, request) }),
+  };
+}
+
+/** The asset that a rule refers to; undefined if it does not exist. */
+function assetOf(
+  { assets }: Pick<StoredParts, 'assets'>,
+  { stored }: FoundRule,
+): Asset | undefined {
+  return assets.asset(stored.rule.asset ?? '');
+}
+
+function assetReply(parts: StoredParts, found: FoundRule, request: ContentRequest): ReplyOrPromise {
+  return parts.assetPages.respondFor({ ...found, asset: assetOf(parts, found) }, request);
+}
+
+function explainAsset({ stored: { rule } }: FoundRule, asset: Asset | undefined): ExpectedReply {
+  if (asset !== undefined) return { status: pageStatus(rule) };
+  return { status: 404, notes: [`There is no asset ${JSON.stringify(rule.asset ?? '')}.`] };
 }
 
 /** Adds that the server renders a page; `enginedata.when` may decide otherwise for a visitor. */
@@ -244,16 +278,17 @@ function replyTo(
 }
 
 /**
- * How a rule replies: as a breadcrumb, with its own content, or, with an engine or a record to edit
- * and no content, with a generic page. A generic page cannot show another generic page, because
- * that could be endless.
+ * How a rule replies: as a breadcrumb, with its own content, with the file of an asset, or, with an
+ * engine or a record to edit and no content, with a generic page. A generic page cannot show
+ * another generic page, because that could be endless.
  */
 function replyKindOf(
   { rule }: StoredRule,
   depth: number,
-): 'breadcrumb' | 'page' | 'generic' | 'none' {
+): 'breadcrumb' | 'page' | 'asset' | 'generic' | 'none' {
   if (rule.kind === 'resolve') return 'breadcrumb';
   if (rule.content !== undefined) return 'page';
+  if (rule.kind === 'content' && rule.asset !== undefined) return 'asset';
   if (rule.kind === 'content' && !usesEngine(rule)) return 'page';
   return depth > 0 ? 'none' : 'generic';
 }

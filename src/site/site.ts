@@ -17,6 +17,8 @@ import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
+import { createAssetReader, type AssetReader } from '../assets/asset.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
@@ -54,6 +56,8 @@ export interface SiteParts {
   /** The rates of paths, for explanations; the server counts requests. */
   readonly rates: Pick<Rates, 'explain'> | undefined;
   readonly stored: StoredPages;
+  readonly assets: AssetReader;
+  readonly assetPages: Pick<AssetPages, 'respondFor'>;
   readonly generic: GenericPages;
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
@@ -131,6 +135,7 @@ export function createSite(parts: SiteParts): Site {
         countVisit: undefined,
         fetch: { ...parts.fetch, respond: refuseFetch },
         pageRows,
+        assets: createAssetReader(past),
         rules: {
           exactRules: (origin, path) => past.exactRules(origin, path),
           wildcardRules: (origin, path) => past.wildcardRules(origin, path),

@@ -68,11 +68,16 @@ interface StoreParts {
    * the layout of older data.
    */
   readonly isInUse?: boolean;
+  /** Called with the former and the new layout of older data, once that is changed. */
+  readonly layoutChanged?: LayoutChanged | undefined;
   /** By default outboxMaxDefault. */
   readonly outboxMax?: OutboxMax;
   /** The log that the node shares with others; by default, the folder has a log of its own. */
   readonly sharing?: Sharing | undefined;
 }
+
+/** Gets two versions of the layout of a data folder, the former one first. */
+export type LayoutChanged = (from: number, to: number) => void;
 
 /**
  * Opens the store of a data folder; several processes may have it open at once. Rejects with
@@ -88,7 +93,8 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   }
   const opened = await inspectDataFile(folder, { readOnly });
   await requireLockFile(folder, { readOnly });
-  const databases = await openMarked(folder, { readOnly, isInUse, newId });
+  const { layoutChanged } = given;
+  const databases = await openMarked(folder, { readOnly, isInUse, newId, layoutChanged });
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
   const feed = new LogFeed(databases, reads);
@@ -130,7 +136,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => countsOf(folder, databases, reads),
-    backUp: (target, signal) => backUp(databases, { target, signal }),
+    backUp: (target, signal) => backUp(databases, { folder, target, signal }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
     async *verify(within = folder) {
@@ -278,7 +284,7 @@ async function createDataFile(folder: string, newId: () => string): Promise<void
     draft = await mkdtemp(join(folder, '.new-'));
     const environment = openEnvironment(draft);
     try {
-      makeDatabases(environment, newId);
+      makeDatabases(environment, { newId });
     } finally {
       await environment.close();
     }
@@ -321,19 +327,21 @@ async function requireLockFile(
   );
 }
 
+type MakeParts = Pick<StoreParts, 'newId' | 'layoutChanged'>;
+
 async function openMarked(
   folder: string,
   {
     readOnly,
     isInUse,
-    newId,
-  }: { readonly readOnly: boolean; readonly isInUse: boolean; readonly newId: () => string },
+    ...making
+  }: MakeParts & { readonly readOnly: boolean; readonly isInUse: boolean },
 ): Promise<Databases> {
   let environment: RootDatabase | undefined;
   try {
     environment = openEnvironment(folder, { readOnly });
     refuseForeign(folder, environment, isInUse);
-    return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment, newId);
+    return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment, making);
   } catch (error) {
     await environment?.close();
     if (error instanceof Failure) throw error;
@@ -368,20 +376,23 @@ function refuseForeign(folder: string, environment: RootDatabase, isInUse: boole
 }
 
 /** All in one transaction, so that no other process finds an incomplete folder. */
-function makeDatabases(environment: RootDatabase, newId: () => string): Databases {
-  return transactSync(environment, () => {
+function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: MakeParts): Databases {
+  let former = schemaVersion;
+  const made = transactSync(environment, () => {
     const databases = openDatabases(environment);
     const { meta } = databases;
     if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
     putIdentity(databases, newId());
-    const schema = Number(meta.get('schema') ?? schemaVersion);
-    if (schema < markedVersion) putSeveralMarks(databases);
+    former = Number(meta.get('schema') ?? schemaVersion);
+    if (former < markedVersion) putSeveralMarks(databases);
     refreshWords(databases);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));
     }
     return databases;
   });
+  if (former !== schemaVersion) layoutChanged?.(former, schemaVersion);
+  return made;
 }
 
 /** Opens the databases without changes. Throws `unavailable` for an older layout. */

@@ -1,4 +1,11 @@
-import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type {
+  Change,
+  ChangeAuthor,
+  Draft,
+  Family,
+  HistoryRow,
+  RevertibleFamily,
+} from '../model/change.ts';
 import type { DraftedFamily, SiteDraft } from '../model/draft.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
@@ -145,8 +152,11 @@ export interface IndexBuild {
   readonly of: number;
 }
 
-/** The page rules at one position of the log. */
-export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter'>;
+/** The page rules at one position of the log, and the rows that they refer to by a key. */
+export type PastRules = Pick<
+  Reads,
+  'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter' | 'rowByKey'
+>;
 
 /**
  * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
@@ -365,6 +375,9 @@ export interface Backup {
   readonly seq: number;
   /** Size of its data file in bytes. */
   readonly bytes: number;
+  /** The files of its assets, and their bytes together. */
+  readonly files: number;
+  readonly fileBytes: number;
 }
 
 /** A place where a projection differs from the fold of the log. */
@@ -420,7 +433,7 @@ export interface Store extends Reads {
    * `decide` threw (nothing is written), or with the Failure `storage_full` or `unavailable`; in a
    * copy of another node's log with `conflict`.
    */
-  commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
+  commit<T>(author: ChangeAuthor, decide: (reads: Reads) => Decision<T>): Promise<T>;
   /**
    * The next piece of the log after a seq: existing rows at once, otherwise the next rows that this
    * or another process commits, with the changes of the given families. Empty if the signal aborts;

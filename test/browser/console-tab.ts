@@ -25,19 +25,28 @@ export async function openConsole(
   t: TestContext,
   openTab: ReturnType<typeof oneBrowser>,
   site: TestSite,
-  { apikey = site.adminKey, ...options }: { readonly apikey?: string } & BrowserContextOptions = {},
+  {
+    apikey = site.adminKey,
+    opens = 'Overview',
+    ...options
+  }: { readonly apikey?: string; readonly opens?: string } & BrowserContextOptions = {},
 ): Promise<ConsoleTab> {
   const tab = await openTab(t, { locale: 'en-GB', ...options });
-  await signIn(tab, site.url, apikey);
+  await signIn(tab, site.url, apikey, opens);
   return { ...tab, site };
 }
 
-/** Opens the console of a server in an empty tab, and signs in. */
-export async function signIn(tab: Tab, url: string, apikey: string): Promise<void> {
+/** Opens the console of a server in an empty tab, and signs in, which leads to a screen. */
+export async function signIn(
+  tab: Tab,
+  url: string,
+  apikey: string,
+  screen = 'Overview',
+): Promise<void> {
   await visit(tab, `${url}/svc1/console/`);
   await tab.page.getByLabel('API key').fill(apikey);
   await tab.page.keyboard.press('Enter');
-  await heading(tab.page, 'Overview');
+  await heading(tab.page, screen);
 }
 
 /**

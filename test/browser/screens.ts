@@ -127,6 +127,14 @@ async function fill(site: TestSite, cleaning: ReturnType<typeof cleaningAfterAll
   const { seq } = await call('record.edit', { table: 'lamps', id: row, n: 3 });
   await insert('key', { name: long.slice(0, 120), scopes: ['read', 'record.read:lamps'] });
   await insert('key', { name: rightToLeft, scopes: ['read'] });
+  const draft = await insert('draft', { name: long.slice(0, 120), comment: rightToLeft });
+  await insert('draft', { name: rightToLeft });
+  const inDraft = { draft };
+  await site.call('svc1.userinterface.edit', { id: page, content: rightToLeft }, inDraft);
+  await site.call('svc1.userinterface.insert', { path: `/n${path}`, kind: 'content' }, inDraft);
+  await call('userinterface.edit', { id: page, content: `<p>${long}${long}</p>` });
+  await call('draft.comment', { draft, text: long });
+  await call('draft.preview', { draft });
   await visitPages(site);
   const node = { name: 'zurich', scopes: ['follow'], node: 'zurich' };
   const { key: apikey } = await call('key.insert', node);
@@ -137,7 +145,8 @@ async function fill(site: TestSite, cleaning: ReturnType<typeof cleaningAfterAll
     health = (await site.call('svc1.webhook.health', {})).data.rows[0].state;
   const { rows } = await call('change.list', { family: 'userinterface' });
   await writeSeries(site, Date.parse(rows[0].dtu_stored));
-  return { path, page, seq: made.seq as number, hidden, key, hook, row, rowSeq: seq as number };
+  const seqs = { seq: made.seq as number, rowSeq: seq as number };
+  return { ...{ path, page, hidden, key, hook, row, draft }, ...seqs };
 }
 
 /** Follows the breadcrumb, and requests fetched pages, of which one fails. */
@@ -153,7 +162,17 @@ async function visitPages({ url }: TestSite): Promise<void> {
   }
 }
 
-function screensOf({ path, page, seq, hidden, key, hook, row, rowSeq }: Ids): readonly Screen[] {
+function screensOf({
+  path,
+  page,
+  seq,
+  hidden,
+  key,
+  hook,
+  row,
+  rowSeq,
+  draft,
+}: Ids): readonly Screen[] {
   const openDelivery = async (tab: Page): Promise<void> => {
     await tab.locator('.attempt').first().click();
     await tab.locator('.answers li').first().waitFor();
@@ -188,6 +207,10 @@ function screensOf({ path, page, seq, hidden, key, hook, row, rowSeq }: Ids): re
     [`#/breadcrumbs/${key}?part=visitors`, 'summer', '.visitor-grid b'],
     [`#/breadcrumbs/${key}?part=visits`, 'summer', '.chart canvas'],
     [`#/breadcrumbs/${key}?part=code`, 'summer', '.qr'],
+    ['#/drafts', 'Drafts', '.draft-cards h2'],
+    ['#/drafts?state=published', 'Drafts', '.empty'],
+    ['#/drafts/new', 'New draft'],
+    [`#/drafts/${draft}`, /long/, '.conflicts .side'],
     ['#/history', 'History', '.changes li'],
     ['#/history?by=nobody', 'History'],
     [`#/history?id=${page}`, 'History of a page', '.rendered iframe'],

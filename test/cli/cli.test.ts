@@ -168,12 +168,12 @@ suite('waymark key', () => {
     };
     const { id = '', rate } = rows.find(({ name }) => name === 'ci') ?? {};
     assert.equal(rate, 50);
-    assert.match((await key('list')).out, /^ID +CREATED +LAST USED +SCOPES +RATE +NAME\n/);
-    assert.match((await key('list')).out, / read,design +50\/s +ci\n/);
+    assert.match((await key('list')).out, /^ID +CREATED +LAST USED +SCOPES +RATE +BOUNDS +NAME\n/);
+    assert.match((await key('list')).out, / read,design +50\/s +- +ci\n/);
     assert.ok(!listed.out.includes(headers.apikey));
     assert.equal((await runWaymark(['key', 'revoke', id, '--config', iniFile])).code, 0);
     assert.equal(await status(), 401);
-    const ended = new RegExp(`\\n${id} +\\S+ +read,design +\\d{4}-\\S+Z +waymark key +ci\\n$`);
+    const ended = new RegExp(`\\n${id} +\\S+ +read,design +- +\\d{4}-\\S+Z +waymark key +ci\\n$`);
     assert.match((await key('list', '--revoked')).out, ended);
     const [gone] = JSON.parse((await key('list', '--revoked', '--json')).out).rows;
     assert.deepEqual([gone.id, gone.name, gone.revoked_by], [id, 'ci', 'waymark key']);
@@ -185,6 +185,20 @@ suite('waymark key', () => {
     assert.equal((await key('add', '--name', 'x', '--scope', 'root')).code, 2);
     assert.equal((await key('add', '--name', 'x', '--scope', 'read', '--rate', '0')).code, 2);
   });
+});
+
+test('waymark key binds a key to origins and paths, and lists them', async (t) => {
+  const { iniFile } = await startSite(t);
+  const key = (...words: string[]) => runHere(['key', ...words, '--config', iniFile]);
+  const bounds = ['--origin', 'https://One.example', '--path', '/blog/', '--path', '/news/'];
+  const added = await key('add', '--name', 'Bea', '--scope', 'read,design', ...bounds);
+  assert.equal(added.code, 0, added.err);
+  assert.match(added.err, /design, bound to https:\/\/one\.example \/blog\/ \/news\/\)/);
+  const { out } = await key('list');
+  assert.match(out, /read,design +- +https:\/\/one\.example \/blog\/ \/news\/ +Bea\n/);
+  const refused = await key('add', '--name', 'x', '--scope', 'admin', '--path', '/blog/');
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /A key with origins or paths can have the scopes render, read,/);
 });
 
 suite('waymark rule', () => {

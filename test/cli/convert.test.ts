@@ -39,7 +39,9 @@ test('each line that is left is named with its number and what comes nearest', a
   assert.match(out, /^; Converted from nginx\.conf by `waymark convert`\.\n\n\[server\]\n/);
   assert.match(out, /\n; Not converted:\n; line 3: auth_basic Staff\n; {3}nearest: /);
   const json = await runHere(['convert', 'nginx', file, '--json']);
-  assert.deepEqual(Object.keys(JSON.parse(json.out) as object), ['ini', 'rules', 'left', 'notes']);
+  assert.deepEqual(Object.keys(JSON.parse(json.out) as object), [
+    ...['ini', 'rules', 'files', 'left', 'notes'],
+  ]);
 });
 
 test('page rules are printed as comments below the ini file', async (t) => {

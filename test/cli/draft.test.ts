@@ -25,3 +25,22 @@ test('waymark draft: made, filled by --draft, compared, published and undone', a
   const ended = await waymark('rule', 'read', id, '--draft', 'spring');
   assert.match(ended.err, /The draft was published/);
 });
+
+test('waymark draft publish --at: scheduled in a time zone, listed and cancelled', async (t) => {
+  const { waymark, out } = await startClient(t);
+  assert.match((await waymark('schedule', 'list')).err, /Nothing is scheduled/);
+  await out('draft', 'insert', 'spring');
+  await out('rule', 'insert', '{"path":"/a","content":"drafted"}', '--draft', 'spring');
+  const report = await out('draft', 'publish', 'spring');
+  const digest = /--confirm (\S+)/.exec(report)?.[1] ?? '';
+  const at = ['--at', '2999-12-01T08:00', '--time-zone', 'Europe/Berlin'];
+  const made = await out('draft', 'publish', 'spring', ...at, '--confirm', digest);
+  assert.match(made, /^Scheduled for 2999-12-01 08:00 Europe\/Berlin\./);
+  const listed = await out('schedule', 'list');
+  assert.match(listed, /2999-12-01 08:00 Europe\/Berlin +publish spring +waits/);
+  assert.match(await out('draft', 'list'), /spring/);
+  await out('draft', 'unschedule', 'spring');
+  assert.match((await waymark('schedule', 'list')).err, /Nothing is scheduled/);
+  const past = await waymark('draft', 'publish', 'spring', '--at', '2020-01-01T08:00Z');
+  assert.match(past.err, /has passed/);
+});

@@ -163,6 +163,16 @@ user = ${written(given.nodeName)}
 [log]
 access = ${String(access)}
 explain = ${String(explain)}
+format = json
+fields = method, source_ms
+redact = token
+syslog = udp://[::1]:5514
+file = access.log
+rotate_size = 10MiB
+rotate_age = 1d
+[log.health]
+path = /health, /live*
+access = no
 `;
   });
 
@@ -180,17 +190,17 @@ test('`check` prints every section and every key, also those with their default'
   const text = describeConfig(
     assemble(
       '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n[rate.a]\nrate=1/m\n' +
-        '[rewrite.a]\nmatch=^/a$\nto=/b\n[engine.a]\n[table.order-lines]\nschema=s',
+        '[rewrite.a]\nmatch=^/a$\nto=/b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
   const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const { access, rates } = described;
+  const { access, rates, pathLogs } = described;
   const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
-  const all = [mounts, access, rates, engines, tables].flat();
-  const { server, tls, login, fetch, auth, webhook, node, cluster } = described;
-  const { geo, review, stats, log } = described;
+  const all = [mounts, access, rates, pathLogs, engines, tables].flat();
+  const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
+  const { geo, review, mcp, stats, log } = described;
   const parsed = [
     server,
     tls,
@@ -200,8 +210,10 @@ test('`check` prints every section and every key, also those with their default'
     webhook,
     node,
     cluster,
+    asset,
     geo,
     review,
+    mcp,
     stats,
     log,
     ...all,

@@ -223,6 +223,33 @@ suite('contradicting keys and missing files are reported with their line', () =>
     ],
     ...tableMistakes,
     ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs `jwt_jwks`, too'],
+    ['[log]\nfields = address, tsl', '2: `fields` cannot be `tsl`: did you mean `tls`?'],
+    [
+      '[log]\nline = {adress} {status}',
+      '2: `line` cannot be `{adress} {status}`: it has `{adress}`: did you mean `address`?',
+    ],
+    [
+      '[log]\nline = status',
+      '2: `line` cannot be `status`: write a line with fields in braces, such as `{address} "{request}" {status}`',
+    ],
+    [
+      '[log]\nline = {status}\nfields = ms',
+      '3: `fields` has no effect with `line`: remove one of them',
+    ],
+    [
+      '[log]\nrotate_age = 1d',
+      '2: `rotate_age` needs `file`, too: standard output has no file to rotate',
+    ],
+    [
+      '[log]\nfile = a.log\nrotate_size = 1KiB',
+      '3: `rotate_size` cannot be `1KiB`: write a size of at least 4KiB',
+    ],
+    [
+      '[log]\nsyslog = udp:host',
+      '2: `syslog` cannot be `udp:host`: write `udp://127.0.0.1:514`, `tcp://log.example:601` or `unix:/run/log`',
+    ],
+    ['[log.a]\naccess = no', '1: [log.a] needs `path`, such as `path = /health`'],
+    ['[log.a]\npath = /a', '1: [log.a] has no effect: add `access = no` or `sample = 100`'],
     ['[node]\nrole = replica', '2: `role = replica` needs `central`, too'],
     ['[node]\nkey_file = cert.pem', '2: `key_file` needs `central`, too'],
     [
@@ -509,6 +536,7 @@ test('an empty ini file gives the defaults', async (context) => {
       keyFile: undefined,
       secretsKeyFile: undefined,
     },
+    asset: { bytesMax: 268_435_456, retentionMs: 2_592_000_000 },
     geo: {
       database: undefined,
       countryHeader: undefined,
@@ -516,8 +544,23 @@ test('an empty ini file gives the defaults', async (context) => {
       cityHeader: undefined,
     },
     review: { required: false },
+    mcp: { enabled: true },
     stats: { retentionMs: 7_776_000_000 },
-    log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
+    log: {
+      level: 'info',
+      access: true,
+      format: 'pretty',
+      fields: [],
+      line: undefined,
+      redact: [],
+      file: undefined,
+      syslog: undefined,
+      rotateBytes: undefined,
+      rotateAgeMs: undefined,
+      rotateKeep: 7,
+      explain: false,
+      paths: [],
+    },
   });
 });
 

@@ -47,6 +47,15 @@ suite('configurations as people write them', () => {
 /** Texts with the sections that they become. */
 const nginxTable: readonly (readonly [text: string, ini: string])[] = [
   [
+    'limit_req_zone $http_x_key zone=a:10m rate=100r/m; limit_req zone=a; server { listen 80; ' +
+      'limit_req_zone $binary_remote_addr zone=b:1m rate=9r/s; location /b/ { limit_req zone=b ' +
+      'burst=20 nodelay; limit_req_status 429; location /b/c { limit_req zone=b; } } }',
+    '[server]\nlisten = :80\n\n' +
+      '[rate.site]\nexcept = /b/*, /b/c*\nrate = 100/m\nburst = 1\nby = field:x-key\nstatus = 503\n\n' +
+      '[rate.b]\npath = /b/*\nexcept = /b/c*\nrate = 9/s\nburst = 21\n\n' +
+      '[rate.b-c]\npath = /b/c*\nrate = 9/s\nburst = 1\n',
+  ],
+  [
     'server { listen 80; server_name a.example; rewrite ^ http://b.example$request_uri? permanent; }',
     '[server]\nlisten = :80\n\n' +
       '[redirect.a-example]\norigin = http://a.example\nto = "http://b.example{path}"\n',
@@ -147,11 +156,90 @@ suite('what directives become', () => {
   });
 });
 
+/** Texts with the sections about access that they become. */
+const accessTable: readonly (readonly [format: string, text: string, sections: string])[] = [
+  [
+    'nginx',
+    'server { root /s; location ~ \\.(sql|bak)$ { deny all; } }',
+    '[access.sql]\npath = *.sql, *.bak\ndeny = 0.0.0.0/0, ::/0\n',
+  ],
+  [
+    'nginx',
+    'server { root /s; deny 10.0.0.1; allow 10.0.0.0/8; allow ::1; deny all; }',
+    '[access.site]\nallow = 10.0.0.0/8, ::1\ndeny = 10.0.0.1\n',
+  ],
+  [
+    'nginx',
+    'server { root /s; location /a/ { deny 10.0.0.1; allow all; } }',
+    '[access.a]\npath = /a/*\ndeny = 10.0.0.1\n',
+  ],
+  [
+    'nginx',
+    'server { root /s; auth_basic a; auth_basic_user_file /u; location /open/ { auth_basic off; } }',
+    '[access.site]\nexcept = /open/*\npassword_file = /u\n',
+  ],
+  [
+    'nginx',
+    'server { root /s; auth_basic_user_file /u; satisfy any; location /a { auth_basic a; allow 10.0.0.0/8; deny all; } location /a/b { } }',
+    '[access.a]\npath = /a*\nexcept = /a/b*\nallow = 10.0.0.0/8\npassword_file = /u\nsatisfy = any\n',
+  ],
+  ['nginx', 'server { root /s; location ~ /\\. { deny all; } }', ''],
+  [
+    'caddy',
+    'http://a.example {\n\troot /s\n\tfile_server\n\tbasic_auth /a/* {\n\t\tann $2a$14$x\n\t}\n}',
+    '[access.a]\npath = /a/*\npassword_file = users.txt\n',
+  ],
+  [
+    'caddy',
+    ':80 {\n\tforward_auth auth:9 {\n\t\turi /v\n\t\tcopy_headers Remote-User Remote-Groups\n\t}\n\tfile_server\n}',
+    '[access.site]\nforward = http://auth:9/v\ncopy = Remote-User, Remote-Groups\n',
+  ],
+];
+
+suite('who may see a page is converted', () => {
+  for (const [format, text, sections] of accessTable) {
+    test(`${format}: ${text}`, () => {
+      const converted = converters[format]?.(text, '');
+      assert.ok(converted);
+      const found = /^\[access\.[^]*?(?=^\[(?!access)|(?![^]))/m.exec(converted.ini)?.[0] ?? '';
+      assert.equal(found.trim(), sections.trim());
+      assert.deepEqual([converted.left, problemsOf(converted)], [[], []]);
+    });
+  }
+
+  test('users of a Caddyfile become a file of their own', () => {
+    const block = '{\n\t\tann $2a$14$x\n\t\tbob $2a$14$y\n\t}';
+    const text = `:80 {\n\tbasic_auth /a/* ${block}\n\tbasic_auth /b/* ${block}\n\tfile_server\n}`;
+    const { files } = convertCaddy(text);
+    assert.deepEqual(Object.keys(files), ['users.txt', 'users-2.txt']);
+    assert.equal(files['users.txt'], 'ann:$2a$14$x\nbob:$2a$14$y\n');
+  });
+});
+
+test('the choice of a server and its checks are converted', () => {
+  const nginx = convertNginx(
+    'upstream u { server a:1 weight=5; server b:1; server c:1 backup; sticky cookie s; } ' +
+      'server { listen 80; location / { proxy_pass http://u; health_check uri=/up interval=5; } }',
+  );
+  assert.match(
+    nginx.ini,
+    /^balance = cookie\nweight = 5, 1, 0\nhealth = \/up\nhealth_interval = 5s$/m,
+  );
+  const caddy = convertCaddy(
+    ':80 {\n\treverse_proxy a:1 b:1 {\n\t\tlb_policy weighted_round_robin 3 1\n\t\thealth_uri /up\n\t}\n}',
+  );
+  assert.match(caddy.ini, /^balance = turn\nweight = 3, 1\nhealth = \/up$/m);
+  assert.deepEqual(
+    [nginx.left, caddy.left, problemsOf(nginx), problemsOf(caddy)],
+    [[], [], [], []],
+  );
+});
+
 suite('a line that keeps somebody out is never dropped', () => {
   const table: readonly (readonly [format: string, text: string])[] = [
-    ['nginx', 'server { root /s; location ~ \\.(sql|bak)$ { deny all; } }'],
     ['nginx', 'server { root /s; location ~* \\.php$ { return 403; } }'],
-    ['nginx', 'server { root /s; location /a/ { deny all; } }'],
+    ['nginx', 'server { root /s; location /a/ { allow 10.0.0.0/8; deny 10.0.0.1; } }'],
+    ['nginx', 'server { root /s; location /a/ { auth_basic a; auth_basic_user_file $f; } }'],
     ['nginx', 'server { root /s; location = /a.txt { return 404; } }'],
     ['nginx', 'server { root /s; location /a/ { internal; } }'],
     ['nginx', 'server { root /s; location ~ /(conf|data)/ { deny all; } }'],

@@ -6,6 +6,7 @@ import { feedRowsMax } from '../../src/nodes/limits.ts';
 import { signIn } from '../api/keys/sign-in.ts';
 import { writeFiles } from '../folder.ts';
 import { startSite } from '../harness.ts';
+import { connectTool } from '../server/mcp/client.ts';
 import { eventually, nodeKey, seqOf, startFollower, stateOf, untilEqual } from './rig.ts';
 
 const page = (path: string, content: string) => ({
@@ -256,4 +257,19 @@ test('a node uses a new key of its file when the centre refuses the former one',
   await centre.call('svc1.userinterface.insert', page('/new', 'new'));
   await untilEqual(centre, replica);
   assert.equal(await textOf(`${replica.url}/new`), 'new');
+});
+
+test('a change of a tool at a replica names the tool at the centre, and in every copy', async (t) => {
+  const centre = await startSite(t);
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  const { tool } = await connectTool(t, replica, { apikey: centre.adminKey });
+  const { data, isError } = await tool('userinterface_insert', { v: page('/tool', 'hello') });
+  assert.equal(isError, false);
+  await untilEqual(centre, replica);
+  for (const site of [centre, replica]) {
+    const more = { apikey: centre.adminKey, qk: 'history' };
+    const history = await site.call('svc1.userinterface.read', { id: data.id }, more);
+    const [row] = history.data.rows;
+    assert.deepEqual([row.via.client, row.via.tool], ['test-client/1.0', 'userinterface_insert']);
+  }
 });

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import {
   createAccessLog,
-  type AccessEntry,
   type AccessFormat,
+  type AccessLineSettings,
 } from '../../src/observability/access.ts';
+import type { AccessEntry } from '../../src/observability/access-entry.ts';
+import { accessFields } from '../../src/observability/access-fields.ts';
 import { accessFlushMs } from '../../src/observability/limits.ts';
 import { startSite } from '../harness.ts';
 
@@ -24,15 +26,22 @@ const entry: AccessEntry = {
   cut: false,
 };
 
-function accessLog(format: AccessFormat, now: () => number = () => 1_735_787_045_678) {
+function accessLog(
+  settings: AccessFormat | AccessLineSettings,
+  now: () => number = () => 1_735_787_045_678,
+) {
   const written: string[] = [];
   const sink = { write: (text: string) => written.push(text) };
-  return { log: createAccessLog({ format, sink, now }), written };
+  const given = typeof settings === 'string' ? { format: settings } : settings;
+  return { log: createAccessLog({ ...given, sink, now }), written };
 }
 
 /** The lines of entries. */
-function linesOf(format: AccessFormat, ...entries: readonly AccessEntry[]): readonly string[] {
-  const { log, written } = accessLog(format);
+function linesOf(
+  settings: AccessFormat | AccessLineSettings,
+  ...entries: readonly AccessEntry[]
+): readonly string[] {
+  const { log, written } = accessLog(settings);
   entries.forEach((one) => {
     log.add(one);
   });
@@ -159,6 +168,65 @@ suite('a line of the access log', () => {
           }
         }
       }
+    }
+  });
+});
+
+const detailed: AccessEntry = {
+  ...entry,
+  details: { tls: 'TLSv1.3', bytesIn: 7, sourceMs: 1.239, user: 'ann b' },
+  userAgent: 'curl/8.5',
+  source: 'rule:r1',
+  cache: 'hit',
+};
+
+suite('a line with chosen fields', () => {
+  test('is an object with these in the format json, without empty ones', () => {
+    const fields = ['time', 'user', 'tls', 'bytes_in', 'source_ms', 'rule', 'referer'] as const;
+    const [line = ''] = linesOf({ format: 'json', fields }, detailed);
+    assert.deepEqual(JSON.parse(line), {
+      ...{ level: 30, msg: 'request', time: '2025-01-02T03:04:05.678Z', user: 'ann b' },
+      ...{ tls: 'TLSv1.3', bytes_in: 7, source_ms: 1.24, rule: 'r1' },
+    });
+  });
+
+  test('has them at its end in the formats combined and pretty', () => {
+    const fields = ['protocol', 'cache', 'referer', 'bytes_in'] as const;
+    const combined =
+      '192.0.2.7 - ann\\x20b [02/Jan/2025:03:04:05 +0000] "GET /a?b=c HTTP/1.1" 200 1234 "-" ' +
+      '"curl/8.5" "HTTP/1.1" "hit" "-" "7"';
+    assert.deepEqual(linesOf({ format: 'combined', fields }, detailed), [combined]);
+    assert.deepEqual(linesOf({ format: 'pretty', fields }, detailed), [
+      '03:04:05.678 200 GET shop.example:8080/a?b=c 1234 B 5.7 ms rule:r1 (hit) 192.0.2.7 ' +
+        'protocol=HTTP/1.1 cache=hit bytes_in=7',
+    ]);
+  });
+
+  test('is that of a template', () => {
+    const line = '{address} [{date}] "{request}" {path} {query} {status} {} {user} {cut} {ms}ms';
+    assert.deepEqual(linesOf({ format: 'json', line }, { ...detailed, cut: true }), [
+      '192.0.2.7 [02/Jan/2025:03:04:05 +0000] "GET /a?b=c HTTP/1.1" /a b=c 200 {} ann b cut 5.68ms',
+    ]);
+  });
+
+  test('cannot be broken by a value of a client', () => {
+    const hostile = '\n"\\\r\x1b[2J\x00\x85\u2028{status} $& \ud800" 200 "';
+    const texts = { target: hostile, host: hostile, method: hostile, userAgent: hostile };
+    const sent = { ...detailed, ...texts, referer: hostile };
+    const details = { tls: hostile, bytesIn: 1, sourceMs: 1, user: hostile };
+    const line = accessFields.map((name) => `"{${name}}"`).join(' ');
+    for (const settings of [
+      { format: 'json', line },
+      ...(['json', 'combined', 'pretty'] as const).map((format) => ({
+        format,
+        fields: accessFields,
+      })),
+    ] as const) {
+      const [whole = '', ...others] = linesOf(settings, { ...sent, details });
+      assert.deepEqual(others, []);
+      assert.doesNotMatch(whole, /[\p{Cc}\p{Zl}\p{Zp}]/u);
+      if ('line' in settings) assert.equal(whole.split('"').length - 1, 2 * accessFields.length);
+      else if (settings.format === 'json') assert.equal(JSON.parse(whole).user, hostile);
     }
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
-import type { AccessEntry } from '../../src/observability/access.ts';
+import type { AccessEntry } from '../../src/observability/access-entry.ts';
 import { liveReadersMax, liveRowsMax } from '../../src/observability/limits.ts';
 import { LiveAccess, type AccessRows } from '../../src/observability/live-access.ts';
 

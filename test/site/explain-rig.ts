@@ -20,6 +20,8 @@ import { publicFile } from '../../src/http/page.ts';
 import type { RuleReader } from '../../src/rules/rule-cache.ts';
 import { createRewriter } from '../../src/site/rewrite-source.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
+import { AssetFiles } from '../../src/assets/asset-files.ts';
+import { createAssetPages } from '../../src/assets/asset-pages.ts';
 import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { candidateOf } from '../../src/store/projections/rule-index.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
@@ -140,6 +142,8 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         rates: undefined,
         disk,
         stored: createStoredPages(compressors),
+        assets: { asset: () => undefined },
+        assetPages: createAssetPages(new AssetFiles(folder), compressors),
         generic,
         rendered: { respond: (_found, given, { open }) => open(given), memory: () => unusedCache },
         pageRows: { variesByUser: () => false, version: () => '', get: () => Promise.resolve({}) },

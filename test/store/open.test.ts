@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { open } from 'lmdb';
-import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
+import { openDatabases, openEnvironment, schemaVersion } from '../../src/store/databases.ts';
 import { openStore } from '../../src/store/open.ts';
 import { temporaryFolder } from '../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
@@ -183,6 +183,15 @@ suite('a data folder of Waymark', () => {
       meta.putSync('schema', '4');
     });
     await former.close();
+
+    const changes: (readonly number[])[] = [];
+    const layoutChanged = (...versions: readonly number[]): void => {
+      changes.push(versions);
+    };
+    const parts = { folder, now: Date.now, newId: () => 'an id', layoutChanged };
+    await (await openStore(parts)).close();
+    await (await openStore(parts)).close();
+    assert.deepEqual(changes, [[4, schemaVersion]]);
 
     const second = await scratchStore(t, { folder });
     const found = ['/one', '/two', '/many/0', '/many/549', '/well', '/very'].map(

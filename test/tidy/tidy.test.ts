@@ -25,7 +25,7 @@ const layers: readonly (readonly string[])[] = [
   ['convert'],
   ['store', 'outbound', 'rules', 'compression'],
   ['webhooks', 'acme', 'nodes', 'cluster', 'visitors', 'static', 'proxy', 'follow', 'hosts'],
-  ['breadcrumbs', 'cache', 'pages', 'access', 'login'],
+  ['breadcrumbs', 'cache', 'pages', 'access', 'login', 'assets'],
   ['rendering'],
   ['api'],
   ['site'],

@@ -66,6 +66,22 @@ const causes: Readonly<Record<OwnEventType, Cause>> = {
     },
     raises: [''],
   },
+  'draft.publish_failed': {
+    run: async ({ site }) => {
+      const draft = 'spring';
+      await site.call('svc1.draft.insert', { name: draft });
+      await site.call('svc1.userinterface.insert', { path: '/a', content: 'a' }, { draft });
+      const scopes = ['publish', 'read'];
+      const { data: key } = await site.call('svc1.key.insert', { name: 'editor', scopes });
+      const { digest: confirm } = (await site.call('svc1.draft.publish', { draft })).data;
+      const at = new Date(Date.now() + 1_000).toISOString();
+      const given = { draft, confirm, at };
+      const made = await site.call('svc1.draft.publish', given, { apikey: key.key });
+      assert.equal(made.error, undefined);
+      await site.call('svc1.key.revoke', { id: key.id });
+    },
+    raises: [''],
+  },
   'webhook.test': {
     run: async ({ site, id }) => {
       await site.call('svc1.webhook.test', { id });

@@ -1,4 +1,5 @@
-import { currentSession, keepSession, type Session } from './session.ts';
+import { draftFor } from './draft.ts';
+import { currentDraft, currentSession, keepSession, type Session } from './session.ts';
 import { texts } from '../texts.ts';
 
 /** A value of JSON. */
@@ -55,6 +56,8 @@ export interface EnvelopeOptions {
   readonly vk?: string;
   readonly prefer?: string;
   readonly signal?: AbortSignal;
+  /** Whether it is about the live site, also while the tab works in a draft. */
+  readonly isLive?: boolean;
 }
 
 const listeners = new Set<() => void>();
@@ -70,17 +73,20 @@ function sessionChanged(session: Session | undefined): void {
   for (const listener of listeners) listener();
 }
 
+type PostOptions = EnvelopeOptions & { readonly isVisitor?: boolean };
+
 async function post(
   name: string,
   v: object,
-  { signal, isVisitor = false, ...envelope }: EnvelopeOptions & { readonly isVisitor?: boolean },
+  { signal, isLive, isVisitor = false, ...envelope }: PostOptions,
   token: string | undefined,
 ): Promise<unknown> {
+  const draft = isVisitor ? {} : draftFor(name, v, isLive);
   const response = await fetch(operationUrl(name), {
     method: 'POST',
     credentials: isVisitor ? 'omit' : 'same-origin',
     headers: { 'content-type': 'application/json', ...(token !== undefined && { apikey: token }) },
-    body: JSON.stringify({ v, ...envelope }),
+    body: JSON.stringify({ v, ...envelope, ...draft }),
     redirect: 'error',
     ...(signal && { signal }),
   });
@@ -126,13 +132,14 @@ export async function callAsVisitor<T>(
  */
 export function fetchPage(
   v: object,
-  { signal, isVisitor = false }: { signal?: AbortSignal; isVisitor?: boolean } = {},
+  { signal, isLive, isVisitor = false }: Pick<PostOptions, 'signal' | 'isLive' | 'isVisitor'> = {},
 ): Promise<Response> {
+  const draft = isVisitor ? {} : draftFor('userinterface.get_content', v, isLive);
   return fetch(operationUrl('userinterface.get_content'), {
     method: 'POST',
     credentials: isVisitor ? 'omit' : 'same-origin',
     headers: { 'content-type': 'application/json', ...(!isVisitor && { apikey: currentToken() }) },
-    body: JSON.stringify({ v }),
+    body: JSON.stringify({ v, ...draft }),
     redirect: 'manual',
     signal: signal ?? null,
   });
@@ -208,16 +215,34 @@ export async function signOut(): Promise<void> {
   sessionChanged(undefined);
 }
 
-/** Whether the session has a scope. */
+/** Whether the session has a scope, also by another: `design` includes `draft` and `publish`. */
 export function may(scope: string): boolean {
   const scopes = currentSession()?.scopes ?? [];
-  return scopes.includes(scope) || scopes.includes('admin');
+  const isOfDesign = scope === 'draft' || scope === 'publish';
+  return [scope, 'admin', ...(isOfDesign ? ['design'] : [])].some((one) => scopes.includes(one));
+}
+
+/** Whether the session may change page rules where the tab works: live, or in its draft. */
+export function mayDesign(): boolean {
+  return may(currentDraft() === undefined ? 'design' : 'draft');
+}
+
+/** Whether the key of the session is bound to a part of the site. */
+export function isBound(): boolean {
+  const { origins, paths } = currentSession() ?? {};
+  return origins !== undefined || paths !== undefined;
+}
+
+/** The origin that screens show at first: the first of those that the key is bound to. */
+export function firstOrigin(): string {
+  return currentSession()?.origins?.[0] ?? '*';
 }
 
 /** The command that calls an operation with curl; the key is a variable of the shell. */
 export function curlOf(name: string, v: object, options: EnvelopeOptions = {}): string {
-  const { signal: _signal, ...envelope } = options;
-  const body = JSON.stringify({ v, ...envelope }, undefined, 2).replaceAll("'", `'\\''`);
+  const { signal: _signal, isLive, ...envelope } = options;
+  const draft = draftFor(name, v, isLive);
+  const body = JSON.stringify({ v, ...envelope, ...draft }, undefined, 2).replaceAll("'", `'\\''`);
   return `curl -H "apikey: $KEY" ${operationUrl(name)} -d '${body}'`;
 }
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { endSession, may, service } from './api.ts';
+import { endSession, isBound, may, service } from './api.ts';
 import { currentSession, type Session } from './session.ts';
 
 /** Whether a subscription gets packets; `lost` while the tab tries to connect again. */
@@ -204,7 +204,8 @@ export function useFollow(
 export function useLive(topics: readonly Topic[], hook?: string): number {
   const [turn, setTurn] = useState(() => (isAuthenticated ? 0 : 1));
   const input = JSON.stringify({ topics, hook });
-  const mayWatch = hook !== undefined || may('read');
+  // A bound key may not watch the whole server.
+  const mayWatch = hook !== undefined || (may('read') && !isBound());
   useEffect(() => {
     if (!mayWatch) {
       setTurn(1);

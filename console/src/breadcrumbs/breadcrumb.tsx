@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError, call, may, type JsonObject } from '../api/api.ts';
+import { ApiError, call, type JsonObject, mayDesign } from '../api/api.ts';
 import './breadcrumbs.css';
 import { draftOf, enginedataOf, isEditable, type BreadcrumbDraft } from './draft.ts';
 import { afterSave } from '../components/form-draft.ts';
@@ -111,7 +111,7 @@ function Screen(props: ScreenProps) {
   const enginedata = (rule.enginedata ?? {}) as JsonObject;
   const before = useMemo(() => JSON.stringify(fieldsOf(storedDraft(rule))), [rule]);
   const isChanged = isNew || JSON.stringify(fieldsOf(draft)) !== before;
-  const canWrite = may('design') && isEditable(enginedata);
+  const canWrite = mayDesign() && isEditable(enginedata);
   // A key may come before the effects of the last rendering.
   const latest = useRef(() => undefined as unknown);
   latest.current = () => (canWrite && isChanged ? void save() : undefined);

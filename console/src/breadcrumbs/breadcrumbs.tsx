@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { call, may, type JsonObject } from '../api/api.ts';
+import { call, type JsonObject, mayDesign } from '../api/api.ts';
 import { draftOf } from './draft.ts';
 import { outcomeText } from './sentences.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
@@ -65,7 +65,7 @@ export function Breadcrumbs({ route: { params } }: { route: Route }) {
   return (
     <>
       <ScreenHead title={t.title} lead={t.lead} shown={['userinterface.list', { kind: 'resolve' }]}>
-        {may('design') ? (
+        {mayDesign() ? (
           <a class="main-button" href="#/breadcrumbs/new">
             {t.fresh}
           </a>

@@ -12,6 +12,8 @@ interface Place {
   readonly origin: string;
   readonly path: string;
   readonly asOf?: string | undefined;
+  /** Whether it is the live page, also while the tab works in a draft. */
+  readonly isLive?: boolean;
 }
 
 interface Page {
@@ -22,7 +24,7 @@ interface Page {
 }
 
 async function loadPage(
-  { origin: given, path, asOf }: Place,
+  { origin: given, path, asOf, isLive = false }: Place,
   signal: AbortSignal,
 ): Promise<Page | undefined> {
   const origin = given === '*' ? service.origin : given;
@@ -32,10 +34,10 @@ async function loadPage(
   const { winner } = await call<{ winner: object | null }>(
     'userinterface.explain',
     { url, ...moment },
-    { signal },
+    { signal, isLive },
   );
   if (winner === null) return undefined;
-  const response = await fetchPage({ origin, path, ...moment }, { signal });
+  const response = await fetchPage({ origin, path, ...moment }, { signal, isLive });
   const contentType = response.headers.get('content-type') ?? '';
   const isText = /^(?:text\/|application\/(?:json|xml|xhtml))/.test(contentType);
   return { status: response.status, contentType, text: isText ? await response.text() : undefined };

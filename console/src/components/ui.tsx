@@ -146,11 +146,11 @@ export function Tile({
 }
 
 /** A screen for which the session lacks the scope. */
-export function NoScope({ title, scope }: { title: string; scope: string }) {
+export function NoScope({ title, scope }: { title: string; scope?: string }) {
   return (
     <>
       <ScreenHead title={title} />
-      <p class="note">{texts.states.scope(scope)}</p>
+      <p class="note">{scope === undefined ? texts.states.unbound : texts.states.scope(scope)}</p>
     </>
   );
 }

@@ -1,8 +1,10 @@
 import { useCallback, useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import { lazy } from '../components/lazy.tsx';
-import { docs, may, signOut } from '../api/api.ts';
+import { docs, isBound, may, signOut } from '../api/api.ts';
 import { useConnection } from '../api/live.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
+import { useDraft } from '../api/use-draft.ts';
+import { DraftBand, DraftSwitch } from './draft-switch.tsx';
 import { Palette } from './palette.tsx';
 import { goTo, useRoute, type Route } from '../route.ts';
 import type { Session } from '../api/session.ts';
@@ -26,6 +28,7 @@ const Past = lazy(() => import('../history/past.tsx').then(({ Past: one }) => on
 const Help = lazy(() => import('../help/help.tsx').then(({ Help: one }) => one));
 const Tour = lazy(() => import('../help/tour.tsx').then(({ Tour: one }) => one));
 const Webhooks = lazy(() => import('../webhooks/webhooks.tsx').then(({ Webhooks: one }) => one));
+const Drafts = lazy(() => import('../drafts/drafts.tsx').then(({ Drafts: one }) => one));
 const Tables = lazy(() => import('../tables/tables.tsx').then(({ Tables: one }) => one));
 const Operations = lazy(() =>
   import('../operations/operations.tsx').then(({ Operations: one }) => one),
@@ -33,14 +36,15 @@ const Operations = lazy(() =>
 
 /** The screens in the navigation, each with the key that opens it after `g`. */
 const screens: readonly [ScreenLink, ...ScreenLink[]] = [
-  { path: '/', name: texts.nav.overview, key: 'o', scope: 'read' },
+  { path: '/', name: texts.nav.overview, key: 'o', scope: 'read', isWhole: true },
   { path: '/pages', name: texts.nav.pages, key: 'p', scope: 'read' },
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
+  { path: '/drafts', name: texts.drafts.title, key: 'd', scope: 'read' },
   { path: '/explain', name: texts.nav.explain, key: 'e', scope: 'read' },
   { path: '/history', name: texts.nav.history, key: 'h', scope: 'read' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
-  { path: '/operations', name: texts.nav.operations, key: 'x', scope: 'read' },
+  { path: '/operations', name: texts.nav.operations, key: 'x', scope: 'read', isWhole: true },
 ];
 
 interface ScreenLink {
@@ -49,10 +53,12 @@ interface ScreenLink {
   readonly key: string;
   /** The scope without which the screen shows nothing. */
   readonly scope: string;
+  /** Whether it shows the whole server, which a bound key does not see. */
+  readonly isWhole?: boolean;
 }
 
 function visibleScreens(): readonly ScreenLink[] {
-  return screens.filter(({ scope }) => may(scope));
+  return screens.filter(({ scope, isWhole }) => may(scope) && (isWhole !== true || !isBound()));
 }
 
 /** The screen of a route; one that cannot be shown says so, and leaves the frame as it is. */
@@ -63,7 +69,10 @@ function GuardedScreen({ route }: { route: Route }) {
     return <FailedScreen title={texts.states.failed} error={error} onRetry={retry} />;
   }
   const [, first = ''] = route.path.split('/');
-  const { name, scope } = screens.find(({ path }) => path === `/${first}`) ?? screens[0];
+  const { name, scope, isWhole } = screens.find(({ path }) => path === `/${first}`) ?? screens[0];
+  if (isBound() && isWhole === true) {
+    return first === '' ? <Pages route={route} /> : <NoScope title={name} />;
+  }
   return may(scope) ? <Screen route={route} /> : <NoScope title={name} scope={scope} />;
 }
 
@@ -88,6 +97,8 @@ function Screen({ route }: { route: Route }) {
       return id === 'past' ? <Past route={route} /> : <History route={route} />;
     case 'webhooks':
       return <Webhooks route={route} />;
+    case 'drafts':
+      return <Drafts route={route} />;
     case 'tables':
       return <Tables route={route} />;
     case 'operations':
@@ -137,6 +148,7 @@ export function Frame({ session }: { session: Session }) {
     [],
   );
   const lostAt = useConnection();
+  const draft = useDraft();
   const { isHelpOpen, isTourOpen, closeTour } = useHelp();
   const [, screen = ''] = route.path.split('/');
   const at = `/${screen}`;
@@ -151,6 +163,7 @@ export function Frame({ session }: { session: Session }) {
           <Mark />
           <span class="brand-name">{texts.product}</span>
         </a>
+        {may('read') ? <DraftSwitch /> : null}
         <ul ref={links}>
           {visibleScreens().map(({ path, name, key }) => (
             <li key={path}>
@@ -169,8 +182,9 @@ export function Frame({ session }: { session: Session }) {
         />
       </nav>
       <main id="content" tabIndex={-1}>
+        <DraftBand screen={screen} />
         <Disconnected since={lostAt} />
-        <GuardedScreen route={route} />
+        <GuardedScreen key={screen === 'drafts' ? '' : draft?.id} route={route} />
       </main>
       {isHelpOpen ? <Help screen={screen} onClose={helpSignal.send} /> : null}
       {isTourOpen ? <Tour onClose={closeTour} /> : null}
@@ -202,12 +216,22 @@ function Tools({ session, onPalette }: { session: Session; onPalette: () => void
       </button>
       <p class="note">
         {texts.nav.signedIn} <b>{session.name}</b>
+        {isBound() ? (
+          <>
+            <br />
+            {texts.nav.bound} <code>{boundsLine(session)}</code>
+          </>
+        ) : null}
       </p>
       <button type="button" class="quiet-button" onClick={() => void signOut()}>
         {texts.nav.signOut}
       </button>
     </div>
   );
+}
+
+function boundsLine({ origins = [], paths = [] }: Session): string {
+  return [...origins, ...paths].join(' ');
 }
 
 function focusContent(event: Event): void {

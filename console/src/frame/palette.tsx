@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { call, docs, may, signOut } from '../api/api.ts';
+import { call, docs, firstOrigin, isBound, may, signOut, mayDesign } from '../api/api.ts';
 import { helpSignal, tourSignal } from '../help/help-signals.ts';
 import { goTo } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -69,21 +69,26 @@ function usePages(typed: string): readonly Command[] {
   }));
 }
 
+const operationTabs: readonly Command[] = operations.map(({ tab, path }) => ({
+  name: tab,
+  run: to(`/operations/${path}`),
+}));
+
 /** The commands that match what was typed; a path leads to its page rules and explanation. */
 function commandsFor(typed: string): readonly Command[] {
   const { palette, nav } = texts;
   const screens: readonly Command[] = [
-    { name: nav.overview, run: to('/') },
+    ...(isBound() ? [] : [{ name: nav.overview, run: to('/') }]),
     { name: nav.pages, run: to('/pages') },
     { name: nav.breadcrumbs, run: to('/breadcrumbs') },
+    { name: texts.drafts.title, run: to('/drafts') },
     { name: nav.explain, run: to('/explain') },
     { name: nav.history, run: to('/history') },
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),
     ...(may('admin') ? [{ name: texts.tables.nav, run: to('/tables') }] : []),
-    { name: nav.operations, run: to('/operations') },
-    ...operations.map(({ tab, path }) => ({ name: tab, run: to(`/operations/${path}`) })),
-    ...(may('design') ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
-    ...(may('design') ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
+    ...(isBound() ? [] : [{ name: nav.operations, run: to('/operations') }, ...operationTabs]),
+    ...(mayDesign() ? [{ name: palette.newPage, run: to('/pages/new') }] : []),
+    ...(mayDesign() ? [{ name: palette.newBreadcrumb, run: to('/breadcrumbs/new') }] : []),
     { name: nav.help, run: helpSignal.send },
     { name: texts.tour.title, run: tourSignal.send },
     { name: nav.docs, run: () => void window.open(docs, '_blank', 'noopener,noreferrer') },
@@ -94,7 +99,10 @@ function commandsFor(typed: string): readonly Command[] {
   const paths: readonly Command[] = isPath
     ? [
         { name: palette.explainPath(typed), run: to('/explain', { url: typed }) },
-        { name: palette.openPath(folder), run: to('/pages', { origin: '*', path: folder }) },
+        {
+          name: palette.openPath(folder),
+          run: to('/pages', { origin: firstOrigin(), path: folder }),
+        },
       ]
     : [];
   const sought = typed.toLowerCase();

@@ -14,6 +14,7 @@ const pages: Readonly<Record<string, string>> = {
   '': 'how-to/monitoring.html',
   pages: 'reference/page-rules.html',
   breadcrumbs: 'how-to/breadcrumbs.html',
+  drafts: 'how-to/drafts.html',
   explain: 'how-to/troubleshoot.html',
   history: 'how-to/undo.html',
   webhooks: 'how-to/webhooks.html',

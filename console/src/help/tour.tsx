@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { may } from '../api/api.ts';
+import { isBound, may } from '../api/api.ts';
 import { goTo } from '../route.ts';
 import { texts } from '../texts.ts';
 import './help.css';
@@ -27,7 +27,9 @@ const steps: readonly Step[] = [
 
 /** The tour: a small window that leads through the screens, which stay usable. */
 export function Tour({ onClose }: { onClose: () => void }) {
-  const all = steps.filter(({ scope }) => scope === undefined || may(scope));
+  const all = steps.filter(
+    ({ scope, path }) => (scope === undefined || may(scope)) && (path !== '/' || !isBound()),
+  );
   const [at, setAt] = useState(0);
   const box = useRef<HTMLElement>(null);
   const step = all[at];

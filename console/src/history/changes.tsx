@@ -8,6 +8,7 @@ export interface ChangeRow {
   readonly txn: string;
   readonly by: string;
   readonly by_name?: string;
+  readonly via?: { readonly client: string; readonly tool: string };
   readonly action: 'insert' | 'edit' | 'invalidate';
   readonly family: string;
   readonly id: string;
@@ -125,6 +126,7 @@ function Change({ row }: { row: ChangeRow }) {
           <When time={row.dtu_stored} />
           {' · '}
           <a href={linkTo('/history', { by: row.by })}>{row.by_name ?? row.by}</a>
+          {row.via === undefined ? null : ` ${texts.history.via(row.via.client, row.via.tool)}`}
           {' · '}
           <a href={linkTo('/history', { txn: row.txn })}>{row.seq}</a>
         </span>

@@ -55,6 +55,7 @@ function SiteHistory({ filters }: { filters: Filters }) {
       <SelectedBy filters={filters} rows={rows} />
       {isUndoing ? (
         <Undo
+          isLive
           selection={selection}
           onClose={() => {
             setUndoing(false);
@@ -174,7 +175,7 @@ function RecordHistory({ id, seq }: { id: string; seq: string | null }) {
       call<{ rows: readonly HistoryRow[] }>(
         'userinterface.read',
         { id },
-        { qk: 'history', signal },
+        { qk: 'history', signal, isLive: true },
       ),
     [id],
   );
@@ -186,7 +187,7 @@ function RecordHistory({ id, seq }: { id: string; seq: string | null }) {
       <ScreenHead
         title={t.record}
         back={{ href: '#/history', name: t.whole }}
-        shown={['userinterface.read', { id }, { qk: 'history' }]}
+        shown={['userinterface.read', { id }, { qk: 'history', isLive: true }]}
       >
         <a class="quiet-button" href={`#/pages/${id}`}>
           {t.editPage}

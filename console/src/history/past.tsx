@@ -223,7 +223,9 @@ function PageThen({ moment, page, isNow }: { moment: Moment; page: string; isNow
       <h2>{page}</h2>
       <div class="diff-sides">
         <Rendered title={t.then} place={{ origin, path: page, asOf: String(at) }} />
-        {isNow ? null : <Rendered title={texts.history.now} place={{ origin, path: page }} />}
+        {isNow ? null : (
+          <Rendered title={texts.history.now} place={{ origin, path: page, isLive: true }} />
+        )}
       </div>
     </section>
   );

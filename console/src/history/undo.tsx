@@ -55,32 +55,37 @@ interface Done {
   readonly txn: string | null;
 }
 
+interface UndoProps {
+  readonly selection: Selection;
+  /** Whether it reverts live changes, also while the tab works in a draft. */
+  readonly isLive?: boolean;
+  /** The operation that reverts records of this kind. */
+  readonly operation?: string;
+  readonly onDone?: () => void;
+  readonly onClose: () => void;
+}
+
 /** Reverts changes in two steps: what would change, then the confirmation; it can be reverted, too. */
 export function Undo({
   selection,
   operation = 'userinterface.invalidate',
+  isLive = false,
   onDone,
   onClose,
-}: {
-  selection: Selection;
-  /** The operation that reverts records of this kind. */
-  operation?: string;
-  onDone?: () => void;
-  onClose: () => void;
-}) {
+}: UndoProps) {
   const [current, setCurrent] = useState(selection);
   const [left, setLeft] = useState<readonly RevertedRecord[]>([]);
   const [done, setDone] = useState<Done>();
   const [error, setError] = useState<unknown>();
   const input = { ...current, ...(left.length > 0 && { except: left.map(({ id }) => id) }) };
   const report = useLoad(
-    async (signal) => ({ ...(await call<Report>(operation, input, { signal })), of: left }),
+    async (signal) => ({ ...(await call<Report>(operation, input, { signal, isLive })), of: left }),
     [current, left],
   );
   const confirm = async (digest: string): Promise<void> => {
     setError(undefined);
     try {
-      setDone(await call<Done>(operation, { ...input, confirm: digest }));
+      setDone(await call<Done>(operation, { ...input, confirm: digest }, { isLive }));
       onDone?.();
     } catch (failure) {
       setError(failure);
@@ -100,7 +105,7 @@ export function Undo({
     <section class="panel" aria-label={t.undoTitle}>
       <div class="panel-head">
         <h2>{t.undoTitle}</h2>
-        <CopyCurl shown={[operation, input]} />
+        <CopyCurl shown={[operation, input, { isLive }]} />
         <button type="button" class="quiet-button" onClick={onClose}>
           {t.cancel}
         </button>

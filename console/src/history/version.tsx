@@ -30,18 +30,15 @@ async function recordAt(id: string, seq: number): Promise<JsonObject | undefined
   return call<JsonObject>('userinterface.read', { id, as_of: String(seq) }).catch(() => undefined);
 }
 
+interface VersionProps {
+  readonly id: string;
+  readonly row: HistoryRow;
+  readonly newest: number;
+  readonly onChange: () => void;
+}
+
 /** What one change of a page rule did: its fields and the page, before and after. */
-export function Version({
-  id,
-  row,
-  newest,
-  onChange,
-}: {
-  id: string;
-  row: HistoryRow;
-  newest: number;
-  onChange: () => void;
-}) {
+export function Version({ id, row, newest, onChange }: VersionProps) {
   const states = useLoad(
     () => Promise.all([recordBefore(id, row), recordAt(id, row.seq)]),
     [id, row.seq],
@@ -82,6 +79,7 @@ export function Version({
       ) : null}
       {isUndoing ? (
         <Undo
+          isLive
           selection={later}
           onDone={onChange}
           onClose={() => {

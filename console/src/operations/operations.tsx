@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { call, may } from '../api/api.ts';
+import { call, may, type JsonObject } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -108,6 +108,9 @@ interface KeyRow {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly created: string;
+  /** What the key is bound to. */
+  readonly origins?: readonly string[];
+  readonly paths?: readonly string[];
   /** Null if the key was never used at this node. */
   readonly last_used: string | null;
 }
@@ -139,6 +142,13 @@ function Keys() {
           <li key={key.id}>
             <span>
               <b>{key.name}</b> <span class="quiet">{key.scopes.join(', ')}</span>
+              {key.origins === undefined && key.paths === undefined ? null : (
+                <>
+                  {' '}
+                  · {t.bound}{' '}
+                  <code>{[...(key.origins ?? []), ...(key.paths ?? [])].join(' ')}</code>
+                </>
+              )}
               <br />
               <span class="quiet">
                 {t.created} <When time={key.created} /> · <LastUse time={key.last_used} /> ·{' '}
@@ -170,15 +180,75 @@ function LastUse({ time }: { time: string | null }) {
   );
 }
 
+/** The words of texts as lists, without the empty ones. */
+function listed(texts: Readonly<Record<string, string>>): JsonObject {
+  const lists = Object.entries(texts).map(
+    ([name, text]) => [name, text.split(/[\s,]+/).filter((word) => word !== '')] as const,
+  );
+  return Object.fromEntries(lists.filter(([, words]) => words.length > 0));
+}
+
+function TextField({
+  label,
+  value,
+  onInput,
+}: {
+  label: string;
+  value: string;
+  onInput: (value: string) => void;
+}) {
+  return (
+    <Field label={label}>
+      <input
+        type="text"
+        value={value}
+        onInput={({ currentTarget }) => {
+          onInput(currentTarget.value);
+        }}
+      />
+    </Field>
+  );
+}
+
+function ScopeChoice({
+  scopes,
+  onChange,
+}: {
+  scopes: readonly string[];
+  onChange: (scopes: readonly string[]) => void;
+}) {
+  return (
+    <fieldset>
+      <legend class="field-label">{t.keyScopes}</legend>
+      {keyScopes.map((scope) => (
+        <label key={scope} class="check">
+          <input
+            type="checkbox"
+            checked={scopes.includes(scope)}
+            onChange={({ currentTarget: { checked } }) => {
+              const others = scopes.filter((one) => one !== scope);
+              onChange(checked ? [...others, scope] : others);
+            }}
+          />
+          {scope}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 function NewKey({ onDone }: { onDone: () => void }) {
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<readonly string[]>(['read']);
+  const [origins, setOrigins] = useState('');
+  const [paths, setPaths] = useState('');
   const [made, setMade] = useState('');
   const [error, setError] = useState<unknown>();
   const make = async (): Promise<void> => {
     setError(undefined);
     try {
-      const { key } = await call<{ key: string }>('key.insert', { name, scopes });
+      const v = { name, scopes, ...listed({ origins, paths }) };
+      const { key } = await call<{ key: string }>('key.insert', v);
       setMade(key);
       setName('');
       onDone();
@@ -205,23 +275,9 @@ function NewKey({ onDone }: { onDone: () => void }) {
           }}
         />
       </Field>
-      <fieldset>
-        <legend class="field-label">{t.keyScopes}</legend>
-        {keyScopes.map((scope) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              checked={scopes.includes(scope)}
-              onChange={({ currentTarget: { checked } }) => {
-                setScopes((all) =>
-                  checked ? [...all, scope] : all.filter((one) => one !== scope),
-                );
-              }}
-            />
-            {scope}
-          </label>
-        ))}
-      </fieldset>
+      <ScopeChoice scopes={scopes} onChange={setScopes} />
+      <TextField label={t.keyOrigins} value={origins} onInput={setOrigins} />
+      <TextField label={t.keyPaths} value={paths} onInput={setPaths} />
       <button type="submit" disabled={scopes.length === 0}>
         {t.makeKey}
       </button>

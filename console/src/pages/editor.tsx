@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, call, may, type Json, type JsonObject, type Problem } from '../api/api.ts';
+import { ApiError, call, type Json, type JsonObject, type Problem, mayDesign } from '../api/api.ts';
+import { currentDraft } from '../api/session.ts';
+import { Undo } from '../history/undo.tsx';
 import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { CodeEditor } from '../components/code-editor.tsx';
@@ -197,7 +199,8 @@ function Form(props: FormProps) {
   const { loaded, isNew, route } = props;
   const [visitor, onVisitor] = useVisitor(route, previewedFields);
   const { rule, draft, setDraft, state, error, save } = useRule(props);
-  const canWrite = may('design');
+  const canWrite = mayDesign();
+  const [isDeleting, setDeleting] = useState(false);
   const problems = useProblems(canWrite ? checkedFields(draft) : undefined);
   const isChanged = isNew || Object.keys(changesOf(draft, rule)).length > 0;
   const set = (name: string) => (value: string) => {
@@ -224,6 +227,7 @@ function Form(props: FormProps) {
         shown={shown}
       >
         {isNew ? null : <Links rule={rule} />}
+        {isNew || !canWrite ? null : <DeleteButton onDelete={setDeleting} />}
         {canWrite ? (
           <button type="submit" class="main-button" disabled={state === 'saving' || !isChanged}>
             {state === 'saving' ? t.saving : t.save}
@@ -234,6 +238,7 @@ function Form(props: FormProps) {
         {canWrite ? (isChanged ? t.changed : rule !== loaded ? t.saved : '') : t.readOnly}
       </p>
       <SaveFault error={error} onReload={props.onReload} />
+      {isDeleting ? <Deletion rule={rule} onDelete={setDeleting} /> : null}
       {isNew ? null : <Shadow {...{ rule, visitor }} />}
       <div class="editor-columns">
         <Fields
@@ -250,6 +255,39 @@ function Form(props: FormProps) {
   );
 }
 
+interface DeletionProps {
+  readonly onDelete: (isDeleting: boolean) => void;
+}
+
+function DeleteButton({ onDelete }: DeletionProps) {
+  return (
+    <button
+      type="button"
+      class="quiet-button danger"
+      onClick={() => {
+        onDelete(true);
+      }}
+    >
+      {t.deletePage}
+    </button>
+  );
+}
+
+/** Deletes a page by reverting all of its changes, which it first shows. */
+function Deletion({ rule, onDelete }: DeletionProps & { rule: Rule }) {
+  return (
+    <Undo
+      selection={{ id: rule.id }}
+      onDone={() => {
+        goTo('/pages', folderOf(rule));
+      }}
+      onClose={() => {
+        onDelete(false);
+      }}
+    />
+  );
+}
+
 /** The folder of a page in the tree of pages. */
 function folderOf({ origin, path }: Rule): Readonly<Record<string, string>> {
   if (!path.startsWith('/') || typeof origin !== 'string') return {};
@@ -258,13 +296,17 @@ function folderOf({ origin, path }: Rule): Readonly<Record<string, string>> {
 
 function Links({ rule }: { rule: Rule }) {
   const url = addressOf(rule);
+  // The address has the live page: only the preview of a draft shows that of the draft.
+  const isLive = currentDraft() === undefined;
   return (
     <>
       {url === undefined ? null : (
         <>
-          <a class="quiet-button" href={url} target="_blank" rel="noopener noreferrer">
-            {t.open}
-          </a>
+          {isLive ? (
+            <a class="quiet-button" href={url} target="_blank" rel="noopener noreferrer">
+              {t.open}
+            </a>
+          ) : null}
           <a class="quiet-button" href={linkTo('/explain', { url })}>
             {t.explain}
           </a>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, may, type JsonObject } from '../api/api.ts';
+import { call, firstOrigin, type JsonObject, mayDesign } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -51,7 +51,7 @@ interface ListQuery {
 
 /** All page rules: as a tree of paths, or as a list that a search selects and a column sorts. */
 export function Pages({ route: { params } }: { route: Route }) {
-  const origin = params.get('origin') ?? '*';
+  const origin = params.get('origin') ?? firstOrigin();
   const path = params.get('path') ?? '/';
   const query: ListQuery = Object.fromEntries(
     ['text', 'kind', 'sort'].flatMap((name) => {
@@ -72,7 +72,7 @@ export function Pages({ route: { params } }: { route: Route }) {
         >
           {isList ? t.asTree : t.asList}
         </a>
-        {may('design') ? (
+        {mayDesign() ? (
           <a class="main-button" href={linkTo('/pages/new', { origin, path })}>
             {t.fresh}
           </a>

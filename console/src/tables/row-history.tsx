@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, type JsonObject } from '../api/api.ts';
+import { currentDraft } from '../api/session.ts';
 import { linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
@@ -26,7 +27,7 @@ export function RowHistory({
       call<{ rows: readonly HistoryRow[] }>(
         'record.read',
         { table, id },
-        { qk: 'history', signal },
+        { qk: 'history', signal, isLive: true },
       ),
     [table, id],
   );
@@ -35,8 +36,8 @@ export function RowHistory({
   return (
     <section class="row-history">
       <div class="panel-head">
-        <h2>{texts.tables.history}</h2>
-        <CopyCurl shown={['record.read', { table, id }, { qk: 'history' }]} />
+        <h2>{currentDraft() === undefined ? texts.tables.history : texts.drafts.liveHistory}</h2>
+        <CopyCurl shown={['record.read', { table, id }, { qk: 'history', isLive: true }]} />
       </div>
       <Fault error={history.error} onRetry={history.reload} />
       <div class="versions">
@@ -117,6 +118,7 @@ function RowVersion({
       )}
       {isUndoing ? (
         <Undo
+          isLive
           // Everything after this version goes.
           selection={{ table, id, from: String(row.seq + 1) }}
           operation="record.invalidate"

@@ -158,7 +158,7 @@ function useProblems(value: JsonObject): readonly Problem[] {
       const report = await call<ImportReport>(
         'userinterface.import',
         { ndjson, dry_run: true },
-        { signal: abort.signal },
+        { signal: abort.signal, isLive: true },
       );
       const refused = report.refusals.map(({ why }) => ({
         ...{ field: /^\w+/.exec(why)?.[0] ?? '', message: why, reason: 'refused' },

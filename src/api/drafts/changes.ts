@@ -2,8 +2,8 @@ import { hasScope, type Scope } from '../../model/key.ts';
 import type { RevertibleFamily } from '../../model/change.ts';
 import { isRevertible } from '../../model/change.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
+import { openDraftSeen } from '../bounds/drafts.ts';
 import { listRowsDefault } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
 import { draftProperty } from './drafts.ts';
@@ -70,7 +70,7 @@ export const listDraftChanges = defineOperation<
   run:
     ({ store }) =>
     ({ draft: name, after, limit = listRowsDefault }, { caller }) => {
-      const draft = openDraftNamed(store, name);
+      const draft = openDraftSeen({ store, reads: store }, name, caller);
       const inDraft = store.inDraft(draft);
       const rows: JsonObject[] = [];
       let last: DraftedRecordName | undefined;

@@ -1,15 +1,18 @@
 import type { JSONSchemaType } from 'ajv';
 import type { SiteDraft } from '../../model/draft.ts';
 import { readContent } from '../../http/content.ts';
-import { replyField, type Reply } from '../../http/reply.ts';
+import { discard, replyField, type Reply } from '../../http/reply.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { statusOf } from '../../http/status.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
+import { isInside, type BoundedPlace } from '../../model/bounds.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { Caller } from '../../model/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
-import { openDraftNamed } from '../../store/drafts/draft-store.ts';
-import type { Store } from '../../store/store.ts';
+import type { Reads, Store } from '../../store/store.ts';
+import { openDraftSeen } from '../bounds/drafts.ts';
+import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import { clientOf } from '../rules/page-lookup.ts';
 import { parseOrigin, parseUrl, requireBreadcrumbKey } from '../rules/place.ts';
@@ -103,16 +106,24 @@ export const compareDraft = defineOperation<CompareParts, CompareInput>({
   },
   failures: ['not_found', 'conflict'],
   run: (parts) => async (v, call) => {
-    const draft = openDraftNamed(parts.store, v.draft);
+    const { store } = parts;
+    const { caller } = call;
+    const draft = openDraftSeen({ store, reads: store }, v.draft, caller);
     const origin = v.origin === undefined ? call.origin : parseOrigin(v.origin);
     const { locationOf } = parts;
     const previewed = await previewFor(v, call, { nowMs: undefined, locationOf });
     const visitor = previewed ?? { visitor: call.visitor, fields: {} };
-    const asked = questions(parts, v, { draft, origin });
+    const asked = questions(parts, v, { draft, origin, caller });
     // What a described visitor may read decides nothing: see previewFor.
     const shown = ({ site, rowsFor }: Pick<CompareParts, 'site' | 'rowsFor'>): SiteAccess =>
       previewed === undefined ? site : site.withRows(rowsFor(call));
-    const sites = { live: shown(parts), draft: shown(parts.siteOf(draft)) };
+    const ofDraft = parts.siteOf(draft);
+    const sites = {
+      live: comparedSite(shown(parts), { reads: store, rows: parts.rowsFor(call), caller }),
+      draft: comparedSite(shown(ofDraft), {
+        ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller },
+      }),
+    };
     const rows: JsonObject[] = [];
     for (let at = 0; at < asked.length; at += comparedAtOnce) {
       const group = asked.slice(at, at + comparedAtOnce);
@@ -132,13 +143,18 @@ type Question = { readonly url: string; readonly target: RequestTarget } | { rea
 function questions(
   { store }: Pick<CompareParts, 'store'>,
   { urls, keys }: CompareInput,
-  { draft, origin }: { readonly draft: SiteDraft; readonly origin: string },
+  {
+    draft,
+    origin,
+    caller,
+  }: { readonly draft: SiteDraft; readonly origin: string; readonly caller: Caller },
 ): readonly Question[] {
   const ofUrl = (url: string): Question => ({ url, target: parseUrl(url, { origin, query: '' }) });
   if (urls !== undefined || keys !== undefined) {
     const named = linesOf(keys);
     for (const key of named) requireBreadcrumbKey(key);
     const all = [...linesOf(urls).map(ofUrl), ...named.map((key) => ({ key }))];
+    for (const one of all) requireInside(caller, placeOf(one, origin), 'key' in one ? 'k' : 'url');
     if (all.length <= comparedUrlsMax) return all;
     const message = `A comparison has at most ${comparedUrlsMax} URLs and keys.`;
     throw new Failure('too_large', message, { field: 'urls' });
@@ -151,10 +167,15 @@ function questions(
     for (const fields of [live, drafted]) {
       if (asked.size >= comparedUrlsMax) return [...asked.values()];
       const question = fields && questionOf(fields, ofUrl);
-      if (question !== undefined) asked.set(JSON.stringify(question), question);
+      if (question === undefined || !isInside(caller.bounds, placeOf(question, origin))) continue;
+      asked.set(JSON.stringify(question), question);
     }
   }
   return [...asked.values()];
+}
+
+function placeOf(question: Question, origin: string): BoundedPlace {
+  return 'key' in question ? { origin, path: question.key } : question.target;
 }
 
 function linesOf(given = ''): readonly string[] {
@@ -191,7 +212,7 @@ interface Compared {
 
 /** The differences of the answers to one question; undefined if they are equal. */
 async function compareAnswers(
-  sites: { readonly live: SiteAccess; readonly draft: SiteAccess },
+  sites: { readonly live: ComparedSite; readonly draft: ComparedSite },
   question: Question,
   asked: { readonly visitor: Previewed; readonly call: Call; readonly origin: string },
 ): Promise<JsonObject | undefined> {
@@ -231,27 +252,68 @@ function shownAnswer(
   };
 }
 
-async function answerOf(
+/** The site that answers one side of a comparison. */
+interface ComparedSite {
+  readonly site: SiteAccess;
+  /** The same site, in which a bound key resolves breadcrumbs. */
+  readonly breadcrumbs: SiteAccess;
+  /** Whether the caller may see a reply or failure, by its source. */
+  readonly isSeen: (source: string | undefined) => boolean;
+}
+
+function comparedSite(
   site: SiteAccess,
+  {
+    reads,
+    rows,
+    caller: { bounds },
+  }: { readonly reads: Reads; readonly rows: RowReader; readonly caller: Caller },
+): ComparedSite {
+  if (bounds === undefined) return { site, breadcrumbs: site, isSeen: () => true };
+  const inside = rulesInside(reads, bounds);
+  return {
+    site,
+    breadcrumbs: site.at(inside, rows),
+    isSeen: isSourceInside(inside),
+  };
+}
+
+async function answerOf(
+  { site, breadcrumbs, isSeen }: ComparedSite,
   question: Question,
   { visitor, call, origin }: Parameters<typeof compareAnswers>[2],
 ): Promise<Compared> {
   try {
     const reply =
       'key' in question
-        ? await breadcrumbReply(site, question.key, { visitor, call, origin })
+        ? await breadcrumbReply(breadcrumbs, question.key, { visitor, call, origin })
         : await pageReply(site, question.target, { visitor, call });
     const { status, source } = reply;
+    if ('url' in question && !isSeen(source)) {
+      await discard(reply);
+      return failedAnswer(noRuleInside);
+    }
     const target = replyField(reply, 'location');
     const content = await readContent(reply, comparedBytesMax);
     const answer = { status, source, headers: headersOf(reply), content };
     // The content of a redirect only repeats its target.
     return target === undefined ? answer : { ...answer, target, content: Buffer.alloc(0) };
   } catch (error) {
-    const { code, message } = failureFrom(error);
-    const failed = { status: statusOf[code], source: 'none', failure: message };
-    return { ...failed, headers: new Map(), content: Buffer.alloc(0) };
+    const failure = failureFrom(error);
+    const isHidden = 'url' in question && !isSeen(failure.source);
+    return failedAnswer(isHidden ? noRuleInside : failure);
   }
+}
+
+/** What a bound key sees of an answer that no page rule inside makes. */
+const noRuleInside = {
+  code: 'not_found',
+  message: 'No page rule inside of the bounds of this key answers.',
+} as const;
+
+function failedAnswer({ code, message }: Pick<Failure, 'code' | 'message'>): Compared {
+  const failed = { status: statusOf[code], source: 'none', failure: message };
+  return { ...failed, headers: new Map(), content: Buffer.alloc(0) };
 }
 
 async function breadcrumbReply(

@@ -1,13 +1,21 @@
-import { draftStates, type SiteDraft } from '../../model/draft.ts';
+import { draftStates, type DraftSchedule, type SiteDraft } from '../../model/draft.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { openDraftNamed } from '../../store/drafts/draft-store.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
+import { requireUnscheduled } from '../../store/drafts/draft-store.ts';
+import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorise } from '../execute.ts';
-import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
+import {
+  authorOf,
+  changeAuthorOf,
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../operation.ts';
 import { listRowsDefault } from '../limits.ts';
 import { planPublish, requireConfirmed } from './publish-plan.ts';
 import {
@@ -44,11 +52,30 @@ const commentSchema = { ...text, nullable: true, maxLength: draftCommentCharacte
 /** The input field that names a draft. */
 export const draftProperty = { ...text, description: 'The name or the id of a draft.' };
 
+const byName = { ...text, description: 'Name of the key, for the scope admin.' };
 const note = {
   at: { ...text, format: 'date-time' },
   by: { ...text, description: 'Id of the key.' },
+  by_name: byName,
 } as const;
 const noteSchema = { type: 'object', required: ['at', 'by'], properties: note } as const;
+
+/** The schema of the time at which a draft is published. */
+export const scheduleSchema = {
+  type: 'object',
+  required: ['at'],
+  properties: {
+    at: { ...text, format: 'date-time' },
+    time_zone: { ...text, description: 'The time zone in which it was named.' },
+    by: { ...text, description: 'Id of the key that scheduled it.' },
+    failed: {
+      type: 'object',
+      required: ['at', 'reason'],
+      properties: { at: { ...text, format: 'date-time' }, reason: text },
+      description: 'When it has failed, and why. It is not tried again.',
+    },
+  },
+} as const;
 
 const draftSchema: JsonObject = {
   title: 'Draft',
@@ -61,6 +88,7 @@ const draftSchema: JsonObject = {
     state: { type: 'string', enum: draftStates },
     created: { ...text, format: 'date-time' },
     by: { ...text, description: 'Id of the key that made it.' },
+    by_name: byName,
     closed: { ...text, format: 'date-time', description: 'When it was published or discarded.' },
     closed_by: { ...text, description: 'Id of the key that did it.' },
     txn: { ...text, description: 'The transaction that published it, for an undo.' },
@@ -78,6 +106,7 @@ const draftSchema: JsonObject = {
         properties: { ...note, seq: { type: 'integer' } },
       },
     },
+    schedule: { ...scheduleSchema, description: 'When it is published, if that is scheduled.' },
     previews: {
       type: 'array',
       description: 'The links that show it.',
@@ -142,7 +171,7 @@ export const editDraft = defineOperation<
     ({ store }) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.edit', v, call }, (reads) => {
-        const { id, name: former } = openDraftNamed(reads, v.draft);
+        const { id, name: former } = openDraftSeen({ store, reads }, v.draft, call.caller);
         const { name, comment } = v;
         if (name !== undefined && name !== former) requireFreeName(reads, name);
         const data = {
@@ -167,7 +196,9 @@ export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
     ({ store }) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.invalidate', v, call }, (reads) => {
-        return { id: openDraftNamed(reads, v.draft).id, action: 'invalidate', data: {} };
+        const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
+        requireUnscheduled(draft);
+        return { id: draft.id, action: 'invalidate', data: {} };
       }),
 });
 
@@ -190,7 +221,8 @@ export const commentDraft = defineOperation<DraftParts, { draft: string; text: s
   failures: ['not_found', 'conflict'],
   run: (parts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.comment', v, call }, (reads) => {
-      const { id, comments = [] } = openDraftNamed(reads, v.draft);
+      const { store } = parts;
+      const { id, comments = [] } = openDraftSeen({ store, reads }, v.draft, call.caller);
       if (comments.length < draftNotesMax) return { id, action: 'edit', data: { note: v.text } };
       throw new Failure('conflict', `A draft has at most ${draftNotesMax} comments.`);
     }),
@@ -208,7 +240,8 @@ export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
   failures: ['not_found', 'conflict'],
   run: (parts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.submit', v, call }, (reads) => {
-      const { id, name } = openDraftNamed(reads, v.draft);
+      const { store } = parts;
+      const { id, name } = openDraftSeen({ store, reads }, v.draft, call.caller);
       const event = { id, name, by: authorOf(call) };
       return {
         ...{ id, action: 'edit', data: { submitted: true } },
@@ -245,11 +278,12 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
     // Nobody approves what they may not see.
     authorise({ name: 'svc1.draft.approve', scope: 'read' }, call.caller);
     return writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
-      const draft = openDraftNamed(reads, v.draft);
+      const { store } = parts;
+      const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
       const { id, name } = draft;
       if (v.confirm !== undefined) {
         const plan = planPublish(
-          { live: reads, inDraft: parts.store.inDraft(draft), draft },
+          { live: reads, inDraft: store.inDraft(draft), draft },
           () => undefined,
         );
         requireConfirmed(plan.digest, v.confirm);
@@ -261,6 +295,25 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
       };
     });
   },
+});
+
+/** draft.unschedule: removes the schedule of a draft, also one that has failed. */
+export const unscheduleDraft = defineOperation<DraftParts, { draft: string }>({
+  name: 'svc1.draft.unschedule',
+  scope: 'publish',
+  effect: 'writes',
+  summary: 'Removes the schedule of a draft: it is not published at that time, and takes changes.',
+  input: { type: 'object', required: ['draft'], properties: { draft: draftProperty } },
+  envelope: { vk: vkMember },
+  output: draftSchema,
+  failures: ['not_found', 'conflict'],
+  run: (parts) => (v, call) =>
+    writeDraft(parts.store, { name: 'draft.unschedule', v, call }, (reads) => {
+      const { store } = parts;
+      const { id, schedule } = openDraftSeen({ store, reads }, v.draft, call.caller);
+      if (schedule !== undefined) return { id, action: 'edit', data: { schedule: null } };
+      throw new Failure('conflict', 'The draft is not scheduled.', { field: 'draft' });
+    }),
 });
 
 function reviewEvent(
@@ -282,13 +335,16 @@ export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: str
   failures: ['not_found'],
   run:
     ({ store }) =>
-    ({ draft }) => ({ kind: 'data', data: draftView(draftOf(store, draft)) }),
+    ({ draft: name }, { caller }) => {
+      const draft = draftSeen({ store, reads: store }, name, caller);
+      return { kind: 'data', data: draftView(draft, { reads: store, caller }) };
+    },
 });
 
 /** draft.list: the drafts, in the order in which they were made. */
 export const listDrafts = defineOperation<
   Pick<DraftParts, 'store'>,
-  { state?: SiteDraft['state']; after?: string; limit?: number }
+  { state?: SiteDraft['state']; scheduled?: boolean; after?: string; limit?: number }
 >({
   name: 'svc1.draft.list',
   scope: 'read',
@@ -302,6 +358,7 @@ export const listDrafts = defineOperation<
         nullable: true,
         enum: [...draftStates, null] as unknown as readonly SiteDraft['state'][],
       },
+      scheduled: { type: 'boolean', nullable: true, description: 'Only those with a schedule.' },
       after: { ...text, nullable: true, description: 'The next of the page before.' },
       limit: { type: 'integer', minimum: 1, maximum: draftRowsMax, nullable: true },
     },
@@ -317,28 +374,45 @@ export const listDrafts = defineOperation<
   },
   run:
     ({ store }) =>
-    ({ state = 'open', after = '', limit = listRowsDefault }) => {
+    ({ state = 'open', scheduled = false, after = '', limit = listRowsDefault }, { caller }) => {
       const rows: SiteDraft[] = [];
       for (const draft of store.draftsAfter(after)) {
-        if (draft.state !== state) continue;
+        if (draft.state !== state || (scheduled && draft.schedule === undefined)) continue;
+        if (!isDraftSeen({ store, reads: store }, draft, caller)) continue;
         rows.push(draft);
         if (rows.length > limit) break;
       }
       const page = rows.slice(0, limit);
       const next = rows.length > limit ? (page.at(-1)?.id ?? null) : null;
-      return { kind: 'data', data: { rows: page.map(draftView), next } };
+      const seen = page.map((draft) => draftView(draft, { reads: store, caller }));
+      return { kind: 'data', data: { rows: seen, next } };
     },
 });
 
-/** A draft as its readers see it. */
-function draftView({ insertedSeq: _insertedSeq, previews, ...draft }: SiteDraft): JsonObject {
+/** A draft as a reader sees it. */
+function draftView(
+  { insertedSeq: _insertedSeq, previews, schedule, ...draft }: SiteDraft,
+  { reads, caller }: { readonly reads: Reads; readonly caller: Caller },
+): JsonObject {
   const shown = previews?.map(({ id, expires }) => ({ id, expires }));
-  return { ...draft, ...(shown && { previews: shown }) } as unknown as JsonObject;
+  const mayKnow = hasScope(caller, 'admin');
+  const named = <Note extends { readonly by: string }>(note: Note): Note => {
+    const name = mayKnow ? reads.key(note.by)?.name : undefined;
+    return name === undefined ? note : { ...note, by_name: name };
+  };
+  const { comments, submitted, approvals } = draft;
+  return {
+    ...named(draft),
+    ...(comments && { comments: comments.map(named) }),
+    ...(submitted && { submitted: named(submitted) }),
+    ...(approvals && { approvals: approvals.map(named) }),
+    ...(schedule && { schedule: shownSchedule(schedule) }),
+    ...(shown && { previews: shown }),
+  } as unknown as JsonObject;
 }
 
-/** A draft by its name or id, whatever its state. Throws `not_found`. */
-export function draftOf(reads: Pick<Reads, 'draft' | 'draftNamed'>, name: string): SiteDraft {
-  return reads.draft(name) ?? reads.draftNamed(name) ?? openDraftNamed(reads, name);
+function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): object {
+  return { at, ...(zone !== undefined && { time_zone: zone }), by, ...(failed && { failed }) };
 }
 
 /** A change of a draft itself, decided in its transaction. */
@@ -357,7 +431,7 @@ async function writeDraft(
 ): Promise<OperationResult> {
   const { vk } = call;
   const request = identifyRequest(name, v as JsonObject, call);
-  const written = await store.commit(authorOf(call), (reads) => {
+  const written = await store.commit(changeAuthorOf(call), (reads) => {
     const earlier = vk === undefined ? undefined : request.earlier(reads, vk);
     if (earlier !== undefined) {
       return { drafts: [], answer: () => ({ id: earlier.id, replayed: true }) };
@@ -372,7 +446,9 @@ async function writeDraft(
   store.refresh();
   return {
     kind: 'data',
-    data: draftView(draftOf(store, written.id)),
+    data: draftView(draftSeen({ store, reads: store }, written.id, { keyId: undefined }), {
+      ...{ reads: store, caller: call.caller },
+    }),
     ...(vk !== undefined && { vk }),
     ...(written.replayed && { replayed: true }),
   };

@@ -10,6 +10,14 @@ export const draftNoteCharactersMax = 4_000;
 export const draftPreviewsMax = 100;
 export const previewSecondsDefault = 7 * 86_400;
 export const previewSecondsMax = 90 * 86_400;
+/** Characters of the time of a schedule, and of its time zone. */
+export const momentCharactersMax = 64;
+/** How often the clock is looked at while a draft waits for its time: clocks can be moved. */
+export const scheduleLookMs = 1_000;
+/** How long a server waits after a failure to write what has become of a schedule. */
+export const scheduleRetryMs = 5_000;
+/** Rows of the log that are read to find whether a draft has changed; of more, drafts are read. */
+export const scheduleRowsMax = 1_000;
 /** Rows of a page of draft.list and of draft.changes. */
 export const draftRowsMax = 1_000;
 /** Changes, and conflicts, that the report of a publication lists; it counts the others. */

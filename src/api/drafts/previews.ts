@@ -2,10 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DraftPreview, SiteDraft } from '../../model/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { openDraftNamed } from '../../store/drafts/draft-store.ts';
-import type { Reads, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
+import { isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
-import { authorOf, defineOperation } from '../operation.ts';
+import { changeAuthorOf, defineOperation } from '../operation.ts';
 import { draftProperty } from './drafts.ts';
 import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
 
@@ -58,15 +58,26 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
       authorise({ name: 'svc1.draft.preview', scope: 'read' }, call.caller);
       const secret = randomBytes(32).toString('base64url');
       const expires = new Date(now() + 1_000 * seconds).toISOString();
-      const preview = { id: newId(), hash: hashOf(secret).toString('hex'), expires };
-      const draft = await store.commit(authorOf(call), (reads) => {
-        const { id, previews = [] } = openDraftNamed(reads, name);
+      const { bounds, keyId } = call.caller;
+      const preview: DraftPreview = {
+        ...{ id: newId(), hash: hashOf(secret).toString('hex'), expires },
+        ...(bounds !== undefined && { reader: { bounds, keyId } }),
+      };
+      const draft = await store.commit(changeAuthorOf(call), (reads) => {
+        const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.filter((one) => isCurrent(one, now())).length >= draftPreviewsMax) {
           const message = `A draft has at most ${draftPreviewsMax} previews. Revoke one.`;
           throw new Failure('conflict', message, { field: 'draft' });
         }
         return {
-          drafts: [{ family: 'draft', id, action: 'edit', data: { preview } }],
+          drafts: [
+            {
+              family: 'draft',
+              id,
+              action: 'edit',
+              data: { preview: { ...preview } as unknown as JsonObject },
+            },
+          ],
           answer: () => id,
         };
       });
@@ -95,8 +106,8 @@ export const revokePreview = defineOperation<
   run:
     ({ store }) =>
     async ({ draft: name, id: preview }, call) => {
-      await store.commit(authorOf(call), (reads) => {
-        const { id, previews = [] } = openDraftNamed(reads, name);
+      await store.commit(changeAuthorOf(call), (reads) => {
+        const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.every((one) => one.id !== preview)) {
           throw new Failure('not_found', 'The draft has no such preview.', { field: 'id' });
         }
@@ -111,18 +122,23 @@ export const revokePreview = defineOperation<
 
 /** The open draft that the token of a preview shows, with its end in milliseconds since 1970. */
 export function previewedDraft(
-  reads: Pick<Reads, 'draft'>,
+  store: Store,
   token: string,
   nowMs: number,
 ): { readonly draft: SiteDraft; readonly endMs: number } | undefined {
   const [id = '', secret = ''] = token.split('.');
-  const draft = reads.draft(id);
+  const draft = store.draft(id);
   if (draft?.state !== 'open') return undefined;
   const hash = hashOf(secret);
   const found = draft.previews?.find((one) => {
     return isCurrent(one, nowMs) && timingSafeEqual(Buffer.from(one.hash, 'hex'), hash);
   });
-  return found && { draft, endMs: Date.parse(found.expires) };
+  if (found === undefined) return undefined;
+  const { reader, expires } = found;
+  // Others may have changed more in the draft than its key sees.
+  if (reader !== undefined && !isDraftSeen({ store, reads: store }, draft, reader))
+    return undefined;
+  return { draft, endMs: Date.parse(expires) };
 }
 
 function isCurrent({ expires }: DraftPreview, nowMs: number): boolean {

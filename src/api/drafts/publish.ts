@@ -1,19 +1,26 @@
-import { isRevertible, type RevertibleFamily } from '../../model/change.ts';
+import {
+  authorVia,
+  isRevertible,
+  type RevertibleFamily,
+  type ToolUse,
+} from '../../model/change.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Config } from '../../config/config.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
-import { draftStates, type SiteDraft } from '../../model/draft.ts';
+import { draftStates, waitingSchedule, type SiteDraft } from '../../model/draft.ts';
+import { parseNamedMoment, type NamedMoment } from '../../model/time.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
-import type { Decision, Reads, Store } from '../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
+import { draftSeen, openDraftSeen, type DraftReader } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from '../records/idempotency.ts';
 import { shortened } from '../records/revert.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';
-import { draftOf, draftProperty, type DraftParts } from './drafts.ts';
-import { publishInlineRecordsMax, publishListedMax } from './limits.ts';
+import { draftProperty, scheduleSchema, type DraftParts } from './drafts.ts';
+import { momentCharactersMax, publishInlineRecordsMax, publishListedMax } from './limits.ts';
 import {
   editBetween,
   familiesOf,
@@ -31,10 +38,16 @@ export interface PublishRequest {
   readonly draft: string;
   /** The digest of the report to carry out; undefined for a report. */
   readonly confirm: string | undefined;
+  /** The later time at which it is to be published. */
+  readonly at?: NamedMoment | undefined;
+  /** The seq of the schedule that it carries out. */
+  readonly schedule?: number;
   readonly resolve: Readonly<Record<string, Resolution>>;
   /** The resolution of the conflicts that `resolve` does not name. */
   readonly others: Resolution | undefined;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
+  readonly reader: DraftReader;
   readonly request: KeyedRequest | undefined;
   /** Whether it needs an approval by a key that has not changed the draft. */
   readonly needsApproval: boolean;
@@ -59,6 +72,8 @@ interface PublishParts extends DraftParts {
 interface PublishInput {
   draft: string;
   confirm?: string;
+  at?: string;
+  time_zone?: string;
   resolve?: Record<string, Resolution>;
   others?: Resolution;
 }
@@ -128,6 +143,10 @@ const reportSchema: JsonObject = {
       description: 'Ids of the keys that have approved it as it is now, and have not changed it.',
     },
     digest: { ...text, description: 'Send it as confirm to publish.' },
+    scheduled: {
+      ...scheduleSchema,
+      description: 'The time at which it is published; only after a call with at and confirm.',
+    },
   },
 };
 
@@ -147,19 +166,32 @@ const doneSchema: JsonObject = {
 /**
  * draft.publish: makes the changes of a draft live, in one transaction. Without `confirm` it only
  * reports them, with a digest. Refuses with `precondition_failed` if the effect differs from the
- * report, with `conflict` while a conflict has no resolution.
+ * report, with `conflict` while a conflict has no resolution. With `at`, it does so at that time,
+ * and takes no changes until then; `invalid` for a time that has passed.
  */
 export const publishDraft = defineOperation<PublishParts, PublishInput>({
   name: 'svc1.draft.publish',
   scope: 'publish',
   effect: 'writes',
-  summary: 'Makes the changes of a draft live, all or none; without confirm it only reports them.',
+  summary:
+    'Makes the changes of a draft live, all or none, now or at a time; without confirm it only ' +
+    'reports them.',
   input: {
     type: 'object',
     required: ['draft'],
     properties: {
       draft: draftProperty,
       confirm: { ...text, nullable: true, description: 'The digest of a report, to publish.' },
+      at: {
+        ...{ ...text, nullable: true, maxLength: momentCharactersMax },
+        description:
+          'A later time: a date-time with an offset, or the local time of time_zone, such as ' +
+          '2026-12-01T08:00.',
+      },
+      time_zone: {
+        ...{ ...text, nullable: true, maxLength: momentCharactersMax },
+        description: 'The time zone of at, such as Europe/Berlin.',
+      },
       resolve: {
         type: 'object',
         nullable: true,
@@ -185,7 +217,8 @@ export const publishDraft = defineOperation<PublishParts, PublishInput>({
     // The report shows the draft.
     authorise({ name: 'svc1.draft.publish', scope: 'read' }, call.caller);
     const needsApproval = parts.config.review.required;
-    const request = { ...publishRequest(store, v, call), needsApproval };
+    const at = laterMoment(v, call, parts.now());
+    const request = { ...publishRequest(store, v, call), needsApproval, at };
     const isLarge = hasMoreRecords(store, request.draft);
     const { report, replayed } = await (isLarge
       ? parts.publishInThread(request)
@@ -199,19 +232,36 @@ export const publishDraft = defineOperation<PublishParts, PublishInput>({
   },
 });
 
+/** The time of a schedule; undefined for none. Throws `invalid` for one that has passed. */
+function laterMoment(
+  { at, time_zone: zone }: PublishInput,
+  { caller }: Call,
+  nowMs: number,
+): NamedMoment | undefined {
+  if (at === undefined) {
+    if (zone === undefined) return undefined;
+    throw new Failure('invalid', 'A time zone needs a time: add at.', { field: 'time_zone' });
+  }
+  const moment = parseNamedMoment(at, zone);
+  if (Date.parse(moment.at) <= nowMs) {
+    const message = `${at} has passed: it is ${new Date(nowMs).toISOString()} now.`;
+    throw new Failure('invalid', message, { field: 'at' });
+  }
+  // At its time, the key must still have the scopes.
+  if (caller.keyId !== undefined) return moment;
+  throw new Failure('forbidden', 'A schedule needs a key: it counts as long as that is valid.');
+}
+
 /** Throws `not_found`, and `forbidden` for a caller who may not write all families of the draft. */
 function publishRequest(
   store: Store,
   v: PublishInput,
   call: Call,
 ): Omit<PublishRequest, 'needsApproval'> {
-  const draft = draftOf(store, v.draft);
-  for (const family of familiesOf(store, draft)) {
-    const scope = isRevertible(family) ? writeScopes[family] : 'admin';
-    if (hasScope(call.caller, scope)) continue;
-    const message = `The draft changes records of ${family}: publishing needs the scope ${scope}.`;
-    throw new Failure('forbidden', message, { field: 'draft' });
-  }
+  const { bounds, keyId } = call.caller;
+  const reader = { ...(bounds && { bounds }), keyId };
+  const draft = draftSeen({ store, reads: store }, v.draft, reader);
+  requireFamilies(store, draft, call.caller);
   const by = authorOf(call);
   const { confirm, resolve = {}, others } = v;
   const { vk } = call;
@@ -219,10 +269,25 @@ function publishRequest(
     vk === undefined || confirm === undefined
       ? undefined
       : { vk, by, ...hashRequest('draft.publish', { ...v }) };
-  return { draft: draft.id, confirm, resolve, others, by, request: keyed };
+  return { draft: draft.id, confirm, resolve, others, by, via: call.via, reader, request: keyed };
 }
 
-function hasMoreRecords(store: Store, id: string): boolean {
+/** Throws `forbidden` for a caller who may not write all families of a draft. */
+export function requireFamilies(
+  reads: Reads,
+  draft: SiteDraft,
+  caller: Parameters<typeof hasScope>[0],
+): void {
+  for (const family of familiesOf(reads, draft)) {
+    const scope = isRevertible(family) ? writeScopes[family] : 'admin';
+    if (hasScope(caller, scope)) continue;
+    const message = `The draft changes records of ${family}: publishing needs the scope ${scope}.`;
+    throw new Failure('forbidden', message, { field: 'draft' });
+  }
+}
+
+/** Whether another thread publishes a draft, because it is large. */
+export function hasMoreRecords(store: Store, id: string): boolean {
   const draft = store.draft(id);
   if (draft === undefined) return false;
   const records = store.draftRecords(draft)[Symbol.iterator]();
@@ -232,48 +297,69 @@ function hasMoreRecords(store: Store, id: string): boolean {
   return count > publishInlineRecordsMax;
 }
 
-/** Publishes a draft, or reports what that would change. Rejects as draft.publish does. */
-export async function runPublish(
-  { store, newId, now }: Pick<PublishParts, 'store' | 'newId' | 'now'>,
-  { draft: id, confirm, resolve, others, by, request, needsApproval }: PublishRequest,
-): Promise<PublishResult> {
-  const resolutionOf = (record: string): Resolution | undefined =>
-    Object.hasOwn(resolve, record) ? resolve[record] : others;
-  const planned = (live: Reads): PublishPlan => {
-    const draft = openDraftNamed(live, id);
-    return planPublish({ live, inDraft: store.inDraft(draft), draft }, resolutionOf);
-  };
+type RunParts = Pick<PublishParts, 'store' | 'newId' | 'now'>;
+
+/**
+ * Publishes a draft, schedules that, or reports what it would change. Rejects as draft.publish
+ * does; for a schedule that is no longer the one of the draft, with `not_found`.
+ */
+export async function runPublish(parts: RunParts, request: PublishRequest): Promise<PublishResult> {
+  const { confirm, at } = request;
   if (confirm === undefined) {
-    const plan = planned(store);
-    const approvedBy = approvers(openDraftNamed(store, id), plan);
-    const review = { needs_approval: needsApproval, approved_by: [...approvedBy] };
-    return { report: { ...reportOf(plan), ...review }, replayed: false };
+    const report = plannedReport(request, planned(parts.store, parts.store, request), parts.store);
+    return { report, replayed: false };
   }
-  return store.commit(by, (live): Decision<PublishResult> => {
+  return at === undefined
+    ? publishNow(parts, { ...request, confirm })
+    : schedule(parts, { ...request, confirm, at });
+}
+
+/** The plan of a request on the reads of its transaction. */
+function planned(
+  store: Store,
+  live: Reads,
+  { draft: id, reader, resolve, others }: PublishRequest,
+): PublishPlan {
+  const draft = openDraftSeen({ store, reads: live }, id, reader);
+  return planPublish({ live, inDraft: store.inDraft(draft), draft }, (record) =>
+    Object.hasOwn(resolve, record) ? resolve[record] : others,
+  );
+}
+
+function plannedReport(
+  { draft, needsApproval }: PublishRequest,
+  plan: PublishPlan,
+  reads: Reads,
+): JsonObject {
+  const approvedBy = [...approvers(openDraftNamed(reads, draft), plan)];
+  return { ...reportOf(plan), needs_approval: needsApproval, approved_by: approvedBy };
+}
+
+function publishNow(
+  { store, newId, now }: RunParts,
+  given: PublishRequest & { readonly confirm: string },
+): Promise<PublishResult> {
+  const { draft: id, by, via, request, needsApproval } = given;
+  return store.commit(authorVia(by, via), (live): Decision<PublishResult> => {
     const earlier = request && earlierClaim(live, request);
     if (earlier !== undefined) {
       const report = doneReport(live, live.change(earlier.seq)?.txn ?? '');
       return { drafts: [], answer: () => ({ report, replayed: true }) };
     }
-    const plan = planned(live);
-    const { digest, drafts, records, unresolved } = plan;
-    requireConfirmed(digest, confirm);
+    requireSchedule(live, given);
+    const plan = planned(store, live, given);
+    // Conflicts first at its time: their message names the records that have changed meanwhile.
+    if (given.schedule !== undefined) requireResolved(plan, given);
+    requireConfirmed(plan.digest, given.confirm);
     const approved = approvers(openDraftNamed(live, id), plan).length > 0;
     if (needsApproval && !approved) throw unapproved();
-    if (unresolved > 0) throw unresolvedFailure(records, resolutionOf);
-    const changes = drafts();
+    requireResolved(plan, given);
+    const changes = plan.drafts();
     const { name } = openDraftNamed(live, id);
     const event = ownEvent('draft.published', { id, name, by, records: changes.length }, now());
-    const claim = request && { vk: claimName(request), requestHash: request.requestHash };
+    const ended = { family: 'draft', id, action: 'edit', data: { state: published } } as const;
     return {
-      drafts: [
-        ...changes,
-        {
-          ...{ family: 'draft', id, action: 'edit', data: { state: published } },
-          ...(claim && { vk: claim }),
-        },
-        eventDraft(newId(), event),
-      ],
+      drafts: [...changes, { ...ended, ...claimOf(request) }, eventDraft(newId(), event)],
       answer: (rows) => ({
         report: doneOf(
           rows.filter(({ family }) => isRevertible(family)),
@@ -283,6 +369,52 @@ export async function runPublish(
       }),
     };
   });
+}
+
+/** Throws `not_found` if a request carries out a schedule that is not that of the draft. */
+function requireSchedule(live: Reads, { draft: id, schedule: seq }: PublishRequest): void {
+  if (seq === undefined) return;
+  const draft = live.draft(id);
+  if (draft !== undefined && waitingSchedule(draft)?.seq === seq) return;
+  throw new Failure('not_found', 'The draft is not scheduled any more.', { field: 'draft' });
+}
+
+/** Writes when a draft is to be published. */
+function schedule(
+  { store }: RunParts,
+  given: PublishRequest & { readonly confirm: string; readonly at: NamedMoment },
+): Promise<PublishResult> {
+  const { draft: id, confirm, at, resolve, others, by, via, request } = given;
+  return store.commit(authorVia(by, via), (live): Decision<PublishResult> => {
+    const earlier = request && earlierClaim(live, request);
+    if (earlier !== undefined) {
+      const { state, txn = '' } = live.draft(id) ?? {};
+      const report =
+        state === 'open'
+          ? scheduledReport(plannedReport(given, planned(store, live, given), live), at)
+          : doneReport(live, txn);
+      return { drafts: [], answer: () => ({ report, replayed: true }) };
+    }
+    const plan = planned(store, live, given);
+    requireConfirmed(plan.digest, confirm);
+    requireResolved(plan, given);
+    const work = { digest: confirm, resolve, ...(others !== undefined && { others }) };
+    const data = { schedule: { ...at, ...work } };
+    const report = scheduledReport(plannedReport(given, plan, live), at);
+    return {
+      drafts: [{ family: 'draft', id, action: 'edit', data, ...claimOf(request) }],
+      answer: () => ({ report, replayed: false }),
+    };
+  });
+}
+
+function scheduledReport(report: JsonObject, at: NamedMoment): JsonObject {
+  return { ...report, scheduled: { ...at } };
+}
+
+function claimOf(request: KeyedRequest | undefined): Pick<LoggedDraft, 'vk'> {
+  if (request === undefined) return {};
+  return { vk: { vk: claimName(request), requestHash: request.requestHash } };
 }
 
 const published = draftStates[1];
@@ -305,16 +437,20 @@ function unapproved(): Failure {
   );
 }
 
-function unresolvedFailure(
-  records: readonly DraftedVersions[],
-  resolutionOf: (id: string) => Resolution | undefined,
-): Failure {
-  const open = records.filter(({ id, isConflict }) => isConflict && resolutionOf(id) === undefined);
+/** Throws `conflict`, with the records, while a conflict has no resolution. */
+function requireResolved(
+  { records, unresolved }: PublishPlan,
+  { resolve, others }: PublishRequest,
+): void {
+  if (unresolved === 0) return;
+  const isOpen = ({ id, isConflict }: DraftedVersions): boolean =>
+    isConflict && others === undefined && !Object.hasOwn(resolve, id);
+  const open = records.filter(isOpen);
   const named = open.slice(0, namedMax).map(({ id, live, draft, base }) => {
     return `${labelOf(live ?? draft ?? base) ?? id} (${id})`;
   });
   const more = open.length > namedMax ? ` and ${open.length - namedMax} more` : '';
-  return new Failure(
+  throw new Failure(
     'conflict',
     `Nothing is published: ${named.join(', ')}${more} changed live since the draft did. ` +
       'Resolve each with resolve, or all with others.',

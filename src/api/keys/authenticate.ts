@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
-import type { Caller, ApiKey, Scope } from '../../model/key.ts';
+import { boundScopes, boundsOf, type ApiKey, type Caller, type Scope } from '../../model/key.ts';
 import { openKey } from './session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
@@ -118,8 +118,13 @@ export function createAuthenticate({
     }
     used(found.id);
     // A caller with a key may do all that anonymous callers may do.
-    const scopes = new Set([...anonymous, ...found.scopes]);
-    const caller = { scopes, keyId: found.id, rate: found.rate ?? keyRate, address };
+    const bounds = boundsOf(found);
+    const own = found.scopes.filter((one) => bounds === undefined || boundScopes.includes(one));
+    const caller = {
+      ...{ scopes: new Set([...anonymous, ...own]), keyId: found.id, address },
+      rate: found.rate ?? keyRate,
+      ...(bounds && { bounds }),
+    };
     if (session === undefined) return { ...caller, apikey };
     const { id: sessionId, sealed, secrets } = session;
     const text = sealed === undefined ? apikey : openKey(sealed, secrets);

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';
+import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
 import { authorOf, defineOperation } from '../operation.ts';
 import type { KeyUseRecorder } from './key-use-recorder.ts';
 
@@ -30,21 +31,27 @@ interface ListParts extends Pick<KeyParts, 'store'> {
 }
 
 /** The properties of a new key. */
-type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node'>;
+type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node' | 'origins' | 'paths'>;
 
 /** A key without its hash. */
 type KeyView = Omit<ApiKey, 'hash' | 'session' | 'login'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
- * the key itself, which is not stored. Rejects with `invalid` for the scope `follow` without node.
+ * the key itself, which is not stored. Rejects with `invalid` for the scope `follow` without node,
+ * and as parseBounds.
  */
 export async function addKey(
   parts: KeyParts,
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
   requireNode(given);
-  const made = makeKey(parts, given);
+  const { origins, paths, ...others } = given;
+  const bounds = parseBounds(
+    { ...(origins && { origins }), ...(paths && { paths }) },
+    given.scopes,
+  );
+  const made = makeKey(parts, { ...others, ...bounds });
   await parts.store.commit(by, () => ({ drafts: [made.draft], answer: () => undefined }));
   return made.shown;
 }
@@ -70,7 +77,7 @@ function makeKey(
   const id = newId();
   const key = `${keyPrefix}${randomBytes(32).toString('base64url')}`;
   const made = { ...given, created: new Date(now()).toISOString() };
-  const data = { ...made, scopes: [...made.scopes], hash: keyHash(key) };
+  const data: JsonObject = { ...(made as unknown as JsonObject), hash: keyHash(key) };
   return { draft: { family: 'key', id, action: 'insert', data }, shown: { id, ...made, key } };
 }
 
@@ -162,6 +169,7 @@ const shownProperties = {
   created: { type: 'string', format: 'date-time' },
   rate: { type: 'integer', description: 'Operations a second that it may call.' },
   node: { type: 'string', description: 'The node that may use it for the scope follow.' },
+  ...boundsMembers,
 } as const;
 
 const keySchema: JsonObject = {
@@ -220,16 +228,19 @@ export const insertKey = defineOperation<KeyParts, NewKey>({
         nullable: true,
         description: 'For the scope follow: the name of the node that may use the key.',
       },
+      ...boundsInput,
     },
   },
   run:
     (parts) =>
-    async ({ name, scopes: given, rate, node }, call) => ({
+    async ({ name, scopes: given, rate, node, origins, paths }, call) => ({
       kind: 'data',
       data: await addKey(parts, {
         ...{ name, scopes: given, by: authorOf(call) },
         ...(rate && { rate }),
         ...(node && { node }),
+        ...(origins && { origins }),
+        ...(paths && { paths }),
       }),
     }),
 });

@@ -14,3 +14,6 @@ export const keyUsesWriteMs = 60_000;
 export const keyRatesRemembered = 10_000;
 /** Sessions of visitors in one answer of login.list. */
 export const loginsListedMax = 1_000;
+/** Origins and paths to which one key is bound. */
+export const boundOriginsMax = 16;
+export const boundPathsMax = 64;

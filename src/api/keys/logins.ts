@@ -141,7 +141,7 @@ export const openConsole = defineOperation<LoginParts, { grant: string; state: s
         const session = newSession(parts, key, { login: granted.session });
         return { drafts: [...drafts, ...session.drafts(keys)], answer: () => session };
       });
-      return made.result(granted.scopes, call);
+      return made.result(granted, call);
     },
 });
 

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import type { ChangeAuthor } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { ApiKey } from '../../model/key.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
@@ -36,7 +37,7 @@ export function followerSessions(store: Store): SessionStore {
     ...reads,
     passesOn: true,
     isLoginOpen: (id) => isOpen(store, id),
-    commit: <T>(_by: string, decide: (reads: Reads) => Decision<T>) =>
+    commit: <T>(_author: ChangeAuthor, decide: (reads: Reads) => Decision<T>) =>
       localSessions.change(() => {
         const { drafts, answer } = decide({ ...store, ...reads });
         const sessions = drafts.reduce(folded, localSessions.all());

@@ -1,4 +1,6 @@
+import { boundsMembers } from './key-bounds.ts';
 import { scopesSchema } from './keys.ts';
+import type { Bounds } from '../../model/bounds.ts';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -43,6 +45,7 @@ export const newSessionSchema = {
   required: ['id', 'key', 'name', 'created', 'expires', 'scopes', 'token'],
   properties: {
     ...sessionProperties,
+    ...boundsMembers,
     scopes: scopesSchema,
     token: { ...text, description: 'Send it as apikey. Only this answer shows it.' },
   },
@@ -66,7 +69,7 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
       if (call.transport === 'websocket') throw overHttp();
       const { sessions, authenticate, randomBytes } = parts;
       const { address } = call.caller;
-      const { keyId, sessionId, scopes: held } = authenticate({ apikey, address });
+      const { keyId, sessionId, scopes: held, bounds } = authenticate({ apikey, address });
       const key = keyId === undefined ? undefined : sessions.key(keyId);
       if (key === undefined || sessionId !== undefined) throw noKey();
       const made = newSession(parts, key, {
@@ -77,7 +80,7 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
         drafts: made.drafts(reads.keys()),
         answer: () => undefined,
       }));
-      return made.result(held, call);
+      return made.result({ scopes: held, bounds }, call);
     },
 });
 
@@ -96,7 +99,10 @@ export function newSession(
   },
 ): {
   readonly drafts: (keys: readonly ApiKey[]) => readonly LoggedDraft[];
-  readonly result: (scopes: Iterable<Scope>, call: Call) => OperationResult;
+  readonly result: (
+    held: { readonly scopes: Iterable<Scope>; readonly bounds?: Bounds | undefined },
+    call: Call,
+  ) => OperationResult;
 } {
   const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
   const id = newId();
@@ -118,9 +124,12 @@ export function newSession(
       ...endDrafts(keys, key.id, nowMs),
       { family: 'key', id, action: 'insert', data },
     ],
-    result: (scopes, call) => ({
+    result: ({ scopes, bounds }, call) => ({
       kind: 'data',
-      data: { id, key: key.id, name: key.name, created, expires, scopes: [...scopes], token },
+      data: {
+        ...{ id, key: key.id, name: key.name, created, expires, scopes: [...scopes], token },
+        ...bounds,
+      },
       fields: setCookie(`${cookieName}=${cookie}`, { base: view.base, call, ms: endMs - nowMs }),
     }),
   };
@@ -166,6 +175,7 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions' | 'logi
     required: ['scopes'],
     properties: {
       ...sessionProperties,
+      ...boundsMembers,
       scopes: scopesSchema,
       sign_in: { ...text, description: 'The path where people sign in to the console by [login].' },
     },
@@ -182,6 +192,7 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions' | 'logi
         scopes: [...caller.scopes],
         // A follower passes writes on with the text of a key, which such people do not have.
         ...(login?.hasConsole === true && !sessions.passesOn && { sign_in: login.path }),
+        ...caller.bounds,
       };
       return { kind: 'data', data };
     },

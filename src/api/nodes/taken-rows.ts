@@ -1,4 +1,4 @@
-import type { Change } from '../../model/change.ts';
+import type { Change, ChangeAuthor } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { rowInsert } from '../../store/outbox.ts';
@@ -16,7 +16,11 @@ const insertRow = insertOperation(rowFamily);
 export function takeRows(parts: RowParts, now: () => number): Operation['run'] {
   return async (v, call) => {
     let isRepeated = false;
-    const commit = async <T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T> => {
+    const commit = async <T>(
+      author: ChangeAuthor,
+      decide: (reads: Reads) => Decision<T>,
+    ): Promise<T> => {
+      const by = typeof author === 'string' ? author : author.by;
       const { outbox } = parts.store;
       let answer: (() => T) | undefined;
       await outbox.put((earlier) => {
@@ -55,8 +59,8 @@ export async function storeTakenRow(
   { id, v, dtu_txn }: { readonly id: string; readonly v: JsonObject; readonly dtu_txn: string },
   call: Call,
 ): Promise<number> {
-  const commit: Store['commit'] = (by, decide) =>
-    parts.store.commit(by, (reads) => ({ ...decide(reads), dtu_txn }));
+  const commit: Store['commit'] = (author, decide) =>
+    parts.store.commit(author, (reads) => ({ ...decide(reads), dtu_txn }));
   const store = { ...parts.store, commit };
   const insert = insertRow.run({ ...parts, store, newId: () => id });
   const outcome = await insert(v, { ...call, vk: `outbox:${id}`, isStrict: false });

@@ -5,7 +5,7 @@ import type { Problem } from '../../model/failure.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { FieldWrite } from './placement.ts';
-import type { RecordRevert, RevertRequest, RevertResult } from './revert.ts';
+import type { RecordRevert, RevertRequest, RevertResult, RevertSelection } from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
 
 /** The fields of a record: its id, its `_unknowns_`, and those of its family. */
@@ -183,6 +183,15 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** Whether a record is or was within a part of the family. */
   isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
 
+  /** The records of a revert as its caller sees them. Throws `not_found` or `forbidden`. */
+  boundRevert?(
+    reads: Reads,
+    selection: RevertSelection,
+    records: readonly RecordRevert[],
+  ): readonly RecordRevert[];
+
+  /** Which rows of a history a caller sees; by default all. */
+  shownRows?(reads: Reads, id: string): (seq: number) => boolean;
   /** Makes the mask of the past for a caller; by default a reader sees all of it. */
   mask?(reads: Reads, call: Pick<Call, 'caller'>): MaskFields;
 
@@ -230,6 +239,8 @@ interface RecordList<R> {
   readonly orders?: Readonly<Record<string, OrderedSteps<R>>>;
   /** The meaning of the orders, for the documents. */
   readonly ordersMean?: string;
+  /** See ListSteps. */
+  readonly endsAtShown?: boolean;
   /** The filters in the form that `matches` takes. Throws `invalid` for an unusable one. */
   parse?(filters: JsonObject): JsonObject;
   matches(record: R, filters: JsonObject): boolean;

@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv';
-import { actions, type Change } from '../../model/change.ts';
+import { actions, authorVia, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import { rowsNamed } from '../../store/log/fold.ts';
@@ -109,7 +109,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         const request: RevertRequest = {
           selection,
           confirm: v.confirm,
-          by,
+          ...{ by, via: call.via },
           request: v.confirm === undefined ? undefined : keyedRequest(name, v, call, by),
         };
         const isInline = isSmall(store, selection);
@@ -136,14 +136,14 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
 export async function runRevert(
   store: Store,
   folding: Folding,
-  { selection, confirm, by, request }: RevertRequest,
+  { selection, confirm, by, via, request }: RevertRequest,
 ): Promise<RevertResult> {
   if (confirm === undefined) {
     const plan = planRevert(store, selection, folding);
     folding.requireRevertible?.(store, plan.records);
     return { report: revertReport(plan), replayed: false };
   }
-  return store.commit(by, (reads): Decision<RevertResult> => {
+  return store.commit(authorVia(by, via), (reads): Decision<RevertResult> => {
     const earlier = request && earlierClaim(reads, request);
     if (earlier !== undefined) {
       const written = changesWith(reads, earlier.seq);

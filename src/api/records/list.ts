@@ -148,7 +148,7 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
     {
       after,
       limit,
-      endsAtShown: selected?.endsAtShown === true,
+      endsAtShown: (selected ?? list).endsAtShown === true,
       rowOf: (stored) => {
         // The filters see only what the caller may see.
         const seen = mask === unmasked ? stored : maskedRecord(stored, mask);

@@ -85,7 +85,9 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
         const mask = bound.mask?.(store, call) ?? unmasked;
         if (isHistoryRead(call.qk, v)) {
           const isKnown = bound.hadRecord?.(store, id) ?? true;
-          const history = isKnown ? historyView(store, name, { ...v, id }, mask) : undefined;
+          const isShown = isKnown ? bound.shownRows?.(store, id) : undefined;
+          const shown = { mask, isShown };
+          const history = isKnown ? historyView(store, name, { ...v, id }, shown) : undefined;
           if (history === undefined) throw noSuchRecord(family, v.id);
           return { kind: 'data', data: history };
         }
@@ -195,7 +197,10 @@ function historyView(
   store: Pick<Reads, 'history'>,
   name: RevertibleFamily,
   { id, limit, before }: ReadInput & { readonly id: string },
-  mask: MaskFields,
+  {
+    mask,
+    isShown = () => true,
+  }: { readonly mask: MaskFields; readonly isShown: ((seq: number) => boolean) | undefined },
 ): { readonly rows: readonly object[]; readonly next: number | null } | undefined {
   const rows = store.history(name, id, {
     before,
@@ -208,7 +213,8 @@ function historyView(
   const last = rows.at(-1);
   // The first row of every record is its insert.
   const next = last === undefined || last.action === 'insert' ? null : last.seq;
-  return { rows: rows.map((row) => rowView(id, row, mask)), next };
+  const seen = rows.filter(({ seq }) => isShown(seq));
+  return { rows: seen.map((row) => rowView(id, row, mask)), next };
 }
 
 /** The page of a history that has only its newest row. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Change, RevertibleFamily } from '../../model/change.ts';
+import type { Change, RevertibleFamily, ToolUse } from '../../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { foldRows, type Folded } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../store/store.ts';
@@ -26,6 +26,7 @@ export interface RevertRequest {
   /** The digest of the dry run to carry out; undefined for a dry run. */
   readonly confirm: string | undefined;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
   /** The vk of the request, with its hashes. */
   readonly request: KeyedRequest | undefined;
   /** The id of the draft that it changes instead of the live state. */
@@ -52,6 +53,11 @@ export interface Folding {
   /** See RecordFamily. */
   isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
+  boundRevert?(
+    reads: Reads,
+    selection: RevertSelection,
+    records: readonly RecordRevert[],
+  ): readonly RecordRevert[];
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
 }
 
@@ -90,7 +96,8 @@ export function planRevert(reads: Reads, selection: RevertSelection, folding: Fo
     // A row of a table may have a field of this name that some callers may not see.
     return selection.family === 'userinterface' ? revert : { ...revert, path: undefined };
   });
-  return { records, digest: hash.digest('hex') };
+  const shown = folding.boundRevert?.(reads, selection, records) ?? records;
+  return { records: shown, digest: hash.digest('hex') };
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */

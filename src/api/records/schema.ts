@@ -165,6 +165,19 @@ function withoutMembers(schema: JsonObject, names: readonly string[]): JsonObjec
   };
 }
 
+/** The tool of a change (ToolUse). */
+export const toolUseSchema: JsonObject = {
+  title: 'ToolUse',
+  type: 'object',
+  required: ['client', 'tool'],
+  properties: {
+    client: { type: 'string', description: 'Name and version of the client, as it gave them.' },
+    tool: { type: 'string', description: 'The tool that it called.' },
+    conversation: { type: 'string', description: 'Id of the conversation.' },
+  },
+  description: 'The automated tool that the key used.',
+};
+
 /** A row of the log in a history (docs/design/history.md#history-rows). */
 const historyRow: JsonObject = {
   title: 'HistoryRow',
@@ -174,6 +187,7 @@ const historyRow: JsonObject = {
     seq: { type: 'integer', description: 'Position in the log.' },
     txn: { type: 'string', description: 'Id of the transaction; rows of one import share it.' },
     by: { type: 'string', description: 'Id of the key, or name of the command, that wrote it.' },
+    via: toolUseSchema,
     action: { type: 'string', enum: actions },
     dtu_stored: dateTime,
     dtu_txn: dateTime,

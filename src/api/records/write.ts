@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv';
-import { mergeFields, type Change } from '../../model/change.ts';
+import { authorVia, mergeFields, type Change, type ChangeAuthor } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Decision, Reads, StoredVkClaim } from '../../store/store.ts';
@@ -63,7 +63,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
       if (now.beforeWrite?.(sent, parts).isDiscarded === true) {
         return writeAnswer(now, parts, call, { ...pretended(now, parts, sent, call), sent, vk });
       }
-      const written = await parts.store.commit(authorFor(now, call), (reads) => {
+      const written = await parts.store.commit(changeAuthorFor(now, call), (reads) => {
         const bound = familyFor(family, given, reads, parts, now);
         return insertDecision(bound, parts, call, { reads, sent, request, vk });
       });
@@ -129,6 +129,14 @@ function authorFor<Parts extends RecordParts, R extends RecordFields>(
   call: Call,
 ): string {
   return author ?? authorOf(call);
+}
+
+/** The author of a write as the log gets it. */
+function changeAuthorFor<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  call: Call,
+): ChangeAuthor {
+  return authorVia(authorFor(family, call), call.via);
 }
 
 function requestOf<Parts extends RecordParts, R extends RecordFields>(
@@ -276,24 +284,27 @@ export async function changeRecord<Parts extends RecordParts, R extends RecordFi
     if (report !== undefined) return { kind: 'data', data: report };
     reviewedSeq = current.seq;
   }
-  const written = await parts.store.commit(authorFor(now, call), (reads): Decision<Written<R>> => {
-    const bound = familyFor(family, given, reads, parts, now);
-    const claim = vk === undefined ? undefined : request.earlier(reads, vk);
-    if (claim !== undefined) return repeated(recordThen(bound, reads, claim));
-    const current = currentOf(bound, reads);
-    requireSeq(current.seq, reviewedSeq, undefined);
-    const data = dataOf(current, bound);
-    requireValid(bound, parts, call, { current: current.record, data, sent });
-    if (Object.keys(data).length === 0 && vk === undefined) {
-      return { drafts: [], answer: () => ({ stored: current, replayed: false }) };
-    }
-    const claimed = vk === undefined ? {} : { vk: request.claim(vk) };
-    const { id } = current.record;
-    return {
-      drafts: [{ family: family.name, id, action: 'edit', data, ...claimed }],
-      answer: ([change]) => ({ stored: folded(bound, current, change), replayed: false }),
-    };
-  });
+  const written = await parts.store.commit(
+    changeAuthorFor(now, call),
+    (reads): Decision<Written<R>> => {
+      const bound = familyFor(family, given, reads, parts, now);
+      const claim = vk === undefined ? undefined : request.earlier(reads, vk);
+      if (claim !== undefined) return repeated(recordThen(bound, reads, claim));
+      const current = currentOf(bound, reads);
+      requireSeq(current.seq, reviewedSeq, undefined);
+      const data = dataOf(current, bound);
+      requireValid(bound, parts, call, { current: current.record, data, sent });
+      if (Object.keys(data).length === 0 && vk === undefined) {
+        return { drafts: [], answer: () => ({ stored: current, replayed: false }) };
+      }
+      const claimed = vk === undefined ? {} : { vk: request.claim(vk) };
+      const { id } = current.record;
+      return {
+        drafts: [{ family: family.name, id, action: 'edit', data, ...claimed }],
+        answer: ([change]) => ({ stored: folded(bound, current, change), replayed: false }),
+      };
+    },
+  );
   await family.applied?.(written.stored.seq, parts);
   return writeAnswer(now, parts, call, { ...written, sent, vk });
 }

@@ -6,8 +6,11 @@ import type { RequestTarget } from '../../http/request.ts';
 import { lossCodes, sourceNames, type Explanation, type Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { Caller } from '../../model/key.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
 import { ruleKinds } from '../../model/rule.ts';
+import { boundExplanation } from '../bounds/explanation.ts';
+import { requireInside } from '../bounds/rules.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation } from '../operation.ts';
 import type { KeyVisit, SiteAccess } from '../site-access.ts';
@@ -198,7 +201,9 @@ export const explainRequest = defineOperation<ExplainParts, ExplainInput>({
     async (v, call) => {
       const input = withoutNulls(v);
       const site = siteFor(parts, input, call);
-      const explained = explain(site, input, {
+      const { caller } = call;
+      const whole = explain(site, input, {
+        caller,
         origin: call.origin,
         base: view.base,
         namesOrigin: parts.namesOrigin,
@@ -208,6 +213,8 @@ export const explainRequest = defineOperation<ExplainParts, ExplainInput>({
           locationOf: parts.locationOf,
         })),
       });
+      const explained =
+        caller.bounds === undefined ? whole : boundExplanation(whole, caller.bounds);
       const then = `Page rules and time are those of ${v.as_of ?? ''}; the rest is as it is now.`;
       const notes = input.as_of === undefined ? waitingFields(parts, explained.winner) : [then];
       return { kind: 'data', data: { ...explained, notes: [...explained.notes, ...notes] } };
@@ -229,6 +236,7 @@ function withoutNulls(v: ExplainInput): ExplainInput {
 
 /** The visitor of an explanation, and the origin and base of the service. */
 interface Surroundings extends Previewed {
+  readonly caller: Caller;
   readonly origin: string;
   readonly base: string;
   readonly namesOrigin: (origin: string) => boolean;
@@ -236,7 +244,8 @@ interface Surroundings extends Previewed {
 
 function explain(site: SiteAccess, input: ExplainInput, around: Surroundings): ExplainAnswer {
   const { k, query = '' } = input;
-  const visit = { fields: around.fields, visitor: around.visitor };
+  const { caller } = around;
+  const visit = { fields: around.fields, visitor: around.visitor, caller };
   const preview = previewOf(input);
   if (k !== undefined) {
     requireOnly(input, 'k', ['url', 'path']);
@@ -246,13 +255,15 @@ function explain(site: SiteAccess, input: ExplainInput, around: Surroundings): E
   const place = readPlace(input, around.origin);
   const own = servicePath(place.path, around.base);
   if (own !== undefined) return explainOwn(site, own, { ...place, ...visit }, preview);
+  requireInside(caller, place, input.url === undefined ? 'path' : 'url');
   const method = (input.method ?? 'GET').toUpperCase();
   if (method === 'CONNECT') {
     throw new Failure('invalid', 'CONNECT requests no page. Give another method.', {
       field: 'method',
     });
   }
-  const explanation = site.explain({ ...place, method, ...visit });
+  const { fields, visitor } = around;
+  const explanation = site.explain({ ...place, method, fields, visitor });
   const isOwn =
     place.origin === around.origin ||
     around.namesOrigin(place.origin) ||
@@ -266,6 +277,11 @@ function explain(site: SiteAccess, input: ExplainInput, around: Surroundings): E
     ...explanation,
     notes: isOwn ? explanation.notes : [foreignOrigin(place.origin), ...explanation.notes],
   };
+}
+
+/** A visit that a caller asks about. */
+interface CallerVisit extends KeyVisit {
+  readonly caller: Caller;
 }
 
 /** The target of a request, with both forms of its path. */
@@ -310,9 +326,14 @@ function requireOnly(
   throw new Failure('invalid', `Give ${field} or ${given}, not both.`, { field });
 }
 
-function explainKey(site: SiteAccess, visit: KeyVisit, preview: Preview): ExplainAnswer {
+function explainKey(
+  site: SiteAccess,
+  { caller, ...visit }: CallerVisit,
+  preview: Preview,
+): ExplainAnswer {
   const { key: k, origin, query } = visit;
   requireBreadcrumbKey(k);
+  requireInside(caller, { origin, path: k }, 'k');
   const explanation = site.explainKey(visit);
   return {
     says: sentence(`The breadcrumb ${k} of ${origin}`, explanation),
@@ -325,7 +346,7 @@ function explainKey(site: SiteAccess, visit: KeyVisit, preview: Preview): Explai
 function explainOwn(
   site: SiteAccess,
   own: string,
-  { path, sentPath, ...visit }: RequestTarget & Omit<KeyVisit, 'key'>,
+  { path, sentPath, ...visit }: RequestTarget & Omit<CallerVisit, 'key'>,
   preview: Preview,
 ): ExplainAnswer {
   const key = takeParameter(visit.query, 'k');

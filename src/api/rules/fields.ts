@@ -1,3 +1,4 @@
+import { isAssetName } from '../../assets/asset.ts';
 import { parseMediaType } from '../../http/mediatype.ts';
 import { parseOrigin } from '../../model/authority.ts';
 import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/rule.ts';
@@ -92,6 +93,12 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
       expects: 'a text, or {"base64": "…"}',
       parse: parseContent,
     },
+  ],
+  [
+    'asset',
+    text(['content'], 'the name of an asset such as photos/harbour.jpg', (value) =>
+      typeof value === 'string' && isAssetName(value) ? value : undefined,
+    ),
   ],
   ['contenttype', text(['content', 'resolve'], 'a media type such as text/html', parseContentType)],
   ['httpresponse', number('an integer from 200 to 599', parseStatus)],

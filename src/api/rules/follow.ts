@@ -1,5 +1,7 @@
+import { isRuleInside, type Bounds } from '../../model/bounds.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import type { StoredRule } from '../../model/rule.ts';
+import { requireInside } from '../bounds/rules.ts';
 import { defineOperation } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
@@ -45,11 +47,14 @@ export const followPlace = defineOperation<{ readonly store: StreamedLog }, Foll
   },
   run:
     ({ store }) =>
-    ({ from_seq: from, ...where }) => {
+    ({ from_seq: from, ...where }, { caller }) => {
       const place = parsePlace(where);
+      requireInside(caller, place);
+      const { bounds } = caller;
       return streamFrom(store, from, {
         family: 'userinterface',
-        matches: ({ before, after }) => covers(before, place) || covers(after, place),
+        matches: ({ before, after }) =>
+          covers(before, place, bounds) || covers(after, place, bounds),
       });
     },
   packet:
@@ -57,9 +62,9 @@ export const followPlace = defineOperation<{ readonly store: StreamedLog }, Foll
     ({ change }) => ({ r: packetName, data: { seq: change.seq } }),
 });
 
-/** Whether a rule covers a place (docs/design/page-rules.md#matching), in any language and kind. */
-function covers(stored: StoredRule | undefined, place: Place): boolean {
-  if (stored === undefined) return false;
+/** Whether a rule inside of bounds covers a place, in any language and kind. */
+function covers(stored: StoredRule | undefined, place: Place, bounds: Bounds | undefined): boolean {
+  if (stored === undefined || !isRuleInside(bounds, stored.rule)) return false;
   const { origin, path } = stored.rule;
   if (origin !== '*' && origin !== place.origin) return false;
   return path.endsWith('*') ? place.path.startsWith(path.slice(0, -1)) : place.path === path;

@@ -13,6 +13,7 @@ import {
   clientOf,
   contentPlace,
   placeInput,
+  replyInside,
   siteFor,
   type PageParts,
   type PlaceThen,
@@ -84,13 +85,13 @@ export const getContent = defineOperation<PageParts, ContentInput>({
   run:
     ({ view, ...parts }) =>
     async (v, call) => {
-      const where = contentPlace(v, view);
+      const where = contentPlace(v, view, call.caller);
       const { via } = call.fields;
       const nowMs = timeThen(parts.store, v.as_of);
       const headers = requestFields(v.headers ?? {});
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
       const sent = withFields(previewed?.fields ?? {}, headers);
-      const reply = await siteFor(parts, v, call).respond({
+      const answer = siteFor(parts, v, call).respond({
         method: 'GET',
         ...where,
         // A page that requests itself is recognised as a loop.
@@ -101,6 +102,8 @@ export const getContent = defineOperation<PageParts, ContentInput>({
         client: clientOf(call),
         signal: call.signal(),
       });
+      const then = { reply: answer, where, asOf: v.as_of };
+      const reply = await replyInside(parts, then, call.caller);
       const isForAll = previewed === undefined && v.as_of === undefined;
       const shown = isForAll || call.method === 'POST' ? reply : notStored(reply);
       return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };

@@ -119,10 +119,10 @@ export const getRender = defineOperation<PageParts, RenderInput>({
       const { visitor } = previewed ?? call;
       await visitor.prepare(needsUser);
       const user = visitor.user();
-      const where = contentPlace({ ...v, query: queryText(v.query) }, view);
+      const where = contentPlace({ ...v, query: queryText(v.query) }, view, call.caller);
       await requireRuleAccess(parts, where, call);
       const fields = previewed?.fields ?? call.fields;
-      const found = winningRule(siteFor(parts, v, call), where, { fields });
+      const found = winningRule(siteFor(parts, v, call), where, { fields, caller: call.caller });
       const { stored, capture } = found;
       const { rule, seq } = stored;
       const isHidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';

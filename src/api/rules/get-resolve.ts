@@ -6,7 +6,7 @@ import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call, type OperationResult } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
-import { clientOf, siteFor, type PageParts } from './page-lookup.ts';
+import { breadcrumbSite, clientOf, type PageParts } from './page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';
 
@@ -60,17 +60,17 @@ export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
   output: resolution,
   failures: ['not_found', 'unprocessable'],
   run: (parts) => async (v, call) => {
-    const site = siteFor(parts, v, call);
+    const visit = visitOf(v, call);
+    const site = breadcrumbSite(parts, { ...v, origin: visit.origin }, call);
     const nowMs = timeThen(parts.store, v.as_of);
     const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
-    const visit = visitOf(v, call);
     const visitor = nowMs === undefined ? visit.visitor : visit.visitor.with({ nowMs });
     return resolutionAnswer(site, { ...visit, visitor, ...previewed });
   },
 });
 
 /** The parts of userinterface.link.htm. */
-interface LinkParts extends Pick<PageParts, 'site'> {
+interface LinkParts extends Pick<PageParts, 'site' | 'store' | 'rowsFor' | 'pastRows'> {
   /** Counts the visit of a browser. */
   readonly countVisit: CountVisit;
 }
@@ -104,9 +104,13 @@ export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
     default: 'Another status that the page rule sets, or a failure.',
   },
   run:
-    ({ site, countVisit }) =>
+    ({ countVisit, ...parts }) =>
     (v, call) => {
       const visit = visitOf(v, call);
+      const site =
+        call.caller.bounds === undefined
+          ? parts.site
+          : breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
       if (call.transport === 'websocket') return resolutionAnswer(site, visit);
       const answer = (resolved: ResolvedBreadcrumb): OperationResult => {
         if (call.method === 'GET') countVisit(resolved, visit);

@@ -32,7 +32,7 @@ export const getRule = defineOperation<PageParts, PlaceThen>({
   run:
     ({ view, ...parts }) =>
     async (v, call) => {
-      const where = contentPlace(v, view);
+      const where = contentPlace(v, view, call.caller);
       await requireRuleAccess(parts, where, call);
       const found = winningRule(siteFor(parts, v, call), where, call);
       const { rule } = found.stored;

@@ -1,12 +1,15 @@
 import { withoutOwnCookies } from '../../http/own-cookies.ts';
+import { discard, type Reply } from '../../http/reply.ts';
 import type { AccessClient, RequestTarget } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure, failureFrom } from '../../model/failure.ts';
 import type { FoundRule } from '../../model/rule.ts';
-import { hasScope } from '../../model/key.ts';
+import { isRuleInside, type Bounds } from '../../model/bounds.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../store/store.ts';
+import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { asOfProperty, seqOfMoment } from '../records/moment.ts';
 import type { Call } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
@@ -17,7 +20,10 @@ import type { ViewConfig } from './rule-view.ts';
 /** The parts that the operations of the scope render need. */
 export interface PageParts {
   readonly site: SiteAccess;
-  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
+  readonly store: Pick<
+    Reads,
+    'seq' | 'seqAt' | 'at' | 'change' | 'rule' | 'exactRules' | 'wildcardRules' | 'rowByKey'
+  >;
   readonly view: ViewConfig;
   /** The rows that pages show in previews: those that a caller may read. */
   readonly rowsFor: (call: Call) => RowReader;
@@ -69,10 +75,11 @@ export function siteFor(
 /**
  * The place of an input, at which visitors can find content: paths below `{base}/svc1` belong to
  * Waymark, whatever rules and files exist (docs/design/requests.md#precedence). Throws `invalid`,
- * and `not_found` for such a path.
+ * `not_found` for such a path, and `forbidden` for a place outside of the bounds of the caller.
  */
-export function contentPlace(v: Place, { base }: ViewConfig): RequestTarget {
+export function contentPlace(v: Place, { base }: ViewConfig, caller: Caller): RequestTarget {
   const where = parsePlace(v);
+  requireInside(caller, where);
   if (servicePath(where.path, base) === undefined) return where;
   throw new Failure(
     'not_found',
@@ -102,15 +109,78 @@ export async function requireRuleAccess(
   await site.requireAccess(where, clientOf(call));
 }
 
-/** The rule that answers at a place. Throws `not_found`. */
+/**
+ * The rule that answers at a place. Throws `not_found`, also if it is outside of the bounds of the
+ * caller.
+ */
 export function winningRule(
   site: SiteAccess,
   where: Pick<RequestTarget, 'origin' | 'path'>,
-  { fields }: Pick<Call, 'fields'>,
+  { fields, caller }: Pick<Call, 'fields' | 'caller'>,
 ): FoundRule {
   const found = site.findRule({ ...where, fields });
-  if (found === undefined) {
-    throw new Failure('not_found', `No page rule answers ${where.origin}${where.path}.`);
-  }
+  if (found === undefined || !isRuleInside(caller.bounds, found.stored.rule)) throw noRule(where);
   return found;
+}
+
+/**
+ * The reply of a place, if a page rule inside of the bounds of the caller makes it: the rules are
+ * those of the moment that the input names. Throws `not_found`.
+ */
+export async function replyInside(
+  parts: Pick<PageParts, 'store'>,
+  { reply, where, asOf }: ReplyThen,
+  { bounds }: Pick<Caller, 'bounds'>,
+): Promise<Reply> {
+  if (bounds === undefined) return reply;
+  const seen = sourcesInside(parts, asOf, bounds);
+  try {
+    const answer = await reply;
+    if (seen(answer.source)) return answer;
+    await discard(answer);
+  } catch (error) {
+    if (seen(failureFrom(error).source)) throw error;
+  }
+  throw noRule(where);
+}
+
+/** Whether a source is a page rule inside of bounds, at a moment or now. */
+function sourcesInside(
+  { store }: Pick<PageParts, 'store'>,
+  asOf: string | undefined,
+  bounds: Bounds,
+): (source: string | undefined) => boolean {
+  const rules = asOf === undefined ? store : store.at(seqOfMoment(store, 'as_of', asOf));
+  return isSourceInside(rulesInside(rules, bounds));
+}
+
+/** The reply of a place, at a moment of the past or now. */
+interface ReplyThen {
+  readonly reply: Reply | Promise<Reply>;
+  readonly where: Pick<RequestTarget, 'origin' | 'path'>;
+  readonly asOf: string | undefined;
+}
+
+function noRule({ origin, path }: Pick<RequestTarget, 'origin' | 'path'>): Failure {
+  return new Failure('not_found', `No page rule answers ${origin}${path}.`);
+}
+
+/**
+ * The site as an input asks for it, in which a bound caller resolves breadcrumbs: those outside are
+ * not there. Throws as siteFor, and `forbidden` for a key outside.
+ */
+export function breadcrumbSite(
+  parts: Pick<PageParts, 'site' | 'store' | 'rowsFor' | 'pastRows'>,
+  v: { readonly k: string; readonly origin?: string; readonly as_of?: string },
+  call: Call,
+): SiteAccess {
+  const site = siteFor(parts, v, call);
+  const { caller } = call;
+  const { bounds } = caller;
+  if (bounds === undefined) return site;
+  requireInside(caller, { origin: v.origin ?? call.origin, path: v.k }, 'k');
+  const { store, rowsFor, pastRows } = parts;
+  if (v.as_of === undefined) return site.at(rulesInside(store, bounds), rowsFor(call));
+  const seq = seqOfMoment(store, 'as_of', v.as_of);
+  return site.at(rulesInside(store.at(seq), bounds), pastRows({ seq, call }));
 }

@@ -48,7 +48,8 @@ function placingOf(
   { engines, isText }: Pick<Placing, 'engines' | 'isText'>,
 ): Placing {
   const wanted = pending.get('kind');
-  const inferred = (pending.get('content') ?? null) === null ? undefined : 'content';
+  const inferred =
+    (pending.get('content') ?? pending.get('asset') ?? null) === null ? undefined : 'content';
   const kind = [wanted, wanted === null ? undefined : fields.get('kind'), inferred].find(
     isRuleKind,
   );

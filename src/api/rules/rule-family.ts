@@ -7,6 +7,7 @@ import { ruleKinds, type Rule, type RuleContent, type StoredRule } from '../../m
 import { foldRule } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
+import { boundedRules, boundRevert, isRuleWithin } from '../bounds/rules.ts';
 import type {
   MaskFields,
   RecordFamily,
@@ -38,6 +39,14 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   command: 'rule',
   scopes: { read: 'read', write: 'design' },
   schema: ruleSchema,
+
+  forCall(given, _reads, _parts, earlier) {
+    const { bounds } = given.call.caller;
+    if (bounds === undefined) return ruleFamily;
+    return earlier ?? boundedRules(ruleFamily, given, bounds);
+  },
+  isWithin: isRuleWithin,
+  boundRevert,
 
   find: (reads, id) => recordOf(reads.rule(id)),
   findAt: (reads, id, seq) => recordOf(reads.ruleAt(id, seq)),

@@ -1,3 +1,4 @@
+import { assetNameBytesMax } from '../../assets/limits.ts';
 import type { JsonObject } from '../../model/json.ts';
 import {
   breadcrumbKeyCharactersMax,
@@ -48,10 +49,15 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
       },
     ],
   },
+  asset: {
+    ...text,
+    maxLength: assetNameBytesMax,
+    description: 'The name of an asset, whose file is the body of a page without content.',
+  },
   contenttype: {
     ...text,
     description:
-      'Its media type; text/html; charset=utf-8 by default. ' +
+      'Its media type; by default text/html; charset=utf-8, or that of its asset. ' +
       'A text is sent as UTF-8, whatever charset it names.',
   },
   httpresponse: { type: 'integer', minimum: 200, maximum: 599, description: 'HTTP status.' },

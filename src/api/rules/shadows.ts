@@ -12,6 +12,9 @@ export interface ShadowParts {
   readonly site: Pick<SiteAccess, 'explain'>;
 }
 
+/** The call for which shadows are described. */
+type ShadowCall = Pick<Call, 'origin' | 'visitor' | 'caller'>;
+
 /**
  * A problem if a file or another rule with the same path hides a page rule from every visitor, or
  * if it hides another rule (docs/design/page-rules.md#invalid-values).
@@ -19,7 +22,7 @@ export interface ShadowParts {
 export function shadowProblems(
   { store, site }: ShadowParts,
   rule: Rule,
-  call: Pick<Call, 'origin' | 'visitor'>,
+  call: ShadowCall,
 ): readonly Problem[] {
   if (rule._unknowns_?.origin !== undefined) return [];
   const rules = rulesAt(store, rule);
@@ -35,7 +38,7 @@ export function shadowProblems(
 export function shadowsAt(
   { store, site }: ShadowParts,
   place: Pick<Candidate, 'origin' | 'path'>,
-  call: Pick<Call, 'origin' | 'visitor'>,
+  call: ShadowCall,
 ): ReadonlyMap<string, string> {
   const rules = rulesAt(store, place);
   const file = isVisited(place.path) ? fileShadow(site, place, call) : undefined;
@@ -88,7 +91,7 @@ function ruleShadow(
 function fileShadow(
   site: ShadowParts['site'],
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
-  call: Pick<Call, 'origin' | 'visitor'>,
+  call: ShadowCall,
 ): string | undefined {
   const { winner } = site.explain({
     method: 'GET',
@@ -99,5 +102,6 @@ function fileShadow(
     visitor: call.visitor,
   });
   if (winner?.source !== 'disk' || winner.mount === undefined) return undefined;
+  if (call.caller.bounds !== undefined) return 'A file has this path and hides the page rule.';
   return `A file of [disk.${winner.mount}] has this path and hides the page rule.`;
 }

@@ -1,3 +1,4 @@
+import { isRuleInside, type Bounds } from '../../model/bounds.ts';
 import { actions } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -76,12 +77,20 @@ export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'
   },
   run:
     ({ store }) =>
-    ({ from_seq: from, ...filters }) =>
-      streamFrom(store, from, { family: 'userinterface', matches: filterOf(filters) }),
+    ({ from_seq: from, ...filters }, { caller }) => {
+      const isWanted = filterOf(filters);
+      const matches = (change: RuleChange): boolean => {
+        const seen = changeInside(change, caller.bounds);
+        return seen !== undefined && isWanted(seen);
+      };
+      return streamFrom(store, from, { family: 'userinterface', matches });
+    },
   packet:
     ({ store, view }) =>
     (given, call) => {
-      const { change, after } = given as RuleChange;
+      const seen = changeInside(given as RuleChange, call.caller.bounds);
+      if (seen === undefined) throw otherKey();
+      const { change, after } = seen;
       const { seq, txn, action, id, data } = change;
       const mask = maskFormerHeaders(store, call);
       const record = after && {
@@ -102,6 +111,26 @@ export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'
       };
     },
 });
+
+/**
+ * A change as a bound key sees it: a rule that moves out is removed. Undefined for one outside.
+ */
+function changeInside(change: RuleChange, bounds: Bounds | undefined): RuleChange | undefined {
+  if (bounds === undefined) return change;
+  const [before, after] = [change.before, change.after].map((stored) =>
+    stored !== undefined && isRuleInside(bounds, stored.rule) ? stored : undefined,
+  );
+  if (before === undefined && after === undefined) return undefined;
+  if (after !== undefined || change.after === undefined) {
+    return { change: change.change, before, after };
+  }
+  return { change: { ...change.change, action: 'invalidate', data: {} }, before, after };
+}
+
+/** A websocket that has authenticated with a bound key since it subscribed. */
+function otherKey(): Failure {
+  return new Failure('forbidden', 'The key of this websocket is bound now: subscribe again.');
+}
 
 const preparedContent = preparedFor(({ content }: { readonly content?: unknown }) => content);
 

@@ -1,11 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Bounds } from '../../model/bounds.ts';
 import { Failure } from '../../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
-import { hasScope } from '../../model/key.ts';
+import { hasScope, type Caller } from '../../model/key.ts';
 import { isWildcardPath } from '../../model/path.ts';
 import { ruleKinds } from '../../model/rule.ts';
 import type { FolderName } from '../../static/folder-names.ts';
 import type { Store } from '../../store/store.ts';
+import { boundOrigins, boundRoots } from '../bounds/tree.ts';
+import { requireInside } from '../bounds/rules.ts';
 import { listRowsDefault, listRowsMax, shadowedNodesPerTurn } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
@@ -109,6 +112,12 @@ export const ruleTree = defineOperation<TreeParts, TreeInput>({
   run:
     ({ store, site }) =>
     async ({ origin, path = '', after, limit = listRowsDefault, shadows = false }, call) => {
+      const { bounds } = call.caller;
+      if (origin === undefined && bounds !== undefined) {
+        const origins = boundOrigins(store, bounds).filter((one) => isBefore(after ?? '', one));
+        const next = origins.length > limit ? (origins[limit - 1] ?? null) : null;
+        return { kind: 'data', data: { origins: origins.slice(0, limit), rows: [], next } };
+      }
       if (origin === undefined) {
         return { kind: 'data', data: originPage(store, site.mountOrigins, { after, limit }) };
       }
@@ -118,8 +127,13 @@ export const ruleTree = defineOperation<TreeParts, TreeInput>({
           field: 'origin',
         });
       }
+      const roots = bounds && rootsOf(store, { bounds, origin: canonical, path }, call.caller);
+      if (roots !== undefined) return { kind: 'data', data: { rows: roots, next: null } };
       const seesAll = hasScope(call.caller, 'admin');
-      const files = await site.namesBelow({ origin: canonical, path }, { seesAll });
+      const files =
+        bounds === undefined
+          ? await site.namesBelow({ origin: canonical, path }, { seesAll })
+          : noFiles;
       const page = {
         ...nodePage(store, files.names, { origin: canonical, path, after, limit }),
         ...(files.hidden.length > 0 && { hidden_mounts: files.hidden }),
@@ -143,6 +157,33 @@ export const ruleTree = defineOperation<TreeParts, TreeInput>({
       return { kind: 'data', data: { ...page, rows } };
     },
 });
+
+/** Files belong to no page rule: a bound key sees none. */
+const noFiles: Awaited<ReturnType<SiteAccess['namesBelow']>> = {
+  names: [],
+  hidden: [],
+  isTruncated: false,
+};
+
+/**
+ * The nodes at which the tree of a bound key begins; undefined for a path inside of its bounds.
+ * Throws `forbidden` for a path beside them.
+ */
+function rootsOf(
+  store: Pick<Store, 'nodesBelow' | 'rule'>,
+  { bounds, origin, path }: { bounds: Bounds; origin: string; path: string },
+  caller: Caller,
+): readonly TreeNode[] | undefined {
+  const roots = boundRoots(bounds, path);
+  if (bounds.origins?.includes(origin) === false || roots?.length === 0) {
+    requireInside(caller, { origin, path: `${path}*` });
+  }
+  return roots?.flatMap((root) => {
+    if (root.folder) return [{ ...root, rules: [] }];
+    const [own] = ruleNodes(store, { origin, path: root.path, after: undefined });
+    return own === undefined || own.node.name !== '' ? [] : [{ ...own.node, ...root }];
+  });
+}
 
 interface TreeNode {
   readonly name: string;

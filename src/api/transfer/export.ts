@@ -110,8 +110,9 @@ function openData(change: Change): JsonObject {
 }
 
 function historyLine(change: Change, invalidatedThen: (row: Change) => string | undefined): string {
-  const { seq, txn, by, family, id, action, dtu_stored, dtu_txn } = change;
-  const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
+  const { seq, txn, by, via, family, id, action, dtu_stored, dtu_txn } = change;
+  const tool = via !== undefined && { via };
+  const row = { seq, txn, by, ...tool, family, id, action, dtu_stored, dtu_txn };
   const data = openData(change);
   const invalidated = invalidatedThen(change);
   return JSON.stringify(

@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Bounds } from '../../model/bounds.ts';
+import type { ToolUse } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
@@ -24,10 +26,13 @@ export interface ImportRequest {
   /** Whether a line with a mistake is refused. */
   readonly isStrict?: boolean;
   readonly by: string;
+  readonly via?: ToolUse | undefined;
   /** Why a line with a hook is refused; undefined if the caller may write hooks. */
   readonly hooksRefused: string | undefined;
   /** The scopes of the caller. */
   readonly scopes?: readonly Scope[];
+  /** The part of the site that the lines have to be in. */
+  readonly bounds?: Bounds | undefined;
   readonly dryRun: boolean;
   /** The id of the draft that it changes instead of the live state. */
   readonly draft?: string;
@@ -133,10 +138,12 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
         engines: parts.engines,
         isStrict: call.isStrict === true,
         by: authorOf(call),
+        via: call.via,
         hooksRefused: hasScope(call.caller, 'webhook')
           ? undefined
           : 'a hook needs the scope webhook.',
         scopes: [...call.caller.scopes],
+        bounds: call.caller.bounds,
         dryRun,
       };
       const isSmall = bytes.length <= importInlineBytesMax;
@@ -152,7 +159,7 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
 async function hiddenRules(
   { store, site }: Pick<ImportOperationParts, 'store' | 'site'>,
   rules: readonly ImportedRule[],
-  call: Pick<Call, 'origin' | 'visitor'>,
+  call: Pick<Call, 'origin' | 'visitor' | 'caller'>,
 ): Promise<readonly Pick<LineProblems, 'line' | 'problems'>[]> {
   const hidden: Pick<LineProblems, 'line' | 'problems'>[] = [];
   for (const [at, { line, id }] of rules.entries()) {
@@ -192,12 +199,13 @@ function withProblems(
  */
 export async function runImport(
   parts: Omit<ImportParts, 'engines'>,
-  { bytes, engines, isStrict, by, hooksRefused, scopes, dryRun }: ImportRequest,
+  { bytes, engines, isStrict, by, via, hooksRefused, scopes, bounds, dryRun }: ImportRequest,
 ): Promise<ImportResult> {
   const result = await importAll({ ...parts, engines, isStrict }, bytes, {
-    by,
+    ...{ by, via },
     hooksRefused,
     scopes,
+    bounds,
     dryRun,
   });
   const { refused, kept, imported, unchanged, rules, txn } = result;

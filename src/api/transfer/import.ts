@@ -1,4 +1,5 @@
-import type { RevertibleFamily } from '../../model/change.ts';
+import { boundsText, isRuleInside, type Bounds } from '../../model/bounds.ts';
+import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
@@ -14,6 +15,7 @@ import type {
   VkClaim,
 } from '../../store/store.ts';
 import type { Scope } from '../../model/key.ts';
+import { wholeOriginField } from '../bounds/rules.ts';
 import {
   exportedFields,
   exportedHookFields,
@@ -100,10 +102,13 @@ export async function importRecords(parts: ImportParts, bytes: Uint8Array): Prom
 /** Options of importAll. */
 interface ImportOptions {
   readonly by?: string;
+  readonly via?: ToolUse | undefined;
   /** Why lines with hooks are refused; undefined if they are not. */
   readonly hooksRefused?: string | undefined;
   /** The scopes of the caller; undefined for a command, which may write all tables and rows. */
   readonly scopes?: readonly Scope[] | undefined;
+  /** The part of the site to which the caller's key is bound. */
+  readonly bounds?: Bounds | undefined;
   /** Writes nothing. */
   readonly dryRun?: boolean;
 }
@@ -115,20 +120,22 @@ interface ImportOptions {
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-  { by = author, hooksRefused, scopes, dryRun = false }: ImportOptions = {},
+  { by = author, via, hooksRefused, scopes, bounds, dryRun = false }: ImportOptions = {},
 ): Promise<ImportedAtOnce> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
-  const isRefused = ({ family }: ImportLine): boolean =>
-    family === 'webhook' && hooksRefused !== undefined;
-  const unreadable = [
-    ...lines.refused,
-    ...lines.ready.filter(isRefused).map(({ line }) => ({ line, why: hooksRefused ?? '' })),
-  ];
-  const ready = lines.ready.filter((line) => !isRefused(line));
+  const reasonOf = (line: ImportLine): string | undefined =>
+    outsideReason(line, bounds) ?? (line.family === 'webhook' ? hooksRefused : undefined);
+  const unreadable = [...lines.refused];
+  const ready: ImportLine[] = [];
+  for (const line of lines.ready) {
+    const why = reasonOf(line);
+    if (why === undefined) ready.push(lineInside(parts.store, line, bounds));
+    else unreadable.push({ line: line.line, why });
+  }
   const { refused, ...counts } = await commitLines(
     parts,
-    { ready, kept: lines.kept, by, isStrict, scopes },
+    { ready, kept: lines.kept, by, via, isStrict, scopes, bounds },
     ({ refused: conflicting }) => dryRun || unreadable.length + conflicting.length > 0,
   );
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
@@ -244,19 +251,23 @@ function commitLines(
     ready: lines,
     kept,
     by = author,
+    via,
     isStrict = false,
     scopes,
+    bounds,
   }: {
     readonly ready: readonly ImportLine[];
     readonly kept: readonly LineProblems[];
     readonly by?: string;
+    readonly via?: ToolUse | undefined;
     readonly isStrict?: boolean | undefined;
     readonly scopes?: readonly Scope[] | undefined;
+    readonly bounds?: Bounds | undefined;
   },
   isWithheld: (result: Imported) => boolean = () => false,
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
-  return store.commit(by, (reads): Decision<Imported> => {
+  return store.commit(authorVia(by, via), (reads): Decision<Imported> => {
     const drafts: LoggedDraft[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
@@ -265,7 +276,7 @@ function commitLines(
     const placedProblems: LineProblems[] = [];
     const placedRows: { readonly line: number; readonly placed: PlacedLine }[] = [];
     for (const line of lines) {
-      const state = stateOf(reads, line, { taken, by });
+      const state = stateOf(reads, line, { taken, by, bounds });
       if (state === 'same') continue;
       if (state === 'other') {
         refused.push({ line: line.line, why: conflictReason(line) });
@@ -298,6 +309,30 @@ function commitLines(
     };
     return { drafts: isWithheld(result) ? [] : drafts, answer: () => result };
   });
+}
+
+/** Why a bound key cannot import a line; undefined if it can. */
+function outsideReason(
+  { family, text }: ImportLine,
+  bounds: Bounds | undefined,
+): string | undefined {
+  if (bounds === undefined) return undefined;
+  const known = `this key is bound to ${boundsText(bounds)}`;
+  if (family !== 'userinterface') return `${known}: it imports page rules alone.`;
+  const { origin, path, ...rule } = JSON.parse(text) as Rule;
+  if (!isRuleInside(bounds, { ...rule, origin, path })) {
+    return `${known}, and ${origin} ${path.slice(0, 80)} is outside.`;
+  }
+  const name = wholeOriginField(rule, bounds);
+  return name && `${known}, and browsers apply ${name} to more.`;
+}
+
+/** For a bound key, the vk of an export is that of a record only if it sees the record. */
+function lineInside(reads: Reads, line: ImportLine, bounds: Bounds | undefined): ImportLine {
+  if (bounds === undefined || line.standsFor !== 'record') return line;
+  const id = idOfExportVk(line.family, line.vk) ?? '';
+  const isSeen = currentHash(reads, line.family, { id, bounds }) !== undefined;
+  return isSeen ? line : { ...line, standsFor: 'request' };
 }
 
 /** What the lines of one transaction are placed by. */
@@ -372,18 +407,26 @@ function hookDrafts(
 function stateOf(
   reads: Reads,
   line: ImportLine,
-  { taken, by }: { readonly taken: ReadonlyMap<string, ImportLine>; readonly by: string },
+  {
+    taken,
+    by,
+    bounds,
+  }: {
+    readonly taken: ReadonlyMap<string, ImportLine>;
+    readonly by: string;
+    readonly bounds: Bounds | undefined;
+  },
 ): 'free' | 'same' | 'other' {
   const { family, vk, standsFor } = line;
   const before = taken.get(vk);
   if (before !== undefined) return before.requestHash === line.requestHash ? 'same' : 'other';
   const claim = claimBefore(reads, line, by);
-  const claimed = claim && currentHash(reads, family, claim.id);
+  const claimed = claim && currentHash(reads, family, { id: claim.id, bounds });
   const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
   if (isUsed && isSameRequest(claim, line)) return 'same';
   const current =
     standsFor === 'record'
-      ? (currentHash(reads, family, idOfExportVk(family, vk) ?? '') ?? claimed)
+      ? (currentHash(reads, family, { id: idOfExportVk(family, vk) ?? '', bounds }) ?? claimed)
       : undefined;
   if (current === undefined) return isUsed ? 'other' : 'free';
   return current() === line.requestHash ? 'same' : 'other';
@@ -411,11 +454,14 @@ function keyedLine({ vk, requestHash, formerHash }: ImportLine, by: string): Key
   return { by, vk, requestHash, formerHash };
 }
 
-/** Makes the hash of a record as an export would write it; undefined if there is none. */
+/**
+ * Makes the hash of a record as an export would write it; undefined if there is none inside of the
+ * bounds of the caller.
+ */
 function currentHash(
   reads: Reads,
   family: RevertibleFamily,
-  id: string,
+  { id, bounds }: { readonly id: string; readonly bounds: Bounds | undefined },
 ): (() => string) | undefined {
   if (family === 'webhook') {
     const stored = reads.hook(id);
@@ -430,7 +476,8 @@ function currentHash(
     return stored && (() => insertHash(family, exportedRowFields(stored.row)));
   }
   const stored = reads.rule(id);
-  return stored && (() => insertHash(family, exportedFields(stored.rule)));
+  if (stored === undefined || !isRuleInside(bounds, stored.rule)) return undefined;
+  return () => insertHash(family, exportedFields(stored.rule));
 }
 
 function insertHash(family: RevertibleFamily, v: JsonObject): string {

@@ -17,7 +17,13 @@ import type { Problem } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
 import { eventInsert, type OutboxClaim } from '../../store/outbox.ts';
 import type { Decision, Reads, Store, StoredVkClaim } from '../../store/store.ts';
-import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
+import {
+  authorOf,
+  changeAuthorOf,
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import { identifyRequest, type RequestIdentity } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
@@ -217,7 +223,7 @@ function putEvent(
       ...(replayed && { replayed }),
     };
   };
-  return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
+  return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult> => {
     const claim = request.earlier(reads, vk);
     const first = claim && reads.change(claim.seq);
     const id = first?.id ?? newId();

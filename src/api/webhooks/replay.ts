@@ -6,7 +6,7 @@ import type { QueueKey, ReplayRange } from '../../store/deliveries/deliveries.ts
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { queueOf } from './deliveries.ts';
 import { seqFromMoment, seqOfMoment } from '../records/moment.ts';
-import { authorOf, defineOperation, type OperationResult } from '../operation.ts';
+import { changeAuthorOf, defineOperation, type OperationResult } from '../operation.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { noSuchHook, type HookParts } from './hook-family.ts';
@@ -81,7 +81,7 @@ export const replayDeliveries = defineOperation<ReplayParts, ReplayInput>({
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
       const deliveries = await countOf(store, queue, range, call.signal());
-      return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
+      return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult> => {
         const meanwhile = answered(reads);
         if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
         const data = { queue, ...range, deliveries };

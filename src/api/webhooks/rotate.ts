@@ -1,6 +1,6 @@
 import type { Change } from '../../model/change.ts';
 import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
-import { authorOf, defineOperation, type OperationResult } from '../operation.ts';
+import { changeAuthorOf, defineOperation, type OperationResult } from '../operation.ts';
 import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { existingHook, secretDraft, type HookParts } from './hook-family.ts';
@@ -46,7 +46,7 @@ export const rotateSecret = defineOperation<RotateParts, { id: string }>({
     ({ id }, call) => {
       const { vk } = call;
       const request = identifyRequest('webhook.rotate', { id }, call);
-      return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
+      return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult> => {
         const earlier = vk === undefined ? undefined : request.earlier(reads, vk);
         const first = earlier && reads.change(earlier.seq);
         if (first !== undefined) {

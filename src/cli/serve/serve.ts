@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { existsSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
@@ -16,7 +17,9 @@ import { prepareData } from '../../prepare-data.ts';
 import { startServing, type RunningServer } from '../../serving-process.ts';
 import { drainMsMax, stopGraceMs } from '../limits.ts';
 import { Failure } from '../../model/failure.ts';
-import { createLogs, silentLog, type Logs } from '../../observability/log.ts';
+import { LogRotation } from '../../observability/log-rotation.ts';
+import { createLogs, reasonOf, silentLog, type Logs } from '../../observability/log.ts';
+import { openSyslog } from '../../outbound/syslog.ts';
 import { ownPath, matchSockets, type ListeningSocket } from '../../server/inherited-sockets.ts';
 import { Certificates } from '../../server/tls/certificates.ts';
 import { Notices } from '../../store/shared/notices.ts';
@@ -25,6 +28,7 @@ import { UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { endAtOnce, endOnBug } from './end-at-once.ts';
 import { handOver } from './hand-over.ts';
 import { announceStart } from './startup.ts';
+import { readsJournal } from './journal.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
 import { configOption, readWholeConfig, requireConfigFile } from '../options.ts';
 import {
@@ -133,7 +137,9 @@ async function serve(file: string, options: ServeOptions, terminal: Terminal): P
     const sockets = await closeUnused(inheritance, config.server.listen, log);
     const manager = new ServiceManager(terminal.env, log);
     const leading = { ...context, inheritance: { ...inheritance, sockets }, manager };
-    return await serveUntilStopped(leading);
+    const code = await serveUntilStopped(leading);
+    await context.logs.end();
+    return code;
   } catch (error) {
     if (inheritance.predecessor !== undefined) await reportToPredecessor(error);
     throw error;
@@ -146,6 +152,10 @@ function serveContext(file: string, config: Config, terminal: Terminal): ServeCo
     settings: config.log,
     destination: out,
     colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
+    isJournal: readsJournal(terminal.env),
+    openSyslog: (address, failed) => {
+      return openSyslog(address, { origin: { host: hostname(), pid: process.pid }, now, failed });
+    },
     now,
   });
   // If the reader of the log has closed the pipe, the server still runs.
@@ -186,6 +196,7 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   const signals = handleSignals(context);
   const given = { predecessor, inherited, signal: signals.stopping };
   const waymark = await startWaymark(config, logs, given);
+  const rotation = rotateLogs(logs);
   const ended = new AbortController();
   const watch = Promise.withResolvers<undefined>();
   const changes = configChanges(context, ended.signal, () => {
@@ -200,6 +211,7 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   if (end === 'replaced') {
     manager.leave();
     ended.abort();
+    await rotation.stop();
     await waymark.drain(drainMsMax, signals.stopping);
   } else {
     if (end === 'stopped') await manager.stopping();
@@ -208,6 +220,7 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   }
   const { cut } = await waymark.stop(stopGraceMs);
   await reloading;
+  await rotation.stop();
   signals.ignore();
   logStopped(logs, cut);
   return end === 'copied' ? end : 0;
@@ -254,14 +267,15 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     const firstKey = isOwn ? await makeFirstKey(prepared.store) : undefined;
     await announceStart({ addresses, firstKey }, context);
     const ended = new AbortController();
+    const rotation = rotateLogs(logs, () => {
+      workers.reopenLogs();
+    });
     const reload = (result: ConfigResult): void => {
       if (result.ok) {
         current = configAfterReload(current, result.config);
         logs.configure(current.log);
-        pending = isDeepStrictEqual(current, result.config) ? [] : [result];
-      } else {
-        pending = [...pending.filter(({ ok }) => ok), result];
       }
+      pending = pendingAfter(pending, result, current);
       workers.reload(result);
     };
     const reloading = reloadOnChange(configChanges(context, ended.signal), { reload }, logs);
@@ -269,6 +283,7 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     const end = await endOf(signals, context, prepared.copied);
     ended.abort();
     await reloading;
+    await rotation.stop();
     if (end === 'replaced') {
       manager.leave();
       prepared.handOver();
@@ -281,6 +296,32 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     await certificates.close();
     await prepared.release();
   }
+}
+
+/** The results of reading the ini file that a worker gets which starts after one more of them. */
+function pendingAfter(
+  before: readonly ConfigResult[],
+  result: ConfigResult,
+  current: Config,
+): readonly ConfigResult[] {
+  if (!result.ok) return [...before.filter(({ ok }) => ok), result];
+  return isDeepStrictEqual(current, result.config) ? [] : [result];
+}
+
+/** Rotates the file of the access log in the process that leads, for all that write it. */
+function rotateLogs(logs: Logs, reopenOthers?: () => void): LogRotation {
+  return new LogRotation({
+    settings: () => logs.settings(),
+    reopen: () => {
+      logs.reopen();
+      reopenOthers?.();
+    },
+    failed: (error) => {
+      const fields = { reason: reasonOf(error) };
+      logs.log.error(fields, 'Cannot rotate the access log file. Its lines go on in it.');
+    },
+    now,
+  });
 }
 
 async function stopWorkers(
@@ -370,6 +411,8 @@ async function serveAsWorker(file: string, terminal: Terminal): Promise<number> 
     if (error instanceof Failure) sendToLeader({ kind: 'failed', message: error.message });
     throw error;
   } finally {
+    // Node ends the process at once when the channel is closed.
+    await context.logs.end();
     leader.close();
   }
 }

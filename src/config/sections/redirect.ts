@@ -109,6 +109,7 @@ export function redirectProblems({
   readonly redirects: readonly ParsedRedirect[];
 }): readonly LineProblem[] {
   const valid = redirects.filter(({ isValid, values }) => isValid && values.to !== undefined);
+  const index = indexRedirects(valid);
   return redirects.flatMap((redirect) => {
     const { name, line, lines, isValid, values } = redirect;
     if (!isValid) return [];
@@ -135,7 +136,7 @@ export function redirectProblems({
     if (group !== undefined) {
       return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` }];
     }
-    const others = circleFrom(redirect, valid);
+    const others = circleFrom(redirect, index);
     if (others === undefined) return [];
     const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
     const message = `${title} leads to itself${through}: change its \`to\` or its \`path\``;
@@ -143,11 +144,36 @@ export function redirectProblems({
   });
 }
 
+/** Finds redirects without examining all of them: there may be many thousands. */
+interface RedirectIndex {
+  readonly count: number;
+  /** The origins of all redirects. */
+  readonly origins: ReadonlySet<string>;
+  /** The redirects that may apply to a place, in the order of the file. */
+  at(place: RequestTarget): readonly ParsedRedirect[];
+}
+
+function indexRedirects(redirects: readonly ParsedRedirect[]): RedirectIndex {
+  const numbers = new Map(redirects.map((one, at) => [one, at]));
+  const byPath = Map.groupBy(redirects, ({ values }) =>
+    values.match === undefined ? values.path : undefined,
+  );
+  const patterns = byPath.get(undefined) ?? [];
+  return {
+    count: redirects.length,
+    origins: new Set(redirects.map(({ values }) => values.origin)),
+    at({ path }) {
+      const found = [...patterns, ...(byPath.get(path) ?? [])];
+      for (let end = 0; end <= path.length; end += 1) {
+        found.push(...(byPath.get(`${path.slice(0, end)}*`) ?? []));
+      }
+      return found.toSorted((one, other) => (numbers.get(one) ?? 0) - (numbers.get(other) ?? 0));
+    },
+  };
+}
+
 /** The sections through which a redirect leads back to itself; undefined if it does not. */
-function circleFrom(
-  start: ParsedRedirect,
-  all: readonly ParsedRedirect[],
-): readonly string[] | undefined {
+function circleFrom(start: ParsedRedirect, index: RedirectIndex): readonly string[] | undefined {
   const { values } = start;
   const origin = values.origin === '*' ? 'http://any.invalid' : values.origin;
   // No path is known that a pattern matches; if its own target is one, it leads to itself.
@@ -158,16 +184,15 @@ function circleFrom(
       ? placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')))
       : placeAt(target.origin, target.pathname);
   const passed: string[] = [];
-  for (let hop = 0; hop <= all.length && place !== undefined; hop += 1) {
+  for (let hop = 0; hop <= index.count && place !== undefined; hop += 1) {
     const here = place;
-    const next = all.find((one) => locationOf(one, here) !== undefined);
+    const next = index.at(here).find((one) => locationOf(one, here) !== undefined);
     if (next === undefined) return undefined;
     if (hop > 0 && next === start) return passed;
     if (hop > 0) passed.push(`[redirect.${next.name}]`);
     const url = URL.parse(locationOf(next, here) ?? '', here.origin);
     // Whether this server answers for another origin is only known if a redirect names it.
-    const isOwn =
-      url?.origin === here.origin || all.some((one) => one.values.origin === url?.origin);
+    const isOwn = url?.origin === here.origin || (url !== null && index.origins.has(url.origin));
     place = url === null || !isOwn ? undefined : placeAt(url.origin, url.pathname);
   }
   return undefined;

@@ -2,7 +2,9 @@ import { errorsNearest } from '../nearest.ts';
 import { Conversion, type Converted } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import {
+  convertBasicAuth,
   convertFiles,
+  convertForwardAuth,
   convertHeader,
   convertProxy,
   convertRedirect,
@@ -203,6 +205,9 @@ const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['file_server', convertFiles],
   ['redir', convertRedirect],
   ['respond', convertRespond],
+  ['forward_auth', convertForwardAuth],
+  ['basic_auth', convertBasicAuth],
+  ['basicauth', convertBasicAuth],
   ['log', convertLog],
   ['handle', convertHandle],
   ['handle_path', convertHandle],

@@ -1,6 +1,7 @@
 import { redirectNearest } from '../nearest.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import {
+  addAccess,
   addAnswer,
   addExactProxy,
   addFields,
@@ -9,6 +10,7 @@ import {
   addRedirect,
   writeFields,
   type FieldWish,
+  type ProxyWish,
 } from '../sections.ts';
 import { redirectTarget } from './placeholders.ts';
 import { fieldOf, leaveUnknown, placed, withVariables, type CaddySite } from './site.ts';
@@ -34,7 +36,17 @@ const unneeded: ReadonlySet<string> = new Set([
   ...['lb_try_interval', 'lb_retries', 'unhealthy_status', 'request_buffers', 'response_buffers'],
   ...['stream_timeout', 'stream_close_delay', 'unhealthy_latency', 'trusted_proxies'],
 ]);
-const evenPolicies = /^(?:round_robin|least_conn|random|random_choose)$/;
+/** The `balance` for each `lb_policy`; undefined for the one with the fewest requests. */
+const policies: Readonly<Record<string, string | undefined>> = {
+  random: undefined,
+  random_choose: undefined,
+  least_conn: undefined,
+  round_robin: 'turn',
+  weighted_round_robin: 'turn',
+  ip_hash: 'address',
+  client_ip_hash: 'address',
+  cookie: 'cookie',
+};
 
 /** `reverse_proxy [matcher] upstreams…`: an application. */
 export function convertProxy(site: CaddySite, directive: Directive): void {
@@ -66,6 +78,7 @@ export function convertProxy(site: CaddySite, directive: Directive): void {
         sources: known.map((one) => (site.isStripped && folder !== '/' ? `${one}/` : one)),
         host,
         ...transportOf(site, block),
+        ...balanceOf(block, known.length),
         maxBody: maxBodyOf(site),
       },
       directive,
@@ -116,15 +129,37 @@ function proxyFields(site: CaddySite, block: readonly Directive[]): ProxyFields 
       const field = fieldOf(site, one, words);
       if (field !== undefined) (name === 'header_up' ? sent : answered).push(field);
     } else if (name === 'lb_policy') {
-      if (!evenPolicies.test(words[0] ?? ''))
+      if (!Object.hasOwn(policies, words[0] ?? ''))
         site.conversion.leave(one, '`balance` of the [proxy.<name>]');
     } else if (name.startsWith('health_')) {
-      site.conversion.leave(one, '`health` of the [proxy.<name>]');
+      if (!checkLines.has(name)) site.conversion.leave(one, '`health` of the [proxy.<name>]');
     } else if (!unneeded.has(name) && name !== 'to' && name !== 'transport') {
       leaveUnknown(site, one);
     }
   }
   return { host, sent, answered };
+}
+
+/** Lines of `reverse_proxy` that its checks are converted from, or that need no counterpart. */
+const checkLines: ReadonlySet<string> = new Set([
+  ...['health_uri', 'health_path', 'health_interval', 'health_timeout'],
+  ...['health_passes', 'health_fails'],
+]);
+
+/** How requests are spread over the servers of an application, and how these are checked. */
+function balanceOf(
+  block: readonly Directive[],
+  count: number,
+): Pick<ProxyWish, 'balance' | 'weights' | 'health' | 'healthInterval'> {
+  const [policy = '', ...words] = lastOf(block, 'lb_policy')?.words ?? [];
+  const isWeighted = policy === 'weighted_round_robin' && words.length === count;
+  const check = lastOf(block, 'health_uri') ?? lastOf(block, 'health_path');
+  return {
+    ...(count > 1 && { balance: policies[policy] }),
+    ...(isWeighted && { weights: words }),
+    health: check?.words[0],
+    healthInterval: check && lastOf(block, 'health_interval')?.words[0],
+  };
 }
 
 function transportOf(
@@ -232,6 +267,52 @@ function triesOf(
       site.conversion.leave(directive, '`try` and `fallback` of a [disk.<name>], which are files');
   }
   return { tries, fallback };
+}
+
+/** `basic_auth [matcher] [bcrypt [realm]]`: users, whose hashes become a file of their own. */
+export function convertBasicAuth(site: CaddySite, directive: Directive): void {
+  const at = placed(site, directive);
+  if (at === undefined) return;
+  const { rest, place, paths } = at;
+  const users = directive.block ?? [];
+  const areKnown = users.every(({ name, words }) => {
+    return /^[^:{}]+$/.test(name) && words.length === 1 && /^\$2[aby]\$/.test(words[0] ?? '');
+  });
+  if (users.length === 0 || !areKnown || (rest[0] ?? 'bcrypt') !== 'bcrypt') {
+    leaveUnknown(site, directive);
+    return;
+  }
+  const lines = users.map(({ name, words }) => `${name}:${words[0]}\n`);
+  const passwordFile = site.conversion.file('users.txt', lines.join(''));
+  addAccess(place, { paths, passwordFile }, directive);
+}
+
+/** `forward_auth [matcher] upstream`: another server decides who may see something. */
+export function convertForwardAuth(site: CaddySite, directive: Directive): void {
+  const at = placed(site, directive);
+  if (at === undefined) return;
+  const block = directive.block ?? [];
+  const [upstream, ...others] = [...at.rest, ...allOf(block, 'to').flatMap(({ words }) => words)];
+  const source = upstream === undefined ? undefined : sourceOf(withVariables(site, upstream));
+  const uri = lastOf(block, 'uri')?.words[0] ?? '';
+  const lines = allOf(block, 'copy_headers');
+  const copy = lines.flatMap((one) => [...one.words, ...(one.block ?? []).map(({ name }) => name)]);
+  const isExpressed = others.length === 0 && !uri.includes('{') && !copy.some(isRenamed);
+  if (source === undefined || !isExpressed) {
+    leaveUnknown(site, directive);
+    return;
+  }
+  for (const one of block) {
+    if (!['to', 'uri', 'copy_headers'].includes(one.name)) leaveUnknown(site, one);
+  }
+  const renamed = lines.flatMap(({ block: inner = [] }) => inner.filter(({ words }) => words[0]));
+  for (const one of renamed) site.conversion.leave(one, '`copy`, which keeps the names of fields');
+  addAccess(at.place, { paths: at.paths, forward: source + uri, copy }, directive);
+}
+
+/** Whether a field of `copy_headers` gets another name. */
+function isRenamed(word: string): boolean {
+  return word.includes('>');
 }
 
 const codes: Readonly<Record<string, number>> = { permanent: 301, temporary: 302 };

@@ -3,7 +3,7 @@ import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addRedirect } from '../sections.ts';
 import { readNone, withIncluded } from '../include.ts';
 import { parseNginx } from './parse.ts';
-import { leaveServerWords } from './proxies.ts';
+import { leaveBalance, leaveServerWords } from './proxies.ts';
 import {
   convertServer,
   isChallenge,
@@ -13,8 +13,12 @@ import {
   redirectOf,
   type NginxServer,
 } from './servers.ts';
+import { rateDirectives } from './rates.ts';
 import { isKnownInclude, leaveOthers, type NginxSite } from './site.ts';
 import { redirectTarget } from './variables.ts';
+
+/** Directives of an `upstream` that are read in proxies.ts. */
+const choices: ReadonlySet<string> = new Set(['server', 'ip_hash', 'hash', 'sticky']);
 
 /** Directives of `http` that are read here, or that servers inherit. */
 const handled: ReadonlySet<string> = new Set([
@@ -35,6 +39,7 @@ const handled: ReadonlySet<string> = new Set([
     'autoindex',
   ],
   ...['real_ip_header', 'real_ip_recursive', 'try_files', 'ssl_certificate', 'ssl_certificate_key'],
+  ...rateDirectives,
 ]);
 
 /**
@@ -51,7 +56,8 @@ export function convertNginx(text: string, _file = '', read = readNone): Convert
   const upstreams = new Map(allOf(http, 'upstream').map((one) => [one.words[0] ?? '', one]));
   for (const upstream of upstreams.values()) {
     leaveServerWords({ conversion }, upstream);
-    leaveOthers(conversion, upstream.block ?? [], new Set(['server']));
+    leaveBalance({ conversion }, upstream);
+    leaveOthers(conversion, upstream.block ?? [], choices);
   }
   const servers = allOf(http, 'server').map((one) => readServer(conversion, one));
   convertShared(conversion, http, servers);

@@ -2,6 +2,8 @@ import { phpNearest, redirectNearest } from '../nearest.ts';
 import { lastOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf, type PathPattern } from '../patterns.ts';
 import { addAnswer, addFields, addMount, addRedirect, addRewrite } from '../sections.ts';
+import { accessDirectives, hidesDotFiles } from './access.ts';
+import { rateDirectives } from './rates.ts';
 import { addProxyOf, proxyDirectives } from './proxies.ts';
 import { effective, fieldsOf, leaveOthers, type NginxSite } from './site.ts';
 import { redirectTarget } from './variables.ts';
@@ -12,6 +14,8 @@ const handled: ReadonlySet<string> = new Set([
   ...['root', 'alias', 'index', 'try_files', 'autoindex', 'autoindex_exact_size', 'return'],
   ...['autoindex_localtime', 'add_header', 'expires', 'access_log', 'error_page', 'rewrite'],
   ...['location', 'autoindex_format'],
+  ...accessDirectives,
+  ...rateDirectives,
 ]);
 
 const foreignHandlers = ['fastcgi_pass', 'uwsgi_pass', 'scgi_pass', 'grpc_pass', 'memcached_pass'];
@@ -290,15 +294,10 @@ function convertRegex(
   shared: Locations,
 ): void {
   const { conversion } = site;
-  const denies = block.some(({ name, words }) => {
-    const isReturn = name === 'return' && /^(?:403|404|444)$/.test(words[0] ?? '');
-    return isReturn || (name === 'deny' && words[0] === 'all');
-  });
-  const isHidden = /^\^?(?:\.\*)?(?:\/|\(\^\|\/\))\\\./.test(text);
   // `dotfiles = deny` is the default, and .well-known is not hidden.
-  if (denies && isHidden) return;
+  if (hidesDotFiles(text, block)) return;
   const extensions = extensionsOf(text);
-  const answers = ['proxy_pass', 'return', 'alias', 'root', 'rewrite', 'deny', ...foreignHandlers];
+  const answers = ['proxy_pass', 'return', 'alias', 'root', 'rewrite', ...foreignHandlers];
   const answering = block.filter(({ name }) => answers.includes(name));
   if (extensions !== undefined && answering.length === 0) {
     if (!shared.hasRootFiles && effective(site, block, 'root') !== undefined) {

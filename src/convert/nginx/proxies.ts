@@ -13,7 +13,7 @@ import { fieldTemplate, sizeWords, timeText } from './variables.ts';
 /** The directives of a location that addProxyOf reads. */
 export const proxyDirectives: readonly string[] = [
   ...['proxy_pass', 'proxy_set_header', 'proxy_hide_header', 'proxy_pass_header', 'proxy_cache'],
-  ...['proxy_read_timeout', 'proxy_connect_timeout', 'client_max_body_size'],
+  ...['proxy_read_timeout', 'proxy_connect_timeout', 'client_max_body_size', 'health_check'],
 ];
 
 /** Fields that Waymark sets itself on the way to an application. */
@@ -25,6 +25,8 @@ const setByWaymark: ReadonlySet<string> = new Set([
 /** Where the requests of a location go. */
 interface Target {
   readonly sources: readonly string[];
+  readonly balance?: string | undefined;
+  readonly weights?: readonly string[] | undefined;
   /** The URI after the address, which replaces the path of the location. */
   readonly uri: string;
 }
@@ -58,6 +60,9 @@ export function addProxyOf(
     connectTimeout: valueOf(site, block, 'proxy_connect_timeout', timeText),
     maxBody: valueOf(site, block, 'client_max_body_size', sizeWords),
     cache: isCached(site, block),
+    balance: target.balance,
+    weights: target.weights,
+    ...healthOf(block),
   };
   if (path.endsWith('/') && !isWhole && !uri.endsWith('/')) {
     site.conversion.note(pass, `what follows ${path} is put below ${uri}/`);
@@ -140,7 +145,50 @@ function targetOf(site: NginxSite, pass: Directive): Target | undefined {
     conversion.leave(pass, 'a [proxy.<name>] with the URL of an HTTP server');
     return undefined;
   }
-  return { sources, uri };
+  const weights = servers.map(weightOf);
+  const isEven = weights.every((one) => one === '1');
+  const balance = balanceOf(upstream.block ?? []);
+  return { sources, uri, balance, weights: isEven ? undefined : weights };
+}
+
+/** The weight of a server; one of 0 gets requests only while all others fail. */
+function weightOf({ words }: Directive): string {
+  if (words.includes('backup')) return '0';
+  return /^weight=(\d+)$/.exec(words.find((word) => word.startsWith('weight=')) ?? '')?.[1] ?? '1';
+}
+
+/** The `balance` of an upstream; undefined for the one with the fewest requests. */
+function balanceOf(block: readonly Directive[]): string | undefined {
+  return block.flatMap((one) => balanceIn(one) ?? [])[0];
+}
+
+function balanceIn({ name, words }: Directive): string | undefined {
+  const isOfAddress = name === 'hash' && /^\$(?:binary_)?remote_addr$/.test(words[0] ?? '');
+  if (name === 'ip_hash' || isOfAddress) return 'address';
+  return name === 'sticky' && words[0] === 'cookie' ? 'cookie' : undefined;
+}
+
+/** The active checks of an application. */
+function healthOf(block: readonly Directive[]): Pick<ProxyWish, 'health' | 'healthInterval'> {
+  const check = lastOf(block, 'health_check');
+  if (check === undefined) return {};
+  const valueIn = (name: string): string | undefined =>
+    check.words.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1);
+  const interval = timeText(valueIn('interval') ?? '5s');
+  return { health: valueIn('uri') ?? '/', healthInterval: interval };
+}
+
+/** Leaves what an upstream says about the choice of a server that Waymark has not. */
+export function leaveBalance(
+  { conversion }: Pick<NginxSite, 'conversion'>,
+  upstream: Directive,
+): void {
+  for (const one of upstream.block ?? []) {
+    const isKnown = balanceIn(one) !== undefined;
+    if ((one.name === 'hash' || one.name === 'sticky') && !isKnown) {
+      conversion.leave(one, '`balance` of the [proxy.<name>]');
+    }
+  }
 }
 
 /** Leaves what the servers of an upstream say besides their addresses. */
@@ -148,7 +196,7 @@ export function leaveServerWords(site: Pick<NginxSite, 'conversion'>, upstream: 
   for (const server of allOf(upstream.block ?? [], 'server')) {
     const others = server.words
       .slice(1)
-      .filter((word) => !/^(?:down|max_fails|fail_timeout)/.test(word));
+      .filter((word) => !/^(?:down|backup|max_fails|fail_timeout|weight=\d+$)/.test(word));
     const source: Source = server;
     if (server.words[0]?.startsWith('unix:') === true) {
       site.conversion.leave(source, 'the address of an HTTP server in `source`');

@@ -2,6 +2,8 @@ import { errorsNearest } from '../nearest.ts';
 import type { Conversion } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addFields, addRedirect } from '../sections.ts';
+import { accessDirectives, convertAccess } from './access.ts';
+import { convertRates, rateDirectives } from './rates.ts';
 import { convertLocation, convertReturn, convertRewrite, errorFolder } from './locations.ts';
 import type { Locations } from './locations.ts';
 import { fieldsOf, leaveOthers, type NginxSite } from './site.ts';
@@ -123,6 +125,8 @@ const handled: ReadonlySet<string> = new Set([
   ...['access_log', 'client_max_body_size', 'error_page', 'proxy_set_header', 'if', 'proxy_cache'],
   ...['proxy_read_timeout', 'proxy_connect_timeout', 'proxy_hide_header', 'set_real_ip_from'],
   ...['autoindex_exact_size', 'autoindex_localtime', 'real_ip_header', 'real_ip_recursive'],
+  ...accessDirectives,
+  ...rateDirectives,
 ]);
 
 /** Converts a server that has content, as a site. */
@@ -151,6 +155,8 @@ export function convertServer(site: NginxSite, { block, names }: NginxServer): v
     convertLocation(within, implied, shared);
   }
   for (const location of locations) convertLocation(within, location, shared);
+  convertAccess(site, block);
+  convertRates(site, block);
 }
 
 function sharedOf(

@@ -51,8 +51,6 @@ export const nearest: Readonly<Record<string, string>> = {
   ssl_client_certificate: `${accessNearest} with \`client_certificate\``,
   ssl_verify_client: `${accessNearest} with \`client_certificate\``,
   limit_req: 'a `[rate.<name>]` section',
-  limit_req_zone: 'a `[rate.<name>]` section',
-  limit_req_status: '`status` of a `[rate.<name>]` section',
   limit_conn: '`connections_per_address` of [server]',
   limit_conn_zone: '`connections_per_address` of [server]',
   limit_rate: 'nothing; a proxy in front can slow clients down',

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { requestTimeoutMs } from '../../api/limits.ts';
 import { plainAddress } from '../../http/forwarded.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
@@ -234,7 +235,11 @@ class ServedConnection {
     this.#countedSinceMs = nowMs;
     const { remoteAddress } = socket;
     this.address = plainAddress(remoteAddress ?? '');
-    this.#peer = { remoteAddress, encrypted: 'encrypted' in socket };
+    this.#peer = {
+      remoteAddress,
+      encrypted: 'encrypted' in socket,
+      getProtocol: () => (socket as TLSSocket).getProtocol(),
+    };
     this.connection = new Connection({
       isSecure: this.#peer.encrypted,
       windows: parts.windows,

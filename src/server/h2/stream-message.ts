@@ -10,6 +10,8 @@ import type { Stream } from './stream.ts';
 export interface Peer {
   readonly remoteAddress: string | undefined;
   readonly encrypted: boolean;
+  /** The version of TLS, such as `TLSv1.3`. */
+  getProtocol?(): string | null;
 }
 
 /** A request of HTTP/2 without content, in the form of HTTP/1.1. */

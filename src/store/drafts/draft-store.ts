@@ -1,5 +1,5 @@
 import { isDrafted, type SiteDraft } from '../../model/draft.ts';
-import { changeInDraft, draftChangeId, draftVk } from '../../model/draft.ts';
+import { changeInDraft, draftChangeId, draftVk, waitingSchedule } from '../../model/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { planWrites } from '../log/write-plan.ts';
@@ -17,8 +17,8 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
     ...reads,
     // No delivery follows a change in a draft.
     deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
-    commit: (by, decide) =>
-      store.commit(by, (live) => {
+    commit: (author, decide) =>
+      store.commit(author, (live) => {
         requireOpen(live, draft);
         return decisionInDraft(reads, draft, decide(reads));
       }),
@@ -31,17 +31,35 @@ export function openDraftNamed(
   name: string,
 ): SiteDraft {
   const draft = reads.draftNamed(name) ?? reads.draft(name);
-  if (draft === undefined) {
-    const message = `There is no draft ${JSON.stringify(name.slice(0, 80))}. draft.list has all.`;
-    throw new Failure('not_found', message, { field: 'draft' });
-  }
+  if (draft === undefined) throw noSuchDraft(name);
   if (draft.state !== 'open') throw hasEnded(draft);
   return draft;
+}
+
+/** The failure for a name or id that no draft has. */
+export function noSuchDraft(name: string): Failure {
+  const message = `There is no draft ${JSON.stringify(name.slice(0, 80))}. draft.list has all.`;
+  return new Failure('not_found', message, { field: 'draft' });
 }
 
 function requireOpen(reads: Reads, { id }: SiteDraft): void {
   const draft = reads.draft(id);
   if (draft?.state !== 'open') throw hasEnded(draft);
+  requireUnscheduled(draft);
+}
+
+/**
+ * Throws `conflict` for a draft that waits for its time: what is published then is what was
+ * confirmed.
+ */
+export function requireUnscheduled(draft: SiteDraft): void {
+  const schedule = waitingSchedule(draft);
+  if (schedule === undefined) return;
+  throw new Failure(
+    'conflict',
+    `The draft is scheduled for ${schedule.at}. Ask for draft.unschedule first, then change it.`,
+    { field: 'draft' },
+  );
 }
 
 function hasEnded(draft: SiteDraft | undefined): Failure {

@@ -158,7 +158,7 @@ export class LayeredDatabase {
   *#groups(options: RangeOptions): Generator<Group<string>> {
     const { limit: _limit, reverse = false, ...bounds } = options;
     const live = grouped(this.#live.getRange({ ...bounds, reverse }), ({ value }) => value);
-    const mine = grouped(this.#ownEntries(this.#ownRange(options)), (entry) => entry);
+    const mine = grouped(this.#ownWithin(options), (entry) => entry);
     try {
       let [first, second] = [live.next().value, mine.next().value];
       while (first !== undefined || second !== undefined) {
@@ -176,6 +176,21 @@ export class LayeredDatabase {
     } finally {
       live.return(undefined);
       mine.return(undefined);
+    }
+  }
+
+  /** The draft's entries whose keys are in a range. */
+  *#ownWithin(options: RangeOptions): Generator<Entry & OwnValue> {
+    const { start, end, reverse = false, exclusiveStart = false, inclusiveEnd = false } = options;
+    const [lower, upper] = reverse ? [end, start] : [start, end];
+    const isLowerOut = reverse ? !inclusiveEnd : exclusiveStart;
+    const isUpperOut = reverse ? exclusiveStart : !inclusiveEnd;
+    // With a NUL and its value behind it, a key may sort after a bound that it sorts before.
+    for (const entry of this.#ownEntries(this.#ownRange(options))) {
+      const above = lower === undefined ? 1 : Buffer.compare(entry.key, lower);
+      const below = upper === undefined ? -1 : Buffer.compare(entry.key, upper);
+      if (above < 0 || below > 0) continue;
+      if ((above > 0 || !isLowerOut) && (below < 0 || !isUpperOut)) yield entry;
     }
   }
 

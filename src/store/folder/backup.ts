@@ -1,4 +1,5 @@
-import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
@@ -7,6 +8,7 @@ import { createReads } from '../projections/reads.ts';
 import { removeMember } from '../shared/shared-place.ts';
 import type { Backup } from '../store.ts';
 import {
+  assetFolder,
   dataFile,
   lockFile,
   openingLockFile,
@@ -18,6 +20,8 @@ import { checkInThread } from './page-check.ts';
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
 interface BackupParts {
+  /** Absolute path of the data folder, whose files of assets are copied, too. */
+  readonly folder: string;
   /** Absolute path of a folder that is empty or does not exist. */
   readonly target: string;
   readonly signal: AbortSignal | undefined;
@@ -31,7 +35,7 @@ interface BackupParts {
  */
 export async function backUp(
   { environment }: Databases,
-  { target, signal }: BackupParts,
+  { folder, target, signal }: BackupParts,
 ): Promise<Backup> {
   const isThere = await isEmptyFolder(target);
   const name = `.${basename(target)}.${process.pid}.incomplete`;
@@ -47,10 +51,15 @@ export async function backUp(
     const seq = await completeCopy(draft);
     await syncPath(file);
     await requireSound(draft, signal);
+    const files = await copyFiles(join(folder, assetFolder), join(draft, assetFolder), signal);
+    // The data comes last: without it, the folder is no backup.
+    if (isThere && files.count > 0)
+      await rename(join(draft, assetFolder), join(target, assetFolder));
     if (isThere) await rename(file, join(target, dataFile));
     else await rename(draft, target);
     await syncPath(isThere ? target : dirname(target));
-    return { seq, bytes: (await stat(join(target, dataFile))).size };
+    const { size } = await stat(join(target, dataFile));
+    return { seq, bytes: size, files: files.count, fileBytes: files.bytes };
   } catch (error) {
     if (signal?.aborted === true) throw signal.reason;
     if (error instanceof Failure) throw error;
@@ -60,6 +69,47 @@ export async function backUp(
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/**
+ * Copies the files of a folder, without its subfolders; none if it does not exist. The files of
+ * assets never change, and those that the copied data refers to were there before it was copied.
+ */
+async function copyFiles(
+  from: string,
+  to: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly count: number; readonly bytes: number }> {
+  const entries = await readdir(from, { withFileTypes: true }).catch(noneIfMissing);
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  let [count, bytes] = [0, 0];
+  for (const name of names) {
+    signal?.throwIfAborted();
+    if (count === 0) await mkdir(to, { mode: 0o700 });
+    // It shares its blocks with the original where the file system can.
+    const isCopied = await copyFile(
+      join(from, name),
+      join(to, name),
+      constants.COPYFILE_FICLONE,
+    ).then(() => true, isGone);
+    if (!isCopied) continue;
+    await syncPath(join(to, name));
+    count += 1;
+    bytes += (await stat(join(to, name))).size;
+  }
+  if (count > 0) await syncPath(to);
+  return { count, bytes };
+}
+
+function noneIfMissing(error: unknown): [] {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+  throw error;
+}
+
+/** A file that nothing refers to any more may be removed meanwhile. */
+function isGone(error: unknown): false {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+  throw error;
 }
 
 /** Whether an empty folder exists; false if the path does not exist. */

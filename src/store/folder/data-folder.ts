@@ -13,6 +13,9 @@ export const openingLockFile = 'opening.lock';
 /** Name of the file that a process has alone while it waits to open. */
 export const waitingLockFile = 'opening-wait.lock';
 
+/** Name of the folder with the files of assets, below the data folder. */
+export const assetFolder = 'assets';
+
 /** Whether a folder holds data, damaged or not; false if the folder does not exist. */
 export async function holdsData(folder: string): Promise<boolean> {
   return stat(join(folder, dataFile)).then(

@@ -52,7 +52,8 @@ interface CommitParts {
 export function createCommit(parts: CommitParts): Store['commit'] {
   const { databases, reads, writer, now, newId } = parts;
   const timeOf = cachedTimes();
-  return (by, decide) => {
+  return (author, decide) => {
+    const given = typeof author === 'string' ? { by: author } : author;
     if (writer.length >= commitQueueMax) {
       const tooMany = 'Too many changes at once.';
       return Promise.reject(new Failure('unavailable', tooMany, { retryAfterSeconds: 1 }));
@@ -67,7 +68,7 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       };
       const decided = time();
       const { drafts, answer, dtu_txn = decided } = decide(reads);
-      const stamp = { by, txn: newId(), dtu_txn, dtu_stored: time() };
+      const stamp = { ...given, txn: newId(), dtu_txn, dtu_stored: time() };
       const { tables } = tail;
       const order = { ...stamp, firstSeq: seq + 1, newEventId: newId, tables };
       const plan = planWrites(reads, drafts, order);

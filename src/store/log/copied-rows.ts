@@ -63,8 +63,11 @@ export function unlimitedReads(reads: Reads): Reads {
 export function planCopy(reads: Reads, rows: readonly CopiedRow[]): WritePlan {
   const [first] = rows;
   if (first === undefined) throw new Error('a transaction has rows');
-  const { seq: firstSeq, txn, by, dtu_txn, dtu_stored } = first.change;
-  return planWrites(reads, draftsOf(rows), { firstSeq, txn, by, dtu_txn, dtu_stored });
+  const { seq: firstSeq, txn, by, via, dtu_txn, dtu_stored } = first.change;
+  return planWrites(reads, draftsOf(rows), {
+    ...{ firstSeq, txn, by, dtu_txn, dtu_stored },
+    ...(via !== undefined && { via }),
+  });
 }
 
 function draftsOf(rows: readonly CopiedRow[]): readonly LoggedDraft[] {

@@ -1,5 +1,5 @@
 import { mergeFields, type Change, type RevertibleFamily } from '../../model/change.ts';
-import type { DraftPreview, SiteDraft } from '../../model/draft.ts';
+import type { DraftPreview, DraftSchedule, SiteDraft } from '../../model/draft.ts';
 import { purgedValue } from '../../model/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -148,6 +148,10 @@ type DraftEdit = JsonObject & {
   /** A new preview, or the id of one that ends. */
   readonly preview?: DraftPreview & JsonObject;
   readonly revoked?: string;
+  /** A new schedule; null removes it. */
+  readonly schedule?: (Omit<DraftSchedule, 'by' | 'seq' | 'failed'> & JsonObject) | null;
+  /** Why the schedule has failed. */
+  readonly failed?: string;
 };
 
 /** Applies a change to a draft, which ends by an edit of its state; an invalidate discards it. */
@@ -161,10 +165,11 @@ export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDr
   }
   if (before === undefined) throw new Error(`${id} cannot be edited, it does not exist`);
   if (action === 'invalidate') {
-    return { ...before, state: 'discarded', closed: at, closed_by: by, seq };
+    const { schedule: _schedule, ...unscheduled } = before;
+    return { ...unscheduled, state: 'discarded', closed: at, closed_by: by, seq };
   }
   const { state = before.state, note, submitted, approved, ...more } = data as DraftEdit;
-  const { preview, revoked, ...fields } = more;
+  const { preview, revoked, schedule, failed, ...fields } = more;
   const { comments = [], approvals = [], previews = [] } = before;
   const merged = {
     ...(mergeFields(asJson(before), fields) as unknown as SiteDraft),
@@ -179,8 +184,14 @@ export function foldDraft(before: SiteDraft | undefined, change: Change): SiteDr
     }),
     ...(revoked !== undefined && { previews: previews.filter(({ id: one }) => one !== revoked) }),
   };
-  if (state === before.state) return { ...merged, seq };
-  return { ...merged, state, closed: at, closed_by: by, txn, seq };
+  const { schedule: former, ...unscheduled } = merged;
+  if (state !== before.state) {
+    return { ...unscheduled, state, closed: at, closed_by: by, txn, seq };
+  }
+  const next = schedule === undefined ? former : schedule && { ...schedule, by, seq };
+  if (next === undefined || next === null) return { ...unscheduled, seq };
+  const failure = failed === undefined ? {} : { failed: { at, reason: failed } };
+  return { ...unscheduled, schedule: { ...next, ...failure }, seq };
 }
 
 /** The fields that every record must have. */

@@ -26,7 +26,7 @@ export interface PlannedStep {
 }
 
 /** The fields that a plan adds to its changes besides their drafts and seqs. */
-type ChangeStamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
+type ChangeStamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'via' | 'txn'>;
 
 /** All writes of one decision. */
 export interface WritePlan {
@@ -68,10 +68,11 @@ export function planWrites(
     drafts.length < 2 || new Set(drafts.map(({ id }) => id)).size === drafts.length;
   const planner = new Planner(reads, { isOnceEach, carried });
   const planned = (draft: LoggedDraft, seq: number): PlannedStep => {
-    const { dtu_txn, dtu_stored, by, txn } = stamp;
+    const { dtu_txn, dtu_stored, by, via, txn } = stamp;
     const { family, id, action, vk, text } = draft;
     const data = planner.loggedData(draft);
-    const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
+    const made: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
+    const change = via === undefined ? made : { ...made, via };
     planner.plan(change);
     return { change, claim: vk && { ...vk, seq }, text };
   };

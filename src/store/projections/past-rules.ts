@@ -2,7 +2,7 @@ import { isWildcardPath } from '../../model/path.ts';
 import { matchingOrigin, type StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqBytes, seqMax, storedJson } from '../encoding.ts';
-import type { PastRules } from '../store.ts';
+import type { PastRules, Reads } from '../store.ts';
 import {
   candidateOf,
   historicalExactIds,
@@ -11,7 +11,7 @@ import {
 } from './rule-index.ts';
 
 /** The reads that the past is derived from. */
-export interface PastReads {
+export interface PastReads extends Pick<Reads, 'rowByKeyAt'> {
   ruleAt(id: string, seq: number): StoredRule | undefined;
   /** The bytes of all rows of a record. */
   readonly historyBytes: (id: string) => number;
@@ -30,6 +30,7 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
     });
   return {
     rule,
+    rowByKey: (table, value) => reads.rowByKeyAt(table, value, seq),
     exactRules: (origin, path) =>
       candidates(
         historicalExactIds(databases, origin, path),

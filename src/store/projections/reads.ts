@@ -45,10 +45,12 @@ export function createReads(
       if (current !== undefined && current.seq <= seq) return current;
       return foldRows(rows('userinterface', id, seq), foldRule).stored;
     },
+    rowByKeyAt: (...given) => rowReads.rowByKeyAt(...given),
     historyBytes: (id) => historyBytes(databases, id),
   };
 
   const tables = createTableReads(databases, rows);
+  const rowReads = createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes });
 
   return {
     rule: ruleById,
@@ -84,7 +86,7 @@ export function createReads(
     ...createHookReads(databases, rows),
     ...tables,
     ...createDraftsReads(databases),
-    ...createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes }),
+    ...rowReads,
     seq: () => Number(meta.get('seq') ?? 0),
   };
 }
@@ -178,9 +180,10 @@ function bounded(seq: number): number {
 }
 
 function historyRow(change: Change, invalidating: Change | undefined): HistoryRow {
-  const { seq, txn, by, action, dtu_stored, dtu_txn, data } = change;
+  const { seq, txn, by, via, action, dtu_stored, dtu_txn, data } = change;
   const invalidated = invalidating?.dtu_stored;
-  return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
+  const tool = via !== undefined && { via };
+  return { seq, txn, by, ...tool, action, dtu_stored, dtu_txn, data, invalidated };
 }
 
 /** Times of rows never go back, so a binary search finds the row. */

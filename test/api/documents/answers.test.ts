@@ -144,7 +144,12 @@ async function callDrafts(ask: Call): Promise<void> {
   await ask('svc1.draft.changes', { draft, limit: 1 });
   await ask('svc1.draft.compare', { draft, urls: `${origin}/live`, lang: 'de' });
   const { data: report } = await ask('svc1.draft.publish', { draft, others: 'draft' });
-  await ask('svc1.draft.publish', { draft, others: 'draft', confirm: report.digest });
+  const confirmed = { draft, others: 'draft', confirm: report.digest };
+  const at = { at: '2999-12-01T08:00', time_zone: 'Europe/Berlin' };
+  await ask('svc1.draft.publish', { ...confirmed, ...at });
+  await ask('svc1.draft.list', { scheduled: true });
+  await ask('svc1.draft.unschedule', { draft });
+  await ask('svc1.draft.publish', confirmed);
   await ask('svc1.draft.list', { state: 'published' });
 }
 

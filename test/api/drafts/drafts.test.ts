@@ -331,3 +331,15 @@ for (const [transport, open] of Object.entries(transports)) {
     assert.equal((await call(`${rule}.read`, { id: data.id })).error?.code, 'not_found');
   });
 }
+
+test('the tree of a draft has each of its pages once', async (t) => {
+  const site = await startSite(t, { rules: [{ path: '/a', content: 'a' }] });
+  await site.call('svc1.draft.insert', { name: 'spring' });
+  for (const path of ['/b', '/b/c', '/d']) {
+    await site.call('svc1.userinterface.insert', { path, content: path }, { draft: 'spring' });
+  }
+  const below = { origin: '*', path: '/' };
+  const page = await site.call('svc1.userinterface.tree', below, { draft: 'spring' });
+  const found = (page.data.rows as { name: string }[]).map(({ name }) => name);
+  assert.deepEqual(found, ['a', 'b', 'b/', 'd']);
+});

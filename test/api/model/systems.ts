@@ -21,6 +21,8 @@ import { openCacheStore, prepareCacheStore } from '../../../src/cache/open-cache
 import { createCompressors } from '../../../src/compression/compressors.ts';
 import { SourceHealth } from '../../../src/proxy/source-health.ts';
 import { SourceStatistics } from '../../../src/proxy/source-statistics.ts';
+import { AssetFiles } from '../../../src/assets/asset-files.ts';
+import { createAssetPages } from '../../../src/assets/asset-pages.ts';
 import { createStoredPages } from '../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -102,6 +104,7 @@ function composed(
     },
   });
   const compressors = createCompressors();
+  const assetFiles = new AssetFiles(config.server.data);
   return compose(config, {
     store,
     hostStates: () => [],
@@ -122,6 +125,8 @@ function composed(
     rules: createRuleCache(store),
     ownFiles: createPublicFileReplies(compressors.pages),
     storedPages: createStoredPages(compressors),
+    assetFiles,
+    assetPages: createAssetPages(assetFiles, compressors),
     renderedPages,
     newRenderedPages: () => renderedPages,
     compressors,

@@ -137,7 +137,7 @@ test('a list of the past yields to other requests, also among later records', as
   const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
   const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
   const caller = new AbortController();
-  const call = { signal: () => caller.signal } as Call;
+  const call = { signal: () => caller.signal, caller: {} } as Call;
   const answer = run({ as_of: '1' }, call);
   // The list notices it when it yields for the first time.
   caller.abort();
@@ -158,7 +158,7 @@ for (const [when, v] of [
     const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
     const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
     const caller = new AbortController();
-    const answer = run(v, { signal: () => caller.signal } as Call);
+    const answer = run(v, { signal: () => caller.signal, caller: {} } as Call);
     caller.abort();
     await assert.rejects(async () => answer, { name: 'AbortError' });
   });

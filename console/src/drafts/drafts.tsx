@@ -1,0 +1,155 @@
+import { useState } from 'preact/hooks';
+import { call, may } from '../api/api.ts';
+import { chooseDraft } from '../api/draft.ts';
+import { useLive } from '../api/live.ts';
+import { useAction, usePages } from '../components/loading.ts';
+import { Busy, Fault, Field, ScreenHead, StaleList, When } from '../components/ui.tsx';
+import { goTo, linkTo, type Route } from '../route.ts';
+import { texts } from '../texts.ts';
+import type { Draft } from './draft-record.ts';
+import { DraftPage } from './draft-page.tsx';
+import { StateTag } from './state-tag.tsx';
+import './drafts.css';
+
+const t = texts.drafts;
+
+/** The drafts of a state; one of them; or the form of a new one. */
+export function Drafts({ route }: { route: Route }) {
+  const [, , id] = route.path.split('/');
+  if (id === 'new') return <NewDraft />;
+  if (id !== undefined && id !== '') return <DraftPage key={id} id={id} />;
+  const state = route.params.get('state') ?? 'open';
+  return <DraftList key={state} state={state in t.states ? state : 'open'} />;
+}
+
+function DraftList({ state }: { state: string }) {
+  const live = useLive(['changes']);
+  const { rows, isEnd, isLoading, error, more, ...stale } = usePages<Draft, string>(
+    (after, limit) => call('draft.list', { state, limit, ...(after !== undefined && { after }) }),
+    live,
+  );
+  return (
+    <>
+      <ScreenHead title={t.title} lead={t.lead} shown={['draft.list', { state }]}>
+        {may('draft') ? (
+          <a class="main-button" href="#/drafts/new">
+            {t.fresh}
+          </a>
+        ) : null}
+      </ScreenHead>
+      <div class="segments" role="group" aria-label={t.stateLabel}>
+        {Object.entries(t.states).map(([name, text]) => (
+          <a
+            key={name}
+            href={linkTo('/drafts', { state: name })}
+            aria-current={state === name ? 'true' : undefined}
+          >
+            {text}
+          </a>
+        ))}
+      </div>
+      <Fault error={error} onRetry={stale.reload} />
+      <StaleList {...stale} />
+      {isLoading && rows.length === 0 ? <Busy /> : null}
+      {isEnd && rows.length === 0 ? (
+        <div class="empty">
+          <h2>{t.empty(state)}</h2>
+          <p>{t.emptyHint}</p>
+        </div>
+      ) : null}
+      <ul class="cards draft-cards">
+        {rows.map((draft) => (
+          <DraftCard key={draft.id} draft={draft} />
+        ))}
+      </ul>
+      {isEnd ? null : (
+        <button type="button" onClick={more}>
+          {texts.states.more}
+        </button>
+      )}
+    </>
+  );
+}
+
+function DraftCard({ draft }: { draft: Draft }) {
+  const { id, name, comment, created, by, by_name: byName, closed, submitted, approvals } = draft;
+  return (
+    <li>
+      <h2>
+        <a href={`#/drafts/${id}`}>{name}</a> <StateTag state={draft.state} />
+      </h2>
+      {comment === undefined ? null : <p>{comment}</p>}
+      <p class="note">
+        {t.madeBy(byName ?? by)} <When time={created} />
+        {closed === undefined ? null : (
+          <>
+            {' · '}
+            {t.states[draft.state]} <When time={closed} />
+          </>
+        )}
+      </p>
+      {draft.state !== 'open' || submitted === undefined ? null : (
+        <p class="note">
+          {t.submitted} <When time={submitted.at} />
+          {approvals === undefined ? '' : ` · ${t.approvals(approvals.length)}`}
+        </p>
+      )}
+    </li>
+  );
+}
+
+function NewDraft() {
+  const [name, setName] = useState('');
+  const [comment, setComment] = useState('');
+  const [vk] = useState(() => crypto.randomUUID());
+  const { error, isRunning, run } = useAction(() => undefined);
+  const v = { name, ...(comment !== '' && { comment }) };
+  const make = async (): Promise<string> => {
+    const made = await call<Draft>('draft.insert', v, { vk });
+    chooseDraft({ id: made.id, name: made.name });
+    goTo('/pages');
+    return '';
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void run(make);
+      }}
+    >
+      <ScreenHead
+        title={t.fresh}
+        lead={t.freshLead}
+        back={{ href: '#/drafts', name: t.title }}
+        shown={['draft.insert', v]}
+      >
+        <button type="submit" class="main-button" disabled={isRunning || name === ''}>
+          {t.make}
+        </button>
+      </ScreenHead>
+      <Fault error={error} />
+      <div class="draft-form">
+        <Field label={t.name}>
+          <input
+            type="text"
+            required
+            maxLength={128}
+            value={name}
+            onInput={({ currentTarget }) => {
+              setName(currentTarget.value);
+            }}
+          />
+        </Field>
+        <Field label={t.comment}>
+          <textarea
+            rows={3}
+            value={comment}
+            onInput={({ currentTarget }) => {
+              setComment(currentTarget.value);
+            }}
+          />
+        </Field>
+      </div>
+    </form>
+  );
+}

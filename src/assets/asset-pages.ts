@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import { withCodings } from '../compression/compressed-reply.ts';
+import type { Compressors } from '../compression/compressors.ts';
+import type { CompressiblePage } from '../compression/page-compressor.ts';
+import { isCompressible } from '../http/compressible.ts';
+import { createFileSource, readBytes } from '../http/file-source.ts';
+import { pageFields } from '../http/page-fields.ts';
+import { noBody, type FieldList, type Reply } from '../http/reply.ts';
+import { select, type Representation } from '../http/represent.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { Failure } from '../model/failure.ts';
+import type { StoredRule } from '../model/rule.ts';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
+import type { ReplyOrPromise } from '../rules/source.ts';
+import { cachedFileBytesMax, compressedFileBytesMax } from '../static/limits.ts';
+import type { Asset } from './asset.ts';
+import type { AssetFiles } from './asset-files.ts';
+import { assetSafetyFields } from './asset-type.ts';
+import { assetPagesBytesMax } from './limits.ts';
+
+type AskedFor = Pick<ContentRequest, 'method' | 'fields'>;
+
+/** Where the file of an asset is shown, and how. */
+interface AssetView {
+  readonly status: number;
+  readonly contentType: string;
+  readonly fields: FieldList;
+  /** As in `Reply`. */
+  readonly source: string;
+}
+
+/** Replies with the files of assets. */
+export interface AssetPages {
+  /**
+   * The reply with the file of an asset; small files are in memory, and can be sent compressed.
+   * Throws or rejects with `unavailable` if the file is not there.
+   */
+  respond(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply>;
+  /** The reply of a page rule that refers to an asset; without such an asset it is `not_found`. */
+  respondFor(given: RuleAsset, request: AskedFor): ReplyOrPromise;
+  memory(): CacheUse;
+}
+
+/** A page rule with the asset that it refers to. */
+interface RuleAsset {
+  readonly stored: StoredRule;
+  readonly asset: Asset | undefined;
+  readonly variesByLanguage: boolean;
+}
+
+/** Creates the replies. A file never changes, so a page in memory is never out of date. */
+export function createAssetPages(
+  files: Pick<AssetFiles, 'open'>,
+  { pages: compressor, responses }: Compressors,
+): AssetPages {
+  const known = new LRUCache<string, CompressiblePage>({
+    maxSize: assetPagesBytesMax,
+    sizeCalculation: ({ identity }) => identity.bytes.length + pageOverheadBytes,
+  });
+
+  async function load(
+    key: string,
+    { representation, source, sha256 }: AssetRepresentation & { readonly sha256: string },
+    request: AskedFor,
+  ): Promise<Reply> {
+    const { descriptor, bytes: length } = openFile(files, sha256, representation.bytesLength);
+    const file = createFileSource(descriptor);
+    let bytes: Buffer | undefined;
+    try {
+      bytes = await readBytes(file, length);
+    } finally {
+      await file.close();
+    }
+    if (bytes === undefined) throw incomplete();
+    const page = compressor.prepare({ representation, bytes }, { source });
+    known.set(key, page);
+    return { ...compressor.respond(page, request), isReusable: true };
+  }
+
+  function respond(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply> {
+    const { sha256 } = asset;
+    const shown = representationOf(asset, view);
+    const { representation, source } = shown;
+    const key = `${source} ${representation.etag ?? ''}`;
+    const page = known.get(key);
+    if (page !== undefined) return { ...compressor.respond(page, request), isReusable: true };
+    const compresses = isCompressible(representation.contentType);
+    const max = compresses ? compressedFileBytesMax : cachedFileBytesMax;
+    if (asset.bytes <= max) return load(key, { ...shown, sha256 }, request);
+    const reply = fromFile(files, { ...shown, sha256 }, request);
+    return compresses ? withCodings(reply, request, responses) : reply;
+  }
+
+  return {
+    respond,
+    respondFor({ stored, asset, variesByLanguage }, request) {
+      const { rule } = stored;
+      if (asset === undefined) {
+        const named = JSON.stringify(rule.asset ?? '');
+        throw new Failure('not_found', `The page shows the asset ${named}, which does not exist.`);
+      }
+      const view = {
+        status: rule.httpresponse ?? 200,
+        contentType: rule.contenttype ?? asset.contenttype,
+        fields: [
+          ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
+          ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),
+        ],
+        source: `rule:${rule.id}`,
+      };
+      return respond(asset, view, request);
+    },
+    memory: () => cacheUse('assets', known),
+  };
+}
+
+/** The memory of a page besides its content. */
+const pageOverheadBytes = 2_048;
+
+interface AssetRepresentation {
+  readonly representation: Representation;
+  readonly source: string;
+}
+
+function representationOf(
+  { sha256, bytes, contenttype }: Asset,
+  { status, contentType, fields, source }: AssetView,
+): AssetRepresentation {
+  // A rule may call an upload HTML, and an upload that is HTML something else.
+  const safety = assetSafetyFields(contentType);
+  const guarded = safety.length > 0 ? safety : assetSafetyFields(contenttype);
+  const all = [...fields, ...guarded, ...pageFields];
+  const described = { status, contentType, fields: all };
+  const hash = createHash('sha256').update(JSON.stringify(described)).update(sha256);
+  const etag = `"${hash.digest('base64url').slice(0, 22)}"`;
+  const representation = { ...described, etag, lastModifiedMs: undefined, bytesLength: bytes };
+  return { representation, source };
+}
+
+function fromFile(
+  files: Pick<AssetFiles, 'open'>,
+  { representation, source, sha256 }: AssetRepresentation & { readonly sha256: string },
+  request: AskedFor,
+): Reply {
+  const { descriptor } = openFile(files, sha256, representation.bytesLength);
+  let isUsed = false;
+  try {
+    const { status, fields, parts, bytesLength } = select(representation, request);
+    if (parts.length === 0) return { status, fields, body: noBody, source };
+    isUsed = true;
+    const file = createFileSource(descriptor);
+    return { status, fields, body: { kind: 'file', file, parts, bytesLength }, source };
+  } finally {
+    if (!isUsed) closeSync(descriptor);
+  }
+}
+
+/** Opens a file, which has to have the length that its asset says. Throws `unavailable`. */
+function openFile(
+  files: Pick<AssetFiles, 'open'>,
+  sha256: string,
+  bytesLength: number,
+): { readonly descriptor: number; readonly bytes: number } {
+  const opened = files.open(sha256);
+  if (opened === undefined) {
+    throw new Failure('unavailable', 'The file of this asset is not on this server.', {
+      retryAfterSeconds: 60,
+    });
+  }
+  if (opened.bytes === bytesLength) return opened;
+  closeSync(opened.descriptor);
+  throw incomplete();
+}
+
+function incomplete(): Failure {
+  return new Failure('unavailable', 'The file of this asset is damaged on this server.', {
+    retryAfterSeconds: 60,
+  });
+}

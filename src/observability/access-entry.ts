@@ -1,0 +1,40 @@
+/** An answered request, with the values of its line in the access log. */
+export interface AccessEntry {
+  readonly address: string;
+  readonly method: string;
+  /** The request target as it was sent, because a malformed one has no canonical form. */
+  readonly target: string;
+  readonly host: string;
+  /** The version in the request line, such as `1.1`; empty for a malformed request line. */
+  readonly httpVersion: string;
+  readonly userAgent: string;
+  readonly referer: string;
+  readonly status: number;
+  /** Bytes of content that were written to the socket. */
+  readonly bytes: number;
+  readonly durationMs: number;
+  /** `disk:<name>`, `rule:<id>`, `svc1` or `none` (docs/design/requests.md#precedence). */
+  readonly source: string;
+  /** The cache status: `hit`, `miss` …; undefined for a response without a cache. */
+  readonly cache?: string | undefined;
+  /** The id of the failure, which the response shows, too. */
+  readonly failureId?: string | undefined;
+  /** Id of the caller's key. */
+  readonly keyId: string | undefined;
+  /** Whether the connection or the content ended before the response was complete. */
+  readonly cut: boolean;
+  /** Found only for a log that shows them (`AccessRules.wantsDetails`). */
+  readonly details?: AccessDetails | undefined;
+}
+
+/** The values of a line that the server finds only if the log shows them. */
+export interface AccessDetails {
+  /** The version of TLS, such as `TLSv1.3`; undefined without TLS. */
+  readonly tls: string | undefined;
+  /** Bytes of content that the client has sent. */
+  readonly bytesIn: number;
+  /** From the request to a source until the head of its answer; undefined without a source. */
+  readonly sourceMs: number | undefined;
+  /** The name of the signed-in user. */
+  readonly user: string | undefined;
+}

@@ -1,0 +1,148 @@
+import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
+import { connect, isIPv6, type Socket } from 'node:net';
+import type { LeveledLine, LeveledSink } from '../observability/leveled-lines.ts';
+import {
+  syslogMessage,
+  type SyslogAddress,
+  type SyslogOrigin,
+} from '../observability/syslog-message.ts';
+import { syslogEndMs, syslogRetryMs, syslogWaitingBytesMax } from './limits.ts';
+
+/** The surroundings of a sender. */
+interface SyslogParts {
+  readonly origin: SyslogOrigin;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Gets the first of several failures in a row. */
+  readonly failed: (error: Error) => void;
+}
+
+/**
+ * Opens a sender of log lines to syslog: as datagrams (RFC 5426), or over TCP, where each message
+ * has its length before it (RFC 6587 §3.4.1), or over a unix socket of streams, where it ends in a
+ * line end. It waits for no receiver: lines that one cannot take are dropped.
+ */
+export function openSyslog(address: SyslogAddress, parts: SyslogParts): LeveledSink {
+  return address.kind === 'udp'
+    ? new DatagramSender(address, parts)
+    : new StreamSender(address, parts);
+}
+
+class DatagramSender implements LeveledSink {
+  readonly writableNeedDrain = false;
+  readonly #address: { readonly host: string; readonly port: number };
+  readonly #parts: SyslogParts;
+  #socket: DatagramSocket | undefined;
+  #unsent = 0;
+  #sent: () => void = () => undefined;
+  #isFailing = false;
+
+  constructor(address: { readonly host: string; readonly port: number }, parts: SyslogParts) {
+    this.#address = address;
+    this.#parts = parts;
+  }
+
+  write(lines: readonly LeveledLine[]): void {
+    const { host, port } = this.#address;
+    const { origin, now } = this.#parts;
+    this.#socket ??= this.#open();
+    for (const line of lines) {
+      const message = syslogMessage(line, origin, now());
+      this.#unsent += 1;
+      this.#socket.send(message, port, host, (error) => {
+        this.#unsent -= 1;
+        if (error) this.#fail(error);
+        else this.#isFailing = false;
+        if (this.#unsent === 0) this.#sent();
+      });
+    }
+  }
+
+  async end(): Promise<void> {
+    const sent = new Promise<void>((resolve) => {
+      this.#sent = resolve;
+    });
+    if (this.#unsent > 0) await sent;
+    this.#socket?.close();
+    this.#socket = undefined;
+  }
+
+  #open(): DatagramSocket {
+    const socket = createSocket(isIPv6(this.#address.host) ? 'udp6' : 'udp4').unref();
+    return socket.on('error', (error) => {
+      this.#fail(error);
+    });
+  }
+
+  #fail(error: Error): void {
+    if (!this.#isFailing) this.#parts.failed(error);
+    this.#isFailing = true;
+  }
+}
+
+class StreamSender implements LeveledSink {
+  readonly #address: SyslogAddress;
+  readonly #parts: SyslogParts;
+  #socket: Socket | undefined;
+  #retryAtMs = -Infinity;
+  #isFailing = false;
+
+  constructor(address: SyslogAddress, parts: SyslogParts) {
+    this.#address = address;
+    this.#parts = parts;
+  }
+
+  get writableNeedDrain(): boolean {
+    if (this.#socket === undefined) return this.#parts.now() < this.#retryAtMs;
+    return this.#socket.writableLength > syslogWaitingBytesMax;
+  }
+
+  write(lines: readonly LeveledLine[]): void {
+    if (this.writableNeedDrain) return;
+    const { origin, now } = this.#parts;
+    this.#socket ??= this.#open();
+    const isCounted = this.#address.kind === 'tcp';
+    for (const line of lines) {
+      const message = syslogMessage(line, origin, now());
+      if (isCounted) this.#socket.write(`${message.length} `);
+      this.#socket.write(message);
+      if (!isCounted) this.#socket.write('\n');
+    }
+  }
+
+  async end(): Promise<void> {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const timer = setTimeout(() => socket.destroy(), syslogEndMs);
+    socket.end();
+    await closed;
+    clearTimeout(timer);
+  }
+
+  #open(): Socket {
+    const address = this.#address;
+    const socket = connect(address.kind === 'unix' ? { path: address.path } : address);
+    socket.unref().resume();
+    socket.once('connect', () => {
+      this.#isFailing = false;
+    });
+    const over = (): void => {
+      if (this.#socket === socket) this.#socket = undefined;
+    };
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      over();
+      this.#retryAtMs = this.#parts.now() + syslogRetryMs;
+      if (!this.#isFailing) this.#parts.failed(explained(error));
+      this.#isFailing = true;
+    });
+    return socket.once('close', over);
+  }
+}
+
+/** Says what to do about a unix socket of datagrams, such as /dev/log, which Node cannot open. */
+function explained(error: NodeJS.ErrnoException): Error {
+  if (error.code !== 'EPROTOTYPE') return error;
+  const advice = 'it is a socket of datagrams, which Node.js cannot open: use udp:// or tcp://';
+  return new Error(advice, { cause: error });
+}

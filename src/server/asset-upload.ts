@@ -1,0 +1,333 @@
+import type { IncomingMessage } from 'node:http';
+import { assetTable, assetFields, isAssetName, type Asset } from '../assets/asset.ts';
+import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
+import { assetType } from '../assets/asset-type.ts';
+import { uploadsAtOnceMax } from '../assets/limits.ts';
+import { authorise } from '../api/execute.ts';
+import type { Call, OperationResult } from '../api/operation.ts';
+import { requireWhole } from '../http/broken-content.ts';
+import { pageFields } from '../http/page-fields.ts';
+import { takeParameter } from '../http/query.ts';
+import { noBody, type Reply } from '../http/reply.ts';
+import { Failure, failureFrom } from '../model/failure.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Caller } from '../model/key.ts';
+import { hasBody, passContentOn, requirePlain } from './h1/body.ts';
+import { isReadable, type RequestMessage } from './http-message.ts';
+import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
+import { outcomeMembers } from './operations.ts';
+import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
+import type { Serving } from './serving.ts';
+
+/** A request below `{base}/svc1`. */
+interface AssetRequest {
+  readonly path: string;
+  readonly message: RequestMessage;
+  readonly incoming: IncomingRequest;
+  readonly signal: () => AbortSignal;
+}
+
+/** The operations whose scopes an upload and a download need, as refusals name them. */
+const putName = 'svc1.asset.put';
+const getName = 'svc1.asset.get';
+
+let uploads = 0;
+
+/**
+ * Answers `{base}/svc1/asset/NAME` (docs/how-to/assets.md): PUT uploads a file, GET and HEAD
+ * download it; undefined for any other request. `identified` gets the caller. Rejects with
+ * `unauthenticated` or `forbidden` before the content is read; with `invalid`, `too_large`,
+ * `unprocessable` for content that is not what its fields say; `conflict` for a part that does not
+ * continue what the server has; `storage_full`.
+ */
+export function answerAsset(
+  serving: Serving,
+  request: AssetRequest,
+  identified: (caller: Caller) => void,
+): Promise<Reply> | Reply | undefined {
+  const { path, message, incoming } = request;
+  const { method = '' } = message;
+  if (!path.startsWith('/asset/')) return undefined;
+  const name = decodedName(path.slice('/asset/'.length));
+  const isOperation = method !== 'PUT' && !isAssetName(name);
+  if (isOperation) return undefined;
+  if (method === 'OPTIONS') return optionsReply;
+  if (!methods.includes(method)) {
+    const message = 'An asset takes PUT, GET and HEAD; record.invalidate deletes its row.';
+    throw new Failure('method_not_allowed', message, { allow: methods });
+  }
+  const caller = authenticateRequest(serving, incoming);
+  identified(caller);
+  if (method !== 'PUT') return download(serving, request, { name, caller });
+  authorise({ name: putName, scope: 'design' }, caller);
+  return upload(serving, request, { name, caller });
+}
+
+const methods = ['PUT', 'GET', 'HEAD', 'OPTIONS'];
+
+const optionsReply: Reply = {
+  status: 204,
+  fields: ['Allow', methods.join(', ')],
+  body: noBody,
+  source: 'svc1',
+};
+
+/** The name in a path, whose characters may be encoded; '' for one that is not UTF-8. */
+function decodedName(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '';
+  }
+}
+
+/** Who uploads or downloads which asset. */
+interface NamedAsset {
+  readonly name: string;
+  readonly caller: Caller;
+}
+
+/** The file of an asset, as it is now; a page of the site may not run it (asset-type.ts). */
+async function download(
+  serving: Serving,
+  { message, incoming: { fields } }: AssetRequest,
+  { name, caller }: NamedAsset,
+): Promise<Reply> {
+  authorise({ name: getName, scope: 'read' }, caller);
+  const asset = serving.assets.asset(name);
+  if (asset === undefined) throw noAsset(name);
+  const view = {
+    status: 200,
+    contentType: asset.contenttype,
+    fields: ['Cache-Control', 'private, no-cache'],
+    source: 'svc1',
+  };
+  const asked = { method: message.method ?? '', fields };
+  const { isReusable: _isReusable, ...reply } = await serving.assets.pages.respond(
+    asset,
+    view,
+    asked,
+  );
+  return reply;
+}
+
+function noAsset(name: string): Failure {
+  return new Failure('not_found', `There is no asset ${JSON.stringify(name.slice(0, 80))}.`);
+}
+
+/** Requires what can be said before the content is read, in the same turn of the event loop. */
+function upload(
+  serving: Serving,
+  request: AssetRequest,
+  { name, caller }: NamedAsset,
+): Promise<Reply> {
+  const { message } = request;
+  const { headers } = message as IncomingMessage;
+  const { bytesMax } = serving.config.asset;
+  if (!isAssetName(name)) {
+    throw new Failure(
+      'invalid',
+      'The name of an asset has an extension, such as logo.png or photos/harbour.jpg; no part of ' +
+        'it is empty or begins with a dot.',
+      { field: 'name' },
+    );
+  }
+  if (serving.config.node.central !== undefined) {
+    throw new Failure('conflict', 'This server is a copy: upload to the server that it follows.');
+  }
+  if (!isReadable(message)) throw new Failure('invalid', 'This upload cannot be read.');
+  requirePlain(message);
+  const range = contentRangeOf(headers['content-range'], headers['content-length']);
+  const expected = expectedDigest(headers['repr-digest'], headers['content-digest']);
+  const length = range?.total ?? lengthOf(headers['content-length']);
+  if ((length ?? 0) > bytesMax) throw tooLarge(bytesMax);
+  if (uploads >= uploadsAtOnceMax) {
+    throw new Failure('unavailable', 'Too many uploads at once. Try again in a moment.', {
+      retryAfterSeconds: 2,
+    });
+  }
+  uploads += 1;
+  message.pause();
+  const given = { name, caller, range, expected, length };
+  return answerUpload(serving, request, given).finally(() => {
+    uploads -= 1;
+  });
+}
+
+/** An upload, as its header fields describe it. */
+interface Upload extends NamedAsset {
+  readonly range: UploadRange | undefined;
+  /** The SHA-256 that the client says, in lower-case hex. */
+  readonly expected: string | undefined;
+  /** Bytes of the whole file, if the client says them. */
+  readonly length: number | undefined;
+}
+
+async function answerUpload(
+  serving: Serving,
+  request: AssetRequest,
+  given: Upload,
+): Promise<Reply> {
+  const { name, caller, range, expected, length } = given;
+  const { files, prepareTable } = serving.assets;
+  const message = request.message as IncomingMessage;
+  // Only the same key can continue an upload, and only with the same length.
+  const key = length === undefined ? undefined : JSON.stringify([caller.keyId, name, length]);
+  if (range?.first === undefined && range !== undefined) {
+    return uploadReply(200, { name, received: await files.interruptedBytes(key ?? '') });
+  }
+  const writer = await files.begin(key, range?.first);
+  await receive(message, writer, serving.config.asset.bytesMax);
+  if (range !== undefined && writer.bytes < range.total) {
+    const received = writer.bytes;
+    await writer.interrupt();
+    return uploadReply(202, { name, received });
+  }
+  const file = await writer.finish(expected);
+  serving.refresh();
+  serving.requireUnrevoked(caller);
+  await prepareTable();
+  return storedReply(await store(serving, request, { name, caller, file }));
+}
+
+/**
+ * Writes the content of a request, at the pace of the disk. Rejects with the failure of the writer,
+ * with `too_large`, and with `invalid` if the client closes the connection before the end: what has
+ * arrived is kept then, if the upload can be continued.
+ */
+async function receive(
+  message: IncomingMessage,
+  writer: AssetWriter,
+  bytesMax: number,
+): Promise<void> {
+  if (!hasBody(message)) return;
+  passContentOn(message);
+  try {
+    await readTo(message, async (chunk) => {
+      if (writer.bytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
+      await writer.write(chunk);
+    });
+  } catch (thrown) {
+    const isCut = !(thrown instanceof Failure) || thrown.code === 'invalid';
+    await (isCut ? writer.interrupt() : writer.discard());
+    throw failureFrom(thrown);
+  }
+}
+
+/** Reads the content piece by piece; the connection stays open for the answer. */
+function readTo(message: IncomingMessage, write: (chunk: Buffer) => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let writing: Promise<void> = Promise.resolve();
+    const stop = (thrown: unknown): void => {
+      message.off('data', take).off('end', finish).off('close', cut).off('error', fail);
+      // A later error has no other listener.
+      message.on('error', () => undefined).pause();
+      const rejectWith = (): void => {
+        reject(thrown instanceof Error ? thrown : failureFrom(thrown));
+      };
+      writing.then(rejectWith, rejectWith);
+    };
+    const take = (chunk: Buffer): void => {
+      message.pause();
+      writing = write(chunk).then(() => {
+        message.resume();
+      });
+      writing.catch(stop);
+    };
+    const finish = (): void => {
+      message.off('close', cut).off('error', fail);
+      writing.then(resolve, reject);
+    };
+    const fail = (error?: Error): void => {
+      const text = 'The upload ended before its content was complete. Continue it, or repeat it.';
+      stop(error instanceof Failure ? error : new Failure('invalid', text, { cause: error }));
+    };
+    const cut = (): void => {
+      fail();
+    };
+    try {
+      requireWhole(message);
+    } catch (failure) {
+      reject(failureFrom(failure));
+      return;
+    }
+    if (message.destroyed) {
+      fail();
+      return;
+    }
+    message.on('error', fail).once('close', cut).once('end', finish).on('data', take);
+    message.resume();
+  });
+}
+
+/** Writes the row of an asset: of a new one, or of one whose content is replaced. */
+async function store(
+  serving: Serving,
+  request: AssetRequest,
+  { name, caller, file }: NamedAsset & { readonly file: ReceivedFile },
+): Promise<OperationResult> {
+  const { sha256, bytes, head } = file;
+  const asset: Asset = { name, sha256, bytes, contenttype: assetType(name, head) };
+  const v: JsonObject = { table: assetTable, ...assetFields(asset) };
+  const call = callOf(serving, request, caller);
+  const insert = () => serving.execute.run('svc1.record.insert', v, call);
+  const edit = () => serving.execute.run('svc1.record.edit', v, call);
+  try {
+    return await edit();
+  } catch (thrown) {
+    if (!(thrown instanceof Failure) || thrown.code !== 'not_found') throw thrown;
+  }
+  try {
+    return await insert();
+  } catch (thrown) {
+    // Another upload of this name was quicker.
+    if (!(thrown instanceof Failure) || thrown.code !== 'conflict') throw thrown;
+    return edit();
+  }
+}
+
+function callOf(
+  { visitors }: Serving,
+  { incoming, message, signal }: AssetRequest,
+  caller: Caller,
+): Call {
+  const { target, fields } = incoming;
+  const draft = takeParameter(target.query, 'draft')?.value;
+  return {
+    ...{ caller, vk: undefined, qk: undefined, draft, origin: target.origin, fields },
+    ...{ visitor: visitors.visitorOf(incoming), transport: 'http', method: message.method },
+    signal,
+  };
+}
+
+function storedReply(result: OperationResult): Reply {
+  if (result.kind !== 'data') throw new TypeError('a write of a row answers with data');
+  const { data, ...others } = outcomeMembers(result) as JsonObject;
+  return uploadReply(200, data as JsonObject, others);
+}
+
+function uploadReply(status: number, data: JsonObject, others: JsonObject = {}): Reply {
+  const bytes = Buffer.from(JSON.stringify({ r: putName, data, ...others }));
+  const { received } = data;
+  return {
+    status,
+    fields: [
+      ...['Content-Type', 'application/json', 'Content-Length', String(bytes.length)],
+      ...(typeof received === 'number' ? ['Upload-Offset', String(received)] : []),
+      ...['Cache-Control', 'no-store'],
+      ...pageFields,
+    ],
+    body: { kind: 'bytes', bytes },
+    source: 'svc1',
+  };
+}
+
+function lengthOf(contentLength: string | undefined): number | undefined {
+  return contentLength === undefined ? undefined : Number(contentLength);
+}
+
+function tooLarge(bytesMax: number): Failure {
+  return new Failure('too_large', `An asset may have ${bytesMax} bytes: see [asset] max.`, {
+    limit: 'content_size',
+  });
+}

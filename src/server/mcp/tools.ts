@@ -1,0 +1,160 @@
+import { authorise } from '../../api/execute.ts';
+import { exampleInput } from '../../api/documents/example.ts';
+import { envelopeMembers, familyOf, shownInput } from '../../api/documents/envelope.ts';
+import { published } from '../../api/documents/schemas.ts';
+import type { Operation } from '../../api/operation.ts';
+import { operations } from '../../api/table.ts';
+import { Failure } from '../../model/failure.ts';
+import type { Json, JsonObject } from '../../model/json.ts';
+import { hasScope, type Caller, type Scope } from '../../model/key.ts';
+
+/** A tool for automated clients: an operation, as tools/list describes it. */
+interface Tool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject & { readonly type: 'object' };
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+}
+
+/** The most that the tools of a client may do: `key` is what its key may. */
+export const reaches = ['read', 'draft', 'key'] as const;
+
+/** See reaches. */
+export type Reach = (typeof reaches)[number];
+
+/** Families for browsers, other nodes and people who manage keys. */
+const otherFamilies: ReadonlySet<string> = new Set(['session', 'key', 'log', 'node', 'outbox']);
+
+/** The operations that are tools, by the names of the tools: `userinterface_edit`. */
+const toolOperations: ReadonlyMap<string, (typeof operations)[number]> = new Map(
+  operations
+    .filter((one) => one.effect !== 'streams' && one.query === undefined)
+    .filter((one) => !otherFamilies.has(familyOf(one)))
+    .map((one) => [one.name.split('.').slice(1).join('_'), one]),
+);
+
+type Described = Omit<Operation, 'run' | 'packet'>;
+
+/** The tools that a caller may use. */
+export function toolsFor(caller: Caller): readonly Tool[] {
+  return [...toolOperations].flatMap(([name, operation]) => {
+    return isUsable(operation, caller) ? [describedTool(name, operation, caller)] : [];
+  });
+}
+
+/** The name of the operation of a tool. Throws `not_found` if there is no such tool. */
+export function operationOfTool(name: string): string {
+  const found = toolOperations.get(name);
+  if (found !== undefined) return found.name;
+  const shown = JSON.stringify(name.slice(0, 80));
+  throw new Failure('not_found', `There is no tool ${shown}. tools/list has all.`);
+}
+
+/**
+ * Throws `forbidden` for a tool that would change the live site without the scope `publish`,
+ * whichever other scopes the caller has.
+ */
+export function requireReach(
+  operation: Described,
+  caller: Caller,
+  draft: string | undefined,
+): void {
+  if (!changesLive(operation) || draft !== undefined || hasScope(caller, 'publish')) return;
+  const advice =
+    operation.inDrafts === true
+      ? 'Name a draft in the member draft; draft_insert makes one.'
+      : 'A draft cannot have this change.';
+  throw new Failure(
+    'forbidden',
+    `${operation.name} changes the live site, for which a tool needs the scope publish. ${advice}`,
+    { field: 'draft' },
+  );
+}
+
+/** Whether an operation changes more than a draft. */
+function changesLive({ effect, scope }: Described): boolean {
+  return effect === 'writes' && scope !== 'draft';
+}
+
+function isUsable(operation: Described, caller: Caller): boolean {
+  try {
+    authorise(operation, caller, { mayDraft: true });
+    return operation.inDrafts === true || !changesLive(operation) || hasScope(caller, 'publish');
+  } catch {
+    return false;
+  }
+}
+
+function describedTool(name: string, operation: Described, caller: Caller): Tool {
+  const { summary, effect, inDrafts } = operation;
+  const needsDraft = changesLive(operation) && !hasScope(caller, 'publish');
+  const v = inlined(shownInput(operation));
+  const isRequired = ((v.required ?? []) as readonly Json[]).length > 0;
+  const members = Object.entries(envelopeMembers(operation)).map(
+    ([member, schema]) => [member, inlined(schema as JsonObject)] as const,
+  );
+  const v0 = exampleInput(operation);
+  const example = needsDraft ? { draft: 'spring', v: v0 } : { v: v0 };
+  return {
+    name,
+    title: operation.name,
+    description: [
+      summary,
+      ...(has(v, 'confirm') ? ['Call it without confirm first: it then only reports.'] : []),
+      ...(has(v, 'dry_run') ? ['Call it with dry_run first.'] : []),
+      ...(needsDraft ? ['It changes a draft, which the member draft names.'] : []),
+      ...(inDrafts === true && !needsDraft ? ['With draft it works in that draft.'] : []),
+      `Example: ${JSON.stringify(example)}`,
+    ].join(' '),
+    inputSchema: {
+      type: 'object',
+      properties: { v, ...Object.fromEntries(members) },
+      required: [...(isRequired ? ['v'] : []), ...(needsDraft ? ['draft'] : [])],
+      additionalProperties: false,
+      examples: [example],
+    },
+    annotations: {
+      readOnlyHint: effect === 'reads',
+      destructiveHint: changesLive(operation) && !needsDraft,
+      idempotentHint: effect === 'reads' || operation.envelope?.vk !== undefined,
+      openWorldHint: false,
+    },
+  };
+}
+
+/** Whether an input has a field. */
+function has({ properties }: JsonObject, field: string): boolean {
+  return properties !== undefined && Object.hasOwn(properties as JsonObject, field);
+}
+
+/** A schema in the keywords of JSON Schema 2020-12, with the parts of it in their places. */
+function inlined(schema: JsonObject): JsonObject {
+  const components = new Map<string, JsonObject>();
+  const resolved = (value: Json): Json => {
+    if (Array.isArray(value)) return (value as readonly Json[]).map(resolved);
+    if (typeof value !== 'object' || value === null) return value;
+    const { $ref } = value as JsonObject;
+    const name = typeof $ref === 'string' ? $ref.split('/').at(-1) : undefined;
+    if (name !== undefined) return resolved(components.get(name) ?? {});
+    return Object.fromEntries(
+      Object.entries(value as JsonObject).map(([key, one]) => [key, resolved(one)]),
+    );
+  };
+  return resolved(published(schema, components)) as JsonObject;
+}
+
+/** A caller that may do no more than its key may, and no more than a reach allows. */
+export function callerWithin(caller: Caller, reach: Reach): Caller {
+  if (reach === 'key') return caller;
+  const kept: readonly Scope[] = ['render', 'read', 'record.read', 'verify'];
+  const allowed = reach === 'draft' ? [...kept, 'draft' as const] : kept;
+  const ofTables = [...caller.scopes].filter((one) => one.startsWith('record.read:'));
+  const scopes = new Set([...allowed.filter((one) => hasScope(caller, one)), ...ofTables]);
+  return { ...caller, scopes };
+}
