@@ -331,6 +331,7 @@ class ServingProcess implements RunningServer {
     const drafts = new ScheduledPublisher({
       ...{ store, newId, now, log },
       review: () => this.#instance.serving.config.review,
+      anonymous: () => this.#instance.serving.config.auth.anonymous,
       publishInThread: (request) => writeInThread({ folder: data, cluster }, 'publish', request),
     });
     // A node that follows a centre gets the changes of these with its log.

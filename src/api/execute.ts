@@ -36,6 +36,11 @@ export interface Execute {
    * Throws `unauthenticated` or `forbidden`.
    */
   packet(name: string, change: AnyChange, call: Call): Packet;
+  /**
+   * Authorises a request that is no operation of the table, and counts it as one. Throws
+   * `unauthenticated`, `forbidden` or `rate_limited`.
+   */
+  admit(request: Pick<Operation, 'name' | 'scope'>, caller: Caller): void;
 }
 
 /** The dependencies of Execute. */
@@ -107,6 +112,10 @@ export function createExecute(
       if (found?.packet === undefined) throw new TypeError(`${name} does not stream`);
       authorise(found, call.caller);
       return found.packet(change, call);
+    },
+    admit(request, caller) {
+      authorise(request, caller);
+      keyRates.count(caller);
     },
   };
 }

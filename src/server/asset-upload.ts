@@ -3,7 +3,6 @@ import { assetTable, assetFields, isAssetName, type Asset } from '../assets/asse
 import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
 import { uploadsAtOnceMax } from '../assets/limits.ts';
-import { authorise } from '../api/execute.ts';
 import type { Call, OperationResult } from '../api/operation.ts';
 import { requireWhole } from '../http/broken-content.ts';
 import { pageFields } from '../http/page-fields.ts';
@@ -36,7 +35,7 @@ let uploads = 0;
 /**
  * Answers `{base}/svc1/asset/NAME` (docs/how-to/assets.md): PUT uploads a file, GET and HEAD
  * download it; undefined for any other request. `identified` gets the caller. Rejects with
- * `unauthenticated` or `forbidden` before the content is read; with `invalid`, `too_large`,
+ * `unauthenticated`, `forbidden` or `rate_limited` before the content is read; with `invalid`, `too_large`,
  * `unprocessable` for content that is not what its fields say; `conflict` for a part that does not
  * continue what the server has; `storage_full`.
  */
@@ -59,7 +58,7 @@ export function answerAsset(
   const caller = authenticateRequest(serving, incoming);
   identified(caller);
   if (method !== 'PUT') return download(serving, request, { name, caller });
-  authorise({ name: putName, scope: 'design' }, caller);
+  serving.execute.admit({ name: putName, scope: 'design' }, caller);
   return upload(serving, request, { name, caller });
 }
 
@@ -93,7 +92,7 @@ async function download(
   { message, incoming: { fields } }: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
-  authorise({ name: getName, scope: 'read' }, caller);
+  serving.execute.admit({ name: getName, scope: 'read' }, caller);
   const asset = serving.assets.asset(name);
   if (asset === undefined) throw noAsset(name);
   const view = {
@@ -269,7 +268,8 @@ async function store(
   const { sha256, bytes, head } = file;
   const asset: Asset = { name, sha256, bytes, contenttype: assetType(name, head) };
   const v: JsonObject = { table: assetTable, ...assetFields(asset) };
-  const call = callOf(serving, request, caller);
+  // The request has counted as one operation before its content was read.
+  const call = callOf(serving, request, { ...caller, rate: undefined });
   const insert = () => serving.execute.run('svc1.record.insert', v, call);
   const edit = () => serving.execute.run('svc1.record.edit', v, call);
   try {

@@ -335,3 +335,17 @@ suite('a page with an asset', () => {
     await utimes(path, 1, 1);
   });
 });
+
+test('an upload and a download each count as one operation of their key', async (t) => {
+  const site = await startSite(t, {});
+  const v = { name: 'slow', scopes: ['read', 'design', 'record.write'], rate: 1 };
+  const keys = await Promise.all([0, 1].map(() => site.call('svc1.key.insert', v)));
+  const [uploader, reader] = keys.map(({ data }) => data.key as string);
+  assert.equal((await put(site, 'a.txt', 'a', { key: uploader })).status, 200);
+  assert.equal((await put(site, 'a.txt', 'b', { key: uploader })).status, 429);
+  const get = async () => {
+    const headers = { apikey: reader ?? '' };
+    return (await fetch(`${site.url}/svc1/asset/a.txt`, { headers })).status;
+  };
+  assert.deepEqual([await get(), await get()], [200, 429]);
+});

@@ -24,6 +24,8 @@ export interface ScheduleParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly review: () => Config['review'];
+  /** The scopes that every caller has, so that a key need not have them itself. */
+  readonly anonymous: () => readonly Scope[];
   /** Publishes a large draft in another thread. Rejects as runPublish does. */
   readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
   readonly log: Log;
@@ -85,7 +87,7 @@ async function publishOne(parts: ScheduleParts, { draft, schedule }: Waiting): P
 
 /** The publication that was confirmed. Throws `forbidden` if its key may not publish any more. */
 function requestOf(
-  { store, review }: ScheduleParts,
+  { store, review, anonymous }: ScheduleParts,
   draft: SiteDraft,
   { by, seq, digest, resolve = {}, others }: DraftSchedule,
 ): PublishRequest {
@@ -95,7 +97,7 @@ function requestOf(
   }
   const bounds = boundsOf(key);
   const isHeld = (scope: Scope): boolean => bounds === undefined || boundScopes.includes(scope);
-  const caller = { scopes: new Set(key.scopes.filter(isHeld)) };
+  const caller = { scopes: new Set([...anonymous(), ...key.scopes.filter(isHeld)]) };
   for (const scope of ['publish', 'read'] as const) {
     if (hasScope(caller, scope)) continue;
     throw new Failure('forbidden', `The key that has scheduled it lacks the scope ${scope} now.`);

@@ -28,8 +28,10 @@ export const reaches = ['read', 'draft', 'key'] as const;
 /** See reaches. */
 export type Reach = (typeof reaches)[number];
 
-/** Families for browsers, other nodes and people who manage keys. */
-const otherFamilies: ReadonlySet<string> = new Set(['session', 'key', 'log', 'node', 'outbox']);
+/** Families for browsers, other nodes and people who manage keys and sessions. */
+const otherFamilies: ReadonlySet<string> = new Set([
+  ...['session', 'login', 'key', 'log', 'node', 'outbox'],
+]);
 
 /** The operations that are tools, by the names of the tools: `userinterface_edit`. */
 const toolOperations: ReadonlyMap<string, (typeof operations)[number]> = new Map(

@@ -11,6 +11,7 @@ export function scheduleParts(
     ...parts,
     log: silentLog,
     review: () => ({ required }),
+    anonymous: () => [],
     publishInThread: (request) => runPublish(parts, request),
   };
 }

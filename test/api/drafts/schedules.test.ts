@@ -217,6 +217,16 @@ suite('what is due', () => {
     assert.match(reasonOf(store, draft) ?? '', /needs an approval/);
   });
 
+  test('needs no scope of its key that every caller has', async (t) => {
+    const { store, clock, parts } = await storeWithClock(t);
+    await scheduled(store, draft, '2026-11-02T00:00:00.000Z');
+    const data = { scopes: ['publish'] };
+    await commit(store, { family: 'key', id: 'key', action: 'edit', data });
+    clock.ms = Date.UTC(2026, 10, 3);
+    await publishDue({ ...parts(), anonymous: () => ['read'] }, waitingDrafts(store));
+    assert.equal(store.draft(draft)?.state, 'published');
+  });
+
   test('fails once its key is revoked, or may not publish any more', async (t) => {
     const { store, clock, due } = await storeWithClock(t);
     await scheduled(store, 'one', '2026-11-02T00:00:00.000Z');

@@ -203,6 +203,8 @@ test('a hostile or unusable request gets a clear refusal', async (t) => {
   assert.match(await unknown.text(), /-32601/);
   const { tool } = await connectTool(t, site, { apikey });
   assert.equal((await tool('key_insert', { v: { name: 'x' } })).error?.code, 'not_found');
+  const grant = { v: { grant: 'x', state: 'x' } };
+  assert.equal((await tool('login_console', grant)).error?.code, 'not_found');
   const stray = await tool('userinterface_list', { limit: 1 });
   assert.match(stray.error?.message ?? '', /outside v/);
 });
