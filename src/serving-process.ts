@@ -28,6 +28,7 @@ import { SeriesRecorder, seriesChangedMs } from './observability/series-recorder
 import { packagesLoadMs } from './server/limits.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
+import { TicketKey } from './server/tls/ticket-key.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import type { CacheStore } from './cache/cache-store.ts';
 import { openCacheStore } from './cache/open-cache-store.ts';
@@ -99,6 +100,8 @@ export interface ServingOptions {
   readonly accessPeers?: AccessPeers;
   /** Takes tokens of rates from the buckets of all processes; by default, this is the only one. */
   readonly takeToken?: TakeToken;
+  /** The key of session tickets that all processes share; by default, this process has its own. */
+  readonly ticketKey?: TicketKey;
   /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
   readonly hasFastPath?: boolean;
   /** The built documentation; by default that of the package. */
@@ -122,7 +125,7 @@ export async function startServing(
   const files = { publicFiles, consoleFiles, rendering };
   const running = new ServingProcess({ config, logs, ...files, ...given });
   try {
-    await running.listen(given.ports);
+    await running.listen(given);
     await given.notices?.applyBy((notice) => running.apply(notice));
     return running;
   } catch (error) {
@@ -173,6 +176,7 @@ class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;
+  #endRotation: (() => void) | undefined;
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
   readonly #visits: VisitCounter;
@@ -272,14 +276,17 @@ class ServingProcess implements RunningServer {
     return this.#server?.addresses ?? [];
   }
 
-  async listen(ports?: PortOptions): Promise<void> {
+  async listen({
+    ports,
+    ticketKey = this.#ownTicketKey(),
+  }: Pick<ServingOptions, 'ports' | 'ticketKey'>): Promise<void> {
     const { store, logs } = this.#context;
     const { log, access } = logs;
     const { config } = this.#instance.serving;
     // A process that replaces another one gets its visitors at once.
     if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
     const { shared } = store;
-    const tls = await openTls({ config, log, isPrimary: this.#isPrimary, shared });
+    const tls = await openTls({ config, log, isPrimary: this.#isPrimary, shared, ticketKey });
     this.#tls = tls;
     this.#server = await startServer(
       {
@@ -304,6 +311,12 @@ class ServingProcess implements RunningServer {
     this.#visits.start();
     this.#checkPages();
     this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
+  }
+
+  #ownTicketKey(): TicketKey {
+    const key = new TicketKey();
+    this.#endRotation = key.rotate();
+    return key;
   }
 
   /** Does what a notice of the cluster says. */
@@ -410,6 +423,7 @@ class ServingProcess implements RunningServer {
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();
+    this.#endRotation?.();
     await background;
     clearTimeout(this.#loading);
     // Content that still arrives is only for the cache, which is closed next.

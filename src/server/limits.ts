@@ -85,6 +85,8 @@ export const answerHeadHeldMs = 5;
 export const refusedLineCharactersMax = 200;
 /** The interval between two checks of certificates for their expiry. */
 export const certificateCheckMs = 12 * 3_600_000;
+/** How long a key of session tickets is in use. */
+export const ticketKeyMs = 12 * 3_600_000;
 
 /** How long after its start a server loads the packages that only some requests need. */
 export const packagesLoadMs = 1_000;

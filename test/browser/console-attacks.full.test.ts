@@ -192,7 +192,7 @@ suite('attacks on the console', () => {
   test('no text runs that comes while a person looks: log lines, an import, an undo', async (t) => {
     const { page: tab, site } = await signedIn(t);
     await goTo(tab, '#/operations/log', 'Access log');
-    await tab.getByText('Live', { exact: true }).waitFor();
+    await tab.getByRole('main').getByText('Live', { exact: true }).waitFor();
     await fetch(`${site.url}/${code}?b=${hostile}`, {
       headers: { 'user-agent': printable, referer: `http://x.example/${printable}` },
     });

@@ -5,6 +5,7 @@ import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../model/failure.ts';
 import type { ListeningSocket } from '../../server/inherited-sockets.ts';
+import { TicketKey } from '../../server/tls/ticket-key.ts';
 
 /**
  * A worker's channel to the leading process. Only that process reads the ini file, so that workers
@@ -16,9 +17,14 @@ export class LeaderChannel {
     [LeaderMessage],
     undefined
   >;
+  /** The key of session tickets that all workers have; known with the configuration. */
+  readonly ticketKey = new TicketKey();
   #isClosed = false;
 
   constructor() {
+    process.on('message', (message: LeaderMessage) => {
+      if (message.kind === 'ticket-key') this.ticketKey.replace(Buffer.from(message.key, 'base64'));
+    });
     // A message to a process that has just ended is lost; `disconnect` reports its end.
     cluster.worker?.on('error', () => undefined);
     // Without the leading process, Node calls `process.exit`.

@@ -451,6 +451,7 @@ async function serveUntil(
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
+    ticketKey: leader.ticketKey,
     accessPeers: {
       watch: (isWatching) => {
         sendToLeader({ kind: 'watch-access', isWatching });

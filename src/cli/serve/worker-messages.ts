@@ -32,6 +32,8 @@ export type LeaderMessage =
     }
   /** The result of reading the ini file again. */
   | { readonly kind: 'reload'; readonly serialized: Serialized<ConfigResult> }
+  /** The key of session tickets in base64: before the configuration, and after each change. */
+  | { readonly kind: 'ticket-key'; readonly key: string }
   | AccessMessage
   | MetricsFromLeader
   | TokensFromLeader;

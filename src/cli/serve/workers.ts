@@ -4,6 +4,7 @@ import type { Config, ConfigResult } from '../../config/config.ts';
 import type { Log } from '../../observability/log.ts';
 import type { ListeningSocket } from '../../server/inherited-sockets.ts';
 import { returnHandedOver, watchAcceptors } from '../../server/node-internals.ts';
+import { TicketKey } from '../../server/tls/ticket-key.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
@@ -32,6 +33,8 @@ export class Workers {
   readonly #metrics = new LeaderMetrics();
   readonly #access = new LeaderAccess();
   readonly #tokens = new LeaderTokens();
+  readonly #ticketKey = new TicketKey();
+  readonly #endRotation = this.#ticketKey.rotate();
   readonly #serving = new Set<Worker>();
   /** Workers that have a configuration, and get every later one. */
   readonly #configured = new WeakSet<Worker>();
@@ -47,6 +50,11 @@ export class Workers {
   constructor(args: readonly string[], log: Log, currentConfig: () => CurrentConfig) {
     this.#log = log;
     this.#currentConfig = currentConfig;
+    this.#ticketKey.follow((key) => {
+      for (const worker of this.#running.keys()) {
+        if (this.#configured.has(worker) && worker.isConnected()) sendTicketKey(worker, key);
+      }
+    });
     const { script, nodeFlags, words } = ownCommand(args);
     const [exec = '', ...rest] = script === undefined ? words : [script, ...words];
     cluster.setupPrimary({ exec, args: rest, execArgv: [...nodeFlags] });
@@ -105,6 +113,7 @@ export class Workers {
   /** Stops all workers; resolves to the number of requests that were cut off. */
   async stop(): Promise<number> {
     this.#stopping = true;
+    this.#endRotation();
     const ends = [...this.#running.keys()].map((worker) => {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
       // A worker that is starting does not read messages yet: one would be lost.
@@ -199,6 +208,7 @@ export class Workers {
   #configure(worker: Worker): void {
     const { config, pending, sockets } = this.#currentConfig();
     this.#configured.add(worker);
+    sendTicketKey(worker, this.#ticketKey.current);
     const serialized = serializeConfig(config);
     worker.send({ kind: 'config', serialized, sockets } satisfies LeaderMessage);
     for (const result of pending) this.#reload(worker, result);
@@ -223,4 +233,8 @@ export class Workers {
     await delay(waitMs, undefined, { ref: false });
     if (!this.#stopping) await this.#startOne(number, restarts);
   }
+}
+
+function sendTicketKey(worker: Worker, key: Buffer): void {
+  worker.send({ kind: 'ticket-key', key: key.toString('base64') } satisfies LeaderMessage);
 }

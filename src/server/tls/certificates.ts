@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { SecureContext, Server } from 'node:tls';
+import type { SecureContext, SecureContextOptions, Server } from 'node:tls';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { CertificateState } from '../../api/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
@@ -35,6 +35,7 @@ export class Certificates {
   /** The certificates that ACME gets. */
   #acmeCertificates: readonly LoadedCertificate[] = [];
   #acme: AcmeStore | undefined;
+  #ticketKey: Buffer | undefined;
   #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
 
   private constructor(configured: readonly LoadedCertificate[], dependencies: Dependencies) {
@@ -80,12 +81,28 @@ export class Certificates {
   }
 
   /**
-   * Sets the certificate that clients without SNI get. `#reload` sets it again after each change.
+   * Sets the certificate that clients without SNI get, and the key of session tickets. `#reload`
+   * sets both again after each change.
    */
   serve(server: Server): void {
     this.#servers.add(server);
-    const fallback = this.#fallback()?.current;
-    if (fallback !== undefined) server.setSecureContext(fallback.options);
+    this.#configure(server, this.#fallback()?.current?.options);
+    // To a worker that begins to listen, node:cluster gives the key that the first worker had then.
+    server.on('listening', () => {
+      this.#configure(server, undefined);
+    });
+  }
+
+  /** Encrypts the session tickets of all servers with another key: see TicketKey. */
+  setTicketKey(key: Buffer): void {
+    this.#ticketKey = key;
+    for (const server of this.#servers) server.setTicketKeys(key);
+  }
+
+  /** A new context has a ticket key of its own, until it gets that of all. */
+  #configure(server: Server, options: SecureContextOptions | undefined): void {
+    if (options !== undefined) server.setSecureContext(options);
+    if (this.#ticketKey !== undefined) server.setTicketKeys(this.#ticketKey);
   }
 
   /**
@@ -249,7 +266,7 @@ export class Certificates {
     loaded.problem = null;
     if (isSame && !wasBroken) return;
     if (loaded.host === undefined) {
-      for (const server of this.#servers) server.setSecureContext(next.options);
+      for (const server of this.#servers) this.#configure(server, next.options);
     }
     const until = next.pair.certificate.validToDate.toISOString();
     const what = cert === undefined ? 'is in use' : 'was read again';

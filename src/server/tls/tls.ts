@@ -12,6 +12,7 @@ import type { Metric } from '../../observability/metrics.ts';
 import type { SharedPart } from '../../store/store.ts';
 import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
 import { Certificates } from './certificates.ts';
+import type { TicketKey } from './ticket-key.ts';
 
 /** The dependencies of TLS. */
 interface TlsParts {
@@ -21,6 +22,7 @@ interface TlsParts {
   readonly isPrimary: boolean;
   /** The log that the nodes of a cluster share; undefined for a single machine. */
   readonly shared: SharedPart | undefined;
+  readonly ticketKey: TicketKey;
 }
 
 /** The certificates of the server, and the ACME client that gets some of them. */
@@ -45,6 +47,9 @@ export async function openTls(parts: TlsParts): Promise<Tls> {
   const { certificates: files, acme: settings } = config.tls;
   const acme = await openAcme({ ...parts, log }, settings);
   const certificates = await Certificates.open(files, acme.store, { log, now });
+  parts.ticketKey.follow((key) => {
+    certificates.setTicketKey(key);
+  });
   return new OpenTls({ ...parts, log, certificates, acme });
 }
 
