@@ -54,6 +54,7 @@ async function describeAndShow(form) {
     body.replaceChildren(message(failureText(failure, say), failure, say), again);
     return;
   }
+  await styled;
   const need = action === 'insert' ? 'insert' : 'edit';
   if (described.may?.[need] === 'none') {
     body.replaceChildren(message(say('forbidden')));
@@ -136,9 +137,18 @@ async function showRecord(form) {
     });
 }
 
+/** Settled when the style of forms is there, or cannot be had. */
+let styled = Promise.resolve();
+
 function addStyle({ base, nonce }) {
   const href = `${base}/svc1/engines/form.css`;
   if (document.querySelector(`link[href="${CSS.escape(href)}"]`) !== null) return;
+  const link = tag('link', { rel: 'stylesheet', href, nonce });
+  // A form without its style is wider than the window for a moment.
+  styled = new Promise((resolve) => {
+    link.addEventListener('load', resolve);
+    link.addEventListener('error', resolve);
+  });
   // The first style sheet, so that the site's own rules override it.
-  document.head.prepend(tag('link', { rel: 'stylesheet', href, nonce }));
+  document.head.prepend(link);
 }
