@@ -136,10 +136,11 @@ export async function startServing(
 
 const monotonicMs = (): number => performance.now();
 
-/** Takes tokens of rates from buckets of this process. */
-function ownTokens(): TakeToken {
+/** How tokens of rates are taken: elsewhere, or from buckets of this process. */
+function tokensOf(elsewhere: TakeToken | undefined): Omit<AppContext['rates'], 'counts'> {
+  if (elsewhere !== undefined) return { take: elsewhere, isElsewhere: true };
   const buckets = new TokenBuckets({ monotonicMs });
-  return (order) => buckets.take(order);
+  return { take: (order) => buckets.take(order), isElsewhere: false };
 }
 
 /** Work besides the requests. `stop` may come without `start`, and twice. */
@@ -248,7 +249,7 @@ class ServingProcess implements RunningServer {
       ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
       emit: emitFor(config, logs, store),
       keyRates: createKeyRates({ monotonicMs }),
-      rates: { take: takeToken ?? ownTokens(), counts: this.#rateCounts },
+      rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
       keyUses: this.#keyUses,
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
       visits: this.#visits,

@@ -36,6 +36,8 @@ export const forwardContentBytesMax = 64 * KIB;
 /** Token buckets of rates in memory, and those that one request looks at to remove full ones. */
 export const bucketsMax = 200_000;
 export const bucketsSweptMax = 16;
+/** Characters of a user, key or field in memory; of a longer one, its hash counts. */
+export const ownerCharactersMax = 64;
 /** How long a worker waits for the process that has the buckets of all workers. */
 export const tokenWaitMs = 2_000;
 /** The largest file of networks, and the broken lines of it that the log names. */

@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto';
 import type { RateConfig } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
 import { addressNetwork } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { needsUser, type Visitor } from '../model/visitor.ts';
 import { networksOf } from './conditions.ts';
+import { ownerCharactersMax } from './limits.ts';
 import { createProtectedPaths } from './protected-paths.ts';
 import type { RateCounts, TakeToken, Taken } from './token-buckets.ts';
 
@@ -46,6 +48,8 @@ interface Rate extends RateConfig {
 /** What the rates of all configurations share. */
 export interface RateParts {
   readonly take: TakeToken;
+  /** Whether another process has the buckets, so that `take` asks it. */
+  readonly isElsewhere: boolean;
   readonly counts: RateCounts;
 }
 
@@ -60,11 +64,10 @@ export function createRates(configs: readonly RateConfig[], parts: RateParts): R
     countPlain(request) {
       const rates = ratesOf(request).filter(({ isExempt }) => !isExempt(request.address));
       if (rates.length === 0) return true;
-      if (rates.length > 1 || rates[0]?.by !== 'address') return false;
+      if (rates.length > 1 || rates[0]?.by !== 'address' || parts.isElsewhere) return false;
       const [rate] = rates;
       const taken = take(rate, clientOf(request.address), parts);
-      // Another process has the buckets: the whole request asks it, and its token is taken there.
-      if (taken instanceof Promise) return false;
+      if (taken instanceof Promise) throw new TypeError('the buckets are elsewhere');
       if (taken.isTaken) parts.counts.add(rate.name, 'passed');
       return taken.isTaken;
     },
@@ -113,7 +116,14 @@ function ownerOf({ by }: Rate, request: RatedRequest): string {
     return by === 'address' ? undefined : request.fields[by.slice('field:'.length)];
   };
   const owner = own();
-  return owner === undefined ? clientOf(request.address) : `${by} ${owner}`;
+  if (owner === undefined) return clientOf(request.address);
+  // A field may be long, and buckets are many.
+  const text = owner.length <= ownerCharactersMax ? owner : `#${shortHash(owner)}`;
+  return `${by} ${text}`;
+}
+
+function shortHash(text: string): string {
+  return hash('sha256', text, 'base64url');
 }
 
 function clientOf(address: string): string {

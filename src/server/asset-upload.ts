@@ -15,7 +15,7 @@ import { hasBody, passContentOn, requirePlain } from './h1/body.ts';
 import { isReadable, type RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { outcomeMembers } from './operations.ts';
-import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
+import { contentRangeOf, expectedDigest, invalidRange, type UploadRange } from './upload-fields.ts';
 import type { Serving } from './serving.ts';
 
 /** A request below `{base}/svc1`. */
@@ -176,7 +176,7 @@ async function answerUpload(
     return uploadReply(200, { name, received: await files.interruptedBytes(key ?? '') });
   }
   const writer = await files.begin(key, range?.first);
-  await receive(message, writer, serving.config.asset.bytesMax);
+  await receive(message, writer, { bytesMax: serving.config.asset.bytesMax, end: range?.end });
   if (range !== undefined && writer.bytes < range.total) {
     const received = writer.bytes;
     await writer.interrupt();
@@ -197,12 +197,13 @@ async function answerUpload(
 async function receive(
   message: IncomingMessage,
   writer: AssetWriter,
-  bytesMax: number,
+  { bytesMax, end }: { readonly bytesMax: number; readonly end: number | undefined },
 ): Promise<void> {
   if (!hasBody(message)) return;
   passContentOn(message);
   try {
     await readTo(message, async (chunk) => {
+      if (writer.bytes + chunk.length > (end ?? Infinity)) throw invalidRange();
       if (writer.bytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
       await writer.write(chunk);
     });

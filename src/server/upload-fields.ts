@@ -5,6 +5,8 @@ import { Failure } from '../model/failure.ts';
 export interface UploadRange {
   /** The first byte; undefined for a request that only asks how far the upload is. */
   readonly first: number | undefined;
+  /** Behind the last byte. */
+  readonly end: number;
   /** Bytes of the whole file. */
   readonly total: number;
 }
@@ -25,15 +27,16 @@ export function contentRangeOf(
   const total = Number(found[3]);
   if (first === undefined) {
     if (Number(contentLength ?? 0) > 0) throw invalidRange();
-    return { first: undefined, total };
+    return { first: undefined, end: 0, total };
   }
   const bytes = Number(last) - Number(first) + 1;
   if (bytes < 1 || Number(last) >= total) throw invalidRange();
   if (contentLength !== undefined && Number(contentLength) !== bytes) throw invalidRange();
-  return { first: Number(first), total };
+  return { first: Number(first), end: Number(last) + 1, total };
 }
 
-function invalidRange(): Failure {
+/** The failure of a Content-Range that does not describe the content. */
+export function invalidRange(): Failure {
   return new Failure(
     'invalid',
     'Content-Range has to be such as bytes 100-199/200, with a Content-Length of 100.',

@@ -81,6 +81,22 @@ async function cutUpload(site: TestSite, name: string, content: Buffer, at: numb
 }
 
 suite('an upload', () => {
+  test('of a part may not be longer than its Content-Range', async (t) => {
+    const site = await startSite(t);
+    const content = new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.alloc(100));
+        controller.close();
+      },
+    });
+    const reply = await fetch(`${site.url}/svc1/asset/long.txt`, {
+      ...{ method: 'PUT', body: content, duplex: 'half' },
+      headers: { apikey: site.adminKey, 'content-range': 'bytes 0-9/10' },
+    });
+    assert.equal(reply.status, 400);
+    assert.deepEqual(await files(site), []);
+  });
+
   test('is stored under its hash, with a row in the log', async (t) => {
     const site = await startSite(t);
     const { status, data } = await put(site, 'logo.png', png);

@@ -137,7 +137,7 @@ function composed(
     wrongKeys: createWrongKeys({ now: Date.now }),
     passwords: new Passwords({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
-    rates: { take: () => assert.fail(), counts: new RateCounts() },
+    rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
     keyUses: { note: () => undefined, last: () => new Map() },
     anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
     visits: {
