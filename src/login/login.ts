@@ -46,7 +46,7 @@ export interface Login {
   readonly path: string;
   /** Whether people with a role may sign in to the console. */
   readonly hasConsole: boolean;
-  /** Answers a request; undefined for a path that is none of the sign-in's. */
+  /** Answers a request; undefined if its path does not belong to the sign-in. */
   respond(request: LoginRequest): Reply | Promise<Reply> | undefined;
   /** The user of the cookies of a request, which came over TLS or not. */
   userOf(cookie: string | undefined, isSecure: boolean): User | undefined;

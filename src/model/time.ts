@@ -113,8 +113,8 @@ export interface NamedMoment {
 /**
  * Parses a moment of the input field `at`: a date-time with an offset, or the local time of a time
  * zone, which is `zone` or stands behind it in brackets, as in `2026-12-01T08:00[Europe/Berlin]`
- * (RFC 9557). If clocks show the time twice, it is the first one. Throws `invalid` for a text that
- * is none of these, and for a time that clocks skip.
+ * (RFC 9557). If clocks show the time twice, it is the first one. Throws `invalid` for
+ * another text, and for a local time that does not exist because clocks are put forward.
  */
 export function parseNamedMoment(text: string, zone: string | undefined): NamedMoment {
   const [, stated = text, bracketed] = /^([^[]*)\[([^\]]*)\]$/.exec(text) ?? [];
