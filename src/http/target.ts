@@ -93,9 +93,11 @@ export function canonicalTarget(
   return readTarget(line, { scheme, host });
 }
 
+const versions: readonly string[] = ['1.0', '1.1', '2'];
+
 function requireVersion({ httpVersion }: RequestHead): void {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
-    throw new Failure('invalid', 'The server supports HTTP/1.1 and HTTP/1.0 only.');
+  if (!versions.includes(httpVersion)) {
+    throw new Failure('invalid', 'The server supports HTTP/1.0, HTTP/1.1 and HTTP/2 only.');
   }
 }
 

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { assetTable, assetFields, isAssetName, type Asset } from '../assets/asset.ts';
 import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
@@ -11,8 +10,8 @@ import { noBody, type Reply } from '../http/reply.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller } from '../model/key.ts';
-import { hasBody, passContentOn, requirePlain } from './h1/body.ts';
-import { isReadable, type RequestMessage } from './http-message.ts';
+import type { Exchange, RequestBody } from './exchange.ts';
+import { passContentOn, requirePlain } from './h1/body.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { outcomeMembers } from './operations.ts';
 import { contentRangeOf, expectedDigest, invalidRange, type UploadRange } from './upload-fields.ts';
@@ -21,7 +20,7 @@ import type { Serving } from './serving.ts';
 /** A request below `{base}/svc1`. */
 interface AssetRequest {
   readonly path: string;
-  readonly message: RequestMessage;
+  readonly exchange: Exchange;
   readonly incoming: IncomingRequest;
   readonly signal: () => AbortSignal;
 }
@@ -44,8 +43,8 @@ export function answerAsset(
   request: AssetRequest,
   identified: (caller: Caller) => void,
 ): Promise<Reply> | Reply | undefined {
-  const { path, message, incoming } = request;
-  const { method = '' } = message;
+  const { path, exchange, incoming } = request;
+  const { method } = exchange.head;
   if (!path.startsWith('/asset/')) return undefined;
   const name = decodedName(path.slice('/asset/'.length));
   const isOperation = method !== 'PUT' && !isAssetName(name);
@@ -89,7 +88,7 @@ interface NamedAsset {
 /** The file of an asset, as it is now; a page of the site may not run it (asset-type.ts). */
 async function download(
   serving: Serving,
-  { message, incoming: { fields } }: AssetRequest,
+  { exchange, incoming: { fields } }: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
   serving.execute.admit({ name: getName, scope: 'read' }, caller);
@@ -101,7 +100,7 @@ async function download(
     fields: ['Cache-Control', 'private, no-cache'],
     source: 'svc1',
   };
-  const asked = { method: message.method ?? '', fields };
+  const asked = { method: exchange.head.method, fields };
   const { isReusable: _isReusable, ...reply } = await serving.assets.pages.respond(
     asset,
     view,
@@ -120,8 +119,7 @@ function upload(
   request: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
-  const { message } = request;
-  const { headers } = message as IncomingMessage;
+  const { fields } = request.incoming;
   const { bytesMax } = serving.config.asset;
   if (!isAssetName(name)) {
     throw new Failure(
@@ -134,11 +132,10 @@ function upload(
   if (serving.config.node.central !== undefined) {
     throw new Failure('conflict', 'This server is a copy: upload to the server that it follows.');
   }
-  if (!isReadable(message)) throw new Failure('invalid', 'This upload cannot be read.');
-  requirePlain(message);
-  const range = contentRangeOf(headers['content-range'], headers['content-length']);
-  const expected = expectedDigest(headers['repr-digest'], headers['content-digest']);
-  const length = range?.total ?? lengthOf(headers['content-length']);
+  requirePlain(fields);
+  const range = contentRangeOf(fields['content-range'], fields['content-length']);
+  const expected = expectedDigest(fields['repr-digest'], fields['content-digest']);
+  const length = range?.total ?? lengthOf(fields['content-length']);
   if ((length ?? 0) > bytesMax) throw tooLarge(bytesMax);
   if (uploads >= uploadsAtOnceMax) {
     throw new Failure('unavailable', 'Too many uploads at once. Try again in a moment.', {
@@ -146,7 +143,7 @@ function upload(
     });
   }
   uploads += 1;
-  message.pause();
+  request.exchange.body?.pause();
   const given = { name, caller, range, expected, length };
   return answerUpload(serving, request, given).finally(() => {
     uploads -= 1;
@@ -169,14 +166,16 @@ async function answerUpload(
 ): Promise<Reply> {
   const { name, caller, range, expected, length } = given;
   const { files, prepareTable } = serving.assets;
-  const message = request.message as IncomingMessage;
   // Only the same key can continue an upload, and only with the same length.
   const key = length === undefined ? undefined : JSON.stringify([caller.keyId, name, length]);
   if (range?.first === undefined && range !== undefined) {
     return uploadReply(200, { name, received: await files.interruptedBytes(key ?? '') });
   }
   const writer = await files.begin(key, range?.first);
-  await receive(message, writer, { bytesMax: serving.config.asset.bytesMax, end: range?.end });
+  await receive(request.exchange.body, writer, {
+    bytesMax: serving.config.asset.bytesMax,
+    end: range?.end,
+  });
   if (range !== undefined && writer.bytes < range.total) {
     const received = writer.bytes;
     await writer.interrupt();
@@ -195,14 +194,14 @@ async function answerUpload(
  * arrived is kept then, if the upload can be continued.
  */
 async function receive(
-  message: IncomingMessage,
+  body: RequestBody | undefined,
   writer: AssetWriter,
   { bytesMax, end }: { readonly bytesMax: number; readonly end: number | undefined },
 ): Promise<void> {
-  if (!hasBody(message)) return;
-  passContentOn(message);
+  if (body === undefined) return;
+  passContentOn(body);
   try {
-    await readTo(message, async (chunk) => {
+    await readTo(body, async (chunk) => {
       if (writer.bytes + chunk.length > (end ?? Infinity)) throw invalidRange();
       if (writer.bytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
       await writer.write(chunk);
@@ -215,27 +214,27 @@ async function receive(
 }
 
 /** Reads the content piece by piece; the connection stays open for the answer. */
-function readTo(message: IncomingMessage, write: (chunk: Buffer) => Promise<void>): Promise<void> {
+function readTo(body: RequestBody, write: (chunk: Buffer) => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     let writing: Promise<void> = Promise.resolve();
     const stop = (thrown: unknown): void => {
-      message.off('data', take).off('end', finish).off('close', cut).off('error', fail);
+      body.off('data', take).off('end', finish).off('close', cut).off('error', fail);
       // A later error has no other listener.
-      message.on('error', () => undefined).pause();
+      body.on('error', () => undefined).pause();
       const rejectWith = (): void => {
         reject(thrown instanceof Error ? thrown : failureFrom(thrown));
       };
       writing.then(rejectWith, rejectWith);
     };
     const take = (chunk: Buffer): void => {
-      message.pause();
+      body.pause();
       writing = write(chunk).then(() => {
-        message.resume();
+        body.resume();
       });
       writing.catch(stop);
     };
     const finish = (): void => {
-      message.off('close', cut).off('error', fail);
+      body.off('close', cut).off('error', fail);
       writing.then(resolve, reject);
     };
     const fail = (error?: Error): void => {
@@ -246,17 +245,17 @@ function readTo(message: IncomingMessage, write: (chunk: Buffer) => Promise<void
       fail();
     };
     try {
-      requireWhole(message);
+      requireWhole(body);
     } catch (failure) {
       reject(failureFrom(failure));
       return;
     }
-    if (message.destroyed) {
+    if (body.destroyed) {
       fail();
       return;
     }
-    message.on('error', fail).once('close', cut).once('end', finish).on('data', take);
-    message.resume();
+    body.on('error', fail).once('close', cut).once('end', finish).on('data', take);
+    body.resume();
   });
 }
 
@@ -289,14 +288,14 @@ async function store(
 
 function callOf(
   { visitors }: Serving,
-  { incoming, message, signal }: AssetRequest,
+  { incoming, exchange, signal }: AssetRequest,
   caller: Caller,
 ): Call {
   const { target, fields } = incoming;
   const draft = takeParameter(target.query, 'draft')?.value;
   return {
     ...{ caller, vk: undefined, qk: undefined, draft, origin: target.origin, fields },
-    ...{ visitor: visitors.visitorOf(incoming), transport: 'http', method: message.method },
+    ...{ visitor: visitors.visitorOf(incoming), transport: 'http', method: exchange.head.method },
     signal,
   };
 }

@@ -1,305 +1,121 @@
-import type { ServerResponse } from 'node:http';
-import { hasTooManyRanges } from '../http/ranges.ts';
-import { prefersHtml } from '../http/negotiation.ts';
-import { withoutOwnCookies } from '../http/own-cookies.ts';
-import { respelledReply } from '../http/respelled.ts';
-import type { ResponseHeaders } from '../http/response-headers.ts';
-import {
-  changedReply,
-  discard,
-  noBody,
-  privateReply,
-  replyField,
-  withoutFields,
-  type Recipient,
-  type FieldList,
-  type Reply,
-} from '../http/reply.ts';
-import { hasScope, type Caller } from '../model/key.ts';
-import { servicePath } from '../model/path.ts';
-import { previewToken } from '../model/preview.ts';
-import { consoleOriginReply, withoutConsoleWorker } from './console.ts';
-import { requireWhole } from '../http/broken-content.ts';
-import { canDiscardBody, hasBody, passContentOn } from './h1/body.ts';
-import { answerSignal, ClientGone } from './h1/client-gone.ts';
-import { peerAddress } from './h1/connections.ts';
-import {
-  acceptRequest,
-  callerOf,
-  countForRates,
-  type IncomingRequest,
-} from './incoming-request.ts';
-import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
-import { previewReply } from './draft-preview.ts';
-import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
-import { sendInterim } from './h1/node-http.ts';
-import { linger } from './h1/refusal.ts';
-import { contentBegun, send } from './send.ts';
-import type { Moment, Serving } from './serving.ts';
-import { answerService } from './service.ts';
-import type { SharedLimits } from './shared-limits.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex, Readable } from 'node:stream';
+import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
+import type { Cancellation } from '../model/cancellation.ts';
+import type { Failure } from '../model/failure.ts';
+import type { Peer } from './peer.ts';
 
-/** The surroundings of an exchange. */
-export interface ExchangeParts extends FailureLogs {
+/** A version of HTTP that the server speaks. */
+export type HttpVersion = '1.0' | '1.1' | '2';
+
+/** The head of a request as it was sent, from any parser. */
+export interface MessageHead {
+  readonly method: string;
+  /** The request target (RFC 9112 §3.2), usually path and query. */
+  readonly url: string;
+  /** As it was sent: Node's parser also reads others, which validation refuses. */
+  readonly version: HttpVersion;
+  /** Flat list of name, value, name, value, as they were sent; latin1. */
+  readonly fields: readonly string[];
+}
+
+/** The content of a request; a slow reader slows its client. */
+export interface RequestBody extends Readable {
+  /** Whether all of the content has arrived. */
+  readonly complete: boolean;
+  /** The trailer fields, flat, once the content is complete. */
+  readonly rawTrailers: readonly string[];
+}
+
+/** A request whose head has arrived. */
+export interface Arrived {
+  readonly head: MessageHead;
+  readonly peer: Peer;
+}
+
+/** A request for another protocol on its connection, or on its stream of HTTP/2. */
+export interface UpgradeRequest extends Arrived {
+  /** The connection, or the stream. */
+  readonly socket: Duplex;
+  /** What the client has sent behind the head. */
+  readonly ahead: Buffer;
+  /** What the package `ws` reads of the opening handshake of a websocket (RFC 6455 §4.2.1). */
+  readonly handshake: Pick<IncomingMessage, 'method' | 'headers'>;
+}
+
+/** The result of sending an answer. */
+export interface Sent {
+  /** Bytes of content handed to the connection. */
+  readonly bytes: number;
+  /** Whether client or source closed the connection before the end. */
+  readonly cut: boolean;
+}
+
+/** An answer that can be sent several times. */
+export interface Prepared {
+  readonly status: number;
+  readonly fields: FieldList;
   /**
-   * The reply that comes before all others, if there is one: the answer to a challenge of an ACME
-   * server, or a redirect from http to https.
+   * The content. If it is short, a text with one character for each byte, to be sent with the head.
    */
-  readonly earlyReply: (
-    serving: Serving,
-    incoming: IncomingRequest,
-    message: RequestMessage,
-  ) => Reply | undefined | Promise<Reply | undefined>;
-  readonly shared: SharedLimits;
-  /** See Recipient. */
-  readonly sourceAnswered?: Recipient['sourceAnswered'];
+  readonly content: string | Buffer | undefined;
+  readonly bytes: number;
+  readonly source: string;
+  /** Status line and fields as they are sent; undefined if only Node can send the answer. */
+  readonly head: string | undefined;
+  /** Whether the fields contain a Date, as those of a cached response do. */
+  readonly isDated: boolean;
+  readonly cache: CacheOutcome | undefined;
+  /** As in Reply. */
+  readonly isCurrent: Reply['isCurrent'];
+  readonly admits: Reply['admits'];
 }
 
 /**
- * One request and its answer, under the configuration that was current when the request arrived.
+ * One request and the way to its answer. Each transport implements it: the fast path and Node's
+ * parser of HTTP/1.1, and the streams of HTTP/2.
  */
-export class Exchange {
-  readonly #parts: ExchangeParts;
-  readonly #moment: Moment;
-  readonly #message: RequestMessage;
-  readonly #response: ServerResponse | SendingResponse;
-  #incoming: IncomingRequest | undefined;
-  address: string;
-  caller: Caller | undefined;
-
-  constructor(
-    parts: ExchangeParts,
-    moment: Moment,
-    message: RequestMessage,
-    response: ServerResponse | SendingResponse,
-  ) {
-    this.#parts = parts;
-    this.#moment = moment;
-    this.#message = message;
-    this.#response = response;
-    this.address = peerAddress(message.socket);
-  }
-
-  /** Makes the answer. It never rejects: a failure is an answer as well. */
-  reply(): Promise<Reply> {
-    const { responseHeaders } = this.#moment.serving;
-    return responseHeaders === undefined ? this.#reply() : this.#changedReply(responseHeaders);
-  }
-
-  /** The answer with the fields of the ini file, unless it is one of Waymark's own paths. */
-  async #changedReply(change: ResponseHeaders): Promise<Reply> {
-    const { config, visitors } = this.#moment.serving;
-    const reply = await this.#reply();
-    const incoming = this.#incoming;
-    if (incoming === undefined) return reply;
-    const { target, fields, address } = incoming;
-    if (servicePath(target.path, config.server.base) !== undefined) return reply;
-    const method = this.#message.method ?? '';
-    const visitor = visitors.visitorOf(incoming);
-    const changed = await change(reply, { ...target, method, fields, address, visitor });
-    return reply.isPrivate === true ? stillPrivate(changed, reply) : changed;
-  }
-
-  async #reply(): Promise<Reply> {
-    const message = this.#message;
-    const { serving } = this.#moment;
-    let incoming: IncomingRequest | undefined;
-    try {
-      requireWhole(message);
-      incoming = acceptRequest(serving, message);
-      this.#incoming = incoming;
-      this.address = incoming.address;
-      if (incoming.isUnencoded) return respelledReply(incoming.target, 'none');
-      const early = this.#parts.earlyReply(serving, incoming, message);
-      const elsewhere = early instanceof Promise ? await early : early;
-      if (elsewhere !== undefined) return elsewhere;
-      const counted = countForRates(serving, incoming);
-      if (counted !== undefined) await counted;
-      const { range } = incoming.fields;
-      if (range !== undefined && hasTooManyRanges(range)) {
-        this.#parts.limits.passed('ranges', this.address);
-      }
-      const path = servicePath(incoming.target.path, serving.config.server.base);
-      if (path !== undefined) return await this.#service(path, incoming);
-      const toConsole = consoleOriginReply(serving.config, incoming.target, message.method);
-      if (toConsole !== undefined) return toConsole;
-      const reply = await this.#content(incoming);
-      if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
-      const timed = this.#withServerTiming(reply, incoming);
-      this.#hold(timed, this.caller);
-      return timed;
-    } catch (thrown) {
-      const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
-      // Where the next request starts is uncertain behind a head with two possible readings.
-      if (incoming === undefined || failure.limit === 'open_files') {
-        this.#response.shouldKeepAlive = false;
-      }
-      const accept = (incoming?.fields ?? message.headers).accept;
-      const reply = contentFailure(failure, id, accept);
-      if (incoming === undefined) return reply;
-      const isForPerson = prefersHtml(accept);
-      const own = isForPerson ? await this.#errorPage(reply, incoming) : undefined;
-      return this.#withServerTiming(own ?? reply, incoming);
-    }
-  }
-
+export interface Exchange extends Arrived {
+  /** The content; undefined for a request that announces none (RFC 9112 §6.3). */
+  readonly body: RequestBody | undefined;
+  /** Why the request cannot be read whole; undefined for any other. */
+  readonly failure: Failure | undefined;
+  /** Whether all of the request has arrived. */
+  readonly hasArrived: boolean;
+  /** Whether its client no longer waits: the connection has closed, or the client's side of it. */
+  readonly signal: Cancellation;
+  /** Whether another request may follow on the connection. HTTP/2 ignores it. */
+  shouldKeepAlive: boolean;
+  /** Whether the head of the answer is sent. */
+  readonly hasBegun: boolean;
+  /** Whether the system has taken the whole answer. */
+  readonly isSent: boolean;
+  /** Whether nothing more can be sent: the answer is sent, or the connection has closed. */
+  readonly isOver: boolean;
+  /** Calls a listener once, when the answer is sent or the connection has closed. */
+  onClose(listener: () => void): void;
+  /** Sends an interim response (RFC 9110 §15.2), unless the answer has begun. */
+  interim(status: number, fields: FieldList): void;
   /**
-   * Sends the answer (without content, to a HEAD), and ends the connection if the content of the
-   * request was not read.
+   * Sends the answer, as fast as the client reads. If it cannot be finished, it ends the connection
+   * or the stream, so that the client sees that a part is missing (RFC 9112 §8, RFC 9113 §8.1.1).
+   * Returns at once if there is nothing to wait for.
    */
-  async send(reply: Reply): Promise<Sent> {
-    if (this.#response.destroyed) {
-      await discard(reply);
-      return { bytes: 0, cut: true };
-    }
-    this.#endUnread();
-    const isHead = this.#message.method === 'HEAD' && reply.body.kind !== 'none';
-    if (isHead) await discard(reply);
-    try {
-      return await send(this.#response, isHead ? { ...reply, body: noBody } : reply);
-    } catch (error) {
-      await discard(reply);
-      throw error;
-    }
-  }
-
-  /** Closes the connection after the response to a request whose content was not read. */
-  #endUnread(): void {
-    const message = this.#message;
-    if (!hasBody(message) || message.readableEnded || canDiscardBody(message)) return;
-    this.#response.shouldKeepAlive = false;
-    const { socket } = message;
-    // A session of HTTP/2 continues after each request.
-    if (!('destroySoon' in socket)) return;
-    // Node would close the connection at once, and its reset discards the answer (RFC 9112 §9.6).
-    socket.destroySoon = () => {
-      linger(socket, () => {
-        this.#parts.limits.passed('unread_content', this.address);
-      });
-    };
-  }
-
-  /** Makes the reply of the site. Rejects for a service worker that could control the console. */
-  async #content(incoming: IncomingRequest): Promise<Reply> {
-    const reply = await this.#siteReply(incoming);
-    try {
-      return withoutConsoleWorker(this.#moment.serving.config, incoming, reply);
-    } catch (refused) {
-      await discard(reply);
-      throw refused;
-    }
-  }
-
-  #siteReply(incoming: IncomingRequest): Reply | Promise<Reply> {
-    const message = this.#message;
-    const recipient: Recipient = {
-      signal: new ClientGone(this.#response, message.socket),
-      sourceAnswered: this.#parts.sourceAnswered,
-      interim: (status, fields) => {
-        // HTTP/1.0 has no interim responses.
-        if (message.httpVersion !== '1.0') this.#interim(status, fields);
-      },
-    };
-    const { serving, nowMs } = this.#moment;
-    const { site, visitors, config } = serving;
-    const token = previewToken(incoming.fields.cookie);
-    const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
-    const body = hasBody(message) ? message : undefined;
-    if (body !== undefined) passContentOn(body);
-    const request = {
-      ...incoming.target,
-      ...recipient,
-      method: message.method ?? '',
-      fields: withoutOwnCookies(incoming.fields),
-      address: incoming.address,
-      visitor: visitors.visitorOf(incoming),
-      body,
-      trailers: body === undefined ? undefined : () => body.rawTrailers,
-    };
-    if (preview === undefined) return site.respond(request);
-    return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);
-  }
-
-  /** Makes the error page of the site for a failure, with the fields of the failure's own reply. */
-  async #errorPage(reply: Reply, incoming: IncomingRequest): Promise<Reply | undefined> {
-    const { site, visitors } = this.#moment.serving;
-    const visitor = visitors.visitorOf(incoming);
-    const failed = { ...incoming.target, ...incoming, visitor };
-    const page = await site.errorPage(reply.status, failed);
-    if (page === undefined) return undefined;
-    const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
-    const fields = [...page.fields, ...withoutFields(said, 'content-length')];
-    const { failureId, isPrivate } = reply;
-    const source = reply.source.startsWith('access:') ? reply.source : page.source;
-    return {
-      ...page,
-      fields,
-      source,
-      ...(failureId && { failureId }),
-      ...(isPrivate && { isPrivate }),
-    };
-  }
-
-  async #service(path: string, incoming: IncomingRequest): Promise<Reply> {
-    const response = this.#response;
-    let signal: AbortSignal | undefined;
-    const { reply, caller } = await answerService(this.#moment.serving, {
-      path,
-      message: this.#message,
-      incoming,
-      nowMs: this.#moment.nowMs,
-      fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
-      requests: this.#parts.shared.requests,
-      hold: (...given) => {
-        this.#hold(...given);
-      },
-      // Not an accessor: V8 gives each object with an accessor a hidden class of its own.
-      signal: () => (signal ??= answerSignal(response)),
-    });
-    this.caller = caller;
-    return reply;
-  }
-
-  /** Counts content as unread until the client has the answer; throws if that is too much. */
-  #hold({ body }: Reply, caller: Caller | undefined): void {
-    const response = this.#response;
-    if (body.kind !== 'bytes' || this.#message.method === 'HEAD' || response.destroyed) return;
-    const holder = { keyId: caller?.keyId, address: this.address };
-    const free = this.#parts.shared.unread.hold(holder, [body.bytes]);
-    response.once('close', free);
-  }
-
-  #interim(status: number, fields: FieldList): void {
-    const response = this.#response;
-    if ('sendInterim' in response) response.sendInterim(status, fields);
-    else sendInterim(response, status, fields);
-  }
-
+  respond(reply: Reply): Sent | Promise<Sent>;
+  /** Sends a prepared answer; `nowMs` is milliseconds since 1970. */
+  respondPrepared(prepared: Prepared, nowMs: number): void;
   /**
-   * Adds the source of the answer, for callers with the scope read whose key has no bounds, or if
-   * `[log] explain` is on (docs/design/requests.md#precedence).
+   * Prepares the connection for an answer to a request whose content nobody reads; `tooMuch` is
+   * called if the client goes on sending it.
    */
-  #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
-    const { serving } = this.#moment;
-    // A wrong key counts as wrong, but the visitor still gets the page.
-    if (incoming.fields.apikey !== undefined) this.caller = callerOf(serving, incoming);
-    const wanted = serving.config.log.explain;
-    if (!wanted && !seesSources(this.caller)) return reply;
-    return changedReply(reply, (one) => {
-      return { ...one, fields: [...one.fields, 'Server-Timing', `waymark;desc="${one.source}"`] };
-    });
-  }
+  leaveUnread(tooMuch: () => void): void;
+  /** Ends the connection, or the stream, without the rest of the answer. */
+  destroy(): void;
 }
 
-function seesSources(caller: Caller | undefined): boolean {
-  return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
-}
-
-/** No field of the ini file lets a cache store what the reply before did not. */
-function stillPrivate(changed: Reply, before: Reply): Reply {
-  const said = replyField(before, 'cache-control') ?? '';
-  const reply = privateReply(changed);
-  if (!/no-store/i.test(said)) return reply;
-  const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', said];
-  return { ...reply, fields };
+/** Returns the value of Accept in a head that is not validated; undefined without one. */
+export function sentAccept({ fields }: MessageHead): string | undefined {
+  const isAccept = (at: number): boolean => fields[at - 1]?.toLowerCase() === 'accept';
+  const values = fields.filter((_, at) => at % 2 === 1 && isAccept(at));
+  return values.length === 0 ? undefined : values.join(', ');
 }

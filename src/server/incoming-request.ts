@@ -1,14 +1,13 @@
-import type { TLSSocket } from 'node:tls';
 import { cgiName } from '../http/fields.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { parseRequest, type ValidatedRequest } from '../http/target.ts';
-import type { Scheme } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
 import { keyPrefix, type Caller } from '../model/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
-import type { RequestMessage } from './http-message.ts';
+import type { Arrived } from './exchange.ts';
+import { isSecure } from './peer.ts';
 
 /** A validated request, with the claims of a trusted proxy about its client. */
 export interface IncomingRequest extends ValidatedRequest {
@@ -24,16 +23,16 @@ const noClaims: ProxyClaims = {
 };
 
 /** Validates a request; throws `invalid` for one that must be refused. */
-export function acceptRequest({ config }: Serving, message: RequestMessage): IncomingRequest {
-  const peerAddress = message.socket.remoteAddress ?? '';
+export function acceptRequest({ config }: Serving, { head, peer }: Arrived): IncomingRequest {
+  const peerAddress = peer.remoteAddress ?? '';
   const validated = withBearerKey(
     parseRequest(
       {
-        method: message.method ?? '',
-        target: message.url ?? '',
-        httpVersion: message.httpVersion,
-        rawFields: message.rawHeaders,
-        secure: isSecure(message),
+        method: head.method,
+        target: head.url,
+        httpVersion: head.version,
+        rawFields: head.fields,
+        secure: isSecure(peer),
         peerAddress,
       },
       config.server,
@@ -57,16 +56,6 @@ export function acceptRequest({ config }: Serving, message: RequestMessage): Inc
     city: valueOf(cityHeader),
   };
   return { ...validated, fields, claims };
-}
-
-/** Whether a request came over TLS. */
-export function isSecure({ socket }: Pick<RequestMessage, 'socket'>): boolean {
-  return (socket as Partial<TLSSocket>).encrypted === true;
-}
-
-/** Returns the scheme of the URLs on a connection. */
-export function schemeOf(message: Pick<RequestMessage, 'socket'>): Scheme {
-  return isSecure(message) ? 'https' : 'http';
 }
 
 const bearerKey = new RegExp(`^bearer +(${keyPrefix}[A-Za-z0-9_-]+)$`, 'i');

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { pageFields } from '../http/page-fields.ts';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
@@ -16,7 +15,7 @@ import { operationBodyBytesMax } from './limits.ts';
 import { authorise } from '../api/execute.ts';
 import type { Effect, Feed, Operation, OperationResult } from '../api/operation.ts';
 import { readBody, requirePlain } from './h1/body.ts';
-import { isReadable, type RequestMessage } from './http-message.ts';
+import type { Exchange } from './exchange.ts';
 import {
   type Envelope,
   envelopeFromBody,
@@ -32,7 +31,7 @@ import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 interface OperationRequest {
   /** The name of the operation in the path: `svc1.<family>.<operation>`. */
   readonly name: string;
-  readonly message: RequestMessage;
+  readonly exchange: Exchange;
   readonly target: RequestTarget;
   readonly fields: Fields;
   readonly caller: Caller;
@@ -81,17 +80,18 @@ type OperationServing = Pick<
 
 async function answerHeld(
   serving: OperationServing,
-  { name, message, target, fields, caller, visitor, signal }: OperationRequest,
+  { name, exchange, target, fields, caller, visitor, signal }: OperationRequest,
   held: Allocation,
 ): Promise<Reply> {
   const { execute, publicAnswers } = serving;
+  const { method } = exchange.head;
   const operation = execute.require(name);
-  if (message.method === 'OPTIONS') return optionsReply(operation);
+  if (method === 'OPTIONS') return optionsReply(operation);
   if (operation.effect === 'streams' && operation.ndjson === undefined) throw websocketOnly(name);
-  requireMethod(operation, message.method ?? '');
+  requireMethod(operation, method);
   // A caller without the scope gets an answer before its body is read.
   authorise(operation, caller, { mayDraft: true });
-  const read = readEnvelope(operation, message, target.query, { held, caller });
+  const read = readEnvelope(operation, { exchange, fields, query: target.query }, { held, caller });
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
   const { v, vk, qk, prefer, draft, isText } = sent;
   const outcome = await execute.run(name, v, {
@@ -104,7 +104,7 @@ async function answerHeld(
     fields,
     visitor,
     transport: 'http',
-    method: message.method,
+    method,
     isText,
     isStrict: isStrictPreferred(prefer, fields.prefer),
     signal,
@@ -119,7 +119,7 @@ async function answerHeld(
   if (outcome.kind === 'reply') return outcome.reply;
   const envelope = { r: name, ...outcomeMembers(outcome) };
   const bytes = (): Buffer => jsonBytes(envelope);
-  const asked = { method: message.method ?? '', fields };
+  const asked = { method, fields };
   if (outcome.forAll === undefined) return envelopeReply(operation, outcome, asked, bytes());
   const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
   return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
@@ -211,32 +211,31 @@ export function operationBytesMax(
   return isLarge ? operationBodyBytesMax : readBodyBytesMax;
 }
 
+/** The parts of a request that its envelope is read from. */
+type Asked = Pick<OperationRequest, 'exchange' | 'fields'> & Pick<RequestTarget, 'query'>;
+
 function readEnvelope(
   operation: Operation,
-  message: RequestMessage,
-  query: string,
-  { held, caller }: { readonly held: Allocation; readonly caller: Caller },
+  asked: Asked,
+  reader: { readonly held: Allocation; readonly caller: Caller },
 ): Envelope | Promise<Envelope> {
-  // A POST is always readable: only Node's parser reads it.
-  if (message.method === 'POST' && isReadable(message)) {
-    return readPosted(operation, message, query, { held, caller });
-  }
+  if (asked.exchange.head.method === 'POST') return readPosted(operation, asked, reader);
+  const { query } = asked;
   const { name } = operation;
   return name === linkName ? linkEnvelope(operation, query) : envelopeFromQuery(operation, query);
 }
 
 async function readPosted(
   operation: Operation,
-  message: IncomingMessage,
-  query: string,
+  { exchange: { body }, fields, query }: Asked,
   { held, caller }: { readonly held: Allocation; readonly caller: Caller },
 ): Promise<Envelope> {
   const { name } = operation;
-  requirePlain(message);
-  const body = await readBody(message, operationBytesMax(operation, caller), held);
-  const contentType = message.headers['content-type'];
-  if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, body, query);
-  const envelope = envelopeFromBody(operation, body, contentType);
+  requirePlain(fields);
+  const sent = await readBody({ body, fields }, operationBytesMax(operation, caller), held);
+  const contentType = fields['content-type'];
+  if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, sent, query);
+  const envelope = envelopeFromBody(operation, sent, contentType);
   if (name === linkName) return { ...envelope, v: withLinkQuery(envelope.v, query) };
   requireNoQuery(operation, query);
   return envelope;

@@ -3,7 +3,7 @@ import { canonicalTarget } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { previewCookie } from '../model/preview.ts';
 import { Failure } from '../model/failure.ts';
-import type { RequestMessage } from './http-message.ts';
+import type { MessageHead } from './exchange.ts';
 
 /** The request fields that may select one of the prepared answers to a URL. */
 export const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const;
@@ -69,13 +69,12 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
  * valid: `parseRequest` says why.
  */
 export function preparableRequest(
-  message: Pick<RequestMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersionMinor'>,
+  { method, url, version, fields }: MessageHead,
   scheme: Scheme,
 ): PreparableRequest | undefined {
-  const { method, url = '', httpVersionMinor, rawHeaders } = message;
-  if (method !== 'GET' || httpVersionMinor !== 1 || !url.startsWith('/')) return undefined;
-  if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
-  const head = readHead(rawHeaders);
+  if (method !== 'GET' || version === '1.0' || !url.startsWith('/')) return undefined;
+  if (fields.length > 2 * headerFieldsMax) return undefined;
+  const head = readHead(fields);
   // The preview of a draft gets another answer.
   if (head === undefined || head.cookie?.includes(previewCookie) === true) return undefined;
   const place = placeOf({ method, target: url }, { scheme, host: head.host });
@@ -115,13 +114,13 @@ function isServiceWorker(destination: string): boolean {
  * that matters; an empty field is not an absent one. No field with a role is about framing, and a
  * parser has checked all values. Several Cookie fields are one (RFC 9113 §8.2.3).
  */
-function readHead(rawHeaders: readonly string[]): PreparableHead | undefined {
+function readHead(sent: readonly string[]): PreparableHead | undefined {
   let [host, ifNoneMatch, referer, authorization, cookie]: (string | undefined)[] = [];
   let [hasDate, hasCacheControl] = [false, false];
   let [accept, encoding, language, userAgent] = ['', '', '', ''];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const value = rawHeaders[at + 1] ?? '';
-    switch (roles.get(rawHeaders[at] ?? '')) {
+  for (let at = 0; at < sent.length; at += 2) {
+    const value = sent[at + 1] ?? '';
+    switch (roles.get(sent[at] ?? '')) {
       case 'ignored':
         break;
       case 'host':

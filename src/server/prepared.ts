@@ -3,7 +3,7 @@ import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { fieldLines, replyField, type Reply, type ReuseClient } from '../http/reply.ts';
 import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from './limits.ts';
 import { fileCacheValidMs } from '../static/limits.ts';
-import type { Prepared } from './http-message.ts';
+import type { Prepared } from './exchange.ts';
 import {
   choosingFields,
   type ChoosingField,

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { splitHead } from '../http/head.ts';
@@ -7,25 +6,19 @@ import type { Reply } from '../http/reply.ts';
 import { respelledReply } from '../http/respelled.ts';
 import { parseRequest } from '../http/target.ts';
 import type { Failure } from '../model/failure.ts';
-import { Exchange, type ExchangeParts } from './exchange.ts';
+import type { Exchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
-import { isWhole } from '../http/broken-content.ts';
-import { peerAddress } from './h1/connections.ts';
 import { writeAndClose } from './h1/refusal.ts';
-import type { Prepared, RequestMessage, SendingResponse } from './http-message.ts';
-import { isSecure, schemeOf } from './incoming-request.ts';
+import { isSecure, peerAddress, schemeOf } from './peer.ts';
 import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
 import type { PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './request-log.ts';
-import { sendPrepared } from './send.ts';
+import { Responder, type ResponderParts } from './responder.ts';
 import type { Serving } from './serving.ts';
 import { withHsts } from './tls/redirect.ts';
 
-/** A response of Node's, or one that sends a reply itself. */
-export type Response = ServerResponse | SendingResponse;
-
 /** The surroundings of the handler; `monotonicMs` measures durations. */
-interface HandlerParts extends ExchangeParts {
+interface HandlerParts extends ResponderParts {
   readonly serving: () => Serving;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -56,23 +49,25 @@ export class RequestHandler {
   }
 
   /** Answers a request. It throws nothing. */
-  handle(message: RequestMessage, response: Response, prepared: PreparedReplies): void {
+  handle(exchange: Exchange, prepared: PreparedReplies): void {
     const { isLast, requestLog } = this.#parts;
-    if (isLast()) response.shouldKeepAlive = false;
+    const { head, peer } = exchange;
+    if (isLast()) exchange.shouldKeepAlive = false;
     const start = this.start();
     const { nowMs } = start.moment;
-    const request = isWhole(message) ? preparableRequest(message, schemeOf(message)) : undefined;
-    const known = request && this.#known(request, start, peerAddress(message.socket), prepared);
-    const free = known && this.#hold(known, message.socket);
+    const isWhole = exchange.failure === undefined;
+    const request = isWhole ? preparableRequest(head, schemeOf(peer)) : undefined;
+    const address = peerAddress(peer);
+    const known = request && this.#known(request, start, address, prepared);
+    const free = known && this.#hold(known, address);
     if (request === undefined || known === undefined || free === undefined) {
-      this.#answer({ message, response, start, request, prepared });
+      this.#answer({ exchange, start, request, prepared });
       return;
     }
-    if (free !== nothingHeld) response.once('close', free);
-    sendPrepared(response, known, nowMs);
+    if (free !== nothingHeld) exchange.onClose(free);
+    exchange.respondPrepared(known, nowMs);
     const { bytes } = known;
-    const logged = { address: peerAddress(message.socket), bytes, fields: request.head };
-    requestLog.record(message, start, known, logged);
+    requestLog.record(exchange, start, known, { address, bytes, fields: request.head });
   }
 
   /** The prepared answer to a request; undefined without one, or if no rate lets it pass. */
@@ -100,7 +95,7 @@ export class RequestHandler {
   #refusal(thrown: Failure, head: string, socket: Socket): Reply {
     try {
       if (thrown.status !== unencodedStatus) throw thrown;
-      const peer = { peerAddress: socket.remoteAddress ?? '', secure: isSecure({ socket }) };
+      const peer = { peerAddress: socket.remoteAddress ?? '', secure: isSecure(socket) };
       const arrived = { ...splitHead(head), httpVersion: '1.1', ...peer };
       const { target } = parseRequest(arrived, this.#parts.serving().config.server);
       return respelledReply(target, 'none');
@@ -114,9 +109,9 @@ export class RequestHandler {
    * Counts the content of a prepared answer as unread until the returned function is called.
    * Undefined if that is too much: the request then gets the refusal of any other.
    */
-  #hold({ content }: Prepared, socket: Socket): (() => void) | undefined {
+  #hold({ content }: Prepared, address: string): (() => void) | undefined {
     if (typeof content !== 'object') return nothingHeld;
-    const holder = { keyId: undefined, address: peerAddress(socket) };
+    const holder = { keyId: undefined, address };
     try {
       return this.#parts.shared.unread.hold(holder, [content]);
     } catch {
@@ -126,33 +121,32 @@ export class RequestHandler {
 
   /** Makes a new answer to a request, and prepares it for later requests if it is reusable. */
   #answer({
-    message,
-    response,
+    exchange,
     start,
     request,
     prepared,
   }: {
-    readonly message: RequestMessage;
-    readonly response: Response;
+    readonly exchange: Exchange;
     readonly start: RequestStart;
     readonly request: PreparableRequest | undefined;
     readonly prepared: PreparedReplies;
   }): void {
     const { log, newId, requestLog } = this.#parts;
     const { moment } = start;
-    const details = requestLog.details(message, moment);
+    const details = requestLog.details(exchange, moment);
     const { sourceAnswered } = details ?? {};
     const parts = sourceAnswered === undefined ? this.#parts : { ...this.#parts, sourceAnswered };
-    const exchange = new Exchange(parts, moment, message, response);
+    const { peer } = exchange;
+    const responder = new Responder(parts, moment, exchange);
     const answer = async (): Promise<void> => {
-      const reply = withHsts(await exchange.reply(), moment.serving.config.tls, message);
+      const reply = withHsts(await responder.reply(), moment.serving.config.tls, peer);
       if (request !== undefined) {
-        prepared.keep(request, moment, { reply, address: peerAddress(message.socket) });
+        prepared.keep(request, moment, { reply, address: peerAddress(peer) });
       }
-      const { cut, bytes } = await exchange.send(reply);
-      const { address, caller } = exchange;
+      const { cut, bytes } = await responder.send(reply);
+      const { address, caller } = responder;
       const fields = request?.head;
-      requestLog.record(message, start, reply, {
+      requestLog.record(exchange, start, reply, {
         address,
         keyId: caller?.keyId,
         bytes,
@@ -163,7 +157,7 @@ export class RequestHandler {
     };
     answer().catch((error: unknown) => {
       log.error({ err: error, id: newId() }, 'an answer failed');
-      response.destroy();
+      exchange.destroy();
     });
   }
 }

@@ -4,7 +4,7 @@ import type { AccessLog } from '../observability/access.ts';
 import type { AccessEntry } from '../observability/access-entry.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
-import type { RequestMessage } from './http-message.ts';
+import type { Arrived, Exchange } from './exchange.ts';
 import { RequestDetails } from './request-details.ts';
 import type { Moment } from './serving.ts';
 
@@ -45,27 +45,28 @@ export class RequestLog {
   }
 
   /** Begins to find what only some access logs show; undefined if this one does not. */
-  details(message: RequestMessage, { serving }: Moment): RequestDetails | undefined {
+  details(exchange: Exchange, { serving }: Moment): RequestDetails | undefined {
     if (serving.accessRules?.wantsDetails !== true) return undefined;
-    return new RequestDetails(message);
+    return new RequestDetails(exchange, exchange.body);
   }
 
   /** Records an answer that was sent. */
   record(
-    message: RequestMessage,
+    asked: Arrived,
     { startedMs, moment }: RequestStart,
     { status, source, cache, failureId }: RecordedAnswer,
     { address, bytes, keyId, cut = false, fields, details }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source, cache, bytes }, startedMs);
     if (!this.#isRead(moment)) return;
-    const { host, userAgent, referer } = fields ?? loggedFields(message.rawHeaders);
+    const { head } = asked;
+    const { host, userAgent, referer } = fields ?? loggedFields(head.fields);
     const entry = {
       address,
-      method: message.method ?? '',
-      target: shownTarget(message.url ?? ''),
+      method: head.method,
+      target: shownTarget(head.url),
       host,
-      httpVersion: message.isHttp2 === true ? '2.0' : message.httpVersion,
+      httpVersion: head.version === '2' ? '2.0' : head.version,
       userAgent,
       referer,
       status,
@@ -81,7 +82,7 @@ export class RequestLog {
       this.#add(moment, entry);
       return;
     }
-    const found = (details ?? new RequestDetails(message)).found(moment.serving);
+    const found = (details ?? new RequestDetails(asked)).found(moment.serving);
     void found.then((given) => {
       this.#add(moment, { ...entry, details: given });
     });

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,14 +13,16 @@ import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
-import { RequestHandler, type Response } from './request-handler.ts';
+import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import { continueOnRead } from './h1/body.ts';
+import type { Http1Exchange } from './h1/connection.ts';
 import { Connections } from './h1/connections.ts';
+import { headOf, NodeExchange } from './h1/node-exchange.ts';
 import { connectionLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
-import type { RequestMessage } from './http-message.ts';
+import type { Arrived, Exchange, UpgradeRequest } from './exchange.ts';
 import type { IncomingRequest } from './incoming-request.ts';
-import type { ExchangeParts } from './exchange.ts';
+import type { ResponderParts } from './responder.ts';
 import { Http2Connections } from './h2/connections.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
 import { matchSockets, type ListeningSocket } from './inherited-sockets.ts';
@@ -113,7 +115,7 @@ export async function startServer(
 
 class Port implements Server {
   readonly addresses: string[] = [];
-  readonly #parts: ExchangeParts & ServerParts & ConnectionLimits;
+  readonly #parts: ResponderParts & ServerParts & ConnectionLimits;
   readonly #servers: Listener[] = [];
   readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
@@ -145,9 +147,9 @@ class Port implements Server {
       ...connectionLimits(() => parts.serving().config.server),
       limits,
       shared: createSharedLimits(),
-      earlyReply: (serving, incoming, message) =>
+      earlyReply: (serving, incoming, asked) =>
         answerChallenge(incoming.target, parts.tls.acme) ??
-        this.#redirect(serving, incoming, message),
+        this.#redirect(serving, incoming, asked),
     };
     this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
     this.#http2 = new Http2Connections(this.#parts);
@@ -164,7 +166,7 @@ class Port implements Server {
     const isLast = (): boolean => this.#stopping || this.#draining;
     this.#handler = new RequestHandler({ ...this.#parts, requestLog, isLast });
     this.#upgrades = new UpgradeHandler({
-      exchangeParts: this.#parts,
+      responderParts: this.#parts,
       connections: this.#connections,
       sockets: this.#sockets,
       tunnels: this.#tunnels,
@@ -180,20 +182,27 @@ class Port implements Server {
     // Each listener has its own: answers over TLS and in the clear differ.
     const prepared = new PreparedReplies();
     this.#prepared.push(prepared);
-    const handle = (message: RequestMessage, response: Response): void => {
-      this.#handler.handle(message, response, prepared);
+    const handle = (exchange: Exchange): void => {
+      this.#handler.handle(exchange, prepared);
     };
-    const answerInTurn = (message: RequestMessage, response: Response): void => {
-      const turn = this.#connections.turn(message, response);
-      if (turn === true) handle(message, response);
+    const answerInTurn = (exchange: Http1Exchange): void => {
+      const turn = this.#connections.turn(exchange);
+      if (turn === true) handle(exchange);
       else if (turn !== false) {
         void turn.then((isOpen) => {
-          if (isOpen) handle(message, response);
+          if (isOpen) handle(exchange);
         });
       }
     };
-    const upgrade = (message: IncomingMessage, socket: Duplex, head: Buffer): void => {
-      this.#upgrades.handle(message, socket, head);
+    const answerParsed = (message: IncomingMessage, response: ServerResponse): void => {
+      answerInTurn(new NodeExchange(message, response));
+    };
+    const upgrade = (request: UpgradeRequest): void => {
+      this.#upgrades.handle(request);
+    };
+    const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
+      const { socket: peer } = message;
+      upgrade({ head: headOf(message), peer, socket, ahead, handshake: message });
     };
     const serveHttp2 = (socket: Socket, first?: Buffer): void => {
       this.#http2.serve(socket, { handle, upgrade }, first);
@@ -204,14 +213,14 @@ class Port implements Server {
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls, { tryAnswer })
       : createHttpServer(this.#connections, opensWebsocket, { tryAnswer, serveHttp2 });
     if (isTls) chooseProtocol(server, serveHttp2);
-    server.on('request', answerInTurn);
+    server.on('request', answerParsed);
     server.on('checkContinue', (message, response) => {
       continueOnRead(message, response);
-      answerInTurn(message, response);
+      answerParsed(message, response);
     });
-    server.on('checkExpectation', answerInTurn);
-    server.on('upgrade', upgrade);
-    server.on('connect', upgrade);
+    server.on('checkExpectation', answerParsed);
+    server.on('upgrade', upgradeParsed);
+    server.on('connect', upgradeParsed);
     readProxyHeaders(server, () => this.#parts.serving().config.server.proxyProtocol);
     this.#servers.push(server);
     const { address, ownPath } = await listen(server, where, options);
@@ -289,12 +298,8 @@ class Port implements Server {
     return { cut: cut + cutSockets };
   }
 
-  #redirect(
-    { config }: Serving,
-    { target }: IncomingRequest,
-    message: RequestMessage,
-  ): Reply | undefined {
+  #redirect({ config }: Serving, { target }: IncomingRequest, asked: Arrived): Reply | undefined {
     const { certificates } = this.#parts.tls;
-    return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
+    return redirectToHttps(asked, target, { certificates, port: this.#tlsPort, config });
   }
 }

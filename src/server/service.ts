@@ -1,4 +1,3 @@
-import { plainAddress } from '../http/forwarded.ts';
 import { cidrsContain, parseCidr } from '../model/cidr.ts';
 import { pageFields } from '../http/page-fields.ts';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
@@ -15,11 +14,12 @@ import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } 
 import { corsFields } from './cors.ts';
 import { previewLinkReply } from './draft-preview.ts';
 import { readBody } from './h1/body.ts';
-import { isReadable, type RequestMessage } from './http-message.ts';
+import type { Exchange } from './exchange.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { contentFailure, failureMember, operationFailure } from './failures.ts';
 import { answerMcp } from './mcp/endpoint.ts';
-import { contentBegun } from './send.ts';
+import { peerAddress } from './peer.ts';
+import { contentBegun } from './send-content.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
 import type { SharedLimit } from '../model/shared-limit.ts';
@@ -28,7 +28,7 @@ import type { SharedLimit } from '../model/shared-limit.ts';
 interface ServiceRequest {
   /** The part of the path after `/svc1`. */
   readonly path: string;
-  readonly message: RequestMessage;
+  readonly exchange: Exchange;
   readonly incoming: IncomingRequest;
   /** Turns a thrown value into a failure, and logs it under the id in the answer. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
@@ -49,7 +49,7 @@ export async function answerService(
   serving: Serving,
   request: ServiceRequest,
 ): Promise<{ readonly reply: Reply; readonly caller: Caller | undefined }> {
-  const { path, message, incoming, fail } = request;
+  const { path, exchange, incoming, fail } = request;
   const { fields, target } = incoming;
   const name = operationName(path);
   const r = name ?? `svc1${path}`;
@@ -63,9 +63,9 @@ export async function answerService(
     const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {
-      const told = unread(message);
+      const told = unread(exchange);
       if (told !== undefined) return { reply: told, caller };
-      if (!isFromLoopback(message, incoming, serving.config.server.publicUrl)) {
+      if (!isFromLoopback(exchange, incoming, serving.config.server.publicUrl)) {
         caller = authenticateRequest(serving, incoming);
         authorise({ name: r, scope: 'read' }, caller);
       }
@@ -81,7 +81,7 @@ export async function answerService(
     caller = authenticateRequest(serving, incoming);
     const visitor = serving.visitors.visitorOf(incoming);
     const reply = await answerOperation(serving, {
-      ...{ name, message, target, fields, caller, visitor },
+      ...{ name, exchange, target, fields, caller, visitor },
       signal: request.signal,
       requests: request.requests,
     });
@@ -106,14 +106,14 @@ export async function answerService(
 /** The answer to an automated tool. */
 async function mcpReply(
   serving: Serving,
-  { message, incoming, signal, requests, fail }: ServiceRequest,
+  { exchange, incoming, signal, requests, fail }: ServiceRequest,
   caller: Caller,
 ): Promise<Reply> {
   const failed = (operation: string, thrown: unknown): object => {
     const { failure, id } = fail(thrown);
     return failureMember(serving.config.server.base, operation, failure, id);
   };
-  const asked = { message, incoming, caller, signal, requests, failed };
+  const asked = { exchange, incoming, caller, signal, requests, failed };
   const reply = await answerMcp(serving, asked);
   if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
   return reply;
@@ -137,14 +137,13 @@ function withoutScripts(reply: Reply): Reply {
 /** The answer of the sign-in; undefined for any other path. */
 function loginReply(
   { login }: Serving,
-  { path, message, incoming: { target, fields } }: ServiceRequest,
+  { path, exchange: { head, body }, incoming: { target, fields } }: ServiceRequest,
 ): Reply | Promise<Reply> | undefined {
   const rest = /^\/login\/(.*)$/.exec(path)?.[1];
   if (login === undefined || rest === undefined) return undefined;
   return login.respond({
-    ...{ path: rest, target, fields, method: message.method ?? '' },
-    body: (bytesMax) =>
-      isReadable(message) ? readBody(message, bytesMax) : Promise.resolve(Buffer.alloc(0)),
+    ...{ path: rest, target, fields, method: head.method },
+    body: (bytesMax) => readBody({ body, fields }, bytesMax),
   });
 }
 
@@ -154,10 +153,10 @@ function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
 
 /** Returns one of Waymark's own files; undefined for any other path. */
 function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
-  const { path, message, incoming } = request;
-  if (path === '/health') return unread(message) ?? healthReply;
+  const { path, exchange, incoming } = request;
+  if (path === '/health') return unread(exchange) ?? healthReply;
   if (path === '/ws') {
-    const told = unread(message);
+    const told = unread(exchange);
     if (told !== undefined) return told;
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
@@ -166,7 +165,7 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   const docs = docsReply(serving, request);
   if (docs !== undefined) return docs;
   const preview = previewLinkReply(serving, path, request);
-  if (preview !== undefined) return unread(message) ?? preview;
+  if (preview !== undefined) return unread(exchange) ?? preview;
   const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
@@ -182,9 +181,9 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   if (file === undefined) return undefined;
   const varies = index !== undefined || reference !== undefined;
   const fields = varies ? negotiatedFields : ownFields;
-  const { method = 'GET' } = message;
+  const { method } = exchange.head;
   return (
-    unread(message) ??
+    unread(exchange) ??
     serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: incoming.fields })
   );
 }
@@ -192,34 +191,35 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
 /** Returns a file of the console; undefined for any other path. */
 function consoleReply(
   { config, consoleFiles, ownFiles }: Serving,
-  { path, message, incoming }: ServiceRequest,
+  { path, exchange, incoming }: ServiceRequest,
 ): Reply | undefined {
-  if (path === '/console') return unread(message) ?? redirectToConsole(config);
+  if (path === '/console') return unread(exchange) ?? redirectToConsole(config);
   const { origin } = incoming.target;
   const found = consoleFile(config, consoleFiles, { path, origin });
   if (found === undefined) return undefined;
   const { file, fields } = found;
-  const { method = 'GET' } = message;
+  const { method } = exchange.head;
   const asked = { method, fields: incoming.fields };
-  return unread(message) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
+  return unread(exchange) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
 }
 
 /** Returns a file of the documentation; undefined for any other path. */
 function docsReply(
   { config, publicFiles: { docs }, ownFiles }: Serving,
-  { path, message, incoming }: ServiceRequest,
+  { path, exchange, incoming }: ServiceRequest,
 ): Reply | undefined {
   if (path !== '/docs' && !path.startsWith('/docs/')) return undefined;
   if (docs.size === 0) {
     throw new Failure('not_found', 'The documentation is not built: run `npm run docs`.');
   }
   // Links of the documentation are relative to its folder.
-  if (path === '/docs') return unread(message) ?? redirectReply(`${config.server.base}/svc1/docs/`);
+  if (path === '/docs')
+    return unread(exchange) ?? redirectReply(`${config.server.base}/svc1/docs/`);
   const found = docs.get(path.slice('/docs/'.length));
   if (found === undefined) return undefined;
   const { fields } = found;
-  const asked = { method: message.method ?? 'GET', fields: incoming.fields };
-  return unread(message) ?? ownFiles.respond(found.file, { fields, source: 'svc1' }, asked);
+  const asked = { method: exchange.head.method, fields: incoming.fields };
+  return unread(exchange) ?? ownFiles.respond(found.file, { fields, source: 'svc1' }, asked);
 }
 
 function redirectReply(location: string): Reply {
@@ -238,7 +238,7 @@ const ownFields: FieldList = [
 const negotiatedFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
 /** Refuses methods other than GET and HEAD, as pages do; undefined for those two. */
-function unread({ method = '' }: RequestMessage): Reply | undefined {
+function unread({ head: { method } }: Exchange): Reply | undefined {
   return isRead(method) ? undefined : { ...readOnlyReply(method), source: 'svc1' };
 }
 
@@ -279,11 +279,11 @@ const ownSites: readonly (string | undefined)[] = [undefined, 'none', 'same-orig
  * rebinding), so the host has to be a name of the loopback or that of `ownOrigin`, `public_url`.
  */
 function isFromLoopback(
-  { socket }: RequestMessage,
+  { peer }: Exchange,
   { fields, target: { origin } }: Pick<IncomingRequest, 'fields' | 'target'>,
   ownOrigin: string | undefined,
 ): boolean {
-  if (!isLoopback(plainAddress(socket.remoteAddress ?? ''))) return false;
+  if (!isLoopback(peerAddress(peer))) return false;
   if (proxyFields.some((name) => fields[name] !== undefined)) return false;
   if ((fields.origin ?? origin) !== origin) return false;
   if (!ownSites.includes(fields['sec-fetch-site'])) return false;

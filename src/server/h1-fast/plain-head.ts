@@ -1,13 +1,11 @@
 import { headerFieldsMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
+import type { MessageHead } from '../exchange.ts';
 
 /** The head of a GET or HEAD without fields about framing or the connection, except Connection. */
-export interface PlainHead {
+export interface PlainHead extends MessageHead {
   readonly method: 'GET' | 'HEAD';
-  /** Path and query as they were sent. */
-  readonly url: string;
-  /** Flat list of name, value, name, value, as they were sent, latin1. */
-  readonly rawHeaders: string[];
+  readonly version: '1.1';
   /** False if the client says `Connection: close` (RFC 9112 §9.6). */
   readonly shouldKeepAlive: boolean;
 }
@@ -37,7 +35,7 @@ export function readPlainHead(text: string): PlainHead | undefined {
   const line = requestLine.exec(text);
   if (line === null || !text.endsWith('\r\n\r\n')) return undefined;
   const [{ length }, method, url = ''] = line;
-  const rawHeaders: string[] = [];
+  const fields: string[] = [];
   const end = text.length - 2;
   let shouldKeepAlive = true;
   let at = length;
@@ -56,9 +54,10 @@ export function readPlainHead(text: string): PlainHead | undefined {
         else if (option !== 'keep-alive') return undefined;
       }
     }
-    rawHeaders.push(name, value);
+    fields.push(name, value);
     at = fieldLine.lastIndex;
   }
-  if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
-  return { method: method === 'HEAD' ? 'HEAD' : 'GET', url, rawHeaders, shouldKeepAlive };
+  if (fields.length > 2 * headerFieldsMax) return undefined;
+  const known = method === 'HEAD' ? 'HEAD' : 'GET';
+  return { method: known, url, version: '1.1', fields, shouldKeepAlive };
 }

@@ -1,25 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requireWhole } from '../../http/broken-content.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { isReadable, type RequestMessage } from '../http-message.ts';
+import type { Fields } from '../../http/request.ts';
+import type { RequestBody } from '../exchange.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 
-/** Requests whose content another server reads. */
-const passedOn = new WeakSet<object>();
+/** Content that another server reads. */
+const passedOn = new WeakSet<RequestBody>();
 
 /**
- * Marks a request whose content goes to another server: it may take as long as its client sends,
- * like an upload over a slow line or a stream of gRPC.
+ * Marks content that goes to another server: it may take as long as its client sends, like an
+ * upload over a slow line or a stream of gRPC.
  */
-export function passContentOn(request: object): void {
-  passedOn.add(request);
+export function passContentOn(body: RequestBody): void {
+  passedOn.add(body);
 }
 
-/** Whether the content of a request is limited in its pauses, and not in its whole time. */
-export function isPassedOn(request: object): boolean {
-  return passedOn.has(request);
+/** Whether content is limited in its pauses, and not in its whole time. */
+export function isPassedOn(body: RequestBody | undefined): boolean {
+  return body !== undefined && passedOn.has(body);
 }
+
+/** The content of a request, and its fields by lower-case name. */
+interface Sending {
+  readonly body: RequestBody | undefined;
+  readonly fields: Fields;
+}
+
+const noContent: Buffer = Buffer.alloc(0);
 
 /**
  * Reads the content of a request, up to `bytesMax`, and grows `allocation` by it. Rejects with
@@ -28,16 +37,17 @@ export function isPassedOn(request: object): boolean {
  * connection stays open for the answer.
  */
 export function readBody(
-  request: IncomingMessage,
+  { body, fields }: Sending,
   bytesMax: number,
   allocation?: Allocation,
 ): Promise<Buffer> {
+  if (body === undefined) return Promise.resolve(noContent);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const stop = (failure: Failure): void => {
-      request.off('data', take);
-      request.pause();
+      body.off('data', take);
+      body.pause();
       reject(failure);
     };
     const take = (chunk: Buffer): void => {
@@ -59,13 +69,13 @@ export function readBody(
             }),
       );
     };
-    requireWhole(request);
-    if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
-    request.on('error', failed).once('close', failed);
-    request.once('end', () => {
+    requireWhole(body);
+    if (lengthOf(fields) > bytesMax) throw tooLarge(bytesMax);
+    body.on('error', failed).once('close', failed);
+    body.once('end', () => {
       resolve(Buffer.concat(chunks));
     });
-    request.on('data', take);
+    body.on('data', take);
   });
 }
 
@@ -73,8 +83,8 @@ export function readBody(
  * Throws `invalid` for compressed content (RFC 9110 §8.4): the limit of its length would not bound
  * the decoded length.
  */
-export function requirePlain({ headers }: IncomingMessage): void {
-  const coding = headers['content-encoding'];
+export function requirePlain(fields: Fields): void {
+  const coding = fields['content-encoding'];
   if (coding === undefined || /^(?:identity)?$/i.test(coding)) return;
   throw new Failure('invalid', 'The body of an operation has to be sent as it is, uncompressed.', {
     field: 'content-encoding',
@@ -84,11 +94,18 @@ export function requirePlain({ headers }: IncomingMessage): void {
 }
 
 /** Whether a request announces content (RFC 9112 §6.3). */
-export function hasBody(message: RequestMessage): message is IncomingMessage {
-  if (!isReadable(message)) return false;
-  const { headers } = message;
-  const length = headers['content-length'];
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+export function hasBody(fields: Framing): boolean {
+  const length = fields['content-length'];
+  return fields['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/** The fields about the content of a request, by lower-case name. */
+type Framing = Readonly<
+  Partial<Record<'content-length' | 'transfer-encoding' | 'expect', string | undefined>>
+>;
+
+function lengthOf(fields: Framing): number {
+  return Number(fields['content-length'] ?? 0);
 }
 
 function tooLarge(bytesMax: number): Failure {
@@ -108,10 +125,10 @@ export function continueOnRead(request: IncomingMessage, response: ServerRespons
  * Whether the connection can continue after a request with unread content: if the content is short
  * and certain to arrive.
  */
-export function canDiscardBody({ headers }: IncomingMessage): boolean {
+export function canDiscardBody(fields: Framing): boolean {
   return (
-    headers.expect === undefined &&
-    headers['transfer-encoding'] === undefined &&
-    Number(headers['content-length'] ?? 0) <= unreadBodyBytesMax
+    fields.expect === undefined &&
+    fields['transfer-encoding'] === undefined &&
+    lengthOf(fields) <= unreadBodyBytesMax
   );
 }

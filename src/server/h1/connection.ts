@@ -1,12 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/request-scanner.ts';
 import type { Failure } from '../../model/failure.ts';
 import { preface } from '../h2/frames.ts';
-import type { RequestMessage, ResponseMessage } from '../http-message.ts';
+import type { Exchange } from '../exchange.ts';
 import { isPassedOn } from './body.ts';
 import { pipelinedRequestsMax } from './limits.ts';
-import { isNodeResponse } from './node-http.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
 
 /** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
@@ -31,10 +30,16 @@ interface ConnectionParts {
   readonly headMs: number;
 }
 
-/** A request and its response. */
-interface Answering {
-  readonly request: RequestMessage;
-  readonly response: ResponseMessage;
+/** A request on a connection of HTTP/1.1, with its answer. */
+export interface Http1Exchange extends Exchange {
+  readonly peer: Socket;
+  /** The response of Node's HTTP server; undefined while its parser has not seen the request. */
+  readonly response: ServerResponse | undefined;
+  /**
+   * Fails the content of the request, for its present or future reader; returns whether there is
+   * one now.
+   */
+  breakOff(failure: Failure): boolean;
 }
 
 /**
@@ -43,10 +48,10 @@ interface Answering {
  */
 export class Connection {
   readonly socket: Socket;
-  /** The newest request and its response. */
-  newest: Answering | undefined;
-  /** The response that is written now, or was written last. */
-  current: ResponseMessage | undefined;
+  /** The newest request. */
+  newest: Http1Exchange | undefined;
+  /** The request that is answered now, or was answered last. */
+  current: Http1Exchange | undefined;
   reader: Reader = 'http';
   readonly #parts: ConnectionParts;
   /** Requests that Node's server has read: before the first, it limits the time for one. */
@@ -62,8 +67,8 @@ export class Connection {
   #contentBytes = 0;
   /** What has arrived, while it may be the preface of HTTP/2 (RFC 9113 §3.3); undefined later. */
   #opening: Buffer | undefined;
-  /** Receives the response that Node makes for a request that is parsed again. */
-  #parsedAgain: ((response: ServerResponse) => void) | undefined;
+  /** Receives a request that Node's parser has read again. */
+  #parsedAgain: ((exchange: Http1Exchange) => void) | undefined;
 
   constructor(socket: Socket, parts: ConnectionParts) {
     this.socket = socket;
@@ -92,9 +97,9 @@ export class Connection {
     return this.#scanner?.head ?? '';
   }
 
-  /** The newest request and its response, until the response is written; undefined after that. */
-  get unfinished(): Answering | undefined {
-    return this.newest?.response.writableFinished === false ? this.newest : undefined;
+  /** The newest request, until its answer is written; undefined after that. */
+  get unfinished(): Http1Exchange | undefined {
+    return this.newest?.isSent === false ? this.newest : undefined;
   }
 
   /** Whether a response is not written yet, or not read yet. */
@@ -112,9 +117,8 @@ export class Connection {
     if (this.reader !== 'http' || !this.#isBetweenMessages) return false;
     if (this.isParsed && this.#parsedRequests === 0) return false;
     if (this.newest !== undefined) {
-      const { request, response } = this.newest;
-      const { shouldKeepAlive, writableFinished } = response;
-      if (!request.complete || !shouldKeepAlive || !writableFinished) return false;
+      const { hasArrived, shouldKeepAlive, isSent } = this.newest;
+      if (!hasArrived || !shouldKeepAlive || !isSent) return false;
     }
     return this.socket.writable && this.socket.writableLength === 0;
   }
@@ -142,60 +146,54 @@ export class Connection {
     socket.on('data', this.#read);
   }
 
-  /**
-   * Gives a whole request that has arrived earlier to Node's parser; returns the response that
-   * Node's server makes.
-   */
-  parseAgain(request: Buffer): ServerResponse | undefined {
-    let response: ServerResponse | undefined;
+  /** Gives a whole request that has arrived earlier to Node's parser; returns what it makes. */
+  parseAgain(request: Buffer): Http1Exchange | undefined {
+    let parsed: Http1Exchange | undefined;
     this.#parsedAgain = (made) => {
-      response = made;
+      parsed = made;
     };
     this.#parse(request);
     this.#parsedAgain = undefined;
-    return response;
+    return parsed;
   }
 
   /**
    * Returns whether a request is to be answered now, or a promise of it. `too_many` if the client
    * has sent too many requests ahead; false if this one gets no answer.
    */
-  turn(
-    request: RequestMessage,
-    response: ResponseMessage,
-  ): boolean | Promise<boolean> | 'too_many' {
+  turn(exchange: Http1Exchange): boolean | Promise<boolean> | 'too_many' {
     if (this.socket.destroyed) return false;
-    if (isNodeResponse(response)) {
+    if (exchange.response !== undefined) {
       this.#parsedRequests += 1;
       if (this.#parsedAgain !== undefined) {
-        this.current = response;
-        this.#parsedAgain(response);
+        this.current = exchange;
+        this.#parsedAgain(exchange);
         return false;
       }
     }
-    const before = this.newest?.response;
-    this.newest = { request, response };
-    if (!request.complete) this.#contentSinceMs = performance.now();
-    // While no request waits, responses get no listener for their end.
-    if (before?.writableFinished !== false) return this.#isNext(before, response);
+    const before = this.newest;
+    this.newest = exchange;
+    if (!exchange.hasArrived) this.#contentSinceMs = performance.now();
+    // While no request waits, answers get no listener for their end.
+    if (before?.isSent !== false) return this.#isNext(before, exchange);
     if (this.#waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
-      before.once('close', () => {
+      before.onClose(() => {
         this.#waiting.delete(resolve);
-        resolve(this.#isNext(before, response));
+        resolve(this.#isNext(before, exchange));
       });
     });
   }
 
-  /** Whether another response follows one: the last of a connection has no successor. */
-  #isNext(before: ResponseMessage | undefined, response: ResponseMessage): boolean {
+  /** Whether another answer follows one: the last of a connection has no successor. */
+  #isNext(before: Http1Exchange | undefined, exchange: Http1Exchange): boolean {
     if (this.socket.destroyed) return false;
     if (before?.shouldKeepAlive === false) {
       this.reader = 'none';
       return false;
     }
-    this.current = response;
+    this.current = exchange;
     return true;
   }
 
@@ -205,10 +203,10 @@ export class Connection {
    */
   isContentLate(nowMs: number, limitMs: number): boolean {
     const { newest, socket } = this;
-    if (newest === undefined || newest.request.complete || this.reader !== 'http') return false;
+    if (newest === undefined || newest.hasArrived || this.reader !== 'http') return false;
     const hasMoved = socket.bytesRead !== this.#contentBytes || socket.isPaused();
     this.#contentBytes = socket.bytesRead;
-    if (hasMoved && isPassedOn(newest.request)) this.#contentSinceMs = nowMs;
+    if (hasMoved && isPassedOn(newest.body)) this.#contentSinceMs = nowMs;
     return nowMs - this.#contentSinceMs >= limitMs;
   }
 
@@ -294,7 +292,7 @@ export class Connection {
    */
   #refuseUnparsed(): void {
     // Behind the last request, all bytes are ignored (RFC 9112 §9.6).
-    const isLast = this.newest?.response.shouldKeepAlive === false;
+    const isLast = this.newest?.shouldKeepAlive === false;
     if (this.#readsHttp() && !isLast && !this.socket.destroyed) {
       this.#parts.refused(this.socket, malformedRequest());
     }
@@ -315,8 +313,3 @@ const nothing: Buffer = Buffer.alloc(0);
 
 /** A listener for errors of a socket, which closes by itself. */
 const ignore = (): void => undefined;
-
-/** Whether the content of a request is still to come: Node's parser reads such a request. */
-export function isArriving(request: RequestMessage): request is IncomingMessage {
-  return !request.complete;
-}

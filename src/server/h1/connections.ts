@@ -4,20 +4,18 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 import { connectionsMax } from '../../config/limits.ts';
-import { plainAddress } from '../../http/forwarded.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
-import type { RequestMessage, ResponseMessage } from '../http-message.ts';
 import { lingerMs } from '../limits.ts';
 import { tcpBelow } from '../node-internals.ts';
-import { breakBody } from '../../http/broken-content.ts';
-import { Connection, isArriving, type TryAnswer } from './connection.ts';
+import { Connection, type Http1Exchange, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { resetIfUnframed } from './node-http.ts';
 import { tooLate } from './refusal.ts';
 import type { Timeouts } from './timeouts.ts';
+import { peerAddress } from '../peer.ts';
 
 /** A server of HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;
@@ -117,7 +115,7 @@ export class Connections {
     // An answer of this turn of the event loop has not reached the client yet.
     while (socket.writableCorked > 0) socket.uncork();
     // The client is the silent side if bytes wait for it, or if no request is open.
-    const isOurs = this.unfinishedResponse(socket) !== undefined && socket.writableLength === 0;
+    const isOurs = this.unfinished(socket) !== undefined && socket.writableLength === 0;
     if (isOurs) {
       socket.setTimeout(stalledMs);
       return;
@@ -131,13 +129,14 @@ export class Connections {
    * connection are open, and false if it gets no answer. A client that sends too many requests
    * ahead loses its connection.
    */
-  turn(request: RequestMessage, response: ResponseMessage): boolean | Promise<boolean> {
-    const connection = this.#open.get(request.socket);
+  turn(exchange: Http1Exchange): boolean | Promise<boolean> {
+    const { peer } = exchange;
+    const connection = this.#open.get(peer);
     if (connection === undefined) return false;
-    const turn = connection.turn(request, response);
+    const turn = connection.turn(exchange);
     if (turn !== 'too_many') return turn;
-    this.passed('pipelined', request.socket);
-    request.socket.destroy();
+    this.passed('pipelined', peer);
+    peer.destroy();
     return false;
   }
 
@@ -156,10 +155,10 @@ export class Connections {
       socket.destroy();
       return;
     }
-    if (unfinished !== undefined && isArriving(unfinished.request)) {
+    if (unfinished?.hasArrived === false) {
       // The content of the request is malformed: its reader reports that.
-      unfinished.response.shouldKeepAlive = false;
-      if (!breakBody(unfinished.request, failure)) this.#passedBy(failure, socket);
+      unfinished.shouldKeepAlive = false;
+      if (!unfinished.breakOff(failure)) this.#passedBy(failure, socket);
       setTimeout(() => socket.destroy(), lingerMs).unref();
       return;
     }
@@ -167,7 +166,7 @@ export class Connections {
       if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
     };
     if (unfinished === undefined) answer();
-    else unfinished.response.once('close', answer);
+    else unfinished.onClose(answer);
   }
 
   /** Refuses plain HTTP on a TLS port, in the clear; Node closes the connection after that. */
@@ -178,7 +177,7 @@ export class Connections {
 
   /** Whether the newest request has a head, and its content is still to come. */
   hasHead(socket: Duplex): boolean {
-    return this.#open.get(socket)?.newest?.request.complete === false;
+    return this.#open.get(socket)?.newest?.hasArrived === false;
   }
 
   /** Logs that a connection has reached a limit. */
@@ -186,13 +185,13 @@ export class Connections {
     this.#parts.passed(limit, peerAddress(socket));
   }
 
-  /** Returns the response to the newest request until it is written; undefined after that. */
-  unfinishedResponse(socket: Duplex): ResponseMessage | undefined {
-    return this.#open.get(socket)?.unfinished?.response;
+  /** Returns the newest request until its answer is written; undefined after that. */
+  unfinished(socket: Duplex): Http1Exchange | undefined {
+    return this.#open.get(socket)?.unfinished;
   }
 
-  /** Returns the response that is written now on a connection, or was written last. */
-  currentResponse(socket: Duplex): ResponseMessage | undefined {
+  /** Returns the request that is answered now on a connection, or was answered last. */
+  current(socket: Duplex): Http1Exchange | undefined {
     return this.#open.get(socket)?.current;
   }
 
@@ -221,7 +220,7 @@ export class Connections {
   async settled(): Promise<void> {
     for (const [socket, connection] of this.#open) {
       for (let last = connection.unfinished; last !== undefined; last = connection.unfinished) {
-        await ended(last.response, socket);
+        await ended(last, socket);
       }
       await connection.read();
     }
@@ -236,7 +235,7 @@ export class Connections {
   /** Closes every open connection at once. */
   destroyAll(): void {
     for (const { unfinished } of this.#open.values()) {
-      if (unfinished !== undefined) resetIfUnframed(unfinished.response);
+      if (unfinished !== undefined) resetIfUnframed(unfinished);
     }
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
@@ -314,18 +313,13 @@ export class Connections {
   }
 }
 
-/** Returns the address of the client; empty for a unix socket. */
-export function peerAddress(socket: Duplex): string {
-  return plainAddress((socket as Partial<Socket>).remoteAddress ?? '');
-}
-
-/** Resolves when a response ends, or its connection closes before. */
-function ended(response: ResponseMessage, socket: Duplex): Promise<void> {
+/** Resolves when an answer ends, or its connection closes before. */
+function ended(exchange: Http1Exchange, socket: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       resolve();
     };
-    response.once('close', done);
+    exchange.onClose(done);
     socket.once('close', done);
   });
 }

@@ -1,21 +1,30 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { fieldLines, type FieldList } from '../../http/reply.ts';
-import type { ResponseMessage } from '../http-message.ts';
+import type { Arrived } from '../exchange.ts';
 import { tcpBelow } from '../node-internals.ts';
 
 /**
  * The parts of `node:http` in use. An import of the module evaluates all of its exports, one of
  * which loads Node's fetch: 45 ms of CPU time at each start.
  */
-export const {
-  createServer,
-  ServerResponse: NodeResponse,
-  STATUS_CODES,
-} = process.getBuiltinModule('node:http');
+export const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
-/** Whether a response is one of Node's HTTP server. */
-export function isNodeResponse(response: ResponseMessage): response is ServerResponse {
-  return response instanceof NodeResponse;
+const contentDisposition = 'content-disposition';
+
+/**
+ * Returns fields in an order in which Node sends them unchanged: Node reads a Content-Disposition
+ * after Content-Length as UTF-8, and changes or refuses each byte over 127.
+ */
+export function nodeFields(fields: FieldList): string[] {
+  const isDisposition = (name: string | undefined): boolean =>
+    name?.length === contentDisposition.length && name.toLowerCase() === contentDisposition;
+  if (!fields.some((name, at) => at % 2 === 0 && isDisposition(name))) return fields as string[];
+  const pairOf = (at: number): number => at - (at % 2);
+  const [first, rest] = [true, false].map((isFirst) =>
+    fields.filter((_, at) => isDisposition(fields[pairOf(at)]) === isFirst),
+  );
+  return [...(first ?? []), ...(rest ?? [])];
 }
 
 /**
@@ -23,10 +32,9 @@ export function isNodeResponse(response: ResponseMessage): response is ServerRes
  * the connection, and an orderly end would make a part look like the whole (RFC 9112 §8). Over TLS
  * too, since many clients ignore that close_notify is missing.
  */
-export function resetIfUnframed(response: ResponseMessage): void {
-  if (!isNodeResponse(response) || response.req.httpVersion !== '1.0') return;
-  const { socket } = response;
-  const tcp = socket !== null && 'encrypted' in socket ? tcpBelow(socket) : socket;
+export function resetIfUnframed({ head, peer }: Arrived & { readonly peer: Socket }): void {
+  if (head.version !== '1.0') return;
+  const tcp = 'encrypted' in peer ? tcpBelow(peer) : peer;
   // A unix socket has no reset.
   if (tcp?.remoteAddress !== undefined) tcp.resetAndDestroy();
 }

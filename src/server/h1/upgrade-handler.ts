@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
@@ -8,13 +7,14 @@ import { refusedTunnelBytesMax, refusedTunnelMs } from './limits.ts';
 import { stalledMs } from '../limits.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RequestLog, RequestStart } from '../request-log.ts';
-import { peerAddress, type Connections } from './connections.ts';
+import type { UpgradeRequest } from '../exchange.ts';
+import { peerAddress } from '../peer.ts';
+import type { Connections } from './connections.ts';
 import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
 import { consoleOriginReply } from '../console.ts';
-import type { ExchangeParts } from '../exchange.ts';
+import type { ResponderParts } from '../responder.ts';
 import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
-import { isNodeResponse } from './node-http.ts';
 import { writeAndClose } from './refusal.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -22,7 +22,7 @@ import { openWebsocket } from './upgrade.ts';
 
 /** The parts of the port that the handler needs. */
 interface UpgradeParts {
-  readonly exchangeParts: ExchangeParts;
+  readonly responderParts: ResponderParts;
   readonly connections: Connections;
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
@@ -33,11 +33,8 @@ interface UpgradeParts {
   readonly isStopping: () => boolean;
 }
 
-/** A request with an Upgrade. */
-interface Upgrade {
-  readonly message: IncomingMessage;
-  readonly socket: Duplex;
-  readonly head: Buffer;
+/** A request for another protocol, and when it arrived. */
+interface Upgrade extends UpgradeRequest {
   readonly start: RequestStart;
 }
 
@@ -52,16 +49,17 @@ export class UpgradeHandler {
     this.#parts = parts;
   }
 
-  handle(message: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const upgrade = { message, socket, head, start: this.#parts.start() };
+  handle(request: UpgradeRequest): void {
+    const { socket } = request;
+    const upgrade = { ...request, start: this.#parts.start() };
     socket.on('error', () => socket.destroy());
-    const unfinished = this.#parts.connections.unfinishedResponse(message.socket);
+    const unfinished = this.#parts.connections.unfinished(socket);
     if (unfinished === undefined) {
       void this.#answer(upgrade);
       return;
     }
-    const stop = this.#continueAnswers(message.socket);
-    unfinished.once('close', () => {
+    const stop = this.#continueAnswers(unfinished.peer);
+    unfinished.onClose(() => {
       stop();
       void this.#answer(upgrade);
     });
@@ -75,9 +73,8 @@ export class UpgradeHandler {
   #continueAnswers(socket: Socket): () => void {
     const { connections } = this.#parts;
     const drained = (): void => {
-      const answer = connections.currentResponse(socket);
-      if (answer !== undefined && isNodeResponse(answer) && answer.writableNeedDrain)
-        answer.emit('drain');
+      const response = connections.current(socket)?.response;
+      if (response?.writableNeedDrain === true) response.emit('drain');
     };
     const silent = (): void => {
       connections.handleTimeout(socket, socket.timeout ?? stalledMs);
@@ -89,22 +86,22 @@ export class UpgradeHandler {
   }
 
   async #answer(upgrade: Upgrade): Promise<void> {
-    const { exchangeParts, sockets, requestLog } = this.#parts;
-    const { message, socket, head, start } = upgrade;
+    const { responderParts, sockets, requestLog } = this.#parts;
+    const { socket, start } = upgrade;
     if (!socket.writable) return;
     const { serving } = start.moment;
-    let address = peerAddress(message.socket);
+    let address = peerAddress(upgrade.peer);
     const refuse = (reply: Reply): void => {
       const bytes = writeAndClose(socket, reply, this.#parts.now());
-      requestLog.record(message, start, reply, { address, bytes });
+      requestLog.record(upgrade, start, reply, { address, bytes });
     };
     try {
       this.#requireRunning();
-      const incoming = acceptRequest(serving, message);
+      const incoming = acceptRequest(serving, upgrade);
       address = incoming.address;
       const elsewhere = incoming.isUnencoded
         ? respelledReply(incoming.target, 'none')
-        : await exchangeParts.earlyReply(serving, incoming, message);
+        : await responderParts.earlyReply(serving, incoming, upgrade);
       if (elsewhere === undefined) await countForRates(serving, incoming);
       const { base } = serving.config.server;
       const isService = servicePath(incoming.target.path, base) !== undefined;
@@ -117,12 +114,12 @@ export class UpgradeHandler {
         const refusal = await this.#passOn(upgrade, incoming);
         if (refusal !== undefined) refuse(await readContent(refusal, socket));
       } else {
-        const caller = openWebsocket(sockets, serving, { message, incoming, socket, head });
+        const caller = openWebsocket(sockets, serving, { ...upgrade, incoming });
         const opened = { address, keyId: caller.keyId, bytes: 0 };
-        requestLog.record(message, start, { status: 101, source: 'svc1' }, opened);
+        requestLog.record(upgrade, start, { status: 101, source: 'svc1' }, opened);
       }
     } catch (thrown) {
-      const { failure, id } = loggedFailure(exchangeParts, thrown, address);
+      const { failure, id } = loggedFailure(responderParts, thrown, address);
       refuse(contentFailure(failure, id, undefined));
     }
   }
@@ -130,7 +127,7 @@ export class UpgradeHandler {
   /** Opens the websocket at a source; resolves to the source's answer if it refuses. */
   async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { tunnels, requestLog } = this.#parts;
-    const { message, socket, head, start } = upgrade;
+    const { socket, ahead, start } = upgrade;
     const { site, visitors } = start.moment.serving;
     const gone = new AbortController();
     const abort = (): void => {
@@ -154,10 +151,10 @@ export class UpgradeHandler {
       if (gone.signal.aborted || this.#parts.isStopping()) opened.connection.destroy();
       this.#requireRunning();
       if (gone.signal.aborted) return undefined;
-      place.open(socket, head, opened);
+      place.open(socket, ahead, opened);
       const { address } = incoming;
       requestLog.record(
-        message,
+        upgrade,
         start,
         { status: 101, source: opened.source },
         { address, bytes: 0 },

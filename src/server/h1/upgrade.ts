@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
 import { servicePath } from '../../model/path.ts';
@@ -7,6 +6,7 @@ import { hasBody } from './body.ts';
 import { authenticateRequest, withoutUser, type IncomingRequest } from '../incoming-request.ts';
 import type { Serving } from '../serving.ts';
 import type { Sockets } from '../websocket/socket.ts';
+import type { UpgradeRequest } from '../exchange.ts';
 
 /**
  * Whether a request opens a websocket with no doubt about its form (RFC 6455 §4.1, RFC 9110 §7.8);
@@ -19,16 +19,13 @@ export function opensWebsocket(message: IncomingMessage): boolean {
     httpVersion === '1.1' &&
     headers.upgrade?.toLowerCase() === 'websocket' &&
     headers.expect === undefined &&
-    !hasBody(message)
+    !hasBody(headers)
   );
 }
 
 /** A validated request for a websocket. */
-interface Asked {
-  readonly message: IncomingMessage;
+interface Asked extends Pick<UpgradeRequest, 'handshake' | 'socket' | 'ahead'> {
   readonly incoming: IncomingRequest;
-  readonly socket: Duplex;
-  readonly head: Buffer;
 }
 
 /**
@@ -38,7 +35,7 @@ interface Asked {
 export function openWebsocket(
   sockets: Sockets,
   serving: Serving,
-  { message, incoming, socket, head }: Asked,
+  { handshake, incoming, socket, ahead }: Asked,
 ): Caller {
   const { target, fields } = incoming;
   if (servicePath(target.path, serving.config.server.base) !== '/ws') {
@@ -47,7 +44,7 @@ export function openWebsocket(
   const isOwn = requireAllowedOrigin(fields.origin, target.origin, serving.config.auth.corsOrigins);
   const asking = isOwn ? incoming : withoutUser(incoming);
   const caller = authenticateRequest(serving, asking);
-  sockets.open(message, socket, head, {
+  sockets.open(handshake, socket, ahead, {
     caller,
     origin: target.origin,
     fields: asking.fields,

@@ -1,6 +1,4 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { requestTimeoutMs } from '../../api/limits.ts';
 import { plainAddress } from '../../http/forwarded.ts';
@@ -13,6 +11,7 @@ import { breakBody } from '../../http/broken-content.ts';
 import { isPassedOn } from '../h1/body.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
+import type { UpgradeRequest } from '../exchange.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
 import { queuedBytes } from '../node-internals.ts';
 import { Connection, type Counted } from './connection.ts';
@@ -29,21 +28,18 @@ import {
   http2VainFramesMax,
   http2WindowsBytesMax,
 } from './limits.ts';
-import type { RequestHead } from './request-head.ts';
+import { isSecure, type Peer } from '../peer.ts';
+import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
-import { StreamAnswer } from './stream-answer.ts';
-import { BareMessage, StreamMessage, type Peer } from './stream-message.ts';
+import { StreamExchange } from './stream-exchange.ts';
 import type { Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
 
-/** A request of HTTP/2, with content or without. */
-export type Http2Message = BareMessage | StreamMessage;
-
 /** What becomes of the requests of a connection. */
 interface Http2Handlers {
-  readonly handle: (message: Http2Message, answer: StreamAnswer) => void;
+  readonly handle: (exchange: StreamExchange) => void;
   /** Opens a websocket (RFC 8441), as after an Upgrade of HTTP/1.1. */
-  readonly upgrade: (message: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  readonly upgrade: (request: UpgradeRequest) => void;
 }
 
 /** The dependencies of connections; `monotonicMs` measures durations. */
@@ -241,7 +237,7 @@ class ServedConnection {
       getProtocol: () => (socket as TLSSocket).getProtocol(),
     };
     this.connection = new Connection({
-      isSecure: this.#peer.encrypted,
+      isSecure: isSecure(this.#peer),
       windows: parts.windows,
       sink: {
         write: (pieces, done) => {
@@ -322,16 +318,14 @@ class ServedConnection {
     }
   }
 
-  #request(stream: Stream, head: RequestHead, isTooLarge: boolean): boolean {
+  #request(stream: Stream, head: Http2RequestHead, isTooLarge: boolean): boolean {
     const { begin, ended, handlers, monotonicMs, now } = this.#parts;
     if (!begin()) return false;
     this.idleSinceMs = undefined;
-    const request = new OpenRequest(stream, {
-      head: isTooLarge ? { ...head, fields: head.fields.slice(0, 2) } : head,
-      hasContent: !stream.hasRequestEnded || isTooLarge,
-      peer: this.#peer,
+    const known = isTooLarge ? { ...head, fields: head.fields.slice(0, 2) } : head;
+    const exchange = new StreamExchange(stream, known, { peer: this.#peer, now });
+    const request = new OpenRequest(stream, exchange, {
       startedMs: monotonicMs(),
-      now,
       closed: () => {
         this.requests.delete(request);
         ended();
@@ -340,17 +334,16 @@ class ServedConnection {
     this.requests.add(request);
     if (isTooLarge) {
       const isLine = head.url.length > requestLineBytesMax;
-      const failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
-      breakBody(request.message, failure);
+      exchange.failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
     }
-    const { message, answer } = request;
-    if (head.protocol === undefined) handlers.handle(message, answer);
-    else if (head.protocol === 'websocket' && message instanceof StreamMessage) {
-      handlers.upgrade(...upgradeOf(message, answer));
+    const { content } = exchange;
+    if (head.protocol === undefined) handlers.handle(exchange);
+    else if (head.protocol === 'websocket' && content !== undefined) {
+      handlers.upgrade(upgradeOf(exchange, content));
     } else {
       // A websocket that the client has ended is malformed; any other protocol is unknown.
       const status = head.protocol === 'websocket' ? 400 : 501;
-      void answer.sendReply({ status, fields: [], body: noBody, source: 'none' });
+      void exchange.respond({ status, fields: [], body: noBody, source: 'none' });
     }
     return true;
   }
@@ -395,8 +388,7 @@ function writeTogether(socket: Socket, pieces: readonly Buffer[], done: () => vo
 /** A request that the server is answering. */
 class OpenRequest implements StreamReader {
   readonly stream: Stream;
-  readonly message: Http2Message;
-  readonly answer: StreamAnswer;
+  readonly exchange: StreamExchange;
   readonly #closed: () => void;
   /** Since when content is to come, and the bytes that had arrived at the last check. */
   #contentSinceMs: number;
@@ -409,53 +401,28 @@ class OpenRequest implements StreamReader {
 
   constructor(
     stream: Stream,
-    {
-      head,
-      hasContent,
-      peer,
-      startedMs,
-      now,
-      closed,
-    }: {
-      readonly head: RequestHead;
-      readonly hasContent: boolean;
-      readonly peer: Peer;
-      readonly startedMs: number;
-      readonly now: () => number;
-      readonly closed: () => void;
-    },
+    exchange: StreamExchange,
+    { startedMs, closed }: { readonly startedMs: number; readonly closed: () => void },
   ) {
     this.stream = stream;
+    this.exchange = exchange;
     this.#contentSinceMs = startedMs;
     this.#closed = closed;
-    const message = hasContent
-      ? new StreamMessage(stream, head, {
-          peer,
-          sendContinue: () => {
-            this.answer.sendInterim(100, []);
-          },
-        })
-      : new BareMessage(head, peer);
-    this.message = message;
-    this.answer = new StreamAnswer(stream, now, () => {
-      if (message instanceof StreamMessage) message.discardContent();
-    });
     stream.reader = this;
-    if (stream.hasRequestEnded && message instanceof StreamMessage) message.ended([]);
   }
 
   data(bytes: Buffer): void {
-    if (this.message instanceof StreamMessage) this.message.arrived(bytes);
+    this.exchange.content?.arrived(bytes);
   }
 
   end(trailers: readonly string[]): void {
-    if (this.message instanceof StreamMessage) this.message.ended(trailers);
+    this.exchange.content?.ended(trailers);
   }
 
   close(): void {
     this.#closed();
-    if (this.message instanceof StreamMessage) this.message.streamClosed();
-    this.answer.closed();
+    this.exchange.content?.streamClosed();
+    this.exchange.closed();
     for (const resolve of this.#whenEnded) resolve();
   }
 
@@ -476,16 +443,18 @@ class OpenRequest implements StreamReader {
 
   /** Whether the content has exceeded its time, and has no reader that can say so; true once. */
   isLate(nowMs: number): boolean {
-    const { message } = this;
+    const { head, content } = this.exchange;
     // A websocket has no end that has to come.
-    if (message.method === 'CONNECT') return false;
-    if (message.complete || this.#hasBeenLate || !(message instanceof StreamMessage)) return false;
+    if (head.method === 'CONNECT') return false;
+    if (content === undefined || content.complete || this.#hasBeenLate) return false;
     const { receivedBytes } = this.stream;
-    const hasMoved = receivedBytes !== this.#receivedBytes || message.readableLength > 0;
+    const hasMoved = receivedBytes !== this.#receivedBytes || content.readableLength > 0;
     this.#receivedBytes = receivedBytes;
-    if (hasMoved && isPassedOn(message)) this.#contentSinceMs = nowMs;
+    if (hasMoved && isPassedOn(content)) this.#contentSinceMs = nowMs;
     if (nowMs - this.#contentSinceMs < requestTimeoutMs) return false;
     this.#hasBeenLate = true;
-    return !breakBody(message, tooLate('request_time'));
+    const failure = tooLate('request_time');
+    this.exchange.failure = failure;
+    return !breakBody(content, failure);
   }
 }

@@ -1,15 +1,14 @@
 import { tokenSource, trimOws } from '../../http/syntax.ts';
+import type { MessageHead } from '../exchange.ts';
 
 /**
  * The head of a request in the form of HTTP/1.1 (RFC 9113 §8.3.1), so that one validation serves
  * all versions: `:authority` becomes Host, and content of unknown length becomes chunked.
  */
-export interface RequestHead {
-  readonly method: string;
+export interface Http2RequestHead extends MessageHead {
   /** Path and query; an absolute URL if it names another scheme than that of the connection. */
   readonly url: string;
-  /** Flat list of name, value, name, value; latin1. */
-  readonly fields: string[];
+  readonly version: '2';
   /** The value of Content-Length; undefined without one. */
   readonly length: number | undefined;
   /** The value of `:protocol` (RFC 8441 §4). */
@@ -52,7 +51,7 @@ const knownNamesMax = 1_000;
 export function readRequestHead(
   decoded: readonly string[],
   { hasContent, isSecure }: Surroundings,
-): RequestHead | undefined {
+): Http2RequestHead | undefined {
   const pseudo = new Pseudo();
   let at = 0;
   for (; decoded[at]?.charCodeAt(0) === colon; at += 2) {
@@ -96,7 +95,8 @@ export function readRequestHead(
   const isContent = hasContent && protocol === undefined;
   if (isContent && length === undefined) fields.push('transfer-encoding', 'chunked');
   if (!hasContent && length !== undefined && Number(length) > 0) return undefined;
-  const known = { method, fields, protocol, priority, length: numberOf(length) };
+  const version = '2' as const;
+  const known = { method, version, fields, protocol, priority, length: numberOf(length) };
   // CONNECT has neither scheme nor path (§8.5).
   if (method === 'CONNECT' && protocol === undefined) return { ...known, url: authority ?? '' };
   // A scheme other than the connection's names another site (RFC 9110 §7.4).

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 import type { FieldList } from '../../http/reply.ts';
-import type { StreamAnswer, StreamContent } from './stream-answer.ts';
-import type { StreamMessage } from './stream-message.ts';
+import type { UpgradeRequest } from '../exchange.ts';
+import type { StreamBody } from './stream-body.ts';
+import type { StreamContent, StreamExchange } from './stream-exchange.ts';
 
 type Done = (error?: Error | null) => void;
 
@@ -11,38 +11,33 @@ type Done = (error?: Error | null) => void;
  * Returns an extended CONNECT for a websocket (RFC 8441 §5) as a request with an Upgrade of
  * HTTP/1.1, and its stream as the connection after that, so that one handler opens all websockets.
  */
-export function upgradeOf(
-  message: StreamMessage,
-  answer: StreamAnswer,
-): [message: IncomingMessage, socket: Duplex, head: Buffer] {
+export function upgradeOf(exchange: StreamExchange, content: StreamBody): UpgradeRequest {
+  const { head, peer } = exchange;
+  const sent = withoutKey(head.fields);
   const added = {
     connection: 'Upgrade',
     upgrade: 'websocket',
     // HTTP/2 has no key; the answer to this one goes nowhere.
     'sec-websocket-key': randomBytes(16).toString('base64'),
   };
-  const asked = {
-    method: 'GET',
-    url: message.url,
-    httpVersion: '1.1',
-    httpVersionMajor: 1,
-    httpVersionMinor: 1,
-    isHttp2: true,
-    rawHeaders: [...withoutKey(message.rawHeaders), ...Object.entries(added).flat()],
-    headers: { ...message.headers, ...added },
-    socket: message.socket,
-    complete: true,
+  return {
+    head: { ...head, method: 'GET', fields: [...sent, ...Object.entries(added).flat()] },
+    peer,
+    socket: new UpgradedStream(exchange, content),
+    ahead: Buffer.alloc(0),
+    handshake: { method: 'GET', headers: { ...firstValues(sent), ...added } },
   };
-  return [
-    asked as unknown as IncomingMessage,
-    new UpgradedStream(message, answer),
-    Buffer.alloc(0),
-  ];
+}
+
+function firstValues(fields: FieldList): Readonly<Record<string, string>> {
+  const values = Object.create(null) as Record<string, string>;
+  for (let at = 0; at < fields.length; at += 2) values[fields[at] ?? ''] ??= fields[at + 1] ?? '';
+  return values;
 }
 
 /** Leaves out a key of the client, which would be a second one for a source. */
-function withoutKey(rawHeaders: readonly string[]): readonly string[] {
-  return rawHeaders.filter((_, at) => rawHeaders[at - (at % 2)] !== 'sec-websocket-key');
+function withoutKey(fields: FieldList): FieldList {
+  return fields.filter((_, at) => fields[at - (at % 2)] !== 'sec-websocket-key');
 }
 
 /** Fields of an answer of HTTP/1.1 that its connection needs, and HTTP/2 does not have. */
@@ -57,29 +52,29 @@ const headEnd = '\r\n\r\n';
 
 /** A stream whose writer begins with the head of an answer in the form of HTTP/1.1. */
 class UpgradedStream extends Duplex {
-  readonly #message: StreamMessage;
-  readonly #answer: StreamAnswer;
+  readonly #exchange: StreamExchange;
+  readonly #received: StreamBody;
   #head = '';
   #content: StreamContent | undefined;
 
-  constructor(message: StreamMessage, answer: StreamAnswer) {
+  constructor(exchange: StreamExchange, received: StreamBody) {
     super();
-    this.#message = message;
-    this.#answer = answer;
-    message.on('data', (chunk: Buffer) => {
-      if (!this.push(chunk)) message.pause();
+    this.#exchange = exchange;
+    this.#received = received;
+    received.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) received.pause();
     });
-    message.once('end', () => this.push(null));
-    message.once('error', ignore).once('close', () => {
-      if (!message.complete) this.destroy();
+    received.once('end', () => this.push(null));
+    received.once('error', ignore).once('close', () => {
+      if (!received.complete) this.destroy();
     });
-    answer.once('close', () => {
-      if (!answer.writableFinished) this.destroy();
+    exchange.onClose(() => {
+      if (!exchange.isSent) this.destroy();
     });
   }
 
   override _read(): void {
-    this.#message.resume();
+    this.#received.resume();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
@@ -95,8 +90,8 @@ class UpgradedStream extends Duplex {
     }
     const rest = Buffer.from(this.#head.slice(end + headEnd.length), 'latin1');
     const { status, fields } = readHead(this.#head.slice(0, end + headEnd.length));
-    this.#content = this.#answer.writeHead(status === 101 ? 200 : status, fields);
-    this.#content.flushHeaders();
+    this.#content = this.#exchange.beginAnswer(status === 101 ? 200 : status, fields);
+    this.#content.sendHead();
     if (rest.length > 0) this.#content.write(rest, done);
     else done();
   }
@@ -107,7 +102,7 @@ class UpgradedStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: Done): void {
-    if (this.#content === undefined) this.#answer.destroy();
+    if (this.#content === undefined) this.#exchange.destroy();
     else this.#content.destroy();
     done(error);
   }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { isLoopback, namesOrigin } from '../../config/config.ts';
 import { pageFields } from '../../http/page-fields.ts';
@@ -11,7 +10,7 @@ import { outlineJson } from '../../model/json-outline.ts';
 import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
 import { parseJson, requireParsable } from '../envelope.ts';
 import { readBody, requirePlain } from '../h1/body.ts';
-import { isReadable, type RequestMessage } from '../http-message.ts';
+import type { Exchange } from '../exchange.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
 import { readBodyBytesMax } from '../../api/limits.ts';
 import { operationBodyBytesMax } from '../limits.ts';
@@ -29,7 +28,7 @@ import { callerWithin, reaches, type Reach } from './tools.ts';
 
 /** A request for the endpoint, whose caller is known. */
 interface EndpointRequest {
-  readonly message: RequestMessage;
+  readonly exchange: Exchange;
   readonly incoming: IncomingRequest;
   readonly caller: Caller;
   readonly signal: () => AbortSignal;
@@ -47,12 +46,12 @@ interface EndpointRequest {
  * another site, `unauthenticated` without a key, `method_not_allowed`, and as readBody does.
  */
 export async function answerMcp(serving: Serving, request: EndpointRequest): Promise<Reply> {
-  const { message, incoming, caller } = request;
+  const { exchange, incoming, caller } = request;
   const { fields, target } = incoming;
   requireOn(serving);
   requireOwnPage(serving, incoming);
   requireKey(caller);
-  if (message.method !== 'POST' || !isReadable(message)) {
+  if (exchange.head.method !== 'POST') {
     throw new Failure('method_not_allowed', 'Send the messages of MCP by POST.', {
       allow: ['POST'],
     });
@@ -60,7 +59,7 @@ export async function answerMcp(serving: Serving, request: EndpointRequest): Pro
   const reached = callerWithin(caller, reachOf(target.query));
   const held = request.requests.allocation(caller);
   try {
-    const sent = await readMessage(message, held, reached);
+    const sent = await readMessage(request, held, reached);
     serving.refresh();
     serving.requireUnrevoked(caller);
     const conversation = conversationFrom(fields['mcp-session-id'], fields[conversationField]);
@@ -121,16 +120,16 @@ function reachOf(query: string): Reach {
 
 /** Reads a message, which may be as long as the operations that the caller may call. */
 async function readMessage(
-  message: IncomingMessage,
+  { exchange: { body }, incoming: { fields } }: EndpointRequest,
   held: Allocation,
   caller: Caller,
 ): Promise<unknown> {
-  requirePlain(message);
+  requirePlain(fields);
   const effect = canWrite(caller) ? 'writes' : 'reads';
   const bytesMax = effect === 'writes' ? operationBodyBytesMax : readBodyBytesMax;
-  const body = await readBody(message, bytesMax, held);
-  requireParsable(outlineJson(body, []), effect);
-  const sent = parseJson(body.toString());
+  const bytes = await readBody({ body, fields }, bytesMax, held);
+  requireParsable(outlineJson(bytes, []), effect);
+  const sent = parseJson(bytes.toString());
   if (isJsonObject(sent)) return sent;
   throw new Failure('invalid', 'Send one message of JSON-RPC at a time.');
 }

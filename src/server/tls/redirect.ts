@@ -6,8 +6,8 @@ import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
 import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
-import type { RequestMessage } from '../http-message.ts';
-import { isSecure } from '../incoming-request.ts';
+import type { Arrived } from '../exchange.ts';
+import { isSecure, type Peer } from '../peer.ts';
 
 /** The site over TLS. */
 interface SecureSite {
@@ -25,13 +25,13 @@ interface SecureSite {
  * main one. Throws `forbidden` if there is no main host.
  */
 export function redirectToHttps(
-  { method = '', url = '', socket }: RequestMessage,
+  { head: { method, url }, peer }: Arrived,
   { path, origin }: RequestTarget,
   { certificates, port, config }: SecureSite,
 ): Reply | undefined {
   const { tls, server } = config;
   if (port === undefined || !tls.httpRedirect || origin.startsWith('https:')) return undefined;
-  if (socket.remoteAddress === undefined || path.startsWith(challengePath)) return undefined;
+  if (peer.remoteAddress === undefined || path.startsWith(challengePath)) return undefined;
   if (servicePath(path, server.base) === '/health') return undefined;
   const host = origin.slice('http://'.length).replace(/:\d+$/, '');
   if (certificates.isPendingFor(host)) return undefined;
@@ -70,8 +70,8 @@ function secureOrigin(
  * Adds Strict-Transport-Security to an answer if the ini file has it: over TLS only (RFC 6797
  * §7.2), and not if the answer already has the field.
  */
-export function withHsts(reply: Reply, { hsts }: Config['tls'], message: RequestMessage): Reply {
-  if (hsts === undefined || !isSecure(message)) return reply;
+export function withHsts(reply: Reply, { hsts }: Config['tls'], peer: Peer): Reply {
+  if (hsts === undefined || !isSecure(peer)) return reply;
   if (replyField(reply, 'strict-transport-security') !== undefined) return reply;
   return { ...reply, fields: [...reply.fields, 'Strict-Transport-Security', hsts] };
 }

@@ -5,6 +5,7 @@ import { formatHttpDate } from '../../http/date.ts';
 import { Failure } from '../../model/failure.ts';
 import { loadWs } from '../../model/lazy-packages.ts';
 import { socketFrameBytesMax, socketPingMs } from '../../api/limits.ts';
+import type { UpgradeRequest } from '../exchange.ts';
 import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';
 import { WebSocketSession, type Close, type SessionParts, type SocketOpening } from './session.ts';
 
@@ -15,7 +16,12 @@ export interface Sockets {
    * for a malformed handshake (RFC 6455 §4.2.1), or if the client has ended its side of the
    * connection.
    */
-  open(message: IncomingMessage, socket: Duplex, head: Buffer, opening: SocketOpening): void;
+  open(
+    handshake: UpgradeRequest['handshake'],
+    socket: Duplex,
+    ahead: Buffer,
+    opening: SocketOpening,
+  ): void;
   readonly size: number;
   /**
    * Closes every websocket after its answers in flight. Resolves to the number of websockets with
@@ -54,7 +60,7 @@ export function createSockets(
   pings.unref();
 
   return {
-    open(message, socket, head, opening) {
+    open(handshake, socket, ahead, opening) {
       if (!socket.readable) {
         throw new Failure(
           'invalid',
@@ -62,7 +68,9 @@ export function createSockets(
         );
       }
       server ??= createServer(parts.now);
-      server.handleUpgrade(message, socket, head, (websocket) => {
+      // It reads no more of the request.
+      const message = handshake as IncomingMessage;
+      server.handleUpgrade(message, socket, ahead, (websocket) => {
         const session = new WebSocketSession(websocket, socket, opening, parts);
         sessions.add(session);
         websocket.once('close', () => sessions.delete(session));

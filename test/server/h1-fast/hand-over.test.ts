@@ -5,13 +5,14 @@ import { suite, test, type TestContext } from 'node:test';
 import { noBody, type Reply } from '../../../src/http/reply.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
 import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
-import type { SendingResponse } from '../../../src/server/http-message.ts';
+import type { FastExchange } from '../../../src/server/h1-fast/fast-exchange.ts';
+import { NodeExchange } from '../../../src/server/h1/node-exchange.ts';
 import { createHttpServer } from '../../../src/server/listener.ts';
 import { firstRequest, openUsed, type RawConnection } from '../raw-connection.ts';
 
-/** A response that the fast path has begun, and that the test sends. */
+/** A request that the fast path has read, and that the test answers. */
 interface Held {
-  readonly response: SendingResponse;
+  readonly exchange: FastExchange;
   /** The connection as the server sees it. */
   readonly socket: Socket;
 }
@@ -24,14 +25,14 @@ async function startHolding(t: TestContext, first: string) {
     refuse: () => assert.fail('nothing is refused here'),
     passed: () => undefined,
   });
-  const tryAnswer = createTryAnswer((request, response) => {
-    assert.equal(connections.turn(request, response), true);
-    if (request.url === '/first') void response.sendReply(replyWith('first'));
-    else server.emit('held', { socket: request.socket, response } satisfies Held);
+  const tryAnswer = createTryAnswer((exchange) => {
+    assert.equal(connections.turn(exchange), true);
+    if (exchange.head.url === '/first') void exchange.respond(replyWith('first'));
+    else server.emit('held', { socket: exchange.peer, exchange } satisfies Held);
   }, Date.now);
   const server = createHttpServer(connections, () => false, { tryAnswer });
   server.on('request', (message, response) => {
-    const turn = connections.turn(message, response);
+    const turn = connections.turn(new NodeExchange(message, response));
     const answer = (): unknown => response.end(message.url);
     if (turn === true) answer();
     else if (turn !== false) void turn.then((isOpen) => isOpen && answer());
@@ -95,8 +96,8 @@ const meanwhile: Readonly<Record<string, Meanwhile>> = {
     connections.closeIdle();
     return Promise.resolve();
   },
-  'an interim response is sent before it': ({ response }) => {
-    response.sendInterim(103, ['Link', '</a.css>; rel=preload']);
+  'an interim response is sent before it': ({ exchange }) => {
+    exchange.interim(103, ['Link', '</a.css>; rel=preload']);
     return Promise.resolve();
   },
 };
@@ -112,13 +113,13 @@ for (const [name, first] of Object.entries(firsts)) {
     test('is sent whole', async (t) => {
       const { client, connections, hold } = await startHolding(t, first);
       for (const content of ['one', 'two', '']) {
-        const { response } = await hold();
+        const { exchange } = await hold();
         let closed = 0;
-        response.once('close', () => (closed += 1));
-        assert.deepEqual([connections.unanswered, response.destroyed], [1, false]);
-        const sent = await response.sendReply(replyWith(content));
+        exchange.onClose(() => (closed += 1));
+        assert.deepEqual([connections.unanswered, exchange.isOver], [1, false]);
+        const sent = await exchange.respond(replyWith(content));
         assert.deepEqual(sent, { bytes: content.length, cut: false });
-        assert.deepEqual([closed, response.writableFinished], [1, true]);
+        assert.deepEqual([closed, exchange.isSent], [1, true]);
         assert.equal((await client.answers.next()).content, content);
         assert.equal(connections.unanswered, 0);
       }
@@ -129,10 +130,10 @@ for (const [name, first] of Object.entries(firsts)) {
         const { client, connections, hold } = await startHolding(t, first);
         const held = await hold();
         let closed = 0;
-        held.response.once('close', () => (closed += 1));
+        held.exchange.onClose(() => (closed += 1));
         await happens(held, client, connections);
-        assert.deepEqual([connections.unanswered, closed, held.response.destroyed], [1, 0, false]);
-        await held.response.sendReply(replyWith('held'));
+        assert.deepEqual([connections.unanswered, closed, held.exchange.isOver], [1, 0, false]);
+        await held.exchange.respond(replyWith('held'));
         const answer = await client.answers.next();
         assert.equal(answer.content, 'held');
         assert.equal(answer.ahead.length, what === 'an interim response is sent before it' ? 1 : 0);
@@ -153,21 +154,21 @@ for (const [name, first] of Object.entries(firsts)) {
 
     test('ends when its client resets the connection', async (t) => {
       const { client, connections, hold } = await startHolding(t, first);
-      const { response, socket } = await hold();
+      const { exchange, socket } = await hold();
       const closed = new Promise<void>((resolve) => {
-        response.once('close', resolve);
+        exchange.onClose(resolve);
       });
       (client.socket as Socket).resetAndDestroy();
       await closed;
-      assert.deepEqual([response.destroyed, response.writableFinished], [true, false]);
-      assert.deepEqual(await response.sendReply(replyWith('late')), { bytes: 0, cut: true });
+      assert.deepEqual([exchange.isOver, exchange.isSent], [true, false]);
+      assert.deepEqual(await exchange.respond(replyWith('late')), { bytes: 0, cut: true });
       assert.deepEqual([socket.destroyed, connections.unanswered, connections.size], [true, 0, 0]);
     });
 
     test('closes its connection when it is aborted', async (t) => {
       const { client, hold } = await startHolding(t, first);
-      const { response } = await hold();
-      response.destroy();
+      const { exchange } = await hold();
+      exchange.destroy();
       assert.equal(await client.answers.rest(), '');
     });
 
@@ -187,13 +188,13 @@ for (const [name, first] of Object.entries(firsts)) {
     for (const [what, [reply, received]] of Object.entries(unusual)) {
       test(`is sent as by Node.js if it ${what}`, async (t) => {
         const { client, hold } = await startHolding(t, first);
-        const { response, socket } = await hold();
+        const { exchange, socket } = await hold();
         socket.on('error', () => undefined);
         try {
-          await response.sendReply(reply);
+          await exchange.respond(reply);
         } catch {
           // Node.js throws if the reply is not valid.
-          response.destroy();
+          exchange.destroy();
         }
         const answer = await client.answers.next().catch(() => undefined);
         const text = answer && `${answer.statusLine.split(' ')[1]} ${answer.content}`;
@@ -203,9 +204,9 @@ for (const [name, first] of Object.entries(firsts)) {
 
     test('closes the connection after a response with Connection: close', async (t) => {
       const { client, hold } = await startHolding(t, first);
-      const { response } = await hold();
-      response.shouldKeepAlive = false;
-      await response.sendReply(replyWith('held'));
+      const { exchange } = await hold();
+      exchange.shouldKeepAlive = false;
+      await exchange.respond(replyWith('held'));
       const { fields } = await client.answers.next();
       assert.ok(fields.includes('Connection: close'));
       assert.equal(await client.answers.rest(), '');

@@ -17,13 +17,17 @@ suite('the head of an ordinary request', () => {
     assert.deepEqual(readPlainHead(`HEAD /a%20b/?c=d&[e] HTTP/1.1\r\n${fields}\r\n`), {
       method: 'HEAD',
       url: '/a%20b/?c=d&[e]',
-      rawHeaders: [
+      version: '1.1',
+      fields: [
         ...['hOST', 'localhost', 'X-A', 'a b', 'X-Empty', ''],
         ...['Connection', 'Keep-Alive', 'X-A', '\xe9'],
       ],
       shouldKeepAlive: true,
     });
-    const bare: PlainHead = { method: 'GET', url: '/', rawHeaders: [], shouldKeepAlive: true };
+    const bare: PlainHead = {
+      ...{ method: 'GET', url: '/', version: '1.1', fields: [] },
+      shouldKeepAlive: true,
+    };
     assert.deepEqual(readPlainHead('GET / HTTP/1.1\r\n\r\n'), bare);
   });
 
@@ -157,10 +161,12 @@ async function startParser(t: TestContext) {
     const read = new Promise<void>((resolve, reject) => {
       server.removeAllListeners('request');
       server.on('request', (message: IncomingMessage, response: ServerResponse) => {
-        const { method, url = '', rawHeaders } = message;
+        const { method, url = '', rawHeaders: fields } = message;
         const { shouldKeepAlive } = response;
         assert.ok(method === 'GET' || method === 'HEAD');
-        if (url !== '/last') heads.push({ method, url, rawHeaders, shouldKeepAlive });
+        if (url !== '/last') {
+          heads.push({ method, url, version: '1.1', fields, shouldKeepAlive });
+        }
         if (url === '/last' || !shouldKeepAlive) resolve();
         response.end();
       });

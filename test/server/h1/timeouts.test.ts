@@ -6,7 +6,9 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { statusFor } from '../../../src/http/status.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { Failure } from '../../../src/model/failure.ts';
+import type { Fields } from '../../../src/http/request.ts';
 import { passContentOn, readBody } from '../../../src/server/h1/body.ts';
+import { NodeExchange } from '../../../src/server/h1/node-exchange.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
 import { contentFailure } from '../../../src/server/failures.ts';
 import {
@@ -46,9 +48,10 @@ async function startServer(
     waits: { ...timeouts, ...less },
   });
   server.on('request', (message, response) => {
-    void connections.turn(message, response);
+    void connections.turn(new NodeExchange(message, response));
     if (passesOn) passContentOn(message);
-    const content = readsContent ? readBody(message, 1 << 20) : Promise.resolve();
+    const sent = { body: message, fields: message.headers as Fields };
+    const content = readsContent ? readBody(sent, 1 << 20) : Promise.resolve();
     content.then(
       () => response.end(Buffer.alloc(answerBytes)),
       (failure: unknown) => {
@@ -64,14 +67,14 @@ async function startServer(
 async function startFast(t: TestContext, { headersMs }: Pick<Timeouts, 'headersMs'>) {
   const checkMs = 50;
   const { connections, passed, refused } = watchedConnections(100);
-  const tryAnswer = createTryAnswer((request, response) => {
-    assert.equal(connections.turn(request, response), true);
-    void response.sendReply(contentFailure(new Failure('not_found', ''), 'id', undefined));
+  const tryAnswer = createTryAnswer((exchange) => {
+    assert.equal(connections.turn(exchange), true);
+    void exchange.respond(contentFailure(new Failure('not_found', ''), 'id', undefined));
   }, Date.now);
   const waits = { ...timeouts, headersMs, keepAliveMs: 200, checkMs };
   const server = createHttpServer(connections, () => false, { waits, tryAnswer });
   server.on('request', (request, response) => {
-    assert.equal(connections.turn(request, response), true);
+    assert.equal(connections.turn(new NodeExchange(request, response)), true);
     response.writeHead(404).end();
   });
   return { port: await listenOn(t, server, connections), passed, refused, checkMs };

@@ -7,7 +7,7 @@ import {
   http2UnreadBytesMax,
   http2WindowBytesMax,
 } from '../../../src/server/h2/limits.ts';
-import type { RequestHead } from '../../../src/server/h2/request-head.ts';
+import type { Http2RequestHead } from '../../../src/server/h2/request-head.ts';
 import { SharedBytes } from '../../../src/server/h2/shared-bytes.ts';
 import type { Stream } from '../../../src/server/h2/stream.ts';
 import { Random } from '../../fuzz/random.ts';
@@ -18,7 +18,7 @@ import type { Frame } from './raw-client.ts';
 function openConnection({
   answer = () => undefined,
   windows = new SharedBytes(2 ** 30),
-}: { answer?: (stream: Stream, head: RequestHead) => void; windows?: SharedBytes } = {}) {
+}: { answer?: (stream: Stream, head: Http2RequestHead) => void; windows?: SharedBytes } = {}) {
   const said: string[] = [];
   const frames: Frame[] = [];
   const taken: (() => void)[] = [];

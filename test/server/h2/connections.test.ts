@@ -23,9 +23,9 @@ import {
 } from '../../../src/server/limits.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { passContentOn, readBody } from '../../../src/server/h1/body.ts';
-import { Http2Connections, type Http2Message } from '../../../src/server/h2/connections.ts';
-import type { StreamAnswer } from '../../../src/server/h2/stream-answer.ts';
-import { StreamMessage } from '../../../src/server/h2/stream-message.ts';
+import { Http2Connections } from '../../../src/server/h2/connections.ts';
+import type { StreamBody } from '../../../src/server/h2/stream-body.ts';
+import type { StreamExchange } from '../../../src/server/h2/stream-exchange.ts';
 import { readReply } from './client.ts';
 import {
   clientOf,
@@ -41,7 +41,7 @@ import {
 /** Starts connections without TLS, with a clock that the test controls. */
 async function startConnections(
   t: TestContext,
-  handle: (message: Http2Message, answer: StreamAnswer) => void,
+  handle: (exchange: StreamExchange) => void,
   { streamsMax, perAddress = Infinity }: { streamsMax?: number; perAddress?: number } = {},
 ) {
   let nowMs = 0;
@@ -97,9 +97,22 @@ async function startConnections(
   };
 }
 
+function contentOf({ content }: StreamExchange): StreamBody {
+  return content ?? assert.fail('the request has no content');
+}
+
+/** The content of a request, for its reader. */
+function sentBy({ content, head: { fields } }: StreamExchange) {
+  const length = fields[fields.indexOf('content-length') + 1];
+  return {
+    body: content,
+    fields: fields.includes('content-length') ? { 'content-length': length } : {},
+  };
+}
+
 const chunk = Buffer.alloc(1 << 20);
-const answerMuch = (_message: Http2Message, answer: StreamAnswer): void => {
-  const content = answer.writeHead(200, []);
+const answerMuch = (answer: StreamExchange): void => {
+  const content = answer.beginAnswer(200, []);
   content.write(chunk);
   content.end(chunk);
 };
@@ -107,8 +120,8 @@ const pathOf = { ':scheme': 'http', ':path': '/', ':authority': 'localhost' };
 
 suite('an HTTP/2 connection', () => {
   test('without requests ends after a timeout, one in use stays open', async (t) => {
-    const rig = await startConnections(t, (_message, answer) => {
-      answer.writeHead(204, []).end();
+    const rig = await startConnections(t, (answer) => {
+      answer.beginAnswer(204, []).end();
     });
     const session = await rig.open();
     rig.pass(keepAliveTimeoutMs - 1);
@@ -195,8 +208,8 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('whose client allowed all content of a response, and no more, has its end as well', async (t) => {
-    const rig = await startConnections(t, (_message, answer) => {
-      const content = answer.writeHead(200, []);
+    const rig = await startConnections(t, (answer) => {
+      const content = answer.beginAnswer(200, []);
       content.write(Buffer.alloc(65_535), () => content.end());
     });
     const { client } = await askRaw(t, rig);
@@ -226,9 +239,9 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('whose client reads one stream but not another loses the other one', async (t) => {
-    const rig = await startConnections(t, (message, answer) => {
-      if (message.url === '/much') answerMuch(message, answer);
-      else answer.writeHead(200, []).end('little');
+    const rig = await startConnections(t, (answer) => {
+      if (answer.head.url === '/much') answerMuch(answer);
+      else answer.beginAnswer(200, []).end('little');
     });
     const session = await rig.open();
     session.setLocalWindowSize(1 << 24);
@@ -249,8 +262,8 @@ suite('an HTTP/2 connection', () => {
 
   test('whose client neither reads nor closes is cut off', async (t) => {
     const much = Buffer.alloc(1 << 25);
-    const rig = await startConnections(t, (_message, answer) => {
-      answer.writeHead(200, []).end(much);
+    const rig = await startConnections(t, (answer) => {
+      answer.beginAnswer(200, []).end(much);
     });
     const wide = settings([4, 2 ** 31 - 1]);
     const asking = Buffer.concat([
@@ -276,8 +289,8 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('waits at its end for a client that has not read everything', async (t) => {
-    const rig = await startConnections(t, (_message, answer) => {
-      answer.writeHead(200, []).end('read me');
+    const rig = await startConnections(t, (answer) => {
+      answer.beginAnswer(200, []).end('read me');
     });
     const opening = [Buffer.from(preface), frame('SETTINGS', 0, 0)];
     const socket = connectSocket({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
@@ -295,8 +308,8 @@ suite('an HTTP/2 connection', () => {
   });
 
   test('is not ended while the server has to answer', async (t) => {
-    let answer: StreamAnswer | undefined;
-    const rig = await startConnections(t, (_message, given) => {
+    let answer: StreamExchange | undefined;
+    const rig = await startConnections(t, (given) => {
       answer = given;
     });
     const session = await rig.open();
@@ -304,7 +317,7 @@ suite('an HTTP/2 connection', () => {
     const reply = readReply(stream);
     await new Promise((resolve) => session.ping(resolve));
     rig.pass(10 * stalledMs);
-    answer?.writeHead(200, []).end('late');
+    answer?.beginAnswer(200, []).end('late');
     assert.equal((await reply).body.toString(), 'late');
     assert.deepEqual(rig.passed, []);
   });
@@ -314,10 +327,7 @@ suite('responses that are aborted half sent', () => {
   const piece = Buffer.alloc(http2WriteBytes);
   const many = 2 * http2ConcurrentStreamsMax;
 
-  async function openWith(
-    t: TestContext,
-    answer: (message: Http2Message, answer: StreamAnswer) => void,
-  ) {
+  async function openWith(t: TestContext, answer: (exchange: StreamExchange) => void) {
     const rig = await startConnections(t, answer);
     const session = await rig.open();
     const goaways: number[] = [];
@@ -340,9 +350,9 @@ suite('responses that are aborted half sent', () => {
   }
 
   test('by the server leave room for others on their connection', async (t) => {
-    const { rig, session, goaways, ask } = await openWith(t, (message, answer) => {
-      const content = answer.writeHead(200, []);
-      if (message.url === '/whole') content.end(piece);
+    const { rig, session, goaways, ask } = await openWith(t, (answer) => {
+      const content = answer.beginAnswer(200, []);
+      if (answer.head.url === '/whole') content.end(piece);
       else {
         content.write(Buffer.concat([piece, piece, piece]));
         setImmediate(() => content.destroy());
@@ -362,8 +372,8 @@ suite('responses that are aborted half sent', () => {
   });
 
   test('by the client leave room for others as well', async (t) => {
-    const { rig, session, goaways, ask } = await openWith(t, (_message, answer) => {
-      answer.writeHead(200, []).write(Buffer.concat([piece, piece, piece]));
+    const { rig, session, goaways, ask } = await openWith(t, (answer) => {
+      answer.beginAnswer(200, []).write(Buffer.concat([piece, piece, piece]));
     });
     session.settings({ initialWindowSize: 1_000 });
     await once(session, 'localSettings');
@@ -380,9 +390,9 @@ suite('responses that are aborted half sent', () => {
 });
 
 suite('content that nobody has read makes room for other requests', () => {
-  const ends: Readonly<Record<string, (answer: StreamAnswer, reset: () => void) => void>> = {
+  const ends: Readonly<Record<string, (answer: StreamExchange, reset: () => void) => void>> = {
     'once the request is answered': (answer) => {
-      answer.writeHead(204, []).end();
+      answer.beginAnswer(204, []).end();
     },
     'once the server has reset the request': (answer) => {
       answer.destroy();
@@ -393,12 +403,14 @@ suite('content that nobody has read makes room for other requests', () => {
   };
   for (const [when, end] of Object.entries(ends)) {
     test(when, async (t) => {
-      const rig = await startConnections(t, (message, answer) => {
-        if (message instanceof StreamMessage && message.url === '/read') {
-          message.resume().once('end', () => answer.writeHead(204, []).end());
+      const rig = await startConnections(t, (answer) => {
+        if (answer.head.url === '/read') {
+          contentOf(answer)
+            .resume()
+            .once('end', () => answer.beginAnswer(204, []).end());
         } else answers.push(answer);
       });
-      const answers: StreamAnswer[] = [];
+      const answers: StreamExchange[] = [];
       const session = await rig.open();
       const post = { ...pathOf, ':method': 'POST' };
       for (let asked = 0; asked < 10; asked += 1) {
@@ -438,8 +450,8 @@ test('a request with very many tiny pieces of content that nobody reads is reset
 });
 
 test('the open requests of all connections are limited; a further one may be repeated', async (t) => {
-  const answers: StreamAnswer[] = [];
-  const rig = await startConnections(t, (_message, given) => answers.push(given), {
+  const answers: StreamExchange[] = [];
+  const rig = await startConnections(t, (given) => answers.push(given), {
     streamsMax: 3,
   });
   const sessions = [await rig.open(), await rig.open()] as const;
@@ -453,18 +465,18 @@ test('the open requests of all connections are limited; a further one may be rep
   }
   assert.deepEqual(rig.passed, ['http2_streams', 'http2_streams']);
   const replies = open.map(readReply);
-  for (const answer of answers) answer.writeHead(204, []).end();
+  for (const answer of answers) answer.beginAnswer(204, []).end();
   for (const reply of replies) assert.equal((await reply).status, 204);
   await rig.settled();
   const next = readReply(sessions[0].request(pathOf));
   await new Promise((resolve) => sessions[0].ping(resolve));
-  answers.at(-1)?.writeHead(204, []).end();
+  answers.at(-1)?.beginAnswer(204, []).end();
   assert.equal((await next).status, 204);
 });
 
 test('each address has a share of the open requests', async (t) => {
-  const answers: StreamAnswer[] = [];
-  const rig = await startConnections(t, (_message, given) => answers.push(given), {
+  const answers: StreamExchange[] = [];
+  const rig = await startConnections(t, (given) => answers.push(given), {
     perAddress: 2,
   });
   const [one, same, other] = [await rig.open(), await rig.open(), await rig.open('127.0.0.2')];
@@ -476,12 +488,12 @@ test('each address has a share of the open requests', async (t) => {
     await new Promise((resolve) => refused.once('close', resolve));
     assert.equal(refused.rstCode, constants.NGHTTP2_REFUSED_STREAM);
   }
-  for (const answer of answers) answer.writeHead(204, []).end();
+  for (const answer of answers) answer.beginAnswer(204, []).end();
   for (const reply of open) assert.equal((await reply).status, 204);
   await rig.settled();
   const next = readReply(same.request(pathOf));
   await new Promise((resolve) => same.ping(resolve));
-  answers.at(-1)?.writeHead(204, []).end();
+  answers.at(-1)?.beginAnswer(204, []).end();
   assert.equal((await next).status, 204);
 });
 
@@ -498,10 +510,10 @@ suite('content that does not arrive in time', () => {
 
   test('is not awaited', async (t) => {
     const failures: unknown[] = [];
-    const rig = await startConnections(t, (message, answer) => {
-      readBody(message as never, 100).catch((error: unknown) => {
+    const rig = await startConnections(t, (answer) => {
+      readBody(sentBy(answer), 100).catch((error: unknown) => {
         failures.push(error);
-        answer.writeHead(408, []).end('too late');
+        answer.beginAnswer(408, []).end('too late');
       });
     });
     const { reply } = await startUpload(rig);
@@ -515,11 +527,11 @@ suite('content that does not arrive in time', () => {
   });
 
   test('may go on for longer if it goes to another server', async (t) => {
-    const rig = await startConnections(t, (message, answer) => {
-      passContentOn(message);
-      readBody(message as never, 100).then(
-        (content) => answer.writeHead(200, []).end(`${content.length} bytes`),
-        () => answer.writeHead(408, []).end('too late'),
+    const rig = await startConnections(t, (answer) => {
+      passContentOn(contentOf(answer));
+      readBody(sentBy(answer), 100).then(
+        (content) => answer.beginAnswer(200, []).end(`${content.length} bytes`),
+        () => answer.beginAnswer(408, []).end('too late'),
       );
     });
     const session = await rig.open();
@@ -538,14 +550,14 @@ suite('content that does not arrive in time', () => {
   });
 
   test('affects no other request if it has no reader', async (t) => {
-    let answer: StreamAnswer | undefined;
-    const rig = await startConnections(t, (_message, given) => {
+    let answer: StreamExchange | undefined;
+    const rig = await startConnections(t, (given) => {
       answer = given;
     });
     const { reply } = await startUpload(rig);
     rig.pass(2 * requestTimeoutMs);
     await nextTurn();
-    answer?.writeHead(200, []).end('late');
+    answer?.beginAnswer(200, []).end('late');
     assert.equal((await reply).body.toString(), 'late');
     assert.deepEqual(rig.passed, ['request_time']);
   });
@@ -559,8 +571,8 @@ suite('the head of a request', () => {
     ['does not begin whole', frame('HEADERS', 5, 1, fieldBlock(head)).subarray(0, 12)],
   ] as const) {
     test(`that ${name} has one line in the log, and holds no memory for long`, async (t) => {
-      const answered: Http2Message[] = [];
-      const rig = await startConnections(t, (message) => answered.push(message));
+      const answered: StreamExchange[] = [];
+      const rig = await startConnections(t, (answer) => answered.push(answer));
       const socket = connectSocket(rig.port, '127.0.0.1');
       const client = clientOf(t, socket, Buffer.concat([...opening, frames]));
       // The server answers a PING after reading all earlier frames.
@@ -587,45 +599,46 @@ suite('the head of a request', () => {
 });
 
 suite('content that is much longer than the windows reaches a reader', () => {
-  const readers: Readonly<Record<string, (message: StreamMessage) => Promise<number>>> = {
-    'that iterates': async (message) => {
+  const readers: Readonly<Record<string, (body: StreamBody) => Promise<number>>> = {
+    'that iterates': async (body) => {
       let bytes = 0;
-      for await (const part of message as AsyncIterable<Buffer>) {
+      for await (const part of body as AsyncIterable<Buffer>) {
         bytes += part.length;
         await nextTurn();
       }
       return bytes;
     },
-    'that pauses after each piece': async (message) => {
+    'that pauses after each piece': async (body) => {
       let bytes = 0;
-      message.on('data', (part: Buffer) => {
+      body.on('data', (part: Buffer) => {
         bytes += part.length;
-        message.pause();
-        setImmediate(() => message.resume());
+        body.pause();
+        setImmediate(() => body.resume());
       });
-      await once(message, 'end');
+      await once(body, 'end');
       return bytes;
     },
-    'that asks for a few bytes at a time': async (message) => {
+    'that asks for a few bytes at a time': async (body) => {
       let bytes = 0;
-      message.on('readable', () => {
-        for (let part = message.read(1_000); part !== null; part = message.read(1_000)) {
+      body.on('readable', () => {
+        for (let part = body.read(1_000); part !== null; part = body.read(1_000)) {
           bytes += (part as Buffer).length;
         }
       });
-      await once(message, 'end');
+      await once(body, 'end');
       return bytes;
     },
-    'that begins late': async (message) => {
+    'that begins late': async (body) => {
       for (let turn = 0; turn < 100; turn += 1) await nextTurn();
-      return (await readBody(message as never, 1 << 24)).length;
+      return (await readBody({ body, fields: {} }, 1 << 24)).length;
     },
   };
   for (const [name, read] of Object.entries(readers)) {
     test(name, async (t) => {
-      const rig = await startConnections(t, (message, answer) => {
-        assert.ok(message instanceof StreamMessage);
-        void read(message).then((bytes) => answer.writeHead(200, []).end(`${bytes} bytes`));
+      const rig = await startConnections(t, (answer) => {
+        void read(contentOf(answer)).then((bytes) =>
+          answer.beginAnswer(200, []).end(`${bytes} bytes`),
+        );
       });
       const session = await rig.open();
       const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
@@ -638,10 +651,10 @@ suite('content that is much longer than the windows reaches a reader', () => {
 
 test('empty content ends also for a late reader', async (t) => {
   const asked: (() => Promise<void>)[] = [];
-  const rig = await startConnections(t, (message, answer) => {
+  const rig = await startConnections(t, (answer) => {
     asked.push(async () => {
-      const content = await readBody(message as never, 100);
-      answer.writeHead(200, []).end(`${content.length} bytes`);
+      const content = await readBody(sentBy(answer), 100);
+      answer.beginAnswer(200, []).end(`${content.length} bytes`);
     });
   });
   const session = await rig.open();
@@ -657,9 +670,9 @@ test('empty content ends also for a late reader', async (t) => {
 
 suite('content that is no longer needed', () => {
   test('does not hold its request once it has arrived whole', async (t) => {
-    const answers: StreamAnswer[] = [];
-    const rig = await startConnections(t, (message, answer) => {
-      assert.ok(message instanceof StreamMessage);
+    const answers: StreamExchange[] = [];
+    const rig = await startConnections(t, (answer) => {
+      const message = contentOf(answer);
       message.once('data', () => {
         message.pause();
         answers.push(answer);
@@ -672,7 +685,7 @@ suite('content that is no longer needed', () => {
     stream.end(Buffer.alloc(60_000));
     await once(stream, 'finish');
     await new Promise((resolve) => session.ping(resolve));
-    for (const answer of answers) answer.writeHead(200, []).end('enough');
+    for (const answer of answers) answer.beginAnswer(200, []).end('enough');
     assert.equal((await reply).body.toString(), 'enough');
     await rig.settled();
     rig.pass(requestTimeoutMs);
@@ -687,8 +700,8 @@ suite('content that is no longer needed', () => {
   /** A client that has its answer but has not ended its request. */
   async function answered(t: TestContext, [status, content]: readonly [number, string?] = refused) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    const rig = await startConnections(t, (_message, answer) => {
-      answer.writeHead(status, []).end(content);
+    const rig = await startConnections(t, (answer) => {
+      answer.beginAnswer(status, []).end(content);
     });
     const opening = [
       Buffer.from(preface),

@@ -7,17 +7,17 @@ import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { connect } from 'node:tls';
 import { tlsWriteBytes } from '../../../src/server/h1/limits.ts';
-import { send, sendPrepared } from '../../../src/server/send.ts';
+import { NodeExchange } from '../../../src/server/h1/node-exchange.ts';
 import { createAuthority } from '../../certificates.ts';
 import { startTlsSite } from './tls-rig.ts';
 
 const bytes = Buffer.alloc(8 << 20, '0123456789abcdef');
 const fields = ['Content-Length', String(bytes.length)];
 
-const ways: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
-  'as it was found': (response) =>
-    send(response, { status: 200, fields, body: { kind: 'bytes', bytes }, source: 'stored' }),
-  'as it was prepared': (response) => {
+const ways: Readonly<Record<string, (exchange: NodeExchange) => unknown>> = {
+  'as it was found': (exchange) =>
+    exchange.respond({ status: 200, fields, body: { kind: 'bytes', bytes }, source: 'stored' }),
+  'as it was prepared': (exchange) => {
     const unused = {
       head: undefined,
       isDated: false,
@@ -26,7 +26,7 @@ const ways: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
       admits: undefined,
     };
     const known = { status: 200, fields, content: bytes, bytes: bytes.length, source: 'stored' };
-    sendPrepared(response, { ...known, ...unused }, 0);
+    exchange.respondPrepared({ ...known, ...unused });
   },
 };
 
@@ -44,8 +44,11 @@ suite('a large page over TLS', () => {
       const { port } = server.address() as AddressInfo;
       const client = connect({ port, ca: authority.cert, servername: 'localhost' });
       client.pause().write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
-      const [, response] = (await once(server, 'request')) as [unknown, ServerResponse];
-      answer(response);
+      const [message, response] = (await once(server, 'request')) as [
+        IncomingMessage,
+        ServerResponse,
+      ];
+      answer(new NodeExchange(message, response));
       const socket = response.socket ?? assert.fail();
       assert.ok(socket.writableLength <= 2 * tlsWriteBytes, `${socket.writableLength} bytes wait`);
       const received = await buffer(client);

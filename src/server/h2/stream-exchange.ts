@@ -1,47 +1,78 @@
 import { Writable } from 'node:stream';
 import { formatHttpDate } from '../../http/date.ts';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import type { Prepared, SendingResponse, Sent } from '../http-message.ts';
-import { sendContent } from '../send.ts';
+import type { Cancellation } from '../../model/cancellation.ts';
+import type { Failure } from '../../model/failure.ts';
+import { ClientGone } from '../client-gone.ts';
+import type { Exchange, MessageHead, Prepared, Sent } from '../exchange.ts';
+import { hasBody } from '../h1/body.ts';
+import type { Peer } from '../peer.ts';
+import { sendContent } from '../send-content.ts';
 import { encodeFields } from './hpack/encoder.ts';
 import { http2WriteBytes } from './limits.ts';
+import type { Http2RequestHead } from './request-head.ts';
+import { StreamBody } from './stream-body.ts';
 import type { Stream } from './stream.ts';
 
 type Done = (error?: Error | null) => void;
 
+/** What a stream needs from its connection; `now` gives milliseconds since 1970. */
+interface StreamParts {
+  readonly peer: Peer;
+  readonly now: () => number;
+}
+
 /**
- * The answer to an HTTP/2 request. One that is destroyed before its end resets its stream, so that
- * the client detects the missing rest (RFC 9113 §8.1.1).
+ * A request on a stream of HTTP/2. An answer that is destroyed before its end resets the stream, so
+ * that the client detects the missing rest (RFC 9113 §8.1.1).
  */
-export class StreamAnswer implements SendingResponse {
-  /** Has no effect: an HTTP/2 connection does not end with one request. */
+export class StreamExchange implements Exchange {
+  readonly head: MessageHead;
+  readonly peer: Peer;
+  /** What arrives behind the head, content or not; undefined if the request ends with it. */
+  readonly content: StreamBody | undefined;
+  failure: Failure | undefined;
   shouldKeepAlive = true;
-  headersSent = false;
-  /** Whether the system has taken the whole answer. */
-  writableFinished = false;
+  hasBegun = false;
+  isSent = false;
   readonly #stream: Stream;
   readonly #now: () => number;
-  readonly #answered: () => void;
   #listeners: (() => void)[] | undefined;
-  #content: StreamContent | undefined;
+  #answer: StreamContent | undefined;
   #hasEnded = false;
 
-  /**
-   * `now` is milliseconds since 1970; `answered` is called when the whole answer has been handed to
-   * the connection.
-   */
-  constructor(stream: Stream, now: () => number, answered: () => void) {
+  constructor(stream: Stream, head: Http2RequestHead, { peer, now }: StreamParts) {
+    this.head = head;
+    this.peer = peer;
     this.#stream = stream;
     this.#now = now;
-    this.#answered = answered;
+    this.content = stream.hasRequestEnded ? undefined : this.#begin();
   }
 
-  get destroyed(): boolean {
-    return this.#stream.resetBy !== undefined || this.writableFinished;
+  get body(): StreamBody | undefined {
+    const { content } = this;
+    return content !== undefined && hasBody(framingOf(this.head)) ? content : undefined;
   }
 
-  once(_: 'close', listener: () => void): void {
+  get hasArrived(): boolean {
+    return this.content?.complete ?? true;
+  }
+
+  get signal(): Cancellation {
+    return new ClientGone(this, undefined);
+  }
+
+  get isOver(): boolean {
+    return this.#stream.resetBy !== undefined || this.isSent;
+  }
+
+  onClose(listener: () => void): void {
     (this.#listeners ??= []).push(listener);
+  }
+
+  /** Unread content ends its stream and not the connection. */
+  leaveUnread(): void {
+    return undefined;
   }
 
   destroy(): void {
@@ -51,15 +82,16 @@ export class StreamAnswer implements SendingResponse {
   /** To be called when the stream has closed. */
   closed(): void {
     if (this.#stream.resetBy === undefined) return;
-    this.#content?.destroy();
+    this.#answer?.destroy();
     this.#callListeners();
   }
 
-  sendReply(reply: Reply): Sent | Promise<Sent> {
-    if (this.destroyed) return cutOff(reply);
+  respond(reply: Reply): Sent | Promise<Sent> {
+    if (this.isOver) return cutOff(reply);
     const { status, fields, body } = reply;
     if (body.kind === 'stream' || body.kind === 'file') {
-      return sendContent(this.writeHead(status, fields), body);
+      const content = this.beginAnswer(status, fields);
+      return sendContent(content, content, body);
     }
     const isDated = replyField(reply, 'date') !== undefined;
     const content = body.kind === 'bytes' ? body.bytes : undefined;
@@ -67,24 +99,24 @@ export class StreamAnswer implements SendingResponse {
     return { bytes: content?.length ?? 0, cut: false };
   }
 
-  sendPrepared(prepared: Prepared, nowMs: number): void {
+  respondPrepared(prepared: Prepared, nowMs: number): void {
     const { block, content } = encodedAnswer(prepared);
     this.#sendWhole(block, content, prepared.isDated ? undefined : nowMs);
   }
 
-  sendInterim(status: number, fields: FieldList): void {
-    if (!this.headersSent && !this.destroyed) this.#stream.head(encodeFields(status, fields));
+  interim(status: number, fields: FieldList): void {
+    if (!this.hasBegun && !this.isOver) this.#stream.head(encodeFields(status, fields));
   }
 
   /** Sends the head of an answer whose content follows; its end belongs to the content. */
-  writeHead(status: number, fields: FieldList): StreamContent {
+  beginAnswer(status: number, fields: FieldList): StreamContent {
     const isDated = replyField({ fields }, 'date') !== undefined;
     const block = encodeFields(status, fields);
     const head = isDated ? block : Buffer.concat([block, dateBlock(this.#now())]);
     const content = new StreamContent(this.#stream, {
       sendHead: () => {
-        if (this.headersSent) return;
-        this.headersSent = true;
+        if (this.hasBegun) return;
+        this.hasBegun = true;
         this.#stream.head(head);
       },
       end: (trailers) => {
@@ -96,12 +128,12 @@ export class StreamAnswer implements SendingResponse {
         this.destroy();
       },
     });
-    this.#content = content;
+    this.#answer = content;
     return content;
   }
 
   #sendWhole(block: Buffer, content: Buffer | undefined, dateMs: number | undefined): void {
-    this.headersSent = true;
+    this.hasBegun = true;
     const stream = this.#stream;
     const head = dateMs === undefined ? block : Buffer.concat([block, dateBlock(dateMs)]);
     if (content === undefined || content.length === 0) {
@@ -123,9 +155,22 @@ export class StreamAnswer implements SendingResponse {
   }
 
   readonly #finish = (): void => {
-    this.writableFinished = this.#stream.resetBy === undefined;
+    this.isSent = this.#stream.resetBy === undefined;
     this.#callListeners();
   };
+
+  /** The whole answer has been handed to the connection. */
+  #answered(): void {
+    this.content?.discardContent();
+  }
+
+  /** Begins to read; a client may wait for that (RFC 9110 §10.1.1). */
+  #begin(): StreamBody {
+    return new StreamBody(this.#stream, () => {
+      const { expect } = framingOf(this.head);
+      if (expect?.toLowerCase() === '100-continue') this.interim(100, []);
+    });
+  }
 
   #callListeners(): void {
     const listeners = this.#listeners;
@@ -133,6 +178,19 @@ export class StreamAnswer implements SendingResponse {
     if (listeners !== undefined) for (const listener of listeners) listener();
   }
 }
+
+/** The fields about the content of a request; the first one of a name. */
+function framingOf({ fields }: MessageHead): Partial<Record<FramingField, string>> {
+  const found: Partial<Record<FramingField, string>> = {};
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] as FramingField;
+    if (framingFields.includes(name)) found[name] ??= fields[at + 1] ?? '';
+  }
+  return found;
+}
+
+const framingFields = ['content-length', 'expect', 'transfer-encoding'] as const;
+type FramingField = (typeof framingFields)[number];
 
 /** What streamed content does with its answer. */
 interface ContentParts {
@@ -155,18 +213,16 @@ export class StreamContent extends Writable {
     if (stream.isClosed) this.destroy();
   }
 
-  /** Sends the head now; content follows later. */
-  flushHeaders(): void {
+  readonly sendHead = (): void => {
     this.#parts.sendHead();
-  }
+  };
 
-  /**
-   * Sets the trailer fields (RFC 9113 §8.1), which are read after the content has been written;
-   * called before the first write.
-   */
-  trailWith(trailers: () => FieldList): void {
+  readonly trailWith = (trailers: () => FieldList): void => {
     this.#trailers = trailers;
-  }
+  };
+
+  /** A reset of the stream says that a part is missing. */
+  readonly failed = (): void => undefined;
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
     this.#parts.sendHead();

@@ -1,63 +1,20 @@
 import { Readable } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
-import type { RequestMessage } from '../http-message.ts';
+import type { RequestBody } from '../exchange.ts';
 import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
 import { http2TinyPieceBytes, http2UnreadTinyPiecesMax } from './limits.ts';
-import type { RequestHead } from './request-head.ts';
 import type { Stream } from './stream.ts';
 
-/** The remote side of a connection. */
-export interface Peer {
-  readonly remoteAddress: string | undefined;
-  readonly encrypted: boolean;
-  /** The version of TLS, such as `TLSv1.3`. */
-  getProtocol?(): string | null;
-}
-
-/** A request of HTTP/2 without content, in the form of HTTP/1.1. */
-export class BareMessage implements RequestMessage {
-  readonly method: string;
-  readonly url: string;
-  readonly httpVersion = '1.1';
-  readonly httpVersionMinor = 1;
-  readonly isHttp2 = true;
-  readonly rawHeaders: string[];
-  readonly socket: RequestMessage['socket'];
-  readonly complete = true;
-
-  constructor({ method, url, fields }: RequestHead, peer: Peer) {
-    this.method = method;
-    this.url = url;
-    this.rawHeaders = fields;
-    this.socket = peer as unknown as RequestMessage['socket'];
-  }
-
-  get headers(): Readonly<Record<string, string | undefined>> {
-    return firstValues(this.rawHeaders);
-  }
-}
-
 /**
- * A request of HTTP/2 with content. It has the members of IncomingMessage that the server uses; a
- * slow reader slows its client, because only content that was read makes room for more.
+ * The content of a request of HTTP/2. A slow reader slows its client, because only content that was
+ * read makes room for more.
  */
-export class StreamMessage extends Readable {
-  readonly method: string;
-  readonly url: string;
-  readonly httpVersion = '1.1';
-  readonly httpVersionMajor = 1;
-  readonly httpVersionMinor = 1;
-  readonly isHttp2 = true;
-  readonly rawHeaders: string[];
-  readonly socket: RequestMessage['socket'];
-  /** Whether all of the request has arrived. */
+export class StreamBody extends Readable implements RequestBody {
   complete = false;
-  /** The trailer fields, flat, once the request is complete. */
   rawTrailers: readonly string[] = [];
   readonly #stream: Stream;
-  /** Sends 100 Continue, if the client waits for it. */
-  readonly #sendContinue: () => void;
-  #headers: Record<string, string | undefined> | undefined;
+  /** Called when somebody begins to read. */
+  readonly #reading: () => void;
   /** Bytes that have arrived, and those of them that the stream may count as read. */
   #arrived = 0;
   #returned = 0;
@@ -70,24 +27,11 @@ export class StreamMessage extends Readable {
   /** Discarded content after which the stream is reset. */
   #discardedMax = Infinity;
 
-  constructor(
-    stream: Stream,
-    { method, url, fields }: RequestHead,
-    { peer, sendContinue }: { readonly peer: Peer; readonly sendContinue: () => void },
-  ) {
+  /** `reading` is called when somebody begins to read. */
+  constructor(stream: Stream, reading: () => void) {
     super();
-    this.method = method;
-    this.url = url;
-    this.rawHeaders = fields;
-    this.socket = peer as unknown as RequestMessage['socket'];
     this.#stream = stream;
-    this.#sendContinue = sendContinue;
-  }
-
-  /** The fields by lower-case name; the first value of a repeated field. */
-  get headers(): Readonly<Record<string, string | undefined>> {
-    this.#headers ??= firstValues(this.rawHeaders);
-    return this.#headers;
+    this.#reading = reading;
   }
 
   /** To be called with content that has arrived. */
@@ -151,7 +95,7 @@ export class StreamMessage extends Readable {
   override _read(): void {
     if (!this.#hasReader) {
       this.#hasReader = true;
-      if (this.headers.expect?.toLowerCase() === '100-continue') this.#sendContinue();
+      this.#reading();
     }
   }
 
@@ -182,11 +126,3 @@ export class StreamMessage extends Readable {
 }
 
 const ignore = (): void => undefined;
-
-function firstValues(rawHeaders: readonly string[]): Record<string, string | undefined> {
-  const headers = Object.create(null) as Record<string, string | undefined>;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    headers[rawHeaders[at] ?? ''] ??= rawHeaders[at + 1];
-  }
-  return headers;
-}

@@ -1,64 +1,81 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
 import type { Corks } from '../../outbound/fast/corks.ts';
-import type { Connection } from '../h1/connection.ts';
-import { sendInterim } from '../h1/node-http.ts';
+import type { Cancellation } from '../../model/cancellation.ts';
+import type { Prepared, Sent } from '../exchange.ts';
+import { ClientGone } from '../client-gone.ts';
+import type { Connection, Http1Exchange } from '../h1/connection.ts';
 import { goesInPieces } from '../h1/pieces.ts';
-import type { Prepared, SendingResponse, Sent } from '../http-message.ts';
 import { preparedTextBytesMax } from '../limits.ts';
 import { headEnd, headText } from '../response-head.ts';
-import { send, sendPrepared } from '../send.ts';
+import type { PlainHead } from './plain-head.ts';
 
-/** The parts that all fast responses share. */
-export interface FastResponseParts {
+/** The parts that all exchanges of the fast path share. */
+export interface FastParts {
   readonly corks: Corks;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * A response that goes out in one piece, without Node's HTTP server, which has not seen the
- * request. In any other case (a stream, an interim response, more bytes of the client meanwhile)
- * Node's server gets the bytes of the request, and its response replaces this one.
+ * A request without content whose answer goes out in one piece, without Node's HTTP server, which
+ * has not seen the request. In any other case (a stream, an interim response, more bytes of the
+ * client meanwhile) Node's server gets the bytes of the request, and its answer replaces this one.
  */
-export class FastResponse implements SendingResponse {
+export class FastExchange implements Http1Exchange {
+  readonly head: PlainHead;
+  readonly peer: Socket;
+  readonly body = undefined;
+  readonly failure = undefined;
+  readonly hasArrived = true;
   shouldKeepAlive: boolean;
   readonly #connection: Connection;
   /** The whole request. */
   readonly #request: Buffer;
-  readonly #parts: FastResponseParts;
+  readonly #parts: FastParts;
   #closeListeners: (() => void)[] = [];
-  #node: ServerResponse | undefined;
+  #node: Http1Exchange | undefined;
   #isSent = false;
   #isGone = false;
 
   constructor(
-    parts: FastResponseParts,
+    parts: FastParts,
     connection: Connection,
-    { bytes, shouldKeepAlive }: { readonly bytes: Buffer; readonly shouldKeepAlive: boolean },
+    { bytes, head }: { readonly bytes: Buffer; readonly head: PlainHead },
   ) {
+    this.head = head;
+    this.peer = connection.socket;
     this.#parts = parts;
     this.#connection = connection;
     this.#request = bytes;
-    this.shouldKeepAlive = shouldKeepAlive;
+    this.shouldKeepAlive = head.shouldKeepAlive;
   }
 
-  get destroyed(): boolean {
-    if (this.#node !== undefined) return this.#node.destroyed;
+  get response(): ServerResponse | undefined {
+    return this.#node?.response;
+  }
+
+  get signal(): Cancellation {
+    return new ClientGone(this, this.peer);
+  }
+
+  get isOver(): boolean {
+    if (this.#node !== undefined) return this.#node.isOver;
     return this.#isSent || this.#isGone || this.#connection.socket.destroyed;
   }
 
-  get writableFinished(): boolean {
-    return this.#node?.writableFinished ?? this.#isSent;
+  get isSent(): boolean {
+    return this.#node?.isSent ?? this.#isSent;
   }
 
-  get headersSent(): boolean {
-    return this.#node?.headersSent ?? this.#isSent;
+  get hasBegun(): boolean {
+    return this.#node?.hasBegun ?? this.#isSent;
   }
 
-  once(_: 'close', listener: () => void): void {
+  onClose(listener: () => void): void {
     if (this.#node === undefined) this.#closeListeners.push(listener);
-    else this.#node.once('close', listener);
+    else this.#node.onClose(listener);
   }
 
   destroy(): void {
@@ -66,8 +83,18 @@ export class FastResponse implements SendingResponse {
     else if (!this.#isSent) this.#connection.socket.destroy();
   }
 
-  /** Continues as a response of Node's and returns it; undefined if the connection has closed. */
-  handOver(): ServerResponse | undefined {
+  /** There is no content that could fail. */
+  breakOff(): boolean {
+    return false;
+  }
+
+  /** There is no content that could stay unread. */
+  leaveUnread(): void {
+    return undefined;
+  }
+
+  /** Continues by Node's HTTP server; returns undefined if the connection has closed. */
+  handOver(): Http1Exchange | undefined {
     if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
     const { socket } = this.#connection;
     const node = socket.destroyed ? undefined : this.#connection.parseAgain(this.#request);
@@ -77,11 +104,11 @@ export class FastResponse implements SendingResponse {
     }
     this.#node = node;
     if (!this.shouldKeepAlive) node.shouldKeepAlive = false;
-    for (const listener of this.#closeListeners) node.once('close', listener);
+    for (const listener of this.#closeListeners) node.onClose(listener);
     return node;
   }
 
-  /** To be called when the client has closed its side: this is the last response. */
+  /** To be called when the client has closed its side: this is the last answer. */
   endedByClient(): void {
     this.shouldKeepAlive = false;
     // Otherwise Node's server, which knows no request, would close the connection.
@@ -95,8 +122,8 @@ export class FastResponse implements SendingResponse {
     this.#callCloseListeners();
   }
 
-  sendReply(reply: Reply): Sent | Promise<Sent> {
-    if (this.destroyed) return cutOff(reply);
+  respond(reply: Reply): Sent | Promise<Sent> {
+    if (this.isOver) return cutOff(reply);
     if (this.#node === undefined) {
       const sent = this.#write(reply);
       if (sent !== undefined) return sent;
@@ -104,16 +131,15 @@ export class FastResponse implements SendingResponse {
     const node = this.handOver();
     if (node === undefined) return cutOff(reply);
     if (!this.shouldKeepAlive) node.shouldKeepAlive = false;
-    return send(node, reply);
+    return node.respond(reply);
   }
 
-  sendPrepared(prepared: Prepared, nowMs: number): void {
+  respondPrepared(prepared: Prepared, nowMs: number): void {
     const { head, isDated, content } = prepared;
     const { socket } = this.#connection;
     const isLong = typeof content === 'object';
     if (head === undefined || (isLong && goesInPieces(socket, content))) {
-      const node = this.handOver();
-      if (node !== undefined) sendPrepared(node, prepared, nowMs);
+      this.handOver()?.respondPrepared(prepared, nowMs);
       return;
     }
     const start = head + headEnd(isDated ? undefined : nowMs, this.shouldKeepAlive);
@@ -133,10 +159,8 @@ export class FastResponse implements SendingResponse {
     if (!this.shouldKeepAlive) this.#connection.closeWhenWritten();
   }
 
-  sendInterim(status: number, fields: FieldList): void {
-    if (this.headersSent || this.destroyed) return;
-    const response = this.handOver();
-    if (response !== undefined) sendInterim(response, status, fields);
+  interim(status: number, fields: FieldList): void {
+    if (!this.hasBegun && !this.isOver) this.handOver()?.interim(status, fields);
   }
 
   /** Writes a reply if it goes out in one piece. */
