@@ -23,14 +23,13 @@ export function operationTypes(): string {
       .join('\n');
   const [calls, streams] = [members(false), members(true)];
   const types = [...named].map(
-    ([name, text]) => `/** The schema ${name} of the API. */\nexport type ${name} = ${text};`,
+    ([name, text]) => `/** The schema ${name} of the API. */\ntype ${name} = ${text};`,
   );
   return `// Generated from the operations table by \`npm run client\`: do not edit.
 // oxlint-disable typescript/consistent-type-definitions, typescript/consistent-indexed-object-style -- generated
 // oxlint-disable typescript/array-type, typescript/no-redundant-type-constituents -- generated
 
-/** Any value of JSON. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+import type { Json } from '../model/json.ts';
 
 ${types.join('\n\n')}
 

@@ -44,7 +44,7 @@ export interface Call {
 }
 
 /** The changes after a seq that an operation sends after its answer, as they are committed. */
-export interface Stream {
+export interface ChangeStream {
   readonly after: number;
   /** Store.changesAfter: the sender of the packets reads the log at the pace of its client. */
   readonly changesAfter: (
@@ -92,7 +92,7 @@ export type OperationResult =
       readonly unsubscribed?: unknown;
     }
   | { readonly kind: 'reply'; readonly reply: Reply }
-  | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream }
+  | { readonly kind: 'stream'; readonly data: unknown; readonly stream: ChangeStream }
   | { readonly kind: 'feed'; readonly data: unknown; readonly feed: Feed };
 
 /**

@@ -2,17 +2,10 @@
 // oxlint-disable typescript/consistent-type-definitions, typescript/consistent-indexed-object-style -- generated
 // oxlint-disable typescript/array-type, typescript/no-redundant-type-constituents -- generated
 
-/** Any value of JSON. */
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [name: string]: Json };
+import type { Json } from '../model/json.ts';
 
 /** The schema NewPageRule of the API. */
-export type NewPageRule = {
+type NewPageRule = {
   /** scheme://host[:port], or * for every origin, which is the default. */
   readonly origin?: string;
   /** The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to 512 characters. */
@@ -59,7 +52,7 @@ export type NewPageRule = {
 };
 
 /** The schema WrittenPageRule of the API. */
-export type WrittenPageRule = {
+type WrittenPageRule = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** scheme://host[:port], or * for every origin, which is the default. */
@@ -118,7 +111,7 @@ export type WrittenPageRule = {
 };
 
 /** The schema Problem of the API. */
-export type Problem = {
+type Problem = {
   /** The path to the mistake, such as headers.Host. */
   readonly field: string;
 
@@ -141,7 +134,7 @@ export type Problem = {
 };
 
 /** The schema PageRuleEdit of the API. */
-export type PageRuleEdit = {
+type PageRuleEdit = {
   readonly id: string;
   /** The write fails unless the record has this seq. */
   readonly if_seq?: number;
@@ -194,7 +187,7 @@ export type PageRuleEdit = {
 };
 
 /** The schema PageRule of the API. */
-export type PageRule = {
+type PageRule = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** scheme://host[:port], or * for every origin, which is the default. */
@@ -249,14 +242,14 @@ export type PageRule = {
 };
 
 /** The schema History of the API. */
-export type History = {
+type History = {
   readonly rows: readonly HistoryRow[];
   /** Send it as before to get the next page; null at the end. */
   readonly next: number | null;
 };
 
 /** The schema HistoryRow of the API. */
-export type HistoryRow = {
+type HistoryRow = {
   /** Position in the log. */
   readonly seq: number;
   /** Id of the transaction; rows of one import share it. */
@@ -280,7 +273,7 @@ export type HistoryRow = {
 };
 
 /** The schema ToolUse of the API. */
-export type ToolUse = {
+type ToolUse = {
   /** Name and version of the client, as it gave them. */
   readonly client: string;
   /** The tool that it called. */
@@ -290,14 +283,14 @@ export type ToolUse = {
 };
 
 /** The schema PageRuleList of the API. */
-export type PageRuleList = {
+type PageRuleList = {
   readonly rows: readonly ListedPageRule[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
 /** The schema ListedPageRule of the API. */
-export type ListedPageRule = {
+type ListedPageRule = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** scheme://host[:port], or * for every origin, which is the default. */
@@ -347,7 +340,7 @@ export type ListedPageRule = {
 };
 
 /** The schema InvalidateDryRun of the API. */
-export type InvalidateDryRun = {
+type InvalidateDryRun = {
   readonly done: false;
   /** Number of records that would be affected. */
   readonly records: number;
@@ -396,7 +389,7 @@ export type InvalidateDryRun = {
 };
 
 /** The schema LaterChange of the API. */
-export type LaterChange = {
+type LaterChange = {
   readonly seq: number;
   /** The author: the id of a key, or a command. */
   readonly by: string;
@@ -409,7 +402,7 @@ export type LaterChange = {
 };
 
 /** The schema InvalidateDone of the API. */
-export type InvalidateDone = {
+type InvalidateDone = {
   readonly done: true;
   /** Its transaction, which can be invalidated. */
   readonly txn: string | null;
@@ -426,7 +419,7 @@ export type InvalidateDone = {
 };
 
 /** The schema NewHook of the API. */
-export type NewHook = {
+type NewHook = {
   /** A name for people. */
   readonly name?: string;
   /** Event types such as sale.completed, or one of them; * means all types. */
@@ -456,12 +449,12 @@ export type NewHook = {
 };
 
 /** The schema Each of the API. */
-export type Each = {
+type Each = {
   readonly mode: 'each';
 };
 
 /** The schema Batch of the API. */
-export type Batch = {
+type Batch = {
   readonly mode: 'batch';
   /** No event waits longer than this, 1s to 24h; 60s by default. */
   readonly every?: string;
@@ -476,7 +469,7 @@ export type Batch = {
 };
 
 /** The schema NewHookAnswer of the API. */
-export type NewHookAnswer = {
+type NewHookAnswer = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** A name for people. */
@@ -520,7 +513,7 @@ export type NewHookAnswer = {
 };
 
 /** The schema HookEdit of the API. */
-export type HookEdit = {
+type HookEdit = {
   readonly id: string;
   /** The write fails unless the record has this seq. */
   readonly if_seq?: number;
@@ -553,7 +546,7 @@ export type HookEdit = {
 };
 
 /** The schema WrittenHook of the API. */
-export type WrittenHook = {
+type WrittenHook = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** A name for people. */
@@ -595,7 +588,7 @@ export type WrittenHook = {
 };
 
 /** The schema Hook of the API. */
-export type Hook = {
+type Hook = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** A name for people. */
@@ -633,14 +626,14 @@ export type Hook = {
 };
 
 /** The schema HookList of the API. */
-export type HookList = {
+type HookList = {
   readonly rows: readonly Hook[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
 /** The schema NewTable of the API. */
-export type NewTable = {
+type NewTable = {
   /** It never changes. */
   readonly name: string;
   /** JSON Schema 2020-12 of a row: an object, whose properties are the fields. */
@@ -672,7 +665,7 @@ export type NewTable = {
 };
 
 /** The schema WrittenTable of the API. */
-export type WrittenTable = {
+type WrittenTable = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** It never changes. */
@@ -714,7 +707,7 @@ export type WrittenTable = {
 };
 
 /** The schema TableEdit of the API. */
-export type TableEdit = {
+type TableEdit = {
   readonly id: string;
   /** The write fails unless the record has this seq. */
   readonly if_seq?: number;
@@ -751,7 +744,7 @@ export type TableEdit = {
 };
 
 /** The schema SchemaChange of the API. */
-export type SchemaChange = {
+type SchemaChange = {
   readonly done: false;
   /** Number of rows of the table. */
   readonly rows: number;
@@ -770,7 +763,7 @@ export type SchemaChange = {
 };
 
 /** The schema Table of the API. */
-export type Table = {
+type Table = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** It never changes. */
@@ -808,14 +801,14 @@ export type Table = {
 };
 
 /** The schema TableList of the API. */
-export type TableList = {
+type TableList = {
   readonly rows: readonly Table[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
 /** The schema NewRow of the API. */
-export type NewRow = {
+type NewRow = {
   /** The name of the table. */
   readonly table: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
@@ -823,7 +816,7 @@ export type NewRow = {
 };
 
 /** The schema WrittenRow of the API. */
-export type WrittenRow = {
+type WrittenRow = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
@@ -839,7 +832,7 @@ export type WrittenRow = {
 };
 
 /** The schema RowEdit of the API. */
-export type RowEdit = {
+type RowEdit = {
   /** The name of the table. */
   readonly table: string;
   /** The id of the row; or in place of it, the key field of the table with its value. */
@@ -851,7 +844,7 @@ export type RowEdit = {
 };
 
 /** The schema Row of the API. */
-export type Row = {
+type Row = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
@@ -863,7 +856,7 @@ export type Row = {
 };
 
 /** The schema RowList of the API. */
-export type RowList = {
+type RowList = {
   readonly rows: readonly Row[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
@@ -874,7 +867,7 @@ export type RowList = {
 };
 
 /** The schema ImportReport of the API. */
-export type ImportReport = {
+type ImportReport = {
   /** False for a dry run. */
   readonly done: boolean;
   /** Number of lines that became a record, or would. */
@@ -906,7 +899,7 @@ export type ImportReport = {
 };
 
 /** The schema TableCounts of the API. */
-export type TableCounts = {
+type TableCounts = {
   readonly rows: readonly {
     readonly name: string;
     /** Rows that this server has. */
@@ -915,7 +908,7 @@ export type TableCounts = {
 };
 
 /** The schema CheckedRow of the API. */
-export type CheckedRow = {
+type CheckedRow = {
   /** Whether the server would refuse the write. */
   readonly refused: boolean;
   /** What is wrong with the fields sent now, one entry for each mistake. */
@@ -923,7 +916,7 @@ export type CheckedRow = {
 };
 
 /** The schema ShownRow of the API. */
-export type ShownRow = {
+type ShownRow = {
   /** A UUIDv7 that the server sets. */
   readonly id: string;
   /** The name of the table. */
@@ -935,7 +928,7 @@ export type ShownRow = {
 };
 
 /** The schema ShownRowList of the API. */
-export type ShownRowList = {
+type ShownRowList = {
   readonly rows: readonly ShownRow[];
   /** Send it as after to get the next page. */
   readonly next: string | null;
@@ -946,7 +939,7 @@ export type ShownRowList = {
 };
 
 /** The schema TableSchema of the API. */
-export type TableSchema = {
+type TableSchema = {
   readonly table: string;
   /** JSON Schema 2020-12. */
   readonly schema: { readonly [name: string]: Json };
@@ -977,7 +970,7 @@ export type TableSchema = {
 };
 
 /** The schema Explanation of the API. */
-export type Explanation = {
+type Explanation = {
   /** The outcome in a sentence. */
   readonly says: string;
   /** The request. Its path is the canonical one, which mounts and rules match; sent_path is what the source of a content.fetch rule gets under its *. */
@@ -1107,7 +1100,7 @@ export type Explanation = {
 };
 
 /** The schema PublicPageRule of the API. */
-export type PublicPageRule = {
+type PublicPageRule = {
   readonly id: string;
   /** scheme://host[:port], or * for every origin, which is the default. */
   readonly origin: string;
@@ -1159,7 +1152,7 @@ export type PublicPageRule = {
 };
 
 /** The schema RenderInformation of the API. */
-export type RenderInformation = {
+type RenderInformation = {
   readonly id: string;
 
   readonly seq: number;
@@ -1204,7 +1197,7 @@ export type RenderInformation = {
 };
 
 /** The schema Resolution of the API. */
-export type Resolution = {
+type Resolution = {
   /** HTTP status of the visit. */
   readonly status: number;
   /** The target: an absolute URL, or a path on this site. */
@@ -1220,7 +1213,7 @@ export type Resolution = {
 };
 
 /** The schema RotatedSecret of the API. */
-export type RotatedSecret = {
+type RotatedSecret = {
   readonly id: string;
   /** Version of the hook. */
   readonly seq: number;
@@ -1231,7 +1224,7 @@ export type RotatedSecret = {
 };
 
 /** The schema TakenEvent of the API. */
-export type TakenEvent = {
+type TakenEvent = {
   /** The id of the event, which deliveries have, too. */
   readonly id: string;
   /** Position in the log; null at a counter, until the centre has stored it. */
@@ -1245,7 +1238,7 @@ export type TakenEvent = {
 };
 
 /** The schema Replay of the API. */
-export type Replay = {
+type Replay = {
   /** Position of the request in the log. */
   readonly seq: number;
   /** Number of messages that are sent again. */
@@ -1253,7 +1246,7 @@ export type Replay = {
 };
 
 /** The schema DeliveryList of the API. */
-export type DeliveryList = {
+type DeliveryList = {
   readonly rows: readonly Attempt[];
   /** Send it as before to get the next page; null at the end. */
   readonly next: number | null;
@@ -1266,7 +1259,7 @@ export type DeliveryList = {
 };
 
 /** The schema Attempt of the API. */
-export type Attempt = {
+type Attempt = {
   /** The id of the message, as its receiver gets it. */
   readonly id: string;
   /** Its number among the messages of the hook; of a batch, the first. */
@@ -1292,7 +1285,7 @@ export type Attempt = {
 };
 
 /** The schema NodeQueue of the API. */
-export type NodeQueue = {
+type NodeQueue = {
   readonly node: string;
 
   readonly reported: string;
@@ -1309,7 +1302,7 @@ export type NodeQueue = {
 };
 
 /** The schema Delivery of the API. */
-export type Delivery = {
+type Delivery = {
   /** The id of the message, as its receiver gets it. */
   readonly id: string;
   /** Its number among the messages of the hook; of a batch, the first. */
@@ -1327,7 +1320,7 @@ export type Delivery = {
 };
 
 /** The schema DeliveryAttempt of the API. */
-export type DeliveryAttempt = {
+type DeliveryAttempt = {
   /** The number of the attempt, from 1. */
   readonly attempt: number;
   /** When the attempt began. */
@@ -1361,14 +1354,14 @@ export type DeliveryAttempt = {
 };
 
 /** The schema HookHealthList of the API. */
-export type HookHealthList = {
+type HookHealthList = {
   readonly rows: readonly HookHealth[];
   /** The after of the next page. */
   readonly next: string | null;
 };
 
 /** The schema HookHealth of the API. */
-export type HookHealth = {
+type HookHealth = {
   readonly id: string;
 
   readonly name?: string;
@@ -1414,7 +1407,7 @@ export type HookHealth = {
 };
 
 /** The schema NewEvent of the API. */
-export type NewEvent = {
+type NewEvent = {
   /** Such as sale.completed: dotted, in lower case. */
   readonly type: string;
   /** The data that receivers get. */
@@ -1426,7 +1419,7 @@ export type NewEvent = {
 };
 
 /** The schema Event of the API. */
-export type Event = {
+type Event = {
   readonly id: string;
 
   readonly type: string;
@@ -1441,19 +1434,19 @@ export type Event = {
 };
 
 /** The schema EventList of the API. */
-export type EventList = {
+type EventList = {
   readonly rows: readonly Event[];
   /** Send it as before to get the next page; null at the end. */
   readonly next: number | null;
 };
 
 /** The schema EventTypes of the API. */
-export type EventTypes = {
+type EventTypes = {
   readonly rows: readonly EventType[];
 };
 
 /** The schema EventType of the API. */
-export type EventType = {
+type EventType = {
   readonly type: string;
   /** When the event occurs. */
   readonly summary: string;
@@ -1464,20 +1457,20 @@ export type EventType = {
 };
 
 /** The schema PurgedAnswers of the API. */
-export type PurgedAnswers = {
+type PurgedAnswers = {
   /** Number of URLs with stored responses. */
   readonly urls: number;
 };
 
 /** The schema CacheListPage of the API. */
-export type CacheListPage = {
+type CacheListPage = {
   readonly rows: readonly CacheListRow[];
   /** Send it as after to get the next page; null at the end. */
   readonly next: string | null;
 };
 
 /** The schema CacheListRow of the API. */
-export type CacheListRow = {
+type CacheListRow = {
   /** As a client sent it. */
   readonly url: string;
   /** The id of the page rule that fetched them. */
@@ -1499,7 +1492,7 @@ export type CacheListRow = {
 };
 
 /** The schema CacheStatus of the API. */
-export type CacheStatus = {
+type CacheStatus = {
   readonly answers: number;
 
   readonly urls: number;
@@ -1510,7 +1503,7 @@ export type CacheStatus = {
 };
 
 /** The schema NewKey of the API. */
-export type NewKey = {
+type NewKey = {
   readonly id: string;
 
   readonly name: string;
@@ -1531,12 +1524,12 @@ export type NewKey = {
 };
 
 /** The schema KeyList of the API. */
-export type KeyList = {
+type KeyList = {
   readonly rows: readonly Key[];
 };
 
 /** The schema Key of the API. */
-export type Key = {
+type Key = {
   readonly id: string;
 
   readonly name: string;
@@ -1557,14 +1550,14 @@ export type Key = {
 };
 
 /** The schema RevokedKey of the API. */
-export type RevokedKey = {
+type RevokedKey = {
   readonly id: string;
 
   readonly revoked: true;
 };
 
 /** The schema ServerStatus of the API. */
-export type ServerStatus = {
+type ServerStatus = {
   readonly version: string;
 
   readonly started: string;
@@ -1730,7 +1723,7 @@ export type ServerStatus = {
 };
 
 /** The schema ServerConfiguration of the API. */
-export type ServerConfiguration = {
+type ServerConfiguration = {
   /** The path of the ini file, or of the folder served. */
   readonly file: string;
   /** When it was read. */
@@ -1754,7 +1747,7 @@ export type ServerConfiguration = {
 };
 
 /** The schema ConfigurationSection of the API. */
-export type ConfigurationSection = {
+type ConfigurationSection = {
   readonly section: string;
   /** The file that has it; null for none. */
   readonly file: string | null;
@@ -1765,7 +1758,7 @@ export type ConfigurationSection = {
 };
 
 /** The schema ConfigurationKey of the API. */
-export type ConfigurationKey = {
+type ConfigurationKey = {
   readonly key: string;
   /** Empty without a value; a variable stays ${NAME}. */
   readonly values: readonly string[];
@@ -1774,12 +1767,12 @@ export type ConfigurationKey = {
 };
 
 /** The schema SourceList of the API. */
-export type SourceList = {
+type SourceList = {
   readonly rows: readonly Source[];
 };
 
 /** The schema Source of the API. */
-export type Source = {
+type Source = {
   readonly origin: string;
   /** Requests since the server started. */
   readonly requests: number;
@@ -1808,15 +1801,15 @@ export type Source = {
 };
 
 /** The schema Session of the API. */
-export type Session = {
+type Session = {
   readonly scopes: readonly string[];
 };
 
 /** The schema Unsubscribed of the API. */
-export type Unsubscribed = { readonly [name: string]: Json };
+type Unsubscribed = { readonly [name: string]: Json };
 
 /** The schema NewSession of the API. */
-export type NewSession = {
+type NewSession = {
   /** Id of the session. */
   readonly id: string;
   /** Id of the key that it was made with. */
@@ -1838,7 +1831,7 @@ export type NewSession = {
 };
 
 /** The schema CurrentSession of the API. */
-export type CurrentSession = {
+type CurrentSession = {
   /** Id of the session. */
   readonly id?: string;
   /** Id of the key that it was made with. */
@@ -1860,7 +1853,7 @@ export type CurrentSession = {
 };
 
 /** The schema SessionList of the API. */
-export type SessionList = {
+type SessionList = {
   readonly rows: readonly {
     /** Id of the session. */
     readonly id?: string;
@@ -1876,21 +1869,21 @@ export type SessionList = {
 };
 
 /** The schema EndedSession of the API. */
-export type EndedSession = {
+type EndedSession = {
   readonly id: string;
 
   readonly ended: true;
 };
 
 /** The schema LoginList of the API. */
-export type LoginList = {
+type LoginList = {
   readonly rows: readonly Login[];
   /** The `after` of the next rows, if any. */
   readonly next: string | null;
 };
 
 /** The schema Login of the API. */
-export type Login = {
+type Login = {
   readonly id: string;
 
   readonly user: string;
@@ -1903,14 +1896,14 @@ export type Login = {
 };
 
 /** The schema EndedLogin of the API. */
-export type EndedLogin = {
+type EndedLogin = {
   readonly id: string;
 
   readonly ended: true;
 };
 
 /** The schema MetricsSeries of the API. */
-export type MetricsSeries = {
+type MetricsSeries = {
   readonly from: string;
 
   readonly until: string;
@@ -1966,7 +1959,7 @@ export type MetricsSeries = {
 };
 
 /** The schema BreadcrumbVisits of the API. */
-export type BreadcrumbVisits = {
+type BreadcrumbVisits = {
   /** The first day, in UTC. */
   readonly from: string;
   /** The last day. */
@@ -2025,7 +2018,7 @@ export type BreadcrumbVisits = {
 };
 
 /** The schema ChangeList of the API. */
-export type ChangeList = {
+type ChangeList = {
   readonly rows: readonly {
     /** Position in the log. */
     readonly seq: number;
@@ -2057,7 +2050,7 @@ export type ChangeList = {
 };
 
 /** The schema RuleTree of the API. */
-export type RuleTree = {
+type RuleTree = {
   readonly origins?: readonly string[];
 
   readonly rows: readonly {
@@ -2097,7 +2090,7 @@ export type RuleTree = {
 };
 
 /** The schema Draft of the API. */
-export type Draft = {
+type Draft = {
   readonly id: string;
 
   readonly name: string;
@@ -2170,14 +2163,14 @@ export type Draft = {
 };
 
 /** The schema DraftList of the API. */
-export type DraftList = {
+type DraftList = {
   readonly rows: readonly Draft[];
   /** The after of the next page. */
   readonly next: string | null;
 };
 
 /** The schema DraftPreview of the API. */
-export type DraftPreview = {
+type DraftPreview = {
   /** For draft.revoke. */
   readonly id: string;
   /** Opens the site as the draft has it. Shown once. */
@@ -2187,7 +2180,7 @@ export type DraftPreview = {
 };
 
 /** The schema DraftChanges of the API. */
-export type DraftChanges = {
+type DraftChanges = {
   readonly rows: readonly {
     readonly family: string;
 
@@ -2208,7 +2201,7 @@ export type DraftChanges = {
 };
 
 /** The schema DraftComparison of the API. */
-export type DraftComparison = {
+type DraftComparison = {
   /** How many were answered live and in the draft. */
   readonly compared: number;
   /** How many of them differ. */
@@ -2250,7 +2243,7 @@ export type DraftComparison = {
 };
 
 /** The schema PublishReport of the API. */
-export type PublishReport = {
+type PublishReport = {
   readonly done: false;
   /** Records that the draft changes. */
   readonly records: number;
@@ -2293,7 +2286,7 @@ export type PublishReport = {
 };
 
 /** The schema DraftedChange of the API. */
-export type DraftedChange = {
+type DraftedChange = {
   readonly family: string;
 
   readonly id: string;
@@ -2316,7 +2309,7 @@ export type DraftedChange = {
 };
 
 /** The schema PublishDone of the API. */
-export type PublishDone = {
+type PublishDone = {
   readonly done: true;
   /** The transaction: invalidate of each family can revert it. */
   readonly txn: string;
@@ -2329,7 +2322,7 @@ export type PublishDone = {
 };
 
 /** The schema LogEnd of the API. */
-export type LogEnd = {
+type LogEnd = {
   /** The id of the log; a copy of it has the same. */
   readonly log: string;
   /** The newest change. */
@@ -2345,20 +2338,20 @@ export type LogEnd = {
 };
 
 /** The schema NodeReported of the API. */
-export type NodeReported = {
+type NodeReported = {
   /** The newest change of the centre. */
   readonly seq: number;
 };
 
 /** The schema NodeList of the API. */
-export type NodeList = {
+type NodeList = {
   readonly rows: readonly Node[];
   /** The newest change of the log. */
   readonly seq: number;
 };
 
 /** The schema Node of the API. */
-export type Node = {
+type Node = {
   readonly name: string;
 
   readonly role: string;
@@ -2400,13 +2393,13 @@ export type Node = {
 };
 
 /** The schema NodeSecrets of the API. */
-export type NodeSecrets = {
+type NodeSecrets = {
   /** Rows of the log, as JSON. */
   readonly rows: readonly string[];
 };
 
 /** The schema TakenEntries of the API. */
-export type TakenEntries = {
+type TakenEntries = {
   readonly results: readonly {
     readonly id: string;
     /** Its position in the log. */
@@ -2421,7 +2414,7 @@ export type TakenEntries = {
 };
 
 /** The schema OutboxList of the API. */
-export type OutboxList = {
+type OutboxList = {
   readonly rows: readonly OutboxEntry[];
   /** Number of entries that wait. */
   readonly waiting: number;
@@ -2430,7 +2423,7 @@ export type OutboxList = {
 };
 
 /** The schema OutboxEntry of the API. */
-export type OutboxEntry = {
+type OutboxEntry = {
   /** Its place in the outbox. */
   readonly n: number;
   /** The id of the event or row. */
@@ -2454,7 +2447,7 @@ export type OutboxEntry = {
 };
 
 /** The schema OutboxChanged of the API. */
-export type OutboxChanged = {
+type OutboxChanged = {
   /** Number of entries that were changed. */
   readonly count: number;
   /** If there can be further entries, the `after` of the call for them. */
@@ -2464,7 +2457,7 @@ export type OutboxChanged = {
 };
 
 /** The schema PageRuleChange of the API. */
-export type PageRuleChange = {
+type PageRuleChange = {
   /** Position in the log. */
   readonly seq: number;
   /** Id of the transaction. */
@@ -2480,13 +2473,13 @@ export type PageRuleChange = {
 };
 
 /** The schema Subscribed of the API. */
-export type Subscribed = {
+type Subscribed = {
   /** The newest change now. */
   readonly seq: number;
 };
 
 /** The schema RowChange of the API. */
-export type RowChange = {
+type RowChange = {
   /** Position in the log. */
   readonly seq: number;
   /** Id of the transaction. */
@@ -2504,25 +2497,25 @@ export type RowChange = {
 };
 
 /** The schema SubscribedToRows of the API. */
-export type SubscribedToRows = {
+type SubscribedToRows = {
   /** The newest change now. */
   readonly seq: number;
 };
 
 /** The schema Stale of the API. */
-export type Stale = {
+type Stale = {
   /** Position in the log. */
   readonly seq: number;
 };
 
 /** The schema Followed of the API. */
-export type Followed = {
+type Followed = {
   /** The newest change now. */
   readonly seq: number;
 };
 
 /** The schema LogRows of the API. */
-export type LogRows = {
+type LogRows = {
   /** Consecutive rows, each as JSON. A transaction may continue in the next. */
   readonly rows: readonly string[];
   /** The newest change of the log at that time. */

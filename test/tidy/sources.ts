@@ -18,6 +18,8 @@ export interface Source {
   readonly undocumented: readonly string[];
   /** Exported names, types among them. */
   readonly exported: readonly string[];
+  /** Names of the interfaces, types and classes among them. */
+  readonly exportedTypes: readonly string[];
   /** Exported names of project files that it imports, as `path#name`. */
   readonly importedNames: readonly string[];
 }
@@ -69,6 +71,9 @@ function readSource(path: string): Source {
       ),
     ],
     exported: exported.flatMap(({ declaration }) => namesOf(declaration)),
+    exportedTypes: exported.flatMap(({ declaration }) =>
+      isTypeDeclaration(declaration) ? namesOf(declaration) : [],
+    ),
     importedNames: importedNames(path, module),
     undocumented: exported
       .flatMap(({ declaration }) => namesOf(declaration))
@@ -102,4 +107,9 @@ function namesOf(declaration: Declaration | null): readonly string[] {
   if (declaration === null) return [];
   const declared = 'declarations' in declaration ? declaration.declarations : [declaration];
   return declared.flatMap(({ id }) => (id?.type === 'Identifier' ? [id.name] : []));
+}
+
+function isTypeDeclaration(declaration: Declaration | null): boolean {
+  const types = ['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'ClassDeclaration'];
+  return declaration !== null && types.includes(declaration.type);
 }

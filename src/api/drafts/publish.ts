@@ -29,7 +29,7 @@ import {
   requireConfirmed,
   type DraftedVersions,
   type PublishPlan,
-  type Resolution,
+  type ConflictResolution,
 } from './publish-plan.ts';
 
 /** A publication as data, which another thread can run. */
@@ -42,9 +42,9 @@ export interface PublishRequest {
   readonly at?: NamedMoment | undefined;
   /** The seq of the schedule that it carries out. */
   readonly schedule?: number;
-  readonly resolve: Readonly<Record<string, Resolution>>;
+  readonly resolve: Readonly<Record<string, ConflictResolution>>;
   /** The resolution of the conflicts that `resolve` does not name. */
-  readonly others: Resolution | undefined;
+  readonly others: ConflictResolution | undefined;
   readonly by: string;
   readonly via?: ToolUse | undefined;
   readonly reader: DraftReader;
@@ -74,8 +74,8 @@ interface PublishInput {
   confirm?: string;
   at?: string;
   time_zone?: string;
-  resolve?: Record<string, Resolution>;
-  others?: Resolution;
+  resolve?: Record<string, ConflictResolution>;
+  others?: ConflictResolution;
 }
 
 /** The scopes that publish the records of each family. */
@@ -204,7 +204,7 @@ export const publishDraft = defineOperation<PublishParts, PublishInput>({
       others: {
         ...text,
         nullable: true,
-        enum: ['draft', 'live', null] as unknown as readonly Resolution[],
+        enum: ['draft', 'live', null] as unknown as readonly ConflictResolution[],
         description: 'The resolution of all other conflicts.',
       },
     },

@@ -38,7 +38,7 @@ import {
 } from './limits.ts';
 import { parsePriority } from './priority.ts';
 import { ReceiveWindow } from './receive-window.ts';
-import { areTrailers, readRequestHead, type RequestHead } from './request-head.ts';
+import { areTrailers, readRequestHead, type Http2RequestHead } from './request-head.ts';
 import type { SharedBytes } from './shared-bytes.ts';
 import { Stream } from './stream.ts';
 
@@ -59,7 +59,7 @@ interface ConnectionEvents {
    * A request has begun. `isTooLarge` if its head exceeds the limits: then `head` has only a part
    * of its fields. Returns false if the server takes no request now.
    */
-  readonly request: (stream: Stream, head: RequestHead, isTooLarge: boolean) => boolean;
+  readonly request: (stream: Stream, head: Http2RequestHead, isTooLarge: boolean) => boolean;
   /** No request is open any more. */
   readonly idle: () => void;
   readonly counted: (what: Counted) => void;
@@ -106,7 +106,7 @@ const ownSettings = settingsFrame([
  * A connection of HTTP/2 on the server's side (RFC 9113): bytes of the client in, requests out;
  * answers in, bytes out. It has no socket and no clock.
  */
-export class Connection {
+export class Http2Connection {
   readonly streams = new Map<number, Stream>();
   /** The id of the newest request. */
   newestStream = 0;

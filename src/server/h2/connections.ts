@@ -15,7 +15,7 @@ import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limit
 import { tooLate } from '../h1/refusal.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
 import { queuedBytes } from '../node-internals.ts';
-import { Connection, type Counted } from './connection.ts';
+import { Http2Connection, type Counted } from './connection.ts';
 import {
   http2CheckMs,
   http2CountingMs,
@@ -29,7 +29,7 @@ import {
   http2VainFramesMax,
   http2WindowsBytesMax,
 } from './limits.ts';
-import type { RequestHead } from './request-head.ts';
+import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { BareMessage, StreamMessage, type Peer } from './stream-message.ts';
@@ -204,7 +204,7 @@ interface ServedParts extends Pick<Dependencies, 'monotonicMs' | 'now'> {
 class ServedConnection {
   readonly socket: Socket;
   readonly address: string;
-  readonly connection: Connection;
+  readonly connection: Http2Connection;
   readonly requests = new Set<OpenRequest>();
   /** The time since which no request is open; undefined while one is. */
   idleSinceMs: number | undefined;
@@ -240,7 +240,7 @@ class ServedConnection {
       encrypted: 'encrypted' in socket,
       getProtocol: () => (socket as TLSSocket).getProtocol(),
     };
-    this.connection = new Connection({
+    this.connection = new Http2Connection({
       isSecure: this.#peer.encrypted,
       windows: parts.windows,
       sink: {
@@ -322,7 +322,7 @@ class ServedConnection {
     }
   }
 
-  #request(stream: Stream, head: RequestHead, isTooLarge: boolean): boolean {
+  #request(stream: Stream, head: Http2RequestHead, isTooLarge: boolean): boolean {
     const { begin, ended, handlers, monotonicMs, now } = this.#parts;
     if (!begin()) return false;
     this.idleSinceMs = undefined;
@@ -417,7 +417,7 @@ class OpenRequest implements StreamReader {
       now,
       closed,
     }: {
-      readonly head: RequestHead;
+      readonly head: Http2RequestHead;
       readonly hasContent: boolean;
       readonly peer: Peer;
       readonly startedMs: number;

@@ -4,7 +4,7 @@ import { tokenSource, trimOws } from '../../http/syntax.ts';
  * The head of a request in the form of HTTP/1.1 (RFC 9113 §8.3.1), so that one validation serves
  * all versions: `:authority` becomes Host, and content of unknown length becomes chunked.
  */
-export interface RequestHead {
+export interface Http2RequestHead {
   readonly method: string;
   /** Path and query; an absolute URL if it names another scheme than that of the connection. */
   readonly url: string;
@@ -52,7 +52,7 @@ const knownNamesMax = 1_000;
 export function readRequestHead(
   decoded: readonly string[],
   { hasContent, isSecure }: Surroundings,
-): RequestHead | undefined {
+): Http2RequestHead | undefined {
   const pseudo = new Pseudo();
   let at = 0;
   for (; decoded[at]?.charCodeAt(0) === colon; at += 2) {

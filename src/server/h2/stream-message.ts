@@ -3,7 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import type { RequestMessage } from '../http-message.ts';
 import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
 import { http2TinyPieceBytes, http2UnreadTinyPiecesMax } from './limits.ts';
-import type { RequestHead } from './request-head.ts';
+import type { Http2RequestHead } from './request-head.ts';
 import type { Stream } from './stream.ts';
 
 /** The remote side of a connection. */
@@ -25,7 +25,7 @@ export class BareMessage implements RequestMessage {
   readonly socket: RequestMessage['socket'];
   readonly complete = true;
 
-  constructor({ method, url, fields }: RequestHead, peer: Peer) {
+  constructor({ method, url, fields }: Http2RequestHead, peer: Peer) {
     this.method = method;
     this.url = url;
     this.rawHeaders = fields;
@@ -72,7 +72,7 @@ export class StreamMessage extends Readable {
 
   constructor(
     stream: Stream,
-    { method, url, fields }: RequestHead,
+    { method, url, fields }: Http2RequestHead,
     { peer, sendContinue }: { readonly peer: Peer; readonly sendContinue: () => void },
   ) {
     super();

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Connection, type Counted } from '../../../src/server/h2/connection.ts';
+import { Http2Connection, type Counted } from '../../../src/server/h2/connection.ts';
 import { encodeFields } from '../../../src/server/h2/hpack/encoder.ts';
 import {
   http2QueuedBytesMax,
   http2UnreadBytesMax,
   http2WindowBytesMax,
 } from '../../../src/server/h2/limits.ts';
-import type { RequestHead } from '../../../src/server/h2/request-head.ts';
+import type { Http2RequestHead } from '../../../src/server/h2/request-head.ts';
 import { SharedBytes } from '../../../src/server/h2/shared-bytes.ts';
 import type { Stream } from '../../../src/server/h2/stream.ts';
 import { Random } from '../../fuzz/random.ts';
@@ -18,13 +18,13 @@ import type { Frame } from './raw-client.ts';
 function openConnection({
   answer = () => undefined,
   windows = new SharedBytes(2 ** 30),
-}: { answer?: (stream: Stream, head: RequestHead) => void; windows?: SharedBytes } = {}) {
+}: { answer?: (stream: Stream, head: Http2RequestHead) => void; windows?: SharedBytes } = {}) {
   const said: string[] = [];
   const frames: Frame[] = [];
   const taken: (() => void)[] = [];
   let written = Buffer.alloc(0);
   const counts: Partial<Record<Counted, number>> = {};
-  const connection = new Connection({
+  const connection = new Http2Connection({
     isSecure: true,
     windows,
     sink: {
