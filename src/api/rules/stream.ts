@@ -26,7 +26,7 @@ export async function streamFrom<F extends RevertibleFamily>(
     family,
     matches,
   }: { readonly family: F; readonly matches: (change: RecordChange<F>) => boolean },
-): Promise<OperationResult> {
+): Promise<OperationResult<{ readonly seq: number }>> {
   await catchUpTo(store, from ?? 0);
   const seq = store.seq();
   const after = from ?? seq;
