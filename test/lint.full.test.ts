@@ -8,6 +8,7 @@ const folder = fileURLToPath(new URL('..', import.meta.url));
 
 /** As `npm run lint`. */
 const checks = [
+  ['the types of the operations', 'docs/reference/operation-types.ts', []],
   ['types and lint', 'node_modules/oxlint/bin/oxlint', ['--type-check']],
   ['format', 'node_modules/oxfmt/bin/oxfmt', ['--check']],
   ['words and sentences', 'docs/prose/lint.ts', []],

@@ -1,11 +1,12 @@
-// Writes src/client/operations.ts: the types of all operations, from the operations table. `npm run client` runs it.
-import { writeFile } from 'node:fs/promises';
+// Writes src/client/operations.ts: the types of all operations, from the operations table. `npm run client` runs it, and
+// so do `npm ci`, `npm run lint` and `npm run build`, because the file is not in Git.
+import { rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { shownInput } from '../../src/api/documents/envelope.ts';
 import { operations } from '../../src/api/table.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../src/model/json.ts';
 
-/** Generates the text of operations.ts, before it is formatted. */
+/** Generates the text of operations.ts. */
 export function operationTypes(): string {
   const named = new Map<string, string>();
   const typed = operations.filter(({ replies }) => replies === undefined);
@@ -23,14 +24,10 @@ export function operationTypes(): string {
       .join('\n');
   const [calls, streams] = [members(false), members(true)];
   const types = [...named].map(
-    ([name, text]) => `/** The schema ${name} of the API. */\nexport type ${name} = ${text};`,
+    ([name, text]) => `/** The schema ${name} of the API. */\ntype ${name} = ${text};`,
   );
   return `// Generated from the operations table by \`npm run client\`: do not edit.
-// oxlint-disable typescript/consistent-type-definitions, typescript/consistent-indexed-object-style -- generated
-// oxlint-disable typescript/array-type, typescript/no-redundant-type-constituents -- generated
-
-/** Any value of JSON. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+import type { Json } from '../model/json.ts';
 
 ${types.join('\n\n')}
 
@@ -98,17 +95,18 @@ function objectType(
   const lines = entries.map(([name, schema]) => {
     const description = isJsonObject(schema) ? schema.description : undefined;
     const comment =
-      typeof description === 'string' ? `/** ${description.replaceAll('*/', '* /')} */ ` : '';
+      typeof description === 'string' ? `/** ${description.replaceAll('*/', '* /')} */\n` : '';
     const mark = (required as readonly Json[]).includes(name) ? '' : '?';
     const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
-    return `${comment}\nreadonly ${key}${mark}: ${typeOf(schema, named)};`;
+    return `${comment}readonly ${key}${mark}: ${typeOf(schema, named)};`;
   });
-  return `{ ${lines.join('\n')} }`;
+  return `{\n${lines.join('\n')}\n}`;
 }
 
 if (import.meta.main) {
-  await writeFile(
-    fileURLToPath(new URL('../../src/client/operations.ts', import.meta.url)),
-    operationTypes(),
-  );
+  const file = fileURLToPath(new URL('../../src/client/operations.ts', import.meta.url));
+  // Whole or not at all, because a type check may read it meanwhile.
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, operationTypes());
+  await rename(draft, file);
 }

@@ -10,7 +10,7 @@ import type { AccessRequest, GuardedRequest } from './access-request.ts';
 import {
   conditionsOf,
   networksOf,
-  type Condition,
+  type AccessCondition,
   type ConditionParts,
   type Outcome,
   type Unmet,
@@ -64,7 +64,7 @@ interface Rule extends AccessConfig {
   readonly isDenied: (address: string) => boolean;
   /** Reads the file of `deny_file` for the first time; undefined if that was done. */
   readonly ready: () => Promise<void> | undefined;
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly AccessCondition[];
   /** Its name in Server-Timing and the access log. */
   readonly source: string;
 }
@@ -139,7 +139,7 @@ function reuseOf(rules: readonly Rule[]): Reply['admits'] {
     if (client.authorization !== undefined && !readsPassword) return false;
     return rules.every(({ isDenied, conditions, satisfy: mode }) => {
       if (isDenied(client.address)) return false;
-      const holds = ({ holdsFor }: Condition): boolean => holdsFor?.(client) === true;
+      const holds = ({ holdsFor }: AccessCondition): boolean => holdsFor?.(client) === true;
       return mode === 'all' || conditions.length === 0
         ? conditions.every(holds)
         : conditions.some(holds);
@@ -206,7 +206,7 @@ function decide(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> 
 /** A condition that holds, without the credentials for those that were not checked. */
 function withoutUnused(
   outcome: Outcome,
-  [unused, ...others]: readonly Condition[],
+  [unused, ...others]: readonly AccessCondition[],
   request: AccessRequest,
 ): Outcome | Promise<Outcome> {
   if (!outcome.isMet || unused === undefined) return outcome;

@@ -39,7 +39,7 @@ interface Met {
 export type Outcome = Met | Unmet;
 
 /** One condition of an access rule. */
-export interface Condition {
+export interface AccessCondition {
   /** Its key of the ini file. */
   readonly key: string;
   check(request: AccessRequest): Outcome | Promise<Outcome>;
@@ -73,10 +73,13 @@ const refused: Unmet = { isMet: false };
 const needsLocation: VisitorNeeds = { user: false, location: true };
 
 /** Makes the conditions of a rule, those first that take no time. */
-export function conditionsOf(rule: AccessConfig, parts: ConditionParts): readonly Condition[] {
+export function conditionsOf(
+  rule: AccessConfig,
+  parts: ConditionParts,
+): readonly AccessCondition[] {
   const { allow, countries, denyCountries, users, roles } = rule;
   const { linkKeyFile, passwordFile, forward } = rule;
-  const conditions: Condition[] = [];
+  const conditions: AccessCondition[] = [];
   if (allow.length > 0) {
     const isInside = networksOf(allow);
     const allowed = ofVisitor('allow', undefined, ({ address }) => isInside(address));
@@ -127,7 +130,7 @@ function ofVisitor(
   key: string,
   needs: VisitorNeeds | undefined,
   holds: (visitor: Visitor) => boolean,
-): Condition {
+): AccessCondition {
   const outcome = (visitor: Visitor): Outcome => (holds(visitor) ? met : refused);
   return {
     key,
@@ -148,7 +151,7 @@ function ofUser(
   key: string,
   { userOf }: Pick<ConditionParts, 'userOf'>,
   holds: (user: User) => boolean,
-): Condition {
+): AccessCondition {
   const outcome = (visitor: Visitor): Outcome => {
     const user = visitor.signedInUser();
     if (user === undefined) return { isMet: false, challenge: 'Bearer' };
@@ -173,7 +176,7 @@ function ofUser(
   };
 }
 
-function ofLink(file: LinkKeyFile): Condition {
+function ofLink(file: LinkKeyFile): AccessCondition {
   const decide = (request: AccessRequest): Outcome => {
     if (!isRead(request.method)) return refused;
     const link = verifyLink(file.keys(), request, request.visitor.nowMs);
@@ -195,7 +198,7 @@ function ofPassword(
   rule: string,
   file: string,
   { passwords, openFile }: Pick<ConditionParts, 'passwords' | 'openFile'>,
-): Condition {
+): AccessCondition {
   const users = openFile(file);
   const wrong: Unmet = { isMet: false, challenge: `Basic realm="${rule}", charset="UTF-8"` };
   // The password is for this server, not for the sources of its pages.
@@ -234,7 +237,7 @@ function ofForward(
   { name, copy }: Pick<AccessConfig, 'name' | 'copy'>,
   forward: string,
   { dialler }: Pick<ConditionParts, 'dialler'>,
-): Condition {
+): AccessCondition {
   const to = { url: new URL(forward), copy, source: `access:${name}` };
   return {
     key: 'forward',

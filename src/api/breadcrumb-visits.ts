@@ -1,3 +1,4 @@
+import type { StaticInput, StaticOutput } from '../model/static.ts';
 import { isInside } from '../model/bounds.ts';
 import { Failure } from '../model/failure.ts';
 import { breadcrumbKeyCharactersMax } from '../model/limits.ts';
@@ -26,14 +27,6 @@ interface VisitParts {
   };
 }
 
-interface VisitsInput {
-  k?: string;
-  origin?: string;
-  from?: string;
-  until?: string;
-  limit?: number;
-}
-
 const dayMs = 86_400_000;
 const daysDefault = 30;
 
@@ -51,12 +44,44 @@ const names = {
 } as const;
 const robots = { ...count, description: 'Visits of robots, which `visits` does not contain.' };
 
+const visitedKey = {
+  type: 'object',
+  required: ['k', 'origin', 'visits', 'robots'],
+  properties: {
+    k: { type: 'string', description: 'Empty for all above the limit of a day.' },
+    origin: { type: 'string' },
+    visits: count,
+    robots,
+  },
+} as const;
+
+type VisitedKey = StaticOutput<typeof visitedKey>;
+
+const visitsInput = {
+  type: 'object',
+  properties: {
+    k: { ...optionalText, maxLength: breadcrumbKeyCharactersMax, description: 'The key of one.' },
+    origin: { ...optionalText, description: 'The origin of its rule; all by default.' },
+    from: { ...day, description: 'The first day, in UTC; 30 days up to `until` by default.' },
+    until: { ...day, description: 'The last day; today by default.' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: visitedKeysMax,
+      nullable: true,
+      description: `Keys in the answer; ${visitedKeysDefault} by default.`,
+    },
+  },
+} as const;
+
+type VisitsInput = StaticInput<typeof visitsInput>;
+
 /**
  * breadcrumb.visits: how often breadcrumbs were followed (docs/design/rendering.md#visit-counts),
  * by day, branch, country, device and referring host: of one key, or of all with the most visited
  * keys.
  */
-export const breadcrumbVisits = defineOperation<VisitParts, VisitsInput>({
+export const breadcrumbVisits = defineOperation({
   name: 'svc1.breadcrumb.visits',
   scope: 'read',
   effect: 'reads',
@@ -96,37 +121,13 @@ export const breadcrumbVisits = defineOperation<VisitParts, VisitsInput>({
       keys: {
         type: 'array',
         description: 'The most visited breadcrumbs; absent if the input names one.',
-        items: {
-          type: 'object',
-          required: ['k', 'origin', 'visits', 'robots'],
-          properties: {
-            k: { type: 'string', description: 'Empty for all above the limit of a day.' },
-            origin: { type: 'string' },
-            visits: count,
-            robots,
-          },
-        },
+        items: visitedKey,
       },
     },
   },
-  input: {
-    type: 'object',
-    properties: {
-      k: { ...optionalText, maxLength: breadcrumbKeyCharactersMax, description: 'The key of one.' },
-      origin: { ...optionalText, description: 'The origin of its rule; all by default.' },
-      from: { ...day, description: 'The first day, in UTC; 30 days up to `until` by default.' },
-      until: { ...day, description: 'The last day; today by default.' },
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: visitedKeysMax,
-        nullable: true,
-        description: `Keys in the answer; ${visitedKeysDefault} by default.`,
-      },
-    },
-  } as never,
+  input: visitsInput,
   run:
-    ({ visits, now }) =>
+    ({ visits, now }: VisitParts) =>
     async ({ k, origin, limit = visitedKeysDefault, ...given }, { caller }) => {
       const span = spanOf(given, now());
       await visits.flush();
@@ -152,7 +153,10 @@ export const breadcrumbVisits = defineOperation<VisitParts, VisitsInput>({
             robots: counts.robots,
             ...(k !== undefined && { branches: Object.fromEntries(counts.branches) }),
           })),
-          ...Object.fromEntries(visitDimensions.map((one) => [one, namesOf(total[one])])),
+          branches: namesOf(total.branches),
+          countries: namesOf(total.countries),
+          devices: namesOf(total.devices),
+          hosts: namesOf(total.hosts),
           ...(k === undefined && { keys: keysOf(rows, limit) }),
         },
       };
@@ -172,14 +176,14 @@ async function ofAll(
   return rows;
 }
 
-function namesOf(counts: VisitCounts['hosts']): readonly object[] {
+function namesOf(counts: VisitCounts['hosts']): StaticOutput<typeof names> {
   return [...counts]
     .toSorted(([one, visits], [other, more]) => more - visits || (one < other ? -1 : 1))
     .map(([name, visits]) => ({ name, visits }));
 }
 
-function keysOf(rows: readonly DayVisits[], limit: number): readonly object[] {
-  const keys = new Map<string, { k: string; origin: string; visits: number; robots: number }>();
+function keysOf(rows: readonly DayVisits[], limit: number): readonly VisitedKey[] {
+  const keys = new Map<string, { -readonly [Name in keyof VisitedKey]: VisitedKey[Name] }>();
   for (const { path, origin, counts } of rows) {
     const name = `${origin}\n${path}`;
     const sum = keys.get(name) ?? { k: path, origin, visits: 0, robots: 0 };

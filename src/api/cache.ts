@@ -1,6 +1,5 @@
-import type { JSONSchemaType } from 'ajv';
+import type { StaticInput, StaticOutput } from '../model/static.ts';
 import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from '../model/cache-admin.ts';
 import { listRowsDefault, listRowsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
@@ -13,20 +12,6 @@ import { parseUrl } from './rules/place.ts';
 interface CacheParts {
   readonly cache: CacheAdmin;
   readonly store: Pick<Store, 'shared'>;
-}
-
-interface PurgeInput {
-  url?: string;
-  prefix?: string;
-  rule?: string;
-  all?: boolean;
-}
-
-interface CacheListInput {
-  prefix?: string;
-  rule?: string;
-  after?: string;
-  limit?: number;
 }
 
 const text = { type: 'string', nullable: true } as const;
@@ -50,8 +35,20 @@ export async function applyPurge(cache: CacheAdmin, { name, data }: Notice): Pro
   if (name === purgeNotice) await cache.purge(data as unknown as CachePurge);
 }
 
+const purgeInput = {
+  type: 'object',
+  properties: {
+    url: urlText,
+    prefix: prefixText,
+    rule: ruleText,
+    all: { type: 'boolean', nullable: true, description: 'Everything.' },
+  },
+} as const;
+
+type PurgeInput = StaticInput<typeof purgeInput>;
+
 /** cache.purge: removes stored responses, in all processes and on all nodes of a cluster. */
-export const purgeCache = defineOperation<CacheParts, PurgeInput>({
+export const purgeCache = defineOperation({
   name: 'svc1.cache.purge',
   scope: 'design',
   effect: 'writes',
@@ -62,17 +59,9 @@ export const purgeCache = defineOperation<CacheParts, PurgeInput>({
     required: ['urls'],
     properties: { urls: { ...integer, description: 'Number of URLs with stored responses.' } },
   },
-  input: {
-    type: 'object',
-    properties: {
-      url: urlText,
-      prefix: prefixText,
-      rule: ruleText,
-      all: { type: 'boolean', nullable: true, description: 'Everything.' },
-    },
-  },
+  input: purgeInput,
   run:
-    ({ cache, store }) =>
+    ({ cache, store }: CacheParts) =>
     async (v, { origin }) => {
       const purge = purgeOf(v, origin);
       const urls = await cache.purge(purge);
@@ -81,45 +70,47 @@ export const purgeCache = defineOperation<CacheParts, PurgeInput>({
     },
 });
 
-const cacheList: JsonObject = {
+const cacheRow = {
+  title: 'CacheListRow',
+  type: 'object',
+  required: ['url', 'rule', 'status', 'bytes', 'age_seconds', 'fresh_seconds', 'vary'],
+  properties: {
+    url: { type: 'string', description: 'As a client sent it.' },
+    rule: ruleText,
+    status: integer,
+    contenttype: { type: 'string' },
+    bytes: integer,
+    age_seconds: integer,
+    fresh_seconds: {
+      ...integer,
+      description: 'How long it stays fresh; below 0, how long it has been stale.',
+    },
+    vary: { type: 'array', items: { type: 'string' } },
+    range: {
+      type: 'string',
+      description: 'The stored part of the content: first-last/length.',
+    },
+  },
+} as const;
+
+const cacheList = {
   title: 'CacheListPage',
   type: 'object',
   required: ['rows', 'next'],
   properties: {
     rows: {
       type: 'array',
-      items: {
-        title: 'CacheListRow',
-        type: 'object',
-        required: ['url', 'rule', 'status', 'bytes', 'age_seconds', 'fresh_seconds', 'vary'],
-        properties: {
-          url: { type: 'string', description: 'As a client sent it.' },
-          rule: ruleText,
-          status: integer,
-          contenttype: { type: 'string' },
-          bytes: integer,
-          age_seconds: integer,
-          fresh_seconds: {
-            ...integer,
-            description: 'How long it stays fresh; below 0, how long it has been stale.',
-          },
-          vary: { type: 'array', items: { type: 'string' } },
-          range: {
-            type: 'string',
-            description: 'The stored part of the content: first-last/length.',
-          },
-        },
-      },
+      items: cacheRow,
     },
     next: {
       type: ['string', 'null'],
       description: 'Send it as after to get the next page; null at the end.',
     },
   },
-};
+} as const;
 
 /** cache.list: the stored responses, by URL. */
-export const listCache = defineOperation<CacheParts, CacheListInput>({
+export const listCache = defineOperation({
   name: 'svc1.cache.list',
   scope: 'read',
   effect: 'reads',
@@ -133,9 +124,9 @@ export const listCache = defineOperation<CacheParts, CacheListInput>({
       after: { ...text, description: 'The next of the page before.' },
       limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
     },
-  } satisfies JSONSchemaType<CacheListInput>,
+  },
   run:
-    ({ cache }) =>
+    ({ cache }: CacheParts) =>
     ({ prefix, rule, after, limit = listRowsDefault }, { origin }) => {
       const start = prefix === undefined ? '' : canonicalUrl(prefix, origin);
       const { rows, next } = cache.list({ prefix: start, rule, after, limit });
@@ -144,7 +135,7 @@ export const listCache = defineOperation<CacheParts, CacheListInput>({
 });
 
 /** cache.status: the size of the cache, and its limit. */
-export const cacheStatus = defineOperation<CacheParts, object>({
+export const cacheStatus = defineOperation({
   name: 'svc1.cache.status',
   scope: 'read',
   effect: 'reads',
@@ -157,7 +148,7 @@ export const cacheStatus = defineOperation<CacheParts, object>({
   },
   input: { type: 'object' },
   run:
-    ({ cache }) =>
+    ({ cache }: CacheParts) =>
     () => {
       const { bytesMax, ...counts } = cache.counts();
       return { kind: 'data', data: { ...counts, bytes_max: bytesMax } };
@@ -181,7 +172,13 @@ function canonicalUrl(url: string, origin: string): string {
   return urlOf(parseUrl(url, { origin, query: '' }));
 }
 
-function shown({ contentType, ageSeconds, freshSeconds, range, ...kept }: CacheListRow): object {
+function shown({
+  contentType,
+  ageSeconds,
+  freshSeconds,
+  range,
+  ...kept
+}: CacheListRow): StaticOutput<typeof cacheRow> {
   return {
     ...kept,
     ...(contentType !== undefined && { contenttype: contentType }),

@@ -1,3 +1,4 @@
+import type { StaticOutput } from '../model/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../model/bounds.ts';
 import { actions, type Change, type Family } from '../model/change.ts';
@@ -18,6 +19,8 @@ const families = {
 type ListedFamily = keyof typeof families;
 const familyNames = Object.keys(families) as ListedFamily[];
 
+type ListedChange = Change & { readonly family: ListedFamily };
+
 interface ChangeFilters {
   by?: string;
   txn?: string;
@@ -27,62 +30,52 @@ interface ChangeFilters {
   until?: string;
 }
 
-interface ListInput extends ChangeFilters {
-  before?: number;
-  limit?: number;
-}
-
 const text = { type: 'string', nullable: true } as const;
+
+const changeList = {
+  title: 'ChangeList',
+  type: 'object',
+  required: ['rows', 'next'],
+  properties: {
+    rows: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['seq', 'txn', 'by', 'action', 'family', 'id', 'dtu_stored', 'fields', 'applies'],
+        properties: {
+          seq: { type: 'integer', description: 'Position in the log.' },
+          txn: { type: 'string', description: 'Id of the transaction.' },
+          by: { type: 'string', description: 'Id of the key, or name of the command.' },
+          by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
+          via: toolUseSchema,
+          action: { type: 'string', enum: actions },
+          family: { type: 'string', enum: familyNames },
+          id: { type: 'string', description: 'Id of the record.' },
+          title: { type: 'string', description: 'The path of the rule, or the name.' },
+          dtu_stored: { type: 'string', format: 'date-time' },
+          fields: { type: 'array', items: { type: 'string' }, description: 'What it wrote.' },
+          applies: { type: 'boolean', description: 'False for a row that was invalidated.' },
+        },
+      },
+    },
+    next: { type: ['integer', 'null'], description: 'The before of the next page.' },
+  },
+} as const;
+
+type ChangeList = StaticOutput<typeof changeList>;
+type ChangeRow = ChangeList['rows'][number];
 
 /**
  * change.list: the rows of the log, newest first, without the values that they wrote: who changed
  * which record, when, and in which transaction. A page may have fewer rows than `limit` and still
  * have a next one, because the work for one page is limited.
  */
-export const listChanges = defineOperation<{ readonly store: Store }, ListInput>({
+export const listChanges = defineOperation({
   name: 'svc1.change.list',
   scope: 'read',
   effect: 'reads',
   summary: 'The changes of page rules, and of hooks and keys for their scopes, newest first.',
-  output: {
-    title: 'ChangeList',
-    type: 'object',
-    required: ['rows', 'next'],
-    properties: {
-      rows: {
-        type: 'array',
-        items: {
-          type: 'object',
-          required: [
-            'seq',
-            'txn',
-            'by',
-            'action',
-            'family',
-            'id',
-            'dtu_stored',
-            'fields',
-            'applies',
-          ],
-          properties: {
-            seq: { type: 'integer', description: 'Position in the log.' },
-            txn: { type: 'string', description: 'Id of the transaction.' },
-            by: { type: 'string', description: 'Id of the key, or name of the command.' },
-            by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
-            via: toolUseSchema,
-            action: { type: 'string', enum: actions },
-            family: { type: 'string', enum: familyNames },
-            id: { type: 'string', description: 'Id of the record.' },
-            title: { type: 'string', description: 'The path of the rule, or the name.' },
-            dtu_stored: { type: 'string', format: 'date-time' },
-            fields: { type: 'array', items: { type: 'string' }, description: 'What it wrote.' },
-            applies: { type: 'boolean', description: 'False for a row that was invalidated.' },
-          },
-        },
-      },
-      next: { type: ['integer', 'null'], description: 'The before of the next page.' },
-    },
-  },
+  output: changeList,
   input: {
     type: 'object',
     properties: {
@@ -95,13 +88,13 @@ export const listChanges = defineOperation<{ readonly store: Store }, ListInput>
       family: { ...text, enum: [...familyNames, null] },
       action: { ...text, enum: [...actions, null] },
     },
-  } as never,
+  },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Store }) =>
     async ({ before, limit = listRowsDefault, ...filters }, call) => {
       const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
       const isSeen = seenRows(store, call.caller.bounds);
-      const matches = (change: Change): boolean =>
+      const matches = (change: Change): change is ListedChange =>
         visible.some((name) => name === change.family) &&
         (filters.family === undefined || change.family === filters.family) &&
         (filters.by === undefined || change.by === filters.by) &&
@@ -139,15 +132,15 @@ async function readPage(
   }: {
     readonly before: number | undefined;
     readonly limit: number;
-    readonly matches: (change: Change) => boolean;
+    readonly matches: (change: Change) => change is ListedChange;
     readonly filters: ChangeFilters;
   },
   call: Call,
-): Promise<object> {
+): Promise<ChangeList> {
   const range = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
   if (range === undefined) return { rows: [], next: null };
   const signal = call.signal();
-  const rows: object[] = [];
+  const rows: ChangeRow[] = [];
   const last = until === undefined ? range.last : seqOfMoment(store, 'until', until);
   const first =
     from === undefined ? range.first : Math.max(range.first, seqFromMoment(store, 'from', from));
@@ -163,7 +156,7 @@ async function readPage(
   return { rows, next: null };
 }
 
-function rowView(reads: Reads, change: Change, { caller }: Call): object {
+function rowView(reads: Reads, change: ListedChange, { caller }: Call): ChangeRow {
   const { seq, txn, by, via, action, family, id, dtu_stored, data } = change;
   const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
   const title = titleOf(reads, change);

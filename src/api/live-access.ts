@@ -1,4 +1,4 @@
-import type { JSONSchemaType } from 'ajv';
+import type { StaticInput } from '../model/static.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { AccessRow, AccessRows, LiveAccess } from '../observability/live-access.ts';
 import { defineOperation, type Packet } from './operation.ts';
@@ -7,17 +7,6 @@ import { defineOperation, type Packet } from './operation.ts';
 interface AccessParts {
   readonly liveAccess: LiveAccess;
   readonly now: () => number;
-}
-
-/** The filters of log.access; all of them have to match. */
-interface AccessFilters {
-  status?: string;
-  method?: string;
-  path?: string;
-  host?: string;
-  cache?: string;
-  address?: string;
-  ms_min?: number;
 }
 
 const text = { type: 'string' } as const;
@@ -47,8 +36,27 @@ const rowSchema: JsonObject = {
   },
 };
 
+const filters = {
+  type: 'object',
+  properties: {
+    status: {
+      ...optionalText,
+      pattern: '^[1-5](?:xx|\\d\\d)$',
+      description: 'A status, or a class such as 4xx.',
+    },
+    method: { ...optionalText, description: 'A method, such as GET.' },
+    path: { ...optionalText, description: 'The start of the path.' },
+    host: { ...optionalText, description: 'The host, with its port if it was sent.' },
+    cache: { ...optionalText, description: 'What the cache did: hit, miss …' },
+    address: { ...optionalText, description: 'The address of the client.' },
+    ms_min: { type: 'number', nullable: true, description: 'Answers that took as long.' },
+  },
+} as const;
+
+type AccessFilters = StaticInput<typeof filters>;
+
 /** log.access: the access log of all processes from now on. Refuses with `unavailable`. */
-export const followAccess = defineOperation<AccessParts, AccessFilters>({
+export const followAccess = defineOperation({
   name: 'svc1.log.access',
   scope: 'admin',
   effect: 'streams',
@@ -56,22 +64,7 @@ export const followAccess = defineOperation<AccessParts, AccessFilters>({
   summary: 'The access log as requests are answered; a slow reader misses lines, and is told.',
   failures: ['unavailable'],
   replies: { 200: 'A line of JSON for each request, without an end.', default: 'A failure.' },
-  input: {
-    type: 'object',
-    properties: {
-      status: {
-        ...optionalText,
-        pattern: '^[1-5](?:xx|\\d\\d)$',
-        description: 'A status, or a class such as 4xx.',
-      },
-      method: { ...optionalText, description: 'A method, such as GET.' },
-      path: { ...optionalText, description: 'The start of the path.' },
-      host: { ...optionalText, description: 'The host, with its port if it was sent.' },
-      cache: { ...optionalText, description: 'What the cache did: hit, miss …' },
-      address: { ...optionalText, description: 'The address of the client.' },
-      ms_min: { type: 'number', nullable: true, description: 'Answers that took as long.' },
-    },
-  } satisfies JSONSchemaType<AccessFilters>,
+  input: filters,
   output: {
     title: 'AccessFollowed',
     type: 'object',
@@ -94,7 +87,7 @@ export const followAccess = defineOperation<AccessParts, AccessFilters>({
     },
   },
   run:
-    ({ liveAccess, now }) =>
+    ({ liveAccess, now }: AccessParts) =>
     (filters) => {
       const read = liveAccess.read((row) => matches(filters, row));
       return {

@@ -1,5 +1,6 @@
 import { seriesTiers } from '../observability/limits.ts';
 import { quantileMs, type Series, type SeriesPoint } from '../observability/series.ts';
+import type { StaticOutput } from '../model/static.ts';
 import { defineOperation } from './operation.ts';
 
 /** The parts of metrics.series; `now` is in milliseconds since 1970. */
@@ -71,7 +72,7 @@ const pointSchema = {
  * time series of its data folder (docs/design/console.md#time-series). Times without a process, and
  * minutes that are not over, have no point.
  */
-export const metricsSeries = defineOperation<SeriesParts, { last?: Span }>({
+export const metricsSeries = defineOperation({
   name: 'svc1.metrics.series',
   scope: 'read',
   effect: 'reads',
@@ -97,9 +98,9 @@ export const metricsSeries = defineOperation<SeriesParts, { last?: Span }>({
         description: 'How far back; 1h by default.',
       },
     },
-  } as never,
+  },
   run:
-    ({ series, now }) =>
+    ({ series, now }: SeriesParts) =>
     async ({ last = '1h' }) => {
       const until = now();
       const from = until - spans[last];
@@ -125,7 +126,7 @@ export const metricsSeries = defineOperation<SeriesParts, { last?: Span }>({
 function pointView(
   { time, classes, sources, durations, cache, bytes, hooks }: SeriesPoint,
   bounds: readonly number[],
-): object {
+): StaticOutput<typeof pointSchema> {
   return {
     time: new Date(time).toISOString(),
     requests: classes.reduce((all, one) => all + one, 0),

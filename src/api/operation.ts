@@ -1,9 +1,9 @@
-import type { JSONSchemaType } from 'ajv';
 import type { Fields } from '../http/request.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { FailureCode } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller, Scope } from '../model/key.ts';
+import type { StaticInput, StaticOutput } from '../model/static.ts';
 import type { Visitor } from '../model/visitor.ts';
 import {
   authorVia,
@@ -44,7 +44,7 @@ export interface Call {
 }
 
 /** The changes after a seq that an operation sends after its answer, as they are committed. */
-export interface Stream {
+export interface ChangeStream {
   readonly after: number;
   /** Store.changesAfter: the sender of the packets reads the log at the pace of its client. */
   readonly changesAfter: (
@@ -68,10 +68,10 @@ export interface Packet {
 }
 
 /** The answer of an operation: data, an HTTP reply of its own, or data that packets follow. */
-export type OperationResult =
+export type OperationResult<Data = unknown> =
   | {
       readonly kind: 'data';
-      readonly data: unknown;
+      readonly data: Data;
       readonly vk?: string;
       /** True if this is the answer to an earlier request with the same vk. */
       readonly replayed?: boolean;
@@ -92,8 +92,8 @@ export type OperationResult =
       readonly unsubscribed?: unknown;
     }
   | { readonly kind: 'reply'; readonly reply: Reply }
-  | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream }
-  | { readonly kind: 'feed'; readonly data: unknown; readonly feed: Feed };
+  | { readonly kind: 'stream'; readonly data: Data; readonly stream: ChangeStream }
+  | { readonly kind: 'feed'; readonly data: Data; readonly feed: Feed };
 
 /**
  * The packets that an operation sends after its answer, until the signal aborts. The sender takes
@@ -102,7 +102,10 @@ export type OperationResult =
 export type Feed = (signal: AbortSignal) => AsyncIterable<Packet>;
 
 /** Runs an operation; `v` is valid for the input schema. Rejects or throws a Failure. */
-type Run<Input> = (v: Input, call: Call) => Promise<OperationResult> | OperationResult;
+type Run<Input, Data = unknown> = (
+  v: Input,
+  call: Call,
+) => Promise<OperationResult<Data>> | OperationResult<Data>;
 
 /** Makes the packet of a change that the stream of an operation matches. */
 type MakePacket = (change: AnyChange, call: Call) => Packet;
@@ -180,11 +183,19 @@ export interface OperationDefinition<Parts> extends OperationDescription {
   readonly packet?: (parts: Parts) => MakePacket;
 }
 
-/** Defines an operation; the input of `run` has the type that the schema describes. */
-export function defineOperation<Parts, Input>(
-  definition: Omit<OperationDefinition<Parts>, 'input' | 'run'> & {
-    readonly input: JSONSchemaType<Input>;
-    readonly run: (parts: Parts) => Run<Input>;
+/**
+ * Defines an operation. Its schemas are the types of what `run` gets and of the data that it
+ * answers; where a schema is made at run time, that is JsonObject.
+ */
+export function defineOperation<
+  Parts,
+  const Input extends JsonObject,
+  const Output extends JsonObject,
+>(
+  definition: Omit<OperationDefinition<Parts>, 'input' | 'output' | 'run'> & {
+    readonly input: Input;
+    readonly output: Output;
+    readonly run: (parts: Parts) => Run<StaticInput<Input>, StaticOutput<Output>>;
   },
 ): OperationDefinition<Parts> {
   return definition as OperationDefinition<Parts>;

@@ -43,7 +43,7 @@ const sectionSchema: JsonObject = {
  * server.configuration: the configuration in use, with the lines of the ini file that set it, its
  * problems and warnings. Passwords do not appear (effectiveConfig).
  */
-export const serverConfiguration = defineOperation<ConfigurationParts, object>({
+export const serverConfiguration = defineOperation({
   name: 'svc1.server.configuration',
   scope: 'admin',
   effect: 'reads',
@@ -76,7 +76,7 @@ export const serverConfiguration = defineOperation<ConfigurationParts, object>({
     },
   },
   run:
-    ({ config, status }) =>
+    ({ config, status }: ConfigurationParts) =>
     async () => {
       const sections = await effectiveConfig(config);
       const warnings = ineffectiveSettings(config);

@@ -405,7 +405,7 @@ const statusSchema: JsonObject = {
 };
 
 /** server.status: version, position of the log, state of the configuration, counts. */
-export const serverStatus = defineOperation<{ readonly status: StatusParts }, object>({
+export const serverStatus = defineOperation({
   name: 'svc1.server.status',
   scope: 'read',
   effect: 'reads',
@@ -413,7 +413,7 @@ export const serverStatus = defineOperation<{ readonly status: StatusParts }, ob
   output: statusSchema,
   input: { type: 'object' },
   run:
-    ({ status }) =>
+    ({ status }: { readonly status: StatusParts }) =>
     async () => {
       const { seq, ...counts } = status.counts();
       return {

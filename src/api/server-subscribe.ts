@@ -1,3 +1,4 @@
+import type { StaticInput } from '../model/static.ts';
 import { hash } from 'node:crypto';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
@@ -12,20 +13,37 @@ interface WatchParts {
   readonly store: Store;
 }
 
-interface WatchInput {
-  topics: StateTopic[];
-  hook?: string;
-}
-
 const packetName = 'svc1.server.change';
 const topicsSchema = { type: 'array', items: { type: 'string', enum: stateTopics } } as const;
+
+const watchInput = {
+  type: 'object',
+  required: ['topics'],
+  properties: {
+    topics: {
+      ...topicsSchema,
+      minItems: 1,
+      uniqueItems: true,
+      description:
+        '`changes` of the log, `series` of metrics, `sources`, `nodes`, `deliveries` of ' +
+        'webhooks, `keys`, `certificates`, `configuration`, content of the `cache`.',
+    },
+    hook: {
+      type: 'string',
+      nullable: true,
+      description: 'The id of a webhook: only its deliveries.',
+    },
+  },
+} as const;
+
+type WatchInput = StaticInput<typeof watchInput>;
 
 /**
  * server.subscribe: which parts of the server's state have changed, at most once a second. It sends
  * no data: the client reads what it shows with the operation for it. A client that was disconnected
  * reads again, so nothing is missed. Refuses with `forbidden`, `not_found` and `unavailable`.
  */
-export const subscribeToState = defineOperation<WatchParts, WatchInput>({
+export const subscribeToState = defineOperation({
   name: 'svc1.server.subscribe',
   scope: 'read',
   forHookKeys: true,
@@ -34,25 +52,7 @@ export const subscribeToState = defineOperation<WatchParts, WatchInput>({
   summary: 'Says which parts of the state have changed, at most once a second, without the data.',
   failures: ['not_found', 'unavailable'],
   replies: { 200: 'A line of JSON for each packet, without an end.', default: 'A failure.' },
-  input: {
-    type: 'object',
-    required: ['topics'],
-    properties: {
-      topics: {
-        ...topicsSchema,
-        minItems: 1,
-        uniqueItems: true,
-        description:
-          '`changes` of the log, `series` of metrics, `sources`, `nodes`, `deliveries` of ' +
-          'webhooks, `keys`, `certificates`, `configuration`, content of the `cache`.',
-      },
-      hook: {
-        type: 'string',
-        nullable: true,
-        description: 'The id of a webhook: only its deliveries.',
-      },
-    },
-  },
+  input: watchInput,
   output: {
     title: 'SubscribedToState',
     type: 'object',
@@ -69,7 +69,7 @@ export const subscribeToState = defineOperation<WatchParts, WatchInput>({
     },
   },
   run:
-    ({ stateWatcher, store }) =>
+    ({ stateWatcher, store }: WatchParts) =>
     async ({ topics, hook }, { caller }) => {
       requireAccess({ topics, ...(hook !== undefined && { hook }) }, caller);
       const newest = hook === undefined ? undefined : newestDeliveries(store, hook);

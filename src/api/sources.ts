@@ -46,7 +46,7 @@ const sourceSchema: JsonObject = {
 };
 
 /** source.list: the servers that rules fetch content from, of all processes that share the port. */
-export const listSources = defineOperation<{ readonly gatherMetrics: GatherMetrics }, object>({
+export const listSources = defineOperation({
   name: 'svc1.source.list',
   scope: 'read',
   effect: 'reads',
@@ -59,7 +59,7 @@ export const listSources = defineOperation<{ readonly gatherMetrics: GatherMetri
     properties: { rows: { type: 'array', items: sourceSchema } },
   },
   run:
-    ({ gatherMetrics }) =>
+    ({ gatherMetrics }: { readonly gatherMetrics: GatherMetrics }) =>
     async () => {
       const metrics = (await gatherMetrics()).flatMap((one) => one.metrics);
       const known = ['source_requests', 'source_checks'];

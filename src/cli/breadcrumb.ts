@@ -1,6 +1,8 @@
-import type { BreadcrumbVisits } from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { callApi } from './api-client.ts';
+
+type BreadcrumbVisits = Operations['breadcrumb.visits']['output'];
 
 const visits: Subcommand = {
   summary: 'print the visits of a breadcrumb, or the most visited ones',

@@ -1,8 +1,10 @@
-import type { CacheListRow } from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { UsageError } from './command.ts';
 import { callApi } from './api-client.ts';
 import { operationSubcommands } from './operation-command.ts';
+
+type CacheListRow = Operations['cache.list']['output']['rows'][number];
 
 const filters = {
   prefix: { value: 'url', description: 'all URLs that start with this text' },

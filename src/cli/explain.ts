@@ -1,5 +1,5 @@
 import { previewFields } from '../breadcrumbs/conditions/table.ts';
-import type { Explanation } from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import { writeLine, type DefineCommand } from './command.ts';
 import { choiceOption, jsonOption } from './options.ts';
 import {
@@ -9,6 +9,8 @@ import {
   draftOption,
   type ApiTargetOptions,
 } from './api-client.ts';
+
+type Explanation = Operations['userinterface.explain']['output'];
 
 interface ExplainOptions extends ApiTargetOptions {
   readonly json: boolean;

@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hookFamily } from '../api/webhooks/hook-family.ts';
-import type { Attempt, DeliveryList } from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import type { JsonObject } from '../model/json.ts';
 import { attemptOutcomes } from '../store/deliveries/deliveries.ts';
 import { testPollMs, testWaitMs } from './limits.ts';
 import { table, type Subcommand, type SubcommandResult } from './client-command.ts';
 import { recordCommand, recordSubcommands } from './record-commands.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
+
+type DeliveryList = Operations['webhook.deliveries']['output'];
+type Attempt = DeliveryList['rows'][number];
 
 /** The argument of a command for one hook. */
 const hookArg = { '<id>': 'the id of the hook' };

@@ -1,4 +1,4 @@
-import type { OutboxChanged } from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import type { JsonObject } from '../model/json.ts';
 import { callApi } from './api-client.ts';
 import { UsageError } from './command.ts';
@@ -48,11 +48,8 @@ function change(verb: 'retry' | 'discard', summary: string, done: string): Subco
       let changed = 0;
       let place: { readonly after?: number; readonly up_to?: number } | undefined = {};
       while (place !== undefined) {
-        const answer: JsonObject & { readonly data: OutboxChanged } = await callApi(
-          api,
-          `outbox.${verb}`,
-          { v: { ...given, ...place } },
-        );
+        const answer: JsonObject & { readonly data: Operations['outbox.retry']['output'] } =
+          await callApi(api, `outbox.${verb}`, { v: { ...given, ...place } });
         const { count, next, up_to } = answer.data;
         changed += count;
         place = next === null ? undefined : { after: next, up_to };

@@ -1,10 +1,5 @@
 import type { recordFamilies } from '../api/table.ts';
-import type {
-  History,
-  HistoryRow,
-  InvalidateDone,
-  InvalidateDryRun,
-} from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import {
   answerResult,
@@ -20,6 +15,14 @@ import {
 import { callApi, type ApiTarget } from './api-client.ts';
 import { UsageError, type DefineCommand } from './command.ts';
 import { inputOptions, operationSubcommands } from './operation-command.ts';
+
+type Read = Operations['userinterface.read']['output'];
+type History = Extract<Read, { readonly rows: unknown }>;
+type HistoryRow = History['rows'][number];
+
+type Invalidated = Operations['userinterface.invalidate']['output'];
+type InvalidateDone = Extract<Invalidated, { readonly done: true }>;
+type InvalidateDryRun = Exclude<Invalidated, InvalidateDone>;
 
 /** The description of a record family, as far as its command needs it. */
 type CommandFamily = Pick<

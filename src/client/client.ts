@@ -1,8 +1,9 @@
 import type { Operations, Streams } from './operations.ts';
-import { openConnection, type Connection, type ConnectionOptions } from './connection.ts';
-import { WaymarkError, type Envelope } from './envelope.ts';
+import { openConnection, type ClientConnection, type ConnectionOptions } from './connection.ts';
+import { WaymarkError, type AnswerEnvelope } from './envelope.ts';
 
-export type { Operations, Streams, Json } from './operations.ts';
+export type { Json } from '../model/json.ts';
+export type { Operations, Streams } from './operations.ts';
 export { WaymarkError } from './envelope.ts';
 export { verifyWebhook, WebhookError, type WebhookEvent } from './webhook.ts';
 
@@ -70,8 +71,8 @@ export interface Client {
 
 /** Creates a client; it connects when it is first used. */
 export function createClient(options: ClientOptions): Client {
-  let shared: Promise<Connection> | undefined;
-  const connection = (): Promise<Connection> => {
+  let shared: Promise<ClientConnection> | undefined;
+  const connection = (): Promise<ClientConnection> => {
     const opening = (shared ??= openConnection(options));
     void opening.then(
       ({ closed }) => closed.then(() => (shared = undefined)),
@@ -102,7 +103,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /** The answer in an envelope. Throws a WaymarkError for a failure. */
-function answerOf<Data>({ data, vk, replayed, error }: Envelope): Answer<Data> {
+function answerOf<Data>({ data, vk, replayed, error }: AnswerEnvelope): Answer<Data> {
   if (error !== undefined) throw new WaymarkError(error);
   return {
     data: data as Data,
@@ -116,7 +117,7 @@ async function post(
   name: string,
   request: object,
   signal: AbortSignal | undefined,
-): Promise<Envelope> {
+): Promise<AnswerEnvelope> {
   const reply = await send(`${url.replace(/\/$/, '')}/svc1/${name.replace('.', '/')}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...(apikey !== undefined && { apikey }) },
@@ -125,7 +126,7 @@ async function post(
   });
   const text = await reply.text();
   try {
-    return JSON.parse(text) as Envelope;
+    return JSON.parse(text) as AnswerEnvelope;
   } catch {
     throw new Error(`The server did not answer with JSON (${reply.status}): ${text.slice(0, 200)}`);
   }
@@ -143,7 +144,7 @@ async function* subscription<Name extends ResumableStream>(
   let seq = fromSeq;
   let delayMs = delayMsMin;
   while (!isAborted(signal)) {
-    let connection: Connection | undefined;
+    let connection: ClientConnection | undefined;
     try {
       connection = await openConnection(options);
       const v = { ...input, ...(seq !== undefined && { from_seq: seq }) };

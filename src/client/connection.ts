@@ -1,4 +1,4 @@
-import { WaymarkError, type Envelope } from './envelope.ts';
+import { WaymarkError, type AnswerEnvelope } from './envelope.ts';
 
 /** The server of a connection, and the key. */
 export interface ConnectionOptions {
@@ -11,15 +11,15 @@ export interface ConnectionOptions {
 }
 
 /** An open websocket with its requests. */
-export interface Connection {
+export interface ClientConnection {
   /** Sends a request; resolves to the envelope of its answer. */
-  request(name: string, members: object, signal?: AbortSignal): Promise<Envelope>;
+  request(name: string, members: object, signal?: AbortSignal): Promise<AnswerEnvelope>;
   /** Sends a request; yields its answer and the packets after it, until the websocket closes. */
   stream(
     name: string,
     members: object,
     signal?: AbortSignal,
-  ): AsyncGenerator<Envelope, void, undefined>;
+  ): AsyncGenerator<AnswerEnvelope, void, undefined>;
   close(): void;
   /** Resolves when the websocket is closed. */
   readonly closed: Promise<void>;
@@ -29,7 +29,7 @@ export interface Connection {
  * Opens a websocket and authenticates it. Rejects with a WaymarkError for a wrong key, and with an
  * Error if the server cannot be reached.
  */
-export async function openConnection(options: ConnectionOptions): Promise<Connection> {
+export async function openConnection(options: ConnectionOptions): Promise<ClientConnection> {
   const { url, apikey, WebSocket: Socket = WebSocket } = options;
   const socket = new Socket(`${url.replace(/^http/, 'ws').replace(/\/$/, '')}/svc1/ws`);
   const connection = connectionOf(socket);
@@ -49,9 +49,9 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 }
 
 /** Where the envelopes for one request go; undefined means that there are no more. */
-type Receiver = (envelope: Envelope | undefined) => void;
+type Receiver = (envelope: AnswerEnvelope | undefined) => void;
 
-function connectionOf(socket: WebSocket): Connection {
+function connectionOf(socket: WebSocket): ClientConnection {
   const receivers = new Map<number, Receiver>();
   let newest = 0;
   const closed = new Promise<void>((resolve) => {
@@ -63,7 +63,7 @@ function connectionOf(socket: WebSocket): Connection {
   });
   socket.addEventListener('error', () => undefined);
   socket.addEventListener('message', ({ data }) => {
-    const envelope = JSON.parse(String(data)) as Envelope;
+    const envelope = JSON.parse(String(data)) as AnswerEnvelope;
     receivers.get(envelope.id ?? 0)?.(envelope);
   });
   function send(name: string, members: object, receive: Receiver): number {
@@ -109,8 +109,8 @@ async function* streamOf(
     readonly members: object;
     readonly signal: AbortSignal | undefined;
   },
-): AsyncGenerator<Envelope, void, undefined> {
-  const waiting: (Envelope | undefined)[] = [];
+): AsyncGenerator<AnswerEnvelope, void, undefined> {
+  const waiting: (AnswerEnvelope | undefined)[] = [];
   let wake = (): void => undefined;
   const receive: Receiver = (envelope) => {
     waiting.push(envelope);

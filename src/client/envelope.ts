@@ -25,7 +25,7 @@ interface ErrorMember {
 }
 
 /** The envelope of an answer or a packet. */
-export interface Envelope {
+export interface AnswerEnvelope {
   readonly r: string;
   readonly id?: number;
   readonly data?: unknown;

@@ -1,7 +1,7 @@
 import { sectionName, type Conversion, type IniSection, type Source } from './conversion.ts';
 
 /** Where a section applies: its origins, `*` for all, and a word for the names of its sections. */
-export interface Place {
+export interface SitePlace {
   readonly conversion: Conversion;
   readonly origins: readonly string[];
   readonly name: string;
@@ -19,7 +19,7 @@ interface MountWish {
 }
 
 /** Adds a `[disk.<name>]` for each origin. */
-export function addMount(place: Place, wish: MountWish, source: Source): readonly IniSection[] {
+export function addMount(place: SitePlace, wish: MountWish, source: Source): readonly IniSection[] {
   return forOrigins(place, 'disk', wish.path, source, (section) => {
     if (wish.path !== '/') section.set('path', wish.path);
     section.set('root', wish.root);
@@ -56,7 +56,7 @@ export interface ProxyWish {
 }
 
 /** Adds a `[proxy.<name>]` for each origin. */
-export function addProxy(place: Place, wish: ProxyWish, source: Source): readonly IniSection[] {
+export function addProxy(place: SitePlace, wish: ProxyWish, source: Source): readonly IniSection[] {
   const { path, sources, host } = wish;
   if (!path.endsWith('/') && wish.isCovered !== true) {
     const exact = sources.map((one) => one.replace(/(\/[^/]+)\/$/, '$1'));
@@ -88,7 +88,7 @@ interface RedirectWish {
 }
 
 /** Adds a `[redirect.<name>]` for each origin. */
-export function addRedirect(place: Place, wish: RedirectWish, source: Source): void {
+export function addRedirect(place: SitePlace, wish: RedirectWish, source: Source): void {
   forOrigins(place, 'redirect', wish.path, source, (section) => {
     if (wish.match !== undefined) section.set('match', wish.match);
     else if (wish.path !== '/*') section.set('path', wish.path);
@@ -100,7 +100,7 @@ export function addRedirect(place: Place, wish: RedirectWish, source: Source): v
 
 /** Adds a `[rewrite.<name>]` for each origin: the content of another path. */
 export function addRewrite(
-  place: Place,
+  place: SitePlace,
   { match, to }: { readonly match: string; readonly to: string },
   source: Source,
 ): void {
@@ -126,7 +126,7 @@ export interface AccessWish {
 }
 
 /** Adds an `[access.<name>]` for each origin. */
-export function addAccess(place: Place, wish: AccessWish, source: Source): void {
+export function addAccess(place: SitePlace, wish: AccessWish, source: Source): void {
   const { paths, except = [], allow = [], deny = [], copy = [] } = wish;
   forOrigins(place, 'access', paths[0] ?? '/*', source, (section) => {
     if (paths.join() !== '/*') section.set('path', paths.join(', '));
@@ -151,7 +151,7 @@ interface RateWish {
 }
 
 /** Adds a `[rate.<name>]` for each origin. */
-export function addRate(place: Place, wish: RateWish, source: Source): void {
+export function addRate(place: SitePlace, wish: RateWish, source: Source): void {
   const { paths, except, rate, burst, by, status } = wish;
   forOrigins(place, 'rate', paths[0] ?? '/*', source, (section) => {
     if (paths.join() !== '/*') section.set('path', paths.join(', '));
@@ -175,7 +175,7 @@ export interface FieldWish {
 
 /** Adds a `[headers.<name>]` for each origin. */
 export function addFields(
-  place: Place,
+  place: SitePlace,
   paths: readonly string[],
   fields: readonly FieldWish[],
 ): void {
@@ -205,7 +205,7 @@ interface AnswerWish {
 }
 
 /** Adds a page rule for each origin. */
-export function addAnswer({ conversion, origins }: Place, wish: AnswerWish): void {
+export function addAnswer({ conversion, origins }: SitePlace, wish: AnswerWish): void {
   for (const origin of origins) {
     const where = { ...(origin !== '*' && { origin }), path: wish.path };
     const isBare = wish.text === '' && wish.status >= clientError;
@@ -227,7 +227,7 @@ const clientError = 400;
  * address if it is this machine.
  */
 export function addExactProxy(
-  place: Place,
+  place: SitePlace,
   { path, sources, host }: Pick<ProxyWish, 'path' | 'sources' | 'host'>,
   source: Source,
 ): void {
@@ -249,7 +249,7 @@ export function addExactProxy(
 }
 
 function forOrigins(
-  { conversion, origins, name }: Place,
+  { conversion, origins, name }: SitePlace,
   kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'access' | 'rate' | 'headers',
   path: string,
   source: Source,

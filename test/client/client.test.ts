@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { createClient, WaymarkError } from '../../src/client/client.ts';
-import { operationTypes } from '../../docs/reference/operation-types.ts';
 import { verifyWebhook, WebhookError } from '../../src/client/webhook.ts';
 import { startSite } from '../harness.ts';
-import { project } from '../tidy/sources.ts';
 
 suite('the client for TypeScript', () => {
-  test('has the types of the current operations: `npm run client` writes them', async () => {
-    const written = await readFile(join(project, 'src/client/operations.ts'), 'utf8');
-    const plain = (text: string): string => text.replaceAll(/[\s;,|()]|"|'/g, '');
-    assert.equal(plain(written), plain(operationTypes()));
-  });
-
   for (const transport of ['fetch', 'websocket'] as const) {
     test(`calls operations by ${transport}`, async (t) => {
       const site = await startSite(t, { server: 'base = /way' });

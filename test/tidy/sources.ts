@@ -18,6 +18,8 @@ export interface Source {
   readonly undocumented: readonly string[];
   /** Exported names, types among them. */
   readonly exported: readonly string[];
+  /** Names of the interfaces, types and classes among them. */
+  readonly exportedTypes: readonly string[];
   /** Exported names of project files that it imports, as `path#name`. */
   readonly importedNames: readonly string[];
 }
@@ -29,11 +31,11 @@ export function readSources(pattern: string): readonly Source[] {
   return globSync(pattern, { cwd: project })
     .map((path) => path.replaceAll('\\', '/'))
     .sort()
-    .map(readSource);
+    .map((path) => parseSource(path, readFileSync(join(project, path), 'utf8')));
 }
 
-function readSource(path: string): Source {
-  const text = readFileSync(join(project, path), 'utf8');
+/** Parses the text of a source file. */
+export function parseSource(path: string, text: string): Source {
   const { program, comments, module } = parseSync(path, text);
   const documented = new Set(
     comments
@@ -69,7 +71,10 @@ function readSource(path: string): Source {
       ),
     ],
     exported: exported.flatMap(({ declaration }) => namesOf(declaration)),
-    importedNames: importedNames(path, module),
+    exportedTypes: exported.flatMap(({ declaration }) =>
+      isTypeDeclaration(declaration) ? namesOf(declaration) : [],
+    ),
+    importedNames: importedNames(path, text, module),
     undocumented: exported
       .flatMap(({ declaration }) => namesOf(declaration))
       .filter((name) => !documentedNames.has(name)),
@@ -77,7 +82,7 @@ function readSource(path: string): Source {
 }
 
 /** The names that a file imports from others of the project, or exports again; `*` for all of them. */
-function importedNames(path: string, module: EcmaScriptModule): readonly string[] {
+function importedNames(path: string, source: string, module: EcmaScriptModule): readonly string[] {
   const from = (specifier: string): string => join(path, '..', specifier).replaceAll('\\', '/');
   const named = module.staticImports.flatMap(({ moduleRequest, entries }) =>
     moduleRequest.value.startsWith('.')
@@ -85,7 +90,7 @@ function importedNames(path: string, module: EcmaScriptModule): readonly string[
       : [],
   );
   const dynamic = module.dynamicImports.flatMap(({ moduleRequest: { start, end } }) => {
-    const text = readFileSync(join(project, path), 'utf8').slice(start + 1, end - 1);
+    const text = source.slice(start + 1, end - 1);
     return text.startsWith('.') ? [`${from(text)}#*`] : [];
   });
   const again = module.staticExports
@@ -102,4 +107,9 @@ function namesOf(declaration: Declaration | null): readonly string[] {
   if (declaration === null) return [];
   const declared = 'declarations' in declaration ? declaration.declarations : [declaration];
   return declared.flatMap(({ id }) => (id?.type === 'Identifier' ? [id.name] : []));
+}
+
+function isTypeDeclaration(declaration: Declaration | null): boolean {
+  const types = ['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'ClassDeclaration'];
+  return declaration !== null && types.includes(declaration.type);
 }

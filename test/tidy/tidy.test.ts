@@ -2,11 +2,15 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { project, readSources, type Source } from './sources.ts';
+import { operationTypes } from '../../docs/reference/operation-types.ts';
+import { parseSource, project, readSources, type Source } from './sources.ts';
 
-/** The types of all operations, whether this project uses them or not. */
+/** The types of all operations, whether this project uses them or not; it is not in Git. */
 const generated = 'src/client/operations.ts';
-const sources = readSources('src/**/*.ts');
+const sources = [
+  ...readSources('src/**/*.ts').filter(({ path }) => path !== generated),
+  parseSource(generated, operationTypes()),
+];
 const tests = readSources('test/**/*.ts');
 const modules = readSources('public/**/*.js').filter(
   // Built from the sources in console/ and docs/.
@@ -17,9 +21,8 @@ const byPath = new Map([...sources, ...browser].map((source) => [source.path, so
 
 /** Layers of src/, from the ground: a file imports its own folder and lower layers only. */
 const layers: readonly (readonly string[])[] = [
-  ['client'],
   ['model'],
-  ['tables'],
+  ['client', 'tables'],
   ['http', 'observability'],
   ['config'],
   ['convert'],
@@ -100,6 +103,17 @@ test('every file is imported from the command line or the client, and every expo
     .flatMap(({ path, exported }) => exported.map((name) => `${path}#${name}`))
     .filter((name) => !imported.has(name));
   assert.deepEqual(unused, [], 'exports that no other file imports');
+});
+
+test('each exported type has a name of its own', () => {
+  const byName = Map.groupBy(
+    sources.flatMap(({ path, exportedTypes }) => exportedTypes.map((name) => ({ name, path }))),
+    ({ name }) => name,
+  );
+  const twice = [...byName].flatMap(([name, places]) =>
+    places.length > 1 ? [`${name}: ${places.map(({ path }) => path).join(', ')}`] : [],
+  );
+  assert.deepEqual(twice, []);
 });
 
 test('no line is wider than 100 columns', () => {

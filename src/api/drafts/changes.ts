@@ -1,7 +1,7 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { hasScope, type Scope } from '../../model/key.ts';
 import type { RevertibleFamily } from '../../model/change.ts';
 import { isRevertible } from '../../model/change.ts';
-import type { JsonObject } from '../../model/json.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
 import { openDraftSeen } from '../bounds/drafts.ts';
 import { listRowsDefault } from '../limits.ts';
@@ -21,11 +21,27 @@ const readScopes: Readonly<Record<RevertibleFamily, Scope>> = {
 
 const text = { type: 'string' } as const;
 
+const changedRecord = {
+  type: 'object',
+  required: ['family', 'id', 'becomes', 'fields', 'conflict'],
+  properties: {
+    family: text,
+    id: text,
+    label: { ...text, description: 'The path of a page rule, or the name of a record.' },
+    becomes: { type: 'string', enum: ['inserted', 'changed', 'removed', 'same'] },
+    fields: { type: 'object', description: 'Each field that differs, live and drafted.' },
+    conflict: {
+      type: 'boolean',
+      description: 'Whether the record was changed live since the draft first did.',
+    },
+    problem: { ...text, description: 'Why the draft cannot change the live record.' },
+  },
+} as const;
+
+type ChangedRecord = StaticOutput<typeof changedRecord>;
+
 /** draft.changes: the records that a draft changes, with their live and their drafted fields. */
-export const listDraftChanges = defineOperation<
-  { readonly store: Store },
-  { draft: string; after?: string; limit?: number }
->({
+export const listDraftChanges = defineOperation({
   name: 'svc1.draft.changes',
   scope: 'read',
   effect: 'reads',
@@ -46,33 +62,18 @@ export const listDraftChanges = defineOperation<
     properties: {
       rows: {
         type: 'array',
-        items: {
-          type: 'object',
-          required: ['family', 'id', 'becomes', 'fields', 'conflict'],
-          properties: {
-            family: text,
-            id: text,
-            label: { ...text, description: 'The path of a page rule, or the name of a record.' },
-            becomes: { type: 'string', enum: ['inserted', 'changed', 'removed', 'same'] },
-            fields: { type: 'object', description: 'Each field that differs, live and drafted.' },
-            conflict: {
-              type: 'boolean',
-              description: 'Whether the record was changed live since the draft first did.',
-            },
-            problem: { ...text, description: 'Why the draft cannot change the live record.' },
-          },
-        },
+        items: changedRecord,
       },
       next: { type: ['string', 'null'], description: 'The after of the next page.' },
     },
   },
   failures: ['not_found', 'conflict'],
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Store }) =>
     ({ draft: name, after, limit = listRowsDefault }, { caller }) => {
       const draft = openDraftSeen({ store, reads: store }, name, caller);
       const inDraft = store.inDraft(draft);
-      const rows: JsonObject[] = [];
+      const rows: ChangedRecord[] = [];
       let last: DraftedRecordName | undefined;
       for (const record of store.draftRecords(
         draft,

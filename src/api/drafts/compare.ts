@@ -1,4 +1,4 @@
-import type { JSONSchemaType } from 'ajv';
+import type { StaticInput, StaticOutput } from '../../model/static.ts';
 import type { SiteDraft } from '../../model/draft.ts';
 import { readContent } from '../../http/content.ts';
 import { discard, replyField, type Reply } from '../../http/reply.ts';
@@ -33,18 +33,11 @@ interface CompareParts {
   readonly locationOf: (address: string) => Promise<Location>;
 }
 
-interface CompareInput {
-  draft: string;
-  urls?: string;
-  keys?: string;
-  origin?: string;
-}
-
 const text = { type: 'string' } as const;
 const lines = { ...text, nullable: true } as const;
-const count = (description: string): JsonObject => ({ type: 'integer', description });
+const count = (description: string) => ({ type: 'integer', description }) as const;
 
-const answerSchema: JsonObject = {
+const answerSchema = {
   type: 'object',
   required: ['status', 'source'],
   properties: {
@@ -54,28 +47,50 @@ const answerSchema: JsonObject = {
     line: { ...text, description: 'The first line of the content that differs.' },
     failure: { ...text, description: 'Why there is no answer.' },
   },
-};
+} as const;
+
+const comparedRow = {
+  type: 'object',
+  required: ['differs', 'live', 'draft'],
+  properties: {
+    url: text,
+    key: { ...text, description: 'The key of a breadcrumb.' },
+    differs: {
+      type: 'array',
+      items: { ...text, enum: ['status', 'target', 'headers', 'content'] },
+    },
+    headers: { type: 'array', items: text, description: 'The fields that differ.' },
+    live: answerSchema,
+    draft: answerSchema,
+  },
+} as const;
+
+type ComparedRow = StaticOutput<typeof comparedRow>;
+
+const compareInput = {
+  type: 'object',
+  required: ['draft'],
+  properties: {
+    draft: draftProperty,
+    urls: { ...lines, description: 'URLs, or paths at the origin: one a line.' },
+    keys: { ...lines, description: 'Keys of breadcrumbs: one a line.' },
+    origin: { ...text, nullable: true, description: 'That of the request by default.' },
+    ...previewProperties,
+  },
+} as const;
+
+type CompareInput = StaticInput<typeof compareInput>;
 
 /**
  * draft.compare: answers URLs and breadcrumbs live and in a draft, and returns those whose answers
  * differ. Without any, those of the page rules that the draft changes.
  */
-export const compareDraft = defineOperation<CompareParts, CompareInput>({
+export const compareDraft = defineOperation({
   name: 'svc1.draft.compare',
   scope: 'read',
   effect: 'reads',
   summary: 'The URLs and breadcrumbs whose answers differ between a draft and the live site.',
-  input: {
-    type: 'object',
-    required: ['draft'],
-    properties: {
-      draft: draftProperty,
-      urls: { ...lines, description: 'URLs, or paths at the origin: one a line.' },
-      keys: { ...lines, description: 'Keys of breadcrumbs: one a line.' },
-      origin: { ...text, nullable: true, description: 'That of the request by default.' },
-      ...previewProperties,
-    },
-  } as unknown as JSONSchemaType<CompareInput>,
+  input: compareInput,
   output: {
     title: 'DraftComparison',
     type: 'object',
@@ -86,26 +101,12 @@ export const compareDraft = defineOperation<CompareParts, CompareInput>({
       rows: {
         type: 'array',
         description: 'Those that differ, in their order.',
-        items: {
-          type: 'object',
-          required: ['differs', 'live', 'draft'],
-          properties: {
-            url: text,
-            key: { ...text, description: 'The key of a breadcrumb.' },
-            differs: {
-              type: 'array',
-              items: { ...text, enum: ['status', 'target', 'headers', 'content'] },
-            },
-            headers: { type: 'array', items: text, description: 'The fields that differ.' },
-            live: answerSchema,
-            draft: answerSchema,
-          },
-        },
+        items: comparedRow,
       },
     },
   },
   failures: ['not_found', 'conflict'],
-  run: (parts) => async (v, call) => {
+  run: (parts: CompareParts) => async (v, call) => {
     const { store } = parts;
     const { caller } = call;
     const draft = openDraftSeen({ store, reads: store }, v.draft, caller);
@@ -124,7 +125,7 @@ export const compareDraft = defineOperation<CompareParts, CompareInput>({
         ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller },
       }),
     };
-    const rows: JsonObject[] = [];
+    const rows: ComparedRow[] = [];
     for (let at = 0; at < asked.length; at += comparedAtOnce) {
       const group = asked.slice(at, at + comparedAtOnce);
       const compared = await Promise.all(
@@ -215,18 +216,18 @@ async function compareAnswers(
   sites: { readonly live: ComparedSite; readonly draft: ComparedSite },
   question: Question,
   asked: { readonly visitor: Previewed; readonly call: Call; readonly origin: string },
-): Promise<JsonObject | undefined> {
+): Promise<ComparedRow | undefined> {
   const [live, draft] = await Promise.all([
     answerOf(sites.live, question, asked),
     answerOf(sites.draft, question, asked),
   ]);
   const headers = differingNames(live.headers, draft.headers);
   const isText = live.content.equals(draft.content);
-  const differs = [
-    ...(live.status === draft.status ? [] : ['status']),
-    ...(live.target === draft.target ? [] : ['target']),
-    ...(headers.length === 0 ? [] : ['headers']),
-    ...(isText ? [] : ['content']),
+  const differs: ComparedRow['differs'] = [
+    ...(live.status === draft.status ? [] : ['status' as const]),
+    ...(live.target === draft.target ? [] : ['target' as const]),
+    ...(headers.length === 0 ? [] : ['headers' as const]),
+    ...(isText ? [] : ['content' as const]),
   ];
   if (differs.length === 0) return undefined;
   const lines = isText ? [] : firstDifference(live.content, draft.content);
@@ -242,7 +243,7 @@ async function compareAnswers(
 function shownAnswer(
   { status, source, target, failure }: Compared,
   line: string | undefined,
-): JsonObject {
+): ComparedRow['live'] {
   return {
     status,
     source,

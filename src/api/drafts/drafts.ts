@@ -121,7 +121,7 @@ const draftSchema: JsonObject = {
 };
 
 /** draft.insert: makes an empty draft. Refuses with `conflict` for the name of an open one. */
-export const insertDraft = defineOperation<DraftParts, { name: string; comment?: string }>({
+export const insertDraft = defineOperation({
   name: 'svc1.draft.insert',
   scope: 'draft',
   effect: 'writes',
@@ -135,7 +135,7 @@ export const insertDraft = defineOperation<DraftParts, { name: string; comment?:
   output: draftSchema,
   failures: ['conflict'],
   run:
-    ({ store, newId }) =>
+    ({ store, newId }: DraftParts) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.insert', v, call }, (reads) => {
         requireFreeName(reads, v.name);
@@ -147,10 +147,7 @@ export const insertDraft = defineOperation<DraftParts, { name: string; comment?:
 });
 
 /** draft.edit: changes the name or the comment of an open draft. */
-export const editDraft = defineOperation<
-  DraftParts,
-  { draft: string; name?: string; comment?: string }
->({
+export const editDraft = defineOperation({
   name: 'svc1.draft.edit',
   scope: 'draft',
   effect: 'writes',
@@ -168,7 +165,7 @@ export const editDraft = defineOperation<
   output: draftSchema,
   failures: ['not_found', 'conflict'],
   run:
-    ({ store }) =>
+    ({ store }: DraftParts) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.edit', v, call }, (reads) => {
         const { id, name: former } = openDraftSeen({ store, reads }, v.draft, call.caller);
@@ -183,7 +180,7 @@ export const editDraft = defineOperation<
 });
 
 /** draft.invalidate: discards an open draft. Its changes stay in the log. */
-export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
+export const invalidateDraft = defineOperation({
   name: 'svc1.draft.invalidate',
   scope: 'draft',
   effect: 'writes',
@@ -193,7 +190,7 @@ export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
   output: draftSchema,
   failures: ['not_found', 'conflict'],
   run:
-    ({ store }) =>
+    ({ store }: DraftParts) =>
     (v, call) =>
       writeDraft(store, { name: 'draft.invalidate', v, call }, (reads) => {
         const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
@@ -203,7 +200,7 @@ export const invalidateDraft = defineOperation<DraftParts, { draft: string }>({
 });
 
 /** draft.comment: adds a comment to an open draft. Refuses with `conflict` past the limit. */
-export const commentDraft = defineOperation<DraftParts, { draft: string; text: string }>({
+export const commentDraft = defineOperation({
   name: 'svc1.draft.comment',
   scope: 'draft',
   effect: 'writes',
@@ -219,7 +216,7 @@ export const commentDraft = defineOperation<DraftParts, { draft: string; text: s
   envelope: { vk: vkMember },
   output: draftSchema,
   failures: ['not_found', 'conflict'],
-  run: (parts) => (v, call) =>
+  run: (parts: DraftParts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.comment', v, call }, (reads) => {
       const { store } = parts;
       const { id, comments = [] } = openDraftSeen({ store, reads }, v.draft, call.caller);
@@ -229,7 +226,7 @@ export const commentDraft = defineOperation<DraftParts, { draft: string; text: s
 });
 
 /** draft.submit: says that a draft is ready for review. */
-export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
+export const submitDraft = defineOperation({
   name: 'svc1.draft.submit',
   scope: 'draft',
   effect: 'writes',
@@ -238,7 +235,7 @@ export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
   envelope: { vk: vkMember },
   output: draftSchema,
   failures: ['not_found', 'conflict'],
-  run: (parts) => (v, call) =>
+  run: (parts: ReviewParts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.submit', v, call }, (reads) => {
       const { store } = parts;
       const { id, name } = openDraftSeen({ store, reads }, v.draft, call.caller);
@@ -254,7 +251,7 @@ export const submitDraft = defineOperation<ReviewParts, { draft: string }>({
  * draft.approve: approves a draft as it is now. A later change needs another approval, and that of
  * a key which has changed the draft does not count.
  */
-export const approveDraft = defineOperation<ReviewParts, { draft: string; confirm?: string }>({
+export const approveDraft = defineOperation({
   name: 'svc1.draft.approve',
   scope: 'publish',
   effect: 'writes',
@@ -274,7 +271,7 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
   envelope: { vk: vkMember },
   output: draftSchema,
   failures: ['not_found', 'conflict', 'precondition_failed'],
-  run: (parts) => (v, call) => {
+  run: (parts: ReviewParts) => (v, call) => {
     // Nobody approves what they may not see.
     authorise({ name: 'svc1.draft.approve', scope: 'read' }, call.caller);
     return writeDraft(parts.store, { name: 'draft.approve', v, call }, (reads) => {
@@ -298,7 +295,7 @@ export const approveDraft = defineOperation<ReviewParts, { draft: string; confir
 });
 
 /** draft.unschedule: removes the schedule of a draft, also one that has failed. */
-export const unscheduleDraft = defineOperation<DraftParts, { draft: string }>({
+export const unscheduleDraft = defineOperation({
   name: 'svc1.draft.unschedule',
   scope: 'publish',
   effect: 'writes',
@@ -307,7 +304,7 @@ export const unscheduleDraft = defineOperation<DraftParts, { draft: string }>({
   envelope: { vk: vkMember },
   output: draftSchema,
   failures: ['not_found', 'conflict'],
-  run: (parts) => (v, call) =>
+  run: (parts: DraftParts) => (v, call) =>
     writeDraft(parts.store, { name: 'draft.unschedule', v, call }, (reads) => {
       const { store } = parts;
       const { id, schedule } = openDraftSeen({ store, reads }, v.draft, call.caller);
@@ -325,7 +322,7 @@ function reviewEvent(
 }
 
 /** draft.read: one draft. */
-export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: string }>({
+export const readDraft = defineOperation({
   name: 'svc1.draft.read',
   scope: 'read',
   effect: 'reads',
@@ -334,7 +331,7 @@ export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: str
   output: draftSchema,
   failures: ['not_found'],
   run:
-    ({ store }) =>
+    ({ store }: Pick<DraftParts, 'store'>) =>
     ({ draft: name }, { caller }) => {
       const draft = draftSeen({ store, reads: store }, name, caller);
       return { kind: 'data', data: draftView(draft, { reads: store, caller }) };
@@ -342,10 +339,7 @@ export const readDraft = defineOperation<Pick<DraftParts, 'store'>, { draft: str
 });
 
 /** draft.list: the drafts, in the order in which they were made. */
-export const listDrafts = defineOperation<
-  Pick<DraftParts, 'store'>,
-  { state?: SiteDraft['state']; scheduled?: boolean; after?: string; limit?: number }
->({
+export const listDrafts = defineOperation({
   name: 'svc1.draft.list',
   scope: 'read',
   effect: 'reads',
@@ -373,7 +367,7 @@ export const listDrafts = defineOperation<
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: Pick<DraftParts, 'store'>) =>
     ({ state = 'open', scheduled = false, after = '', limit = listRowsDefault }, { caller }) => {
       const rows: SiteDraft[] = [];
       for (const draft of store.draftsAfter(after)) {

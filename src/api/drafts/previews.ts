@@ -33,7 +33,7 @@ const previewSchema: JsonObject = {
 };
 
 /** draft.preview: makes a link with which a browser sees the site as an open draft has it. */
-export const previewDraft = defineOperation<PreviewParts, { draft: string; seconds?: number }>({
+export const previewDraft = defineOperation({
   name: 'svc1.draft.preview',
   scope: 'draft',
   effect: 'writes',
@@ -44,7 +44,10 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
     properties: {
       draft: draftProperty,
       seconds: {
-        ...{ type: 'integer', nullable: true, minimum: 1, maximum: previewSecondsMax },
+        type: 'integer',
+        nullable: true,
+        minimum: 1,
+        maximum: previewSecondsMax,
         description: `How long the link works; by default ${previewSecondsDefault}.`,
       },
     },
@@ -52,7 +55,7 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
   output: previewSchema,
   failures: ['not_found', 'conflict'],
   run:
-    ({ store, newId, randomBytes, now, view }) =>
+    ({ store, newId, randomBytes, now, view }: PreviewParts) =>
     async ({ draft: name, seconds = previewSecondsDefault }, call) => {
       // The link shows the draft.
       authorise({ name: 'svc1.draft.preview', scope: 'read' }, call.caller);
@@ -88,10 +91,7 @@ export const previewDraft = defineOperation<PreviewParts, { draft: string; secon
 });
 
 /** draft.revoke: ends a preview at once. Refuses with `not_found` for one that there is not. */
-export const revokePreview = defineOperation<
-  Pick<PreviewParts, 'store'>,
-  { draft: string; id: string }
->({
+export const revokePreview = defineOperation({
   name: 'svc1.draft.revoke',
   scope: 'draft',
   effect: 'writes',
@@ -104,7 +104,7 @@ export const revokePreview = defineOperation<
   output: { type: 'object', required: ['id'], properties: { id: text } },
   failures: ['not_found', 'conflict'],
   run:
-    ({ store }) =>
+    ({ store }: Pick<PreviewParts, 'store'>) =>
     async ({ draft: name, id: preview }, call) => {
       await store.commit(changeAuthorOf(call), (reads) => {
         const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);

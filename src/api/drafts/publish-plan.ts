@@ -8,7 +8,7 @@ import { foldDrafted } from '../../store/drafts/refresh-drafts.ts';
 import type { DraftedRecord, LoggedDraft, Reads } from '../../store/store.ts';
 
 /** How a conflict is resolved: by the fields of the draft, or by leaving the live record alone. */
-export type Resolution = 'draft' | 'live';
+export type ConflictResolution = 'draft' | 'live';
 
 /** The live state and that of the draft. */
 interface DraftedReads {
@@ -49,7 +49,7 @@ export interface PublishPlan {
 /** Plans the publication of a draft. Writes nothing. */
 export function planPublish(
   reads: DraftedReads,
-  resolution: (id: string) => Resolution | undefined,
+  resolution: (id: string) => ConflictResolution | undefined,
 ): PublishPlan {
   const { live, draft } = reads;
   const hash = createHash('sha256').update(draft.id);

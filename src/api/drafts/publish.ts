@@ -1,3 +1,4 @@
+import type { StaticInput } from '../../model/static.ts';
 import {
   authorVia,
   isRevertible,
@@ -29,7 +30,7 @@ import {
   requireConfirmed,
   type DraftedVersions,
   type PublishPlan,
-  type Resolution,
+  type ConflictResolution,
 } from './publish-plan.ts';
 
 /** A publication as data, which another thread can run. */
@@ -42,9 +43,9 @@ export interface PublishRequest {
   readonly at?: NamedMoment | undefined;
   /** The seq of the schedule that it carries out. */
   readonly schedule?: number;
-  readonly resolve: Readonly<Record<string, Resolution>>;
+  readonly resolve: Readonly<Record<string, ConflictResolution>>;
   /** The resolution of the conflicts that `resolve` does not name. */
-  readonly others: Resolution | undefined;
+  readonly others: ConflictResolution | undefined;
   readonly by: string;
   readonly via?: ToolUse | undefined;
   readonly reader: DraftReader;
@@ -67,15 +68,6 @@ interface PublishParts extends DraftParts {
   readonly config: Pick<Config, 'review'>;
   /** Publishes a large draft in another thread. Rejects as runPublish does. */
   readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
-}
-
-interface PublishInput {
-  draft: string;
-  confirm?: string;
-  at?: string;
-  time_zone?: string;
-  resolve?: Record<string, Resolution>;
-  others?: Resolution;
 }
 
 /** The scopes that publish the records of each family. */
@@ -163,56 +155,60 @@ const doneSchema: JsonObject = {
   },
 };
 
+const publishInput = {
+  type: 'object',
+  required: ['draft'],
+  properties: {
+    draft: draftProperty,
+    confirm: { ...text, nullable: true, description: 'The digest of a report, to publish.' },
+    at: {
+      ...{ ...text, nullable: true, maxLength: momentCharactersMax },
+      description:
+        'A later time: a date-time with an offset, or the local time of time_zone, such as ' +
+        '2026-12-01T08:00.',
+    },
+    time_zone: {
+      ...{ ...text, nullable: true, maxLength: momentCharactersMax },
+      description: 'The time zone of at, such as Europe/Berlin.',
+    },
+    resolve: {
+      type: 'object',
+      nullable: true,
+      required: [],
+      additionalProperties: resolution,
+      description:
+        'The resolution of conflicts by the ids of their records: draft puts the fields of the ' +
+        'draft on top of the live ones, live keeps the live record.',
+    },
+    others: {
+      ...text,
+      nullable: true,
+      enum: ['draft', 'live', null] as unknown as readonly ConflictResolution[],
+      description: 'The resolution of all other conflicts.',
+    },
+  },
+} as const;
+
+type PublishInput = StaticInput<typeof publishInput>;
+
 /**
  * draft.publish: makes the changes of a draft live, in one transaction. Without `confirm` it only
  * reports them, with a digest. Refuses with `precondition_failed` if the effect differs from the
  * report, with `conflict` while a conflict has no resolution. With `at`, it does so at that time,
  * and takes no changes until then; `invalid` for a time that has passed.
  */
-export const publishDraft = defineOperation<PublishParts, PublishInput>({
+export const publishDraft = defineOperation({
   name: 'svc1.draft.publish',
   scope: 'publish',
   effect: 'writes',
   summary:
     'Makes the changes of a draft live, all or none, now or at a time; without confirm it only ' +
     'reports them.',
-  input: {
-    type: 'object',
-    required: ['draft'],
-    properties: {
-      draft: draftProperty,
-      confirm: { ...text, nullable: true, description: 'The digest of a report, to publish.' },
-      at: {
-        ...{ ...text, nullable: true, maxLength: momentCharactersMax },
-        description:
-          'A later time: a date-time with an offset, or the local time of time_zone, such as ' +
-          '2026-12-01T08:00.',
-      },
-      time_zone: {
-        ...{ ...text, nullable: true, maxLength: momentCharactersMax },
-        description: 'The time zone of at, such as Europe/Berlin.',
-      },
-      resolve: {
-        type: 'object',
-        nullable: true,
-        required: [],
-        additionalProperties: resolution,
-        description:
-          'The resolution of conflicts by the ids of their records: draft puts the fields of the ' +
-          'draft on top of the live ones, live keeps the live record.',
-      },
-      others: {
-        ...text,
-        nullable: true,
-        enum: ['draft', 'live', null] as unknown as readonly Resolution[],
-        description: 'The resolution of all other conflicts.',
-      },
-    },
-  },
+  input: publishInput,
   envelope: { vk: vkMember },
   output: { oneOf: [reportSchema, doneSchema] },
   failures: ['not_found', 'conflict', 'precondition_failed'],
-  run: (parts) => async (v, call) => {
+  run: (parts: PublishParts) => async (v, call) => {
     const { store } = parts;
     // The report shows the draft.
     authorise({ name: 'svc1.draft.publish', scope: 'read' }, call.caller);
@@ -504,7 +500,13 @@ function reportOf({ records, unresolved, digest }: PublishPlan): JsonObject {
 }
 
 /** A record with the fields that differ between its versions. */
-export function shownChange(record: DraftedVersions): JsonObject {
+export function shownChange(record: DraftedVersions): Pick<
+  DraftedVersions,
+  'family' | 'id' | 'becomes' | 'problem'
+> & {
+  readonly label?: string;
+  readonly fields: JsonObject;
+} {
   const { family, id, becomes, live = {}, draft = {}, base = {}, isConflict, problem } = record;
   const names = new Set([
     ...Object.keys(editBetween(live, draft)),

@@ -6,6 +6,7 @@ import {
   scopes,
   tableScopePattern,
   type ApiKey,
+  type Scope,
 } from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
@@ -189,7 +190,7 @@ const keySchema: JsonObject = {
 };
 
 /** key.insert: makes a key. Only this answer shows it. */
-export const insertKey = defineOperation<KeyParts, NewKey>({
+export const insertKey = defineOperation({
   name: 'svc1.key.insert',
   scope: 'admin',
   effect: 'writes',
@@ -232,11 +233,12 @@ export const insertKey = defineOperation<KeyParts, NewKey>({
     },
   },
   run:
-    (parts) =>
+    (parts: KeyParts) =>
     async ({ name, scopes: given, rate, node, origins, paths }, call) => ({
       kind: 'data',
       data: await addKey(parts, {
-        ...{ name, scopes: given, by: authorOf(call) },
+        // The schema takes no other words.
+        ...{ name, scopes: given as readonly Scope[], by: authorOf(call) },
         ...(rate && { rate }),
         ...(node && { node }),
         ...(origins && { origins }),
@@ -246,7 +248,7 @@ export const insertKey = defineOperation<KeyParts, NewKey>({
 });
 
 /** key.list: every valid key, without its secret. */
-export const listKeys = defineOperation<ListParts, object>({
+export const listKeys = defineOperation({
   name: 'svc1.key.list',
   scope: 'admin',
   effect: 'reads',
@@ -259,12 +261,12 @@ export const listKeys = defineOperation<ListParts, object>({
   },
   input: { type: 'object' },
   run:
-    ({ store, keyUses }) =>
+    ({ store, keyUses }: ListParts) =>
     () => ({ kind: 'data', data: { rows: listedKeys(store, keyUses.last()) } }),
 });
 
 /** key.revoke: revokes a key at once and for good. */
-export const revokeKeyById = defineOperation<Pick<KeyParts, 'store'>, { id: string }>({
+export const revokeKeyById = defineOperation({
   name: 'svc1.key.revoke',
   scope: 'admin',
   effect: 'writes',
@@ -278,9 +280,9 @@ export const revokeKeyById = defineOperation<Pick<KeyParts, 'store'>, { id: stri
   },
   input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
   run:
-    ({ store }) =>
+    ({ store }: Pick<KeyParts, 'store'>) =>
     async ({ id }, call) => {
       await revokeKey(store, id, authorOf(call));
-      return { kind: 'data', data: { id, revoked: true } };
+      return { kind: 'data', data: { id, revoked: true as const } };
     },
 });

@@ -27,10 +27,7 @@ const text = { type: 'string' } as const;
 const time = { type: 'string', format: 'date-time' } as const;
 
 /** login.list: the open sessions of visitors, in the order of their beginning. */
-export const listLogins = defineOperation<
-  Pick<LoginParts, 'store' | 'now'>,
-  { after?: string; user?: string }
->({
+export const listLogins = defineOperation({
   name: 'svc1.login.list',
   scope: 'admin',
   effect: 'reads',
@@ -66,7 +63,7 @@ export const listLogins = defineOperation<
     },
   },
   run:
-    ({ store, now }) =>
+    ({ store, now }: Pick<LoginParts, 'store' | 'now'>) =>
     ({ after, user }) => {
       const found = store.loginSessions.list(after ?? '', loginsListedMax);
       const rows = found
@@ -80,7 +77,7 @@ export const listLogins = defineOperation<
 });
 
 /** login.end: ends the session of a visitor, and what was opened with it. */
-export const endLogin = defineOperation<Pick<LoginParts, 'store'>, { id: string }>({
+export const endLogin = defineOperation({
   name: 'svc1.login.end',
   scope: 'admin',
   effect: 'writes',
@@ -94,10 +91,10 @@ export const endLogin = defineOperation<Pick<LoginParts, 'store'>, { id: string 
   },
   input: { type: 'object', required: ['id'], properties: { id: text } },
   run:
-    ({ store }) =>
+    ({ store }: Pick<LoginParts, 'store'>) =>
     async ({ id }) => {
       const [ended] = await store.loginSessions.end([id]);
-      if (ended !== undefined) return { kind: 'data', data: { id, ended: true } };
+      if (ended !== undefined) return { kind: 'data', data: { id, ended: true as const } };
       throw new Failure('not_found', 'There is no open session with this id.', { field: 'id' });
     },
 });
@@ -107,7 +104,7 @@ export const endLogin = defineOperation<Pick<LoginParts, 'store'>, { id: string 
  * one of its `console_roles`. Refuses with `unauthenticated`, `forbidden`, and with `invalid` over
  * the websocket, which cannot set a cookie.
  */
-export const openConsole = defineOperation<LoginParts, { grant: string; state: string }>({
+export const openConsole = defineOperation({
   name: 'svc1.login.console',
   scope: undefined,
   effect: 'writes',
@@ -123,7 +120,7 @@ export const openConsole = defineOperation<LoginParts, { grant: string; state: s
     },
   },
   run:
-    (parts) =>
+    (parts: LoginParts) =>
     async ({ grant, state }, call) => {
       const { login, sessions } = parts;
       if (call.transport === 'websocket') throw overHttp();

@@ -1,4 +1,3 @@
-import type { JSONSchemaType } from 'ajv';
 import { scopesSchema } from './keys.ts';
 import { defineOperation } from '../operation.ts';
 import type { Authenticate } from './authenticate.ts';
@@ -8,10 +7,7 @@ import type { Authenticate } from './authenticate.ts';
  * an upgrade. Refuses with `unauthenticated` or `rate_limited`; the websocket then keeps the caller
  * that it had.
  */
-export const authenticateSession = defineOperation<
-  { readonly authenticate: Authenticate },
-  { apikey: string }
->({
+export const authenticateSession = defineOperation({
   name: 'svc1.session.authenticate',
   scope: undefined,
   effect: 'writes',
@@ -24,7 +20,7 @@ export const authenticateSession = defineOperation<
   },
   input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
   run:
-    ({ authenticate }) =>
+    ({ authenticate }: { readonly authenticate: Authenticate }) =>
     ({ apikey }, call) => {
       const { address } = call.caller;
       const caller = authenticate({ apikey, address, cookie: call.fields.cookie });
@@ -36,7 +32,7 @@ export const authenticateSession = defineOperation<
  * session.unsubscribe: ends the subscriptions of a websocket that answered requests with this
  * id began. No packet follows the answer. An HTTP request has none to end.
  */
-export const unsubscribeSession = defineOperation<object, { id: unknown }>({
+export const unsubscribeSession = defineOperation({
   name: 'svc1.session.unsubscribe',
   scope: undefined,
   effect: 'writes',
@@ -48,7 +44,7 @@ export const unsubscribeSession = defineOperation<object, { id: unknown }>({
     properties: {
       id: { description: 'The id of the envelope that subscribed.' },
     },
-  } as unknown as JSONSchemaType<{ id: unknown }>,
+  },
   run:
     () =>
     ({ id }) => ({ kind: 'data', data: {}, unsubscribed: id }),

@@ -1,3 +1,4 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { boundsMembers } from './key-bounds.ts';
 import { scopesSchema } from './keys.ts';
 import type { Bounds } from '../../model/bounds.ts';
@@ -56,7 +57,7 @@ export const newSessionSchema = {
  * together with the cookie that the answer sets. Refuses with `unauthenticated` or `rate_limited`,
  * and with `invalid` over the websocket, which cannot set a cookie.
  */
-export const insertSession = defineOperation<SessionParts, { apikey: string }>({
+export const insertSession = defineOperation({
   name: 'svc1.session.insert',
   scope: undefined,
   effect: 'writes',
@@ -64,7 +65,7 @@ export const insertSession = defineOperation<SessionParts, { apikey: string }>({
   output: newSessionSchema,
   input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
   run:
-    (parts) =>
+    (parts: SessionParts) =>
     async ({ apikey }, call) => {
       if (call.transport === 'websocket') throw overHttp();
       const { sessions, authenticate, randomBytes } = parts;
@@ -102,7 +103,7 @@ export function newSession(
   readonly result: (
     held: { readonly scopes: Iterable<Scope>; readonly bounds?: Bounds | undefined },
     call: Call,
-  ) => OperationResult;
+  ) => OperationResult<StaticOutput<typeof newSessionSchema>>;
 } {
   const { token, cookieName, cookie, text: stored } = newSessionSecrets(randomBytes);
   const id = newId();
@@ -164,7 +165,7 @@ function setCookie(
 }
 
 /** session.read: the scopes of the caller, with its key and session if it has them. */
-export const readSession = defineOperation<Pick<SessionParts, 'sessions' | 'login'>, object>({
+export const readSession = defineOperation({
   name: 'svc1.session.read',
   scope: undefined,
   effect: 'reads',
@@ -182,7 +183,7 @@ export const readSession = defineOperation<Pick<SessionParts, 'sessions' | 'logi
   },
   input: { type: 'object' },
   run:
-    ({ sessions, login }) =>
+    ({ sessions, login }: Pick<SessionParts, 'sessions' | 'login'>) =>
     (_v, { caller }) => {
       const key = caller.keyId === undefined ? undefined : sessions.key(caller.keyId);
       const session = caller.sessionId === undefined ? undefined : sessions.key(caller.sessionId);
@@ -203,7 +204,7 @@ function sessionTimes({ id, created, session }: ApiKey): JsonObject {
 }
 
 /** session.list: all open sessions. */
-export const listSessions = defineOperation<Pick<SessionParts, 'sessions' | 'now'>, object>({
+export const listSessions = defineOperation({
   name: 'svc1.session.list',
   scope: 'admin',
   effect: 'reads',
@@ -218,7 +219,7 @@ export const listSessions = defineOperation<Pick<SessionParts, 'sessions' | 'now
   },
   input: { type: 'object' },
   run:
-    ({ sessions, now }) =>
+    ({ sessions, now }: Pick<SessionParts, 'sessions' | 'now'>) =>
     () => {
       const rows = sessions.keys().flatMap((one) => {
         const key = one.session && sessions.key(one.session.key);
@@ -233,50 +234,47 @@ export const listSessions = defineOperation<Pick<SessionParts, 'sessions' | 'now
  * session.end: signs out: ends the session of the caller, or with the scope admin another one.
  * Refuses with `not_found`, or `forbidden` for the session of another caller.
  */
-export const endSession = defineOperation<Pick<SessionParts, 'sessions' | 'view'>, { id?: string }>(
-  {
-    name: 'svc1.session.end',
-    scope: undefined,
-    effect: 'writes',
-    summary:
-      'Signs out: ends the session of the caller, or, with the scope admin, the one of an id.',
-    failures: ['not_found', 'forbidden'],
-    output: {
-      title: 'EndedSession',
-      type: 'object',
-      required: ['id', 'ended'],
-      properties: { id: { type: 'string' }, ended: { const: true } },
-    },
-    input: { type: 'object', properties: { id: { type: 'string', nullable: true } } },
-    run:
-      ({ sessions, view }) =>
-      async ({ id: given }, call) => {
-        const { caller } = call;
-        const id = given ?? caller.sessionId;
-        if (id === undefined) {
-          throw new Failure('not_found', 'This request has no session. Name one by its id.');
-        }
-        if (id !== caller.sessionId && !hasScope(caller, 'admin')) {
-          throw new Failure('forbidden', 'Only a key with the scope admin ends another session.');
-        }
-        await sessions.commit(caller.keyId ?? 'anonymous', (reads) => {
-          if (reads.key(id)?.session === undefined) {
-            throw new Failure('not_found', 'There is no open session with this id.', {
-              field: 'id',
-            });
-          }
-          return { drafts: [endDraft(id)], answer: () => undefined };
-        });
-        const name = sessionCookieName(call.fields.apikey ?? '');
-        const isOwn = id === caller.sessionId && name !== undefined;
-        return {
-          kind: 'data',
-          data: { id, ended: true },
-          ...(isOwn && { fields: setCookie(`${name}=`, { base: view.base, call, ms: 0 }) }),
-        };
-      },
+export const endSession = defineOperation({
+  name: 'svc1.session.end',
+  scope: undefined,
+  effect: 'writes',
+  summary: 'Signs out: ends the session of the caller, or, with the scope admin, the one of an id.',
+  failures: ['not_found', 'forbidden'],
+  output: {
+    title: 'EndedSession',
+    type: 'object',
+    required: ['id', 'ended'],
+    properties: { id: { type: 'string' }, ended: { const: true } },
   },
-);
+  input: { type: 'object', properties: { id: { type: 'string', nullable: true } } },
+  run:
+    ({ sessions, view }: Pick<SessionParts, 'sessions' | 'view'>) =>
+    async ({ id: given }, call) => {
+      const { caller } = call;
+      const id = given ?? caller.sessionId;
+      if (id === undefined) {
+        throw new Failure('not_found', 'This request has no session. Name one by its id.');
+      }
+      if (id !== caller.sessionId && !hasScope(caller, 'admin')) {
+        throw new Failure('forbidden', 'Only a key with the scope admin ends another session.');
+      }
+      await sessions.commit(caller.keyId ?? 'anonymous', (reads) => {
+        if (reads.key(id)?.session === undefined) {
+          throw new Failure('not_found', 'There is no open session with this id.', {
+            field: 'id',
+          });
+        }
+        return { drafts: [endDraft(id)], answer: () => undefined };
+      });
+      const name = sessionCookieName(call.fields.apikey ?? '');
+      const isOwn = id === caller.sessionId && name !== undefined;
+      return {
+        kind: 'data',
+        data: { id, ended: true as const },
+        ...(isOwn && { fields: setCookie(`${name}=`, { base: view.base, call, ms: 0 }) }),
+      };
+    },
+});
 
 /** The refusal of a new session over the websocket. */
 export function overHttp(): Failure {

@@ -1,3 +1,4 @@
+import type { StaticInput } from '../../model/static.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
@@ -7,12 +8,6 @@ export const nodeProtocol = 1;
 const protocolMin = 1;
 
 /** Every request of a node has these members, which describe the node. */
-export interface NodeInput {
-  node: string;
-  protocol?: number;
-}
-
-/** The JSON Schemas of these fields. */
 export const nodeProperties = {
   node: { type: 'string', minLength: 1, description: 'The name of the node that requests this.' },
   protocol: {
@@ -23,13 +18,20 @@ export const nodeProperties = {
   },
 } as const;
 
+/** The members of a request that describe its node. */
+type NodeMembers = StaticInput<{
+  readonly type: 'object';
+  readonly required: readonly ['node'];
+  readonly properties: typeof nodeProperties;
+}>;
+
 /**
  * Throws `forbidden` if the key of a call belongs to another node or to none, and `unprocessable`
  * for a node whose version is too old.
  */
 export function requireNode(
   store: Pick<Store, 'key'>,
-  { node, protocol = nodeProtocol }: NodeInput,
+  { node, protocol = nodeProtocol }: NodeMembers,
   { caller }: Pick<Call, 'caller'>,
 ): void {
   const owner = caller.keyId === undefined ? undefined : store.key(caller.keyId)?.node;

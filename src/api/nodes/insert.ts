@@ -1,5 +1,5 @@
+import type { Static, StaticInput } from '../../model/static.ts';
 import { failureFrom, Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { eventInsert, rowInsert } from '../../store/outbox.ts';
@@ -7,21 +7,8 @@ import { authorOf, defineOperation, type Call } from '../operation.ts';
 import { storeTakenEvent, type EventParts } from '../webhooks/events.ts';
 import type { RowParts } from '../rows/row-family.ts';
 import { storeTakenRow } from './taken-rows.ts';
-import { nodeProperties, requireNode, type NodeInput } from './access.ts';
+import { nodeProperties, requireNode } from './access.ts';
 import { takenEntriesMax } from './limits.ts';
-
-/** A write that a node took, as it sends it. */
-interface TakenEntry {
-  id: string;
-  a: string;
-  v: JsonObject;
-  dtu_txn: string;
-}
-
-interface InsertInput extends NodeInput {
-  log?: string;
-  entries: TakenEntry[];
-}
 
 const text = { type: 'string' } as const;
 
@@ -36,30 +23,36 @@ const entrySchema = {
   },
 } as const;
 
+type TakenEntry = Static<typeof entrySchema>;
+
+const insertInput = {
+  type: 'object',
+  required: ['node', 'entries'],
+  // A node may be of a later version than its centre.
+  additionalProperties: true,
+  properties: {
+    ...nodeProperties,
+    log: {
+      ...text,
+      nullable: true,
+      description: 'The id of the log that the node follows; a server with another one refuses.',
+    },
+    entries: { type: 'array', maxItems: takenEntriesMax, items: entrySchema },
+  },
+} as const;
+
+type InsertInput = StaticInput<typeof insertInput>;
+
 /**
  * node.insert: stores the writes that a node accepted without the centre, in order, each entry
  * once. A refused entry does not stop the next ones (docs/design/nodes.md#outbox).
  */
-export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
+export const insertTaken = defineOperation({
   name: 'svc1.node.insert',
   scope: 'follow',
   effect: 'writes',
   summary: 'Stores the entries of the outbox of a counter, in order and each once.',
-  input: {
-    type: 'object',
-    required: ['node', 'entries'],
-    // A node may be of a later version than its centre.
-    additionalProperties: true,
-    properties: {
-      ...nodeProperties,
-      log: {
-        ...text,
-        nullable: true,
-        description: 'The id of the log that the node follows; a server with another one refuses.',
-      },
-      entries: { type: 'array', maxItems: takenEntriesMax, items: entrySchema },
-    },
-  },
+  input: insertInput,
   output: {
     title: 'TakenEntries',
     type: 'object',
@@ -83,7 +76,7 @@ export const insertTaken = defineOperation<EventParts & RowParts, InsertInput>({
       },
     },
   },
-  run: (parts) => async (v, call) => {
+  run: (parts: EventParts & RowParts) => async (v, call) => {
     requireNode(parts.store, v, call);
     requireSameLog(parts.store, v);
     // The store decides them in the order of these calls, and writes them together.

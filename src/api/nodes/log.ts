@@ -3,16 +3,10 @@ import { contentPacket } from '../rules/get-content.ts';
 import { Failure } from '../../model/failure.ts';
 import { catchUpTo } from '../../store/shared/catch-up.ts';
 import type { Store } from '../../store/store.ts';
+import type { StaticInput, StaticOutput } from '../../model/static.ts';
 import { defineOperation, type OperationResult, type Packet } from '../operation.ts';
-import { nodeProperties, nodeProtocol, requireNode, type NodeInput } from './access.ts';
+import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
 import { copyRowsAtOnce, feedRowsAtOnce } from './limits.ts';
-
-/** A request for the rows after a place in the log. */
-interface AfterInput extends NodeInput {
-  log: string;
-  seq: number;
-  txn: string;
-}
 
 const text = { type: 'string' } as const;
 const seq = { type: 'integer', minimum: 0 } as const;
@@ -29,6 +23,9 @@ const afterSchema = {
     txn: { ...text, description: 'The transaction of that change; empty for none.' },
   },
 } as const;
+
+/** A request for the rows after a place in the log. */
+type AfterInput = StaticInput<typeof afterSchema>;
 
 const endSchema = {
   title: 'LogEnd',
@@ -53,7 +50,7 @@ interface LogParts {
 }
 
 /** log.end: the identity and the end of the log, for a node that is about to copy it. */
-export const readLogEnd = defineOperation<LogParts, NodeInput>({
+export const readLogEnd = defineOperation({
   name: 'svc1.log.end',
   scope: 'follow',
   effect: 'reads',
@@ -66,7 +63,7 @@ export const readLogEnd = defineOperation<LogParts, NodeInput>({
     properties: nodeProperties,
   },
   run:
-    ({ store, status }) =>
+    ({ store, status }: LogParts) =>
     (v, call) => {
       requireNode(store, v, call);
       return { kind: 'data', data: endOf(store, status.version) };
@@ -77,7 +74,7 @@ export const readLogEnd = defineOperation<LogParts, NodeInput>({
  * log.rows: the rows after a place up to the end of the log at the time of the request, as NDJSON.
  * Refuses with `conflict` if this log does not have the place.
  */
-export const readLogRows = defineOperation<LogParts, AfterInput>({
+export const readLogRows = defineOperation({
   name: 'svc1.log.rows',
   scope: 'follow',
   effect: 'reads',
@@ -87,7 +84,7 @@ export const readLogRows = defineOperation<LogParts, AfterInput>({
   output: contentPacket,
   input: afterSchema,
   run:
-    ({ store }) =>
+    ({ store }: LogParts) =>
     async (v, call): Promise<OperationResult> => {
       requireNode(store, v, call);
       await requirePlace(store, v);
@@ -111,7 +108,7 @@ export const readLogRows = defineOperation<LogParts, AfterInput>({
  * log.follow: the end of the log, and then its rows after a place, in the order of seq, as they are
  * committed. Refuses with `conflict` if this log does not have the place.
  */
-export const followLog = defineOperation<LogParts, AfterInput>({
+export const followLog = defineOperation({
   name: 'svc1.log.follow',
   scope: 'follow',
   effect: 'streams',
@@ -136,7 +133,7 @@ export const followLog = defineOperation<LogParts, AfterInput>({
     },
   },
   run:
-    ({ store, status }) =>
+    ({ store, status }: LogParts) =>
     async (v, call) => {
       requireNode(store, v, call);
       await requirePlace(store, v);
@@ -148,7 +145,7 @@ export const followLog = defineOperation<LogParts, AfterInput>({
     },
 });
 
-function endOf({ rowLog }: Store, version: string): object {
+function endOf({ rowLog }: Store, version: string): StaticOutput<typeof endSchema> {
   const { generation } = rowLog.identity();
   return { ...rowLog.end(), generation, protocol: nodeProtocol, version };
 }

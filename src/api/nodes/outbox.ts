@@ -1,3 +1,4 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { Failure } from '../../model/failure.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import type { OutboxEntry } from '../../store/outbox.ts';
@@ -13,11 +14,31 @@ interface OutboxParts {
   readonly store: Pick<Store, 'outbox'>;
 }
 
+const entrySchema = {
+  title: 'OutboxEntry',
+  type: 'object',
+  required: ['n', 'id', 'a', 'v', 'dtu_txn', 'by'],
+  properties: {
+    n: { ...count, description: 'Its place in the outbox.' },
+    id: { ...text, description: 'The id of the event or row.' },
+    a: { ...text, description: 'The operation.' },
+    v: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'Its input; of a row only the table.',
+    },
+    dtu_txn: { ...text, description: 'When this node took it.' },
+    by: { ...text, description: 'The key of the caller.' },
+    refused: {
+      type: 'object',
+      required: ['code', 'message', 'at'],
+      properties: { code: text, message: text, at: text },
+    },
+  },
+} as const;
+
 /** outbox.list: the entries that wait for the centre, or that it has refused. */
-export const listOutbox = defineOperation<
-  OutboxParts,
-  { refused?: boolean; code?: string; after?: number; limit?: number }
->({
+export const listOutbox = defineOperation({
   name: 'svc1.outbox.list',
   scope: 'read',
   effect: 'reads',
@@ -46,35 +67,14 @@ export const listOutbox = defineOperation<
     properties: {
       rows: {
         type: 'array',
-        items: {
-          title: 'OutboxEntry',
-          type: 'object',
-          required: ['n', 'id', 'a', 'v', 'dtu_txn', 'by'],
-          properties: {
-            n: { ...count, description: 'Its place in the outbox.' },
-            id: { ...text, description: 'The id of the event or row.' },
-            a: { ...text, description: 'The operation.' },
-            v: {
-              type: 'object',
-              additionalProperties: true,
-              description: 'Its input; of a row only the table.',
-            },
-            dtu_txn: { ...text, description: 'When this node took it.' },
-            by: { ...text, description: 'The key of the caller.' },
-            refused: {
-              type: 'object',
-              required: ['code', 'message', 'at'],
-              properties: { code: text, message: text, at: text },
-            },
-          },
-        },
+        items: entrySchema,
       },
       waiting: { ...count, description: 'Number of entries that wait.' },
       refused: { ...count, description: 'Number of entries that were refused.' },
     },
   },
   run:
-    ({ store: { outbox } }) =>
+    ({ store: { outbox } }: OutboxParts) =>
     ({ refused = false, code, after = 0, limit = listRowsDefault }) => {
       const { bytes: _bytes, ...counts } = outbox.counts();
       const rows = refused ? outbox.refused({ code, after, limit }) : outbox.waiting(limit);
@@ -86,17 +86,9 @@ export const listOutbox = defineOperation<
  * An entry without its claim. It shows only the table of a row: a caller that may see the outbox
  * may not see every table, and no caller sees a `writeOnly` field.
  */
-function entryView({ vk: _vk, ...entry }: OutboxEntry): object {
+function entryView({ vk: _vk, ...entry }: OutboxEntry): StaticOutput<typeof entrySchema> {
   const { a, v } = entry;
   return a === rowInsert ? { ...entry, v: { table: v.table ?? null } } : entry;
-}
-
-interface ChangedEntries {
-  readonly n?: number;
-  readonly all?: boolean;
-  readonly code?: string;
-  readonly after?: number;
-  readonly up_to?: number;
 }
 
 const entriesInput = {
@@ -141,7 +133,7 @@ function changeEntries(
   verb: 'retry' | 'discard',
   summary: string,
 ): OperationDefinition<OutboxParts> {
-  return defineOperation<OutboxParts, ChangedEntries>({
+  return defineOperation({
     name: `svc1.outbox.${verb}`,
     scope: 'event',
     effect: 'writes',
@@ -150,7 +142,7 @@ function changeEntries(
     input: entriesInput,
     output: changedEntries,
     run:
-      ({ store: { outbox } }) =>
+      ({ store: { outbox } }: OutboxParts) =>
       async ({ n, all = false, code, after = 0, up_to: upTo = outbox.newest() }) => {
         if (all === (n !== undefined)) {
           throw new Failure('invalid', 'Say which entries: `n` of one, or `all`.', { field: 'n' });

@@ -1,10 +1,11 @@
+import type { StaticInput } from '../../model/static.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Node } from '../../model/hook.ts';
 import type { Log } from '../../observability/log.ts';
 import type { NodeState } from '../../store/nodes.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
-import { nodeProperties, nodeProtocol, requireNode, type NodeInput } from './access.ts';
+import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
 
 interface ReportParts {
   readonly store: Store;
@@ -41,54 +42,46 @@ function twoMachines(node: string): string {
   );
 }
 
-interface ReportInput extends NodeInput {
-  role: string;
-  process?: string;
-  place?: string;
-  version: string;
-  seq: number;
-  now: number;
-  waiting: number;
-  refused: number;
-  deliveries?: JsonObject;
-}
-
 const text = { type: 'string' } as const;
 const count = { type: 'integer', minimum: 0 } as const;
 
+const reportInput = {
+  type: 'object',
+  required: ['node', 'role', 'version', 'seq', 'now', 'waiting', 'refused'],
+  // A node may be of a later version than its centre.
+  additionalProperties: true,
+  properties: {
+    ...nodeProperties,
+    role: { ...text, maxLength: 32 },
+    place: { ...text, maxLength: 253, nullable: true },
+    version: { ...text, maxLength: 64 },
+    process: {
+      ...{ ...text, maxLength: 64, nullable: true },
+      description: 'An id of the process: another one after each start.',
+    },
+    seq: { ...count, description: 'The newest change that the node has.' },
+    now: { ...count, description: 'Its clock, in milliseconds since 1970.' },
+    waiting: { ...count, description: 'Entries of its outbox that wait.' },
+    refused: { ...count, description: 'Entries of its outbox that were refused.' },
+    deliveries: {
+      type: 'object',
+      nullable: true,
+      required: [],
+      additionalProperties: true,
+      description: 'What it has delivered, by the id of the hook.',
+    },
+  },
+} as const;
+
+type ReportInput = StaticInput<typeof reportInput>;
+
 /** node.report: stores the report of a node about itself, for node.list. */
-export const reportNode = defineOperation<ReportParts, ReportInput>({
+export const reportNode = defineOperation({
   name: 'svc1.node.report',
   scope: 'follow',
   effect: 'writes',
   summary: 'The state of a node that follows the log, which node.list shows.',
-  input: {
-    type: 'object',
-    required: ['node', 'role', 'version', 'seq', 'now', 'waiting', 'refused'],
-    // A node may be of a later version than its centre.
-    additionalProperties: true,
-    properties: {
-      ...nodeProperties,
-      role: { ...text, maxLength: 32 },
-      place: { ...text, maxLength: 253, nullable: true },
-      version: { ...text, maxLength: 64 },
-      process: {
-        ...{ ...text, maxLength: 64, nullable: true },
-        description: 'An id of the process: another one after each start.',
-      },
-      seq: { ...count, description: 'The newest change that the node has.' },
-      now: { ...count, description: 'Its clock, in milliseconds since 1970.' },
-      waiting: { ...count, description: 'Entries of its outbox that wait.' },
-      refused: { ...count, description: 'Entries of its outbox that were refused.' },
-      deliveries: {
-        type: 'object',
-        nullable: true,
-        required: [],
-        additionalProperties: true,
-        description: 'What it has delivered, by the id of the hook.',
-      },
-    },
-  },
+  input: reportInput,
   output: {
     title: 'NodeReported',
     type: 'object',
@@ -96,7 +89,7 @@ export const reportNode = defineOperation<ReportParts, ReportInput>({
     properties: { seq: { ...count, description: 'The newest change of the centre.' } },
   },
   run:
-    ({ store, now, node: own, log }) =>
+    ({ store, now, node: own, log }: ReportParts) =>
     async (v, call) => {
       requireNode(store, v, call);
       if (own.role === 'all' && v.role === 'counter' && !warned.has(v.node)) {
@@ -164,7 +157,7 @@ const nodeSchema: JsonObject = {
 };
 
 /** node.list: the last report of each node that follows this one or is in its cluster. */
-export const listNodes = defineOperation<ReportParts, object>({
+export const listNodes = defineOperation({
   name: 'svc1.node.list',
   scope: 'read',
   effect: 'reads',
@@ -182,7 +175,7 @@ export const listNodes = defineOperation<ReportParts, object>({
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: ReportParts) =>
     () => {
       const seq = store.seq();
       const tasks = store.shared?.tasks() ?? [];

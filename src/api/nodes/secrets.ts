@@ -1,17 +1,13 @@
 import type { Hook, Node } from '../../model/hook.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
-import { nodeProperties, requireNode, type NodeInput } from './access.ts';
-
-interface SecretsInput extends NodeInput {
-  role: string;
-}
+import { nodeProperties, requireNode } from './access.ts';
 
 /**
  * node.secrets: the rows with the secrets and header values of the hooks that a node delivers
  * (docs/design/nodes.md#what-a-follower-gets).
  */
-export const readNodeSecrets = defineOperation<{ readonly store: Store }, SecretsInput>({
+export const readNodeSecrets = defineOperation({
   name: 'svc1.node.secrets',
   scope: 'follow',
   // Only the centre has them, so that a node passes this on to its own centre.
@@ -33,7 +29,7 @@ export const readNodeSecrets = defineOperation<{ readonly store: Store }, Secret
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Store }) =>
     (v, call) => {
       requireNode(store, v, call);
       const node: Node = { name: v.node, role: v.role === 'counter' ? 'counter' : 'replica' };

@@ -1,4 +1,3 @@
-import type { JSONSchemaType } from 'ajv';
 import { actions, authorVia, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
@@ -47,7 +46,7 @@ interface InvalidateInput {
   by?: string;
   from?: string;
   until?: string;
-  except?: string[];
+  except?: readonly string[];
   confirm?: string;
 }
 
@@ -76,26 +75,28 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
       from: { ...text, description: 'Rows since a seq or a date-time.' },
       until: { ...text, description: 'Rows up to a seq or a date-time.' },
       except: {
-        ...{ type: 'array', nullable: true, maxItems: invalidateExceptMax },
+        type: 'array',
+        nullable: true,
+        maxItems: invalidateExceptMax,
         items: { type: 'string' },
         description: 'Ids of records that stay as they are.',
       },
       confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
     },
   } as const;
-  return defineOperation<Parts, InvalidateInput>({
+  return defineOperation({
     name: `svc1.${name}.invalidate`,
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'writes',
     inDrafts: true,
     summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
-    input: input as unknown as JSONSchemaType<InvalidateInput>,
+    input,
     envelope: { vk: vkMember },
     output: { oneOf: [dryRunSchema, doneSchema] },
     failures: ['not_found', 'conflict', 'precondition_failed'],
     run:
-      (parts) =>
+      (parts: Parts) =>
       async (v, call): Promise<OperationResult> => {
         const { store } = parts;
         await family.prepare?.(call);

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { JSONSchemaType } from 'ajv';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { Failure } from '../../model/failure.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
@@ -39,7 +38,7 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
   family: RecordFamily<Parts, R>,
 ): OperationDefinition<Parts> {
   const { name, noun, scopes, schema, list, summaries, part } = family;
-  return defineOperation<Parts, ListInput>({
+  return defineOperation({
     name: `svc1.${name}.list`,
     scope: scopes.read,
     ...(family.tableDecides && { tableDecides: true }),
@@ -59,8 +58,8 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
         limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
         ...(family.afterAt !== undefined && { as_of: asOfProperty }),
       },
-    } as unknown as JSONSchemaType<ListInput>,
-    run: (parts) => async (v, call) => {
+    },
+    run: (parts: Parts) => async (v, call) => {
       await family.prepare?.(call);
       const { store } = parts;
       const input = v as ListInput & JsonObject;

@@ -3,7 +3,6 @@ import type { HistoryRow, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import type { Reads } from '../../store/store.ts';
-import type { JSONSchemaType } from 'ajv';
 import {
   defineOperation,
   type Call,
@@ -63,19 +62,19 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
       as_of: asOfProperty,
     },
   } as const;
-  return defineOperation<Parts, ReadInput>({
+  return defineOperation({
     name: `svc1.${name}.read`,
     scope: scopes.read,
     ...(family.tableDecides && { tableDecides: true }),
     effect: 'reads',
     inDrafts: true,
     summary: summaries?.read ?? `Reads a ${noun}, or its history (qk=history), newest row first.`,
-    input: input as unknown as JSONSchemaType<ReadInput>,
+    input,
     envelope: { qk: historyQuery },
     output: { oneOf: [recordSchemas(schema).record, historyRows] },
     etag: true,
     failures: ['not_found'],
-    run: (parts) => {
+    run: (parts: Parts) => {
       const read = (v: ReadInput, call: Call): OperationResult => {
         const { store } = parts;
         const { as_of: asOf } = v;

@@ -1,4 +1,3 @@
-import type { JSONSchemaType } from 'ajv';
 import { authorVia, mergeFields, type Change, type ChangeAuthor } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -35,7 +34,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
 ): OperationDefinition<Parts> {
   const { name, noun, scopes, schema, summaries, part } = family;
   const schemas = recordSchemas(schema, part);
-  return defineOperation<Parts, JsonObject>({
+  return defineOperation({
     name: `svc1.${name}.insert`,
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true, forPages: true }),
@@ -47,13 +46,13 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
       required: Object.keys(part?.members ?? {}),
       properties: { ...part?.members },
       additionalProperties: true,
-    } as unknown as JSONSchemaType<JsonObject>,
+    },
     fields: schemas.insert,
     envelope: { vk: vkMember, prefer: preferMember },
     output: schemas.inserted,
     etag: true,
     failures: ['conflict', ...(part === undefined ? [] : (['not_found'] as const))],
-    run: (parts) => async (v, call) => {
+    run: (parts: Parts) => async (v, call) => {
       await family.prepare?.(call);
       const given: FamilyCall = { operation: 'insert', v, call };
       const now = familyFor(family, given, parts.store, parts);
@@ -177,7 +176,7 @@ export function editOperation<Parts extends RecordParts, R extends RecordFields>
   const isReviewed = family.review !== undefined;
   // A caller may send a whole answer back.
   const ignoredNames = ['unknowns', 'problems', ...ignored];
-  return defineOperation<Parts, EditInput>({
+  return defineOperation({
     name: `svc1.${name}.edit`,
     scope: scopes.write,
     ...(family.tableDecides && { tableDecides: true }),
@@ -193,13 +192,13 @@ export function editOperation<Parts extends RecordParts, R extends RecordFields>
         ...(isReviewed && { confirm: confirmProperty }),
       },
       additionalProperties: true,
-    } as unknown as JSONSchemaType<EditInput>,
+    },
     fields: isReviewed ? withProperty(schemas.edit, { confirm: confirmProperty }) : schemas.edit,
     envelope: { vk: vkMember, prefer: preferMember },
     output: isReviewed ? { oneOf: [schemas.written, family.reviewSchema ?? {}] } : schemas.written,
     etag: true,
     failures: ['not_found', 'conflict', 'precondition_failed'],
-    run: (parts) => async (v, call) => {
+    run: (parts: Parts) => async (v, call) => {
       await family.prepare?.(call);
       const {
         id: _id,

@@ -11,16 +11,11 @@ import type { RowTable } from './compiled-tables.ts';
 import { openTable, rowFamily, type RowParts } from './row-family.ts';
 import { valueFromText } from './row-placement.ts';
 
-interface CheckInput {
-  table: string;
-  id?: string;
-}
-
 /**
  * record.check: returns the problems that an insert, or with an id an edit, would find in the
  * fields of a row; writes nothing. Refuses with `not_found`.
  */
-export const checkRow = defineOperation<RowParts, CheckInput>({
+export const checkRow = defineOperation({
   name: 'svc1.record.check',
   scope: 'record.write',
   effect: 'reads',
@@ -45,7 +40,7 @@ export const checkRow = defineOperation<RowParts, CheckInput>({
       problems: problemsMember,
     },
   },
-  run: (parts) => async (input, call) => {
+  run: (parts: RowParts) => async (input, call) => {
     await rowFamily.prepare?.(call);
     const v = input as unknown as JsonObject;
     const { id, ...given } = fieldsSent(rowFamily, v);

@@ -1,3 +1,4 @@
+import type { StaticOutput } from '../../model/static.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import { fieldOf, type Row } from '../../model/row.ts';
 import { jsonDigest } from '../../model/prepared-json.ts';
@@ -83,7 +84,7 @@ const getInput = {
  * record.get: one row or a list of rows for a page: without `writeOnly` fields and `_unknowns_`,
  * and with the titles of the rows that they refer to. Refuses with `not_found`.
  */
-export const getRow = defineOperation<RowParts, object>({
+export const getRow = defineOperation({
   name: 'svc1.record.get',
   scope: 'record.read',
   tableDecides: true,
@@ -95,7 +96,7 @@ export const getRow = defineOperation<RowParts, object>({
   output: { oneOf: [shownRow, rowList] },
   etag: true,
   failures: ['not_found'],
-  run: (parts) => async (input, call) => {
+  run: (parts: RowParts) => async (input, call) => {
     await rowFamily.prepare?.(call);
     const { store } = parts;
     const v = input as JsonObject;
@@ -191,11 +192,43 @@ function titleOf(
   return found === undefined || field === undefined ? undefined : fieldOf(found.row, field);
 }
 
+const tableSchema = {
+  title: 'TableSchema',
+  type: 'object',
+  required: ['table', 'schema', 'index', 'search', 'may', 'references', 'seq'],
+  properties: {
+    table: text,
+    schema: { type: 'object', additionalProperties: true, description: 'JSON Schema 2020-12.' },
+    key: { ...text, description: 'The field that identifies a row.' },
+    title: { ...text, description: 'The field that stands for a row in other tables.' },
+    owner: { ...text, description: 'The field with the user of a row; the server sets it.' },
+    honeypot: { ...text, description: 'The name of a form field that people leave empty.' },
+    index: { type: 'array', items: text, description: 'Fields to filter and sort by.' },
+    search: { type: 'array', items: text, description: 'Fields in which text is found.' },
+    may: {
+      type: 'object',
+      description: 'Whether the caller may read, insert and edit: all rows, or its own.',
+      properties: Object.fromEntries(
+        ['read', 'insert', 'edit'].map((one) => [
+          one,
+          { type: 'string', enum: ['all', 'own', 'none'] },
+        ]),
+      ),
+    },
+    references: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'By field with x-table: the table, its key, and the rows to choose from.',
+    },
+    seq: { type: 'integer', description: 'Version of the definition.' },
+  },
+} as const;
+
 /**
  * record.schema: describes a table for a form: its schema, its key, the actions that the caller may
  * do, and the rows that its references can name.
  */
-export const getTableSchema = defineOperation<RowParts, { table: string }>({
+export const getTableSchema = defineOperation({
   name: 'svc1.record.schema',
   scope: 'record.read',
   tableDecides: true,
@@ -208,40 +241,10 @@ export const getTableSchema = defineOperation<RowParts, { table: string }>({
     required: ['table'],
     properties: { table: { type: 'string', description: 'The name of the table.' } },
   },
-  output: {
-    title: 'TableSchema',
-    type: 'object',
-    required: ['table', 'schema', 'index', 'search', 'may', 'references', 'seq'],
-    properties: {
-      table: text,
-      schema: { type: 'object', additionalProperties: true, description: 'JSON Schema 2020-12.' },
-      key: { ...text, description: 'The field that identifies a row.' },
-      title: { ...text, description: 'The field that stands for a row in other tables.' },
-      owner: { ...text, description: 'The field with the user of a row; the server sets it.' },
-      honeypot: { ...text, description: 'The name of a form field that people leave empty.' },
-      index: { type: 'array', items: text, description: 'Fields to filter and sort by.' },
-      search: { type: 'array', items: text, description: 'Fields in which text is found.' },
-      may: {
-        type: 'object',
-        description: 'Whether the caller may read, insert and edit: all rows, or its own.',
-        properties: Object.fromEntries(
-          ['read', 'insert', 'edit'].map((one) => [
-            one,
-            { type: 'string', enum: ['all', 'own', 'none'] },
-          ]),
-        ),
-      },
-      references: {
-        type: 'object',
-        additionalProperties: true,
-        description: 'By field with x-table: the table, its key, and the rows to choose from.',
-      },
-      seq: { type: 'integer', description: 'Version of the definition.' },
-    },
-  },
+  output: tableSchema,
   etag: true,
   failures: ['not_found'],
-  run: (parts) => async (v, call) => {
+  run: (parts: RowParts) => async (v, call) => {
     await rowFamily.prepare?.(call);
     const { store } = parts;
     const given: FamilyCall = { operation: 'schema', v: { ...v }, call };
@@ -250,7 +253,7 @@ export const getTableSchema = defineOperation<RowParts, { table: string }>({
   },
 });
 
-function schemaView(open: TableCall, reads: Reads): JsonObject {
+function schemaView(open: TableCall, reads: Reads): JsonObject & StaticOutput<typeof tableSchema> {
   const { table, access } = open;
   const { definition, stored } = table;
   const { name, schema = {}, key, owner, honeypot } = definition;

@@ -10,12 +10,6 @@ import { mayAccess } from './access.ts';
 import { withoutHidden } from './compiled-tables.ts';
 import { openTable, requireOwnRows, type RowParts, type TableCall } from './row-family.ts';
 
-interface SubscribeInput {
-  table: string;
-  id?: string;
-  from_seq?: number;
-}
-
 const packetName = 'svc1.record.change';
 const text = { type: 'string' } as const;
 const anyObject = { type: 'object', additionalProperties: true } as const;
@@ -26,7 +20,7 @@ const anyObject = { type: 'object', additionalProperties: true } as const;
  * caller gets the changes of rows that it may read before or after the change. Refuses with
  * `invalid`, also for a seq that the log has not reached.
  */
-export const subscribeToRows = defineOperation<RowParts, SubscribeInput>({
+export const subscribeToRows = defineOperation({
   name: 'svc1.record.subscribe',
   scope: 'record.read',
   tableDecides: true,
@@ -68,7 +62,7 @@ export const subscribeToRows = defineOperation<RowParts, SubscribeInput>({
     },
   },
   failures: ['not_found'],
-  run: (parts) => async (v, call) => {
+  run: (parts: RowParts) => async (v, call) => {
     await call.visitor.prepare(needsUser);
     const input = v as unknown as JsonObject;
     const open = openTable({ operation: 'subscribe', v: input, call }, parts.store, parts);

@@ -1,4 +1,4 @@
-import type { JSONSchemaType } from 'ajv';
+import type { StaticInput } from '../../model/static.ts';
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
 import { methodBytesMax } from '../../http/limits.ts';
 import { takeParameter } from '../../http/query.ts';
@@ -34,16 +34,6 @@ import {
 interface ExplainParts extends PageParts {
   /** Whether the ini file says that an origin leads to this server. */
   readonly namesOrigin: (origin: string) => boolean;
-}
-
-interface ExplainInput {
-  url?: string;
-  origin?: string;
-  path?: string;
-  query?: string;
-  k?: string;
-  method?: string;
-  as_of?: string;
 }
 
 /** An explanation with its first sentence and the request in canonical form. */
@@ -167,37 +157,41 @@ const output: JsonObject = {
   },
 };
 
+const explainInput = {
+  type: 'object',
+  properties: {
+    url: optionalText,
+    origin: optionalText,
+    path: optionalText,
+    query: optionalText,
+    k: optionalText,
+    method: {
+      ...optionalText,
+      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+      maxLength: methodBytesMax,
+    },
+    ...previewProperties,
+    as_of: asOfProperty,
+  },
+} as const;
+
+type ExplainInput = StaticInput<typeof explainInput>;
+
 /**
  * userinterface.explain: how the server would answer a request, or a breadcrumb's key
  * (docs/design/operations.md#explain). It sends no request to another server and reads no file. The
  * visitor has only the properties that the input gives.
  */
-export const explainRequest = defineOperation<ExplainParts, ExplainInput>({
+export const explainRequest = defineOperation({
   name: 'svc1.userinterface.explain',
   scope: 'read',
   effect: 'reads',
   inDrafts: true,
   summary: 'How a request would be answered, and why: every source and candidate in order.',
-  input: {
-    type: 'object',
-    properties: {
-      url: optionalText,
-      origin: optionalText,
-      path: optionalText,
-      query: optionalText,
-      k: optionalText,
-      method: {
-        ...optionalText,
-        pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-        maxLength: methodBytesMax,
-      },
-      ...previewProperties,
-      as_of: asOfProperty,
-    },
-  } as unknown as JSONSchemaType<ExplainInput>,
+  input: explainInput,
   output,
   run:
-    ({ view, ...parts }) =>
+    ({ view, ...parts }: ExplainParts) =>
     async (v, call) => {
       const input = withoutNulls(v);
       const site = siteFor(parts, input, call);

@@ -6,12 +6,6 @@ import { defineOperation } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
 
-interface FollowInput {
-  origin: string;
-  path: string;
-  from_seq?: number;
-}
-
 const packetName = 'svc1.userinterface.stale';
 const seq = { type: 'integer', description: 'Position in the log.' } as const;
 
@@ -21,7 +15,7 @@ const seq = { type: 'integer', description: 'Position in the log.' } as const;
  * when to call get_render again, so that every visitor may have it. Refuses with `invalid`, also
  * for a seq that the log has not reached.
  */
-export const followPlace = defineOperation<{ readonly store: StreamedLog }, FollowInput>({
+export const followPlace = defineOperation({
   name: 'svc1.userinterface.follow',
   scope: 'render',
   effect: 'streams',
@@ -46,7 +40,7 @@ export const followPlace = defineOperation<{ readonly store: StreamedLog }, Foll
     data: { title: 'Stale', type: 'object', required: ['seq'], properties: { seq } },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: StreamedLog }) =>
     ({ from_seq: from, ...where }, { caller }) => {
       const place = parsePlace(where);
       requireInside(caller, place);

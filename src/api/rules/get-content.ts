@@ -1,4 +1,3 @@
-import type { JSONSchemaType } from 'ajv';
 import type { Reply } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
@@ -16,7 +15,6 @@ import {
   replyInside,
   siteFor,
   type PageParts,
-  type PlaceThen,
 } from './page-lookup.ts';
 
 const text = { type: 'string' } as const;
@@ -40,15 +38,11 @@ export const contentPacket: JsonObject = {
   },
 };
 
-interface ContentInput extends PlaceThen {
-  headers?: object;
-}
-
 /**
  * userinterface.get_content: over HTTP the response of the page itself, over a websocket a packet
  * (docs/design/operations.md#one-definition).
  */
-export const getContent = defineOperation<PageParts, ContentInput>({
+export const getContent = defineOperation({
   name: 'svc1.userinterface.get_content',
   scope: 'render',
   effect: 'reads',
@@ -75,7 +69,7 @@ export const getContent = defineOperation<PageParts, ContentInput>({
           'Header fields of the request. They describe the visitor, unless other fields do.',
       },
     },
-  } as unknown as JSONSchemaType<ContentInput>,
+  },
   output: contentPacket,
   failures: ['not_found', 'unprocessable', 'bad_gateway', 'gateway_timeout'],
   replies: {
@@ -83,7 +77,7 @@ export const getContent = defineOperation<PageParts, ContentInput>({
     default: 'The page\u2019s own response with another status, or a failure.',
   },
   run:
-    ({ view, ...parts }) =>
+    ({ view, ...parts }: PageParts) =>
     async (v, call) => {
       const where = contentPlace(v, view, call.caller);
       const { via } = call.fields;

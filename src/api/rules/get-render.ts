@@ -1,4 +1,4 @@
-import type { JSONSchemaType } from 'ajv';
+import type { StaticInput } from '../../model/static.ts';
 import { parametersOf } from '../../http/query.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
@@ -12,7 +12,6 @@ import {
   requireRuleAccess,
   winningRule,
   type PageParts,
-  type PlaceThen,
 } from './page-lookup.ts';
 import { publicData } from './rule-view.ts';
 import { previewFor, previewProperties } from './preview.ts';
@@ -22,10 +21,6 @@ import {
   renderAnswer,
   renderRule,
 } from './rendered-rule.ts';
-
-interface RenderInput extends Omit<PlaceThen, 'query'> {
-  query?: string | Readonly<Record<string, string | readonly string[]>>;
-}
 
 const input = {
   type: 'object',
@@ -46,7 +41,9 @@ const input = {
     },
     ...previewProperties,
   },
-} as unknown as JSONSchemaType<RenderInput>;
+} as const;
+
+type RenderInput = StaticInput<typeof input>;
 
 const text = { type: 'string' } as const;
 const textOrNull = { type: ['string', 'null'] } as const;
@@ -101,7 +98,7 @@ const output: JsonObject = {
  * userinterface.get_render: the data with which a generic page renders itself
  * (docs/design/rendering.md#generic-pages).
  */
-export const getRender = defineOperation<PageParts, RenderInput>({
+export const getRender = defineOperation({
   name: 'svc1.userinterface.get_render',
   scope: 'render',
   effect: 'reads',
@@ -112,7 +109,7 @@ export const getRender = defineOperation<PageParts, RenderInput>({
   etag: true,
   failures: ['not_found'],
   run:
-    ({ view, ...parts }) =>
+    ({ view, ...parts }: PageParts) =>
     async (v, call) => {
       const nowMs = timeThen(parts.store, v.as_of);
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });

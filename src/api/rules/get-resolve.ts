@@ -1,4 +1,4 @@
-import type { JSONSchemaType } from 'ajv';
+import type { StaticInput } from '../../model/static.ts';
 import type { ResolvedBreadcrumb } from '../../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -10,21 +10,15 @@ import { breadcrumbSite, clientOf, type PageParts } from './page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';
 
-interface BreadcrumbInput {
-  k: string;
-  origin?: string;
-  query?: string;
-}
-
-interface BreadcrumbThen extends BreadcrumbInput {
-  as_of?: string;
-}
-
 const breadcrumb = {
   k: { type: 'string', description: 'The key of the breadcrumb.' },
   origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
   query: { type: 'string', nullable: true },
 } as const;
+
+const breadcrumbInput = { type: 'object', required: ['k'], properties: breadcrumb } as const;
+
+type BreadcrumbInput = StaticInput<typeof breadcrumbInput>;
 
 const text = { type: 'string' } as const;
 
@@ -46,7 +40,7 @@ const resolution: JsonObject = {
  * userinterface.get_resolve: the result of a breadcrumb as data, for the caller or for a visitor
  * that the input describes.
  */
-export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
+export const getResolve = defineOperation({
   name: 'svc1.userinterface.get_resolve',
   scope: 'render',
   effect: 'reads',
@@ -56,10 +50,10 @@ export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
     type: 'object',
     required: ['k'],
     properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
-  } as unknown as JSONSchemaType<BreadcrumbThen>,
+  },
   output: resolution,
   failures: ['not_found', 'unprocessable'],
-  run: (parts) => async (v, call) => {
+  run: (parts: PageParts) => async (v, call) => {
     const visit = visitOf(v, call);
     const site = breadcrumbSite(parts, { ...v, origin: visit.origin }, call);
     const nowMs = timeThen(parts.store, v.as_of);
@@ -79,7 +73,7 @@ interface LinkParts extends Pick<PageParts, 'site' | 'store' | 'rowsFor' | 'past
  * userinterface.link.htm: the breadcrumb itself (docs/design/rendering.md#breadcrumbs): over HTTP a
  * redirect or a page, over a websocket the answer of get_resolve.
  */
-export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
+export const linkHtm = defineOperation({
   name: 'svc1.userinterface.link.htm',
   scope: 'render',
   effect: 'reads',
@@ -87,7 +81,7 @@ export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
   summary:
     'A breadcrumb: a redirect to its target, or its page. Callers that prefer JSON, and callers ' +
     'over the websocket, get the answer of get_resolve.',
-  input: { type: 'object', required: ['k'], properties: breadcrumb },
+  input: breadcrumbInput,
   output: resolution,
   query: {
     k: {
@@ -104,7 +98,7 @@ export const linkHtm = defineOperation<LinkParts, BreadcrumbInput>({
     default: 'Another status that the page rule sets, or a failure.',
   },
   run:
-    ({ countVisit, ...parts }) =>
+    ({ countVisit, ...parts }: LinkParts) =>
     (v, call) => {
       const visit = visitOf(v, call);
       const site =

@@ -6,7 +6,6 @@ import {
   siteFor,
   winningRule,
   type PageParts,
-  type PlaceThen,
 } from './page-lookup.ts';
 import {
   preparedContent,
@@ -19,7 +18,7 @@ import { publicRule } from './rule-schema.ts';
 import { renderView } from './rule-view.ts';
 
 /** userinterface.get: the public fields of the rule that answers at an origin and path. */
-export const getRule = defineOperation<PageParts, PlaceThen>({
+export const getRule = defineOperation({
   name: 'svc1.userinterface.get',
   scope: 'render',
   effect: 'reads',
@@ -30,7 +29,7 @@ export const getRule = defineOperation<PageParts, PlaceThen>({
   etag: true,
   failures: ['not_found'],
   run:
-    ({ view, ...parts }) =>
+    ({ view, ...parts }: PageParts) =>
     async (v, call) => {
       const where = contentPlace(v, view, call.caller);
       await requireRuleAccess(parts, where, call);

@@ -33,11 +33,6 @@ export interface PageParts {
   readonly locationOf: (address: string) => Promise<Location>;
 }
 
-/** A place of the site, now or at a moment of the past. */
-export interface PlaceThen extends Place {
-  as_of?: string;
-}
-
 /** The input schema of a place. */
 export const placeInput = {
   type: 'object',

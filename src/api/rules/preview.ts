@@ -1,5 +1,6 @@
 import { preferredLanguage } from '../../http/negotiation.ts';
 import type { VisitorTraits } from '../../breadcrumbs/condition.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { previewFields } from '../../breadcrumbs/conditions/table.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
@@ -13,7 +14,7 @@ import type { Call } from '../operation.ts';
 export type Preview = Readonly<Record<string, string | number>>;
 
 /** The part of an input schema that describes a visitor (docs/design/operations.md#explain). */
-export const previewProperties = Object.fromEntries(
+export const previewProperties: Readonly<Record<string, JsonObject>> = Object.fromEntries(
   Object.entries(previewFields).map(([name, { schema }]) => [name, schema]),
 );
 

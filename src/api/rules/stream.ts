@@ -2,7 +2,7 @@ import { Failure } from '../../model/failure.ts';
 import type { RevertibleFamily } from '../../model/change.ts';
 import type { RecordChange, Store } from '../../store/store.ts';
 import { catchUpTo } from '../../store/shared/catch-up.ts';
-import type { OperationResult, Stream } from '../operation.ts';
+import type { OperationResult, ChangeStream } from '../operation.ts';
 
 /** The reads of the log that operations need to stream it. */
 export type StreamedLog = Pick<Store, 'seq' | 'changesAfter' | 'shared'>;
@@ -26,7 +26,7 @@ export async function streamFrom<F extends RevertibleFamily>(
     family,
     matches,
   }: { readonly family: F; readonly matches: (change: RecordChange<F>) => boolean },
-): Promise<OperationResult> {
+): Promise<OperationResult<{ readonly seq: number }>> {
   await catchUpTo(store, from ?? 0);
   const seq = store.seq();
   const after = from ?? seq;
@@ -35,8 +35,8 @@ export async function streamFrom<F extends RevertibleFamily>(
       field: 'from_seq',
     });
   }
-  const changesAfter: Stream['changesAfter'] = (...given) => store.changesAfter(...given);
-  const isOfFamily: Stream['matches'] = (change) => {
+  const changesAfter: ChangeStream['changesAfter'] = (...given) => store.changesAfter(...given);
+  const isOfFamily: ChangeStream['matches'] = (change) => {
     return change.change.family === family && matches(change as RecordChange<F>);
   };
   const stream = { after, changesAfter, family, matches: isOfFamily };

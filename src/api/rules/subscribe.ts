@@ -1,3 +1,4 @@
+import type { StaticInput } from '../../model/static.ts';
 import { isRuleInside, type Bounds } from '../../model/bounds.ts';
 import { actions } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
@@ -14,15 +15,20 @@ import { maskFormerHeaders, ruleFamily, type RuleParts } from './rule-family.ts'
 import { serverFields } from './rule-view.ts';
 import { fromSeqProperty, streamFrom } from './stream.ts';
 
-interface SubscribeInput {
-  from_seq?: number;
-  origin?: string;
-  path?: string;
-  id?: string;
-}
-
 const packetName = 'svc1.userinterface.change';
 const seqSchema = { type: 'integer', description: 'Position in the log.' } as const;
+
+const subscribeInput = {
+  type: 'object',
+  properties: {
+    from_seq: fromSeqProperty,
+    origin: { type: 'string', maxLength: originBytesMax, nullable: true },
+    path: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
+    id: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
+  },
+} as const;
+
+type SubscribeInput = StaticInput<typeof subscribeInput>;
 
 /**
  * userinterface.subscribe: the current seq, then a packet for each change of a page rule after
@@ -31,21 +37,13 @@ const seqSchema = { type: 'integer', description: 'Position in the log.' } as co
  * so that a subscriber learns when a page moves away; `id` selects one record. Refuses with
  * `invalid`, also for a seq that the log has not reached.
  */
-export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'>, SubscribeInput>({
+export const subscribeToRules = defineOperation({
   name: 'svc1.userinterface.subscribe',
   scope: 'read',
   effect: 'streams',
   summary:
     'Changes of page rules as they are committed, in the order of seq, without gap or repeat.',
-  input: {
-    type: 'object',
-    properties: {
-      from_seq: fromSeqProperty,
-      origin: { type: 'string', maxLength: originBytesMax, nullable: true },
-      path: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
-      id: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
-    },
-  },
+  input: subscribeInput,
   output: {
     title: 'Subscribed',
     type: 'object',
@@ -76,7 +74,7 @@ export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: Pick<RuleParts, 'store' | 'view'>) =>
     ({ from_seq: from, ...filters }, { caller }) => {
       const isWanted = filterOf(filters);
       const matches = (change: RuleChange): boolean => {

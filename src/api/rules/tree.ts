@@ -4,7 +4,7 @@ import { Failure } from '../../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { hasScope, type Caller } from '../../model/key.ts';
 import { isWildcardPath } from '../../model/path.ts';
-import { ruleKinds } from '../../model/rule.ts';
+import { ruleKinds, type RuleKind } from '../../model/rule.ts';
 import type { FolderName } from '../../static/folder-names.ts';
 import type { Store } from '../../store/store.ts';
 import { boundOrigins, boundRoots } from '../bounds/tree.ts';
@@ -14,14 +14,6 @@ import { defineOperation } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { shadowsAt } from './shadows.ts';
-
-interface TreeInput {
-  origin?: string;
-  path?: string;
-  after?: string;
-  limit?: number;
-  shadows?: boolean;
-}
 
 /** The parts of userinterface.tree. */
 interface TreeParts {
@@ -69,7 +61,7 @@ const nodeSchema = {
  * each mount. The work depends on the number of names, not on what is below them. Paths of rules
  * over 1,900 bytes are left out. Only the scope admin sees names of files that no visitor can list.
  */
-export const ruleTree = defineOperation<TreeParts, TreeInput>({
+export const ruleTree = defineOperation({
   name: 'svc1.userinterface.tree',
   scope: 'read',
   effect: 'reads',
@@ -108,9 +100,9 @@ export const ruleTree = defineOperation<TreeParts, TreeInput>({
         description: 'Whether to look for what hides the rules; true takes longer.',
       },
     },
-  } as never,
+  },
   run:
-    ({ store, site }) =>
+    ({ store, site }: TreeParts) =>
     async ({ origin, path = '', after, limit = listRowsDefault, shadows = false }, call) => {
       const { bounds } = call.caller;
       if (origin === undefined && bounds !== undefined) {
@@ -191,7 +183,7 @@ interface TreeNode {
   readonly folder: boolean;
   readonly mount?: string;
   readonly answers?: 'file' | 'rule' | 'fetched';
-  readonly rules: readonly { readonly id: string; readonly kind: string }[];
+  readonly rules: readonly { readonly id: string; readonly kind: RuleKind }[];
 }
 
 /** A node with its key in the order of the tree: a wildcard has its path without the `*`. */

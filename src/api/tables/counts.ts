@@ -4,10 +4,7 @@ import { defineOperation } from '../operation.ts';
 const count = { type: 'integer', minimum: 0 } as const;
 
 /** table.counts: how many rows each table has; a data host knows those of its own. */
-export const countTables = defineOperation<
-  { readonly store: Pick<Store, 'tablesAfter' | 'tableCounts'> },
-  object
->({
+export const countTables = defineOperation({
   name: 'svc1.table.counts',
   scope: 'admin',
   effect: 'reads',
@@ -33,7 +30,7 @@ export const countTables = defineOperation<
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Pick<Store, 'tablesAfter' | 'tableCounts'> }) =>
     () => {
       const names = [...store.tablesAfter('')].map(({ table }) => table.name);
       const rows = names.map((name) => ({ name, rows: store.tableCounts(name).rows }));

@@ -67,11 +67,6 @@ interface ImportOperationParts extends ImportParts, Pick<ShadowParts, 'site'> {
   readonly importInThread: (request: ImportRequest) => Promise<ImportResult>;
 }
 
-interface ImportInput {
-  ndjson: string;
-  dry_run?: boolean;
-}
-
 const count = (description: string): JsonObject => ({ type: 'integer', description });
 
 const lines = (description: string, member: JsonObject): JsonObject => ({
@@ -86,7 +81,7 @@ const lines = (description: string, member: JsonObject): JsonObject => ({
  * records stay as they are. Refuses with `invalid` if any line cannot be imported, and then imports
  * none; with `dry_run` it reports these lines instead.
  */
-export const importLines = defineOperation<ImportOperationParts, ImportInput>({
+export const importLines = defineOperation({
   name: 'svc1.userinterface.import',
   scope: 'design',
   effect: 'writes',
@@ -130,7 +125,7 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
     },
   },
   run:
-    ({ importInThread, ...parts }) =>
+    ({ importInThread, ...parts }: ImportOperationParts) =>
     async ({ ndjson, dry_run: dryRun = false }, call) => {
       const bytes = Buffer.from(ndjson);
       const request: ImportRequest = {

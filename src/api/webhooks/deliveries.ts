@@ -13,13 +13,6 @@ import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
 import { noSuchHook } from './hook-family.ts';
 
-interface DeliveriesInput {
-  id: string;
-  outcome?: string;
-  before?: number;
-  limit?: number;
-}
-
 const integer = { type: 'integer' } as const;
 
 /** The members that identify a message. */
@@ -102,7 +95,7 @@ const output: JsonObject = {
  * webhook.deliveries: the attempts at a hook's messages, the newest messages first, also of a
  * deleted hook. A page has all attempts at the messages that it shows. Refuses with `not_found`.
  */
-export const listDeliveries = defineOperation<{ readonly store: Store }, DeliveriesInput>({
+export const listDeliveries = defineOperation({
   name: 'svc1.webhook.deliveries',
   scope: 'webhook',
   forHookKeys: true,
@@ -126,7 +119,7 @@ export const listDeliveries = defineOperation<{ readonly store: Store }, Deliver
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Store }) =>
     ({ id, outcome, before, limit = listRowsDefault }, { caller }) => {
       requireHookScope(caller, id);
       const { deliveries } = store;

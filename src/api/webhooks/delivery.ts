@@ -18,11 +18,6 @@ import {
 import { shownAttemptsMax, shownBodyCharactersMax } from './limits.ts';
 import { placesOfDelivery } from './replay.ts';
 
-interface DeliveryInput {
-  id: string;
-  delivery: string;
-}
-
 /** A header field in an answer. */
 interface ShownField {
   readonly name: string;
@@ -72,7 +67,7 @@ const output: JsonObject = {
  * webhook.delivery: one message of a hook with its requests and their answers. The request is made
  * again from the log, so it costs no space. Refuses with `not_found`.
  */
-export const readDelivery = defineOperation<{ readonly store: Store }, DeliveryInput>({
+export const readDelivery = defineOperation({
   name: 'svc1.webhook.delivery',
   scope: 'webhook',
   forHookKeys: true,
@@ -89,7 +84,7 @@ export const readDelivery = defineOperation<{ readonly store: Store }, DeliveryI
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Store }) =>
     async ({ id, delivery }, { caller }) => {
       requireHookScope(caller, id);
       const attempts = attemptsAt(store, id, delivery);

@@ -7,13 +7,6 @@ import type { Reads } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
 import { noSuchRecord } from '../records/read.ts';
 
-interface EventListInput {
-  type?: string;
-  counter?: string;
-  before?: number;
-  limit?: number;
-}
-
 const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;
 
@@ -36,10 +29,7 @@ const eventSchema: JsonObject = {
  * of the next page, and null at the end. A page may have fewer rows than `limit` and still have a
  * next one, because the work for one page is limited.
  */
-export const listEvents = defineOperation<
-  { readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'> },
-  EventListInput
->({
+export const listEvents = defineOperation({
   name: 'svc1.event.list',
   scope: 'verify',
   effect: 'reads',
@@ -71,7 +61,7 @@ export const listEvents = defineOperation<
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'> }) =>
     async ({ before, limit = listRowsDefault, type, counter }, call) => {
       const rows: object[] = [];
       let [characters, examined, inSlice] = [0, 0, 0];
@@ -102,10 +92,7 @@ export const listEvents = defineOperation<
  * event.read: an event by the id that its deliveries have. A receiver that trusts no delivery reads
  * the event here. Refuses with `not_found`.
  */
-export const readEvent = defineOperation<
-  { readonly store: Pick<Reads, 'rows' | 'change'> },
-  { id: string }
->({
+export const readEvent = defineOperation({
   name: 'svc1.event.read',
   scope: 'verify',
   effect: 'reads',
@@ -114,7 +101,7 @@ export const readEvent = defineOperation<
   failures: ['not_found'],
   input: { type: 'object', required: ['id'], properties: { id: text } },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Pick<Reads, 'rows' | 'change'> }) =>
     ({ id }) => {
       const [inserted] = store.rows('event', id);
       // The id of an event about a change of a record ends with the seq of the change.

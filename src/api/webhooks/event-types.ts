@@ -24,7 +24,7 @@ export function unfitMembers(type: string, data: JsonObject): readonly string[] 
 }
 
 /** event.types: the types that Waymark knows, each with the schema of its data. */
-export const listEventTypes = defineOperation<unknown, object>({
+export const listEventTypes = defineOperation({
   name: 'svc1.event.types',
   scope: 'verify',
   effect: 'reads',

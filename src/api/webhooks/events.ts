@@ -1,3 +1,4 @@
+import type { StaticInput } from '../../model/static.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
 import {
@@ -44,13 +45,6 @@ export interface EventParts {
   readonly log: Log;
 }
 
-interface EventInput {
-  type: string;
-  data?: JsonObject;
-  occurred_at?: string;
-  counter?: string;
-}
-
 const text = { type: 'string' } as const;
 const counterLengths = { minLength: 1, maxLength: eventCounterCharactersMax } as const;
 
@@ -74,27 +68,31 @@ const output: JsonObject = {
   },
 };
 
+const eventInput = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: text,
+    data: { type: 'object', nullable: true, required: [], additionalProperties: true },
+    occurred_at: { type: 'string', nullable: true },
+    counter: { type: 'string', nullable: true, ...counterLengths },
+  },
+} as const;
+
+type EventInput = StaticInput<typeof eventInput>;
+
 /**
  * event.insert: stores an event, which the hooks for its type deliver; answers when it is durable.
  * Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for another
  * request). Without a vk, an event with `occurred_at` is stored once. The answer always has a vk,
  * with which the caller can repeat the request safely.
  */
-export const insertEvent = defineOperation<EventParts, EventInput>({
+export const insertEvent = defineOperation({
   name: 'svc1.event.insert',
   scope: 'event',
   effect: 'writes',
   summary: 'Stores an event, which the hooks for its type deliver; answers when it is durable.',
-  input: {
-    type: 'object',
-    required: ['type'],
-    properties: {
-      type: text,
-      data: { type: 'object', nullable: true, required: [], additionalProperties: true },
-      occurred_at: { type: 'string', nullable: true },
-      counter: { type: 'string', nullable: true, ...counterLengths },
-    },
-  },
+  input: eventInput,
   fields: {
     title: 'NewEvent',
     type: 'object',
@@ -117,7 +115,7 @@ export const insertEvent = defineOperation<EventParts, EventInput>({
   envelope: { vk: vkMember },
   output,
   failures: ['conflict'],
-  run: (parts) => {
+  run: (parts: EventParts) => {
     const warn = createWarning(parts);
     return (v, call) => {
       const now = new Date(parts.now()).toISOString();
@@ -136,7 +134,7 @@ export const insertEvent = defineOperation<EventParts, EventInput>({
  * webhook.test: stores an event of the type webhook.test for one hook, which delivers it as any
  * other. Refuses with `not_found`, or with `conflict` for a hook that is paused.
  */
-export const testHook = defineOperation<EventParts, { id: string }>({
+export const testHook = defineOperation({
   name: 'svc1.webhook.test',
   scope: 'webhook',
   effect: 'writes',
@@ -146,7 +144,7 @@ export const testHook = defineOperation<EventParts, { id: string }>({
   output,
   failures: ['not_found', 'conflict'],
   run:
-    (parts) =>
+    (parts: EventParts) =>
     ({ id }, call) => {
       const data = { hook: id, message: 'This is a test.' };
       const fields = ownEvent('webhook.test', data, parts.now(), { hook: id });

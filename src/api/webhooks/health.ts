@@ -7,12 +7,6 @@ import { attemptFacts, attemptProperties } from './deliveries.ts';
 import { existingHook } from './hook-family.ts';
 import { healthAttemptsMax, healthRowsMax } from './limits.ts';
 
-interface HealthInput {
-  id?: string;
-  after?: string;
-  limit?: number;
-}
-
 const integer = { type: 'integer' } as const;
 const text = { type: 'string' } as const;
 
@@ -71,7 +65,7 @@ const output: JsonObject = {
  * webhook.health: the state of each hook, with the length of its queue and how its newest attempts
  * ended. Refuses with `not_found` for an unknown id.
  */
-export const listHealth = defineOperation<{ readonly store: Store }, HealthInput>({
+export const listHealth = defineOperation({
   name: 'svc1.webhook.health',
   scope: 'webhook',
   effect: 'reads',
@@ -87,7 +81,7 @@ export const listHealth = defineOperation<{ readonly store: Store }, HealthInput
     },
   },
   run:
-    ({ store }) =>
+    ({ store }: { readonly store: Store }) =>
     ({ id, after = '', limit = healthRowsMax }) => {
       if (id !== undefined) {
         const rows = [healthOf(store, existingHook(store, id))];

@@ -6,11 +6,6 @@ import { changeRecord } from '../records/write.ts';
 import { hookFamily, requireNothingWaiting, type HookParts } from './hook-family.ts';
 import { placeHookFields } from './hook-placement.ts';
 
-interface PauseInput {
-  id: string;
-  if_seq?: number;
-}
-
 /** webhook.pause: stops deliveries of a hook. Refuses with `not_found` or `conflict` (the vk). */
 export const pauseHook = switchOperation({
   name: 'webhook.pause',
@@ -37,7 +32,7 @@ function switchOperation({
   readonly active: boolean;
   readonly summary: string;
 }): OperationDefinition<HookParts> {
-  return defineOperation<HookParts, PauseInput>({
+  return defineOperation({
     name: `svc1.${name}`,
     scope: 'webhook',
     effect: 'writes',
@@ -55,7 +50,7 @@ function switchOperation({
     etag: true,
     failures: ['not_found', 'conflict', 'precondition_failed'],
     run:
-      (parts) =>
+      (parts: HookParts) =>
       ({ id, if_seq: ifSeq }, call) => {
         const request = identifyRequest(name, { id }, call);
         const given: FamilyCall = { operation: 'edit', v: { id }, call };

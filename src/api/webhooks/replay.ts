@@ -1,3 +1,4 @@
+import type { StaticInput, StaticOutput } from '../../model/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { batchId } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
@@ -11,63 +12,63 @@ import { identifyRequest } from '../records/idempotency.ts';
 import { vkMember } from '../records/schema.ts';
 import { noSuchHook, type HookParts } from './hook-family.ts';
 
-interface ReplayInput {
-  id: string;
-  delivery?: string;
-  since?: string;
-  until?: string;
-  failed?: boolean;
-}
-
 type ReplayParts = Pick<HookParts, 'store' | 'newId'>;
 
 const text = { type: 'string', nullable: true } as const;
+
+const replayInput = {
+  type: 'object',
+  required: ['id'],
+  properties: {
+    id: { type: 'string', description: 'The id of the hook.' },
+    delivery: {
+      ...text,
+      description: 'One message, by its id or its number among the messages of the hook.',
+    },
+    since: { ...text, description: 'Events since a date-time or a seq of the log.' },
+    until: { ...text, description: 'Events up to a date-time or a seq of the log.' },
+    failed: {
+      type: 'boolean',
+      nullable: true,
+      description: 'Only messages that were given up after their last attempt.',
+    },
+  },
+} as const;
+
+type ReplayInput = StaticInput<typeof replayInput>;
+
+const replay = {
+  title: 'Replay',
+  type: 'object',
+  required: ['seq', 'deliveries'],
+  properties: {
+    seq: { type: 'integer', description: 'Position of the request in the log.' },
+    deliveries: { type: 'integer', description: 'Number of messages that are sent again.' },
+  },
+} as const;
+
+type Replay = StaticOutput<typeof replay>;
 
 /**
  * webhook.replay: sends messages of a hook again, with the same ids and bodies: one message, those
  * of a period, or those that were given up. Answers when the request is durable. Refuses with
  * `not_found` (no such hook or message), `invalid` or `conflict`.
  */
-export const replayDeliveries = defineOperation<ReplayParts, ReplayInput>({
+export const replayDeliveries = defineOperation({
   name: 'svc1.webhook.replay',
   scope: 'webhook',
   effect: 'writes',
   summary: 'Sends messages of a hook again: one, those of a time, or those that were given up.',
   envelope: { vk: vkMember },
-  output: {
-    title: 'Replay',
-    type: 'object',
-    required: ['seq', 'deliveries'],
-    properties: {
-      seq: { type: 'integer', description: 'Position of the request in the log.' },
-      deliveries: { type: 'integer', description: 'Number of messages that are sent again.' },
-    },
-  },
+  output: replay,
   failures: ['not_found', 'conflict'],
-  input: {
-    type: 'object',
-    required: ['id'],
-    properties: {
-      id: { type: 'string', description: 'The id of the hook.' },
-      delivery: {
-        ...text,
-        description: 'One message, by its id or its number among the messages of the hook.',
-      },
-      since: { ...text, description: 'Events since a date-time or a seq of the log.' },
-      until: { ...text, description: 'Events up to a date-time or a seq of the log.' },
-      failed: {
-        type: 'boolean',
-        nullable: true,
-        description: 'Only messages that were given up after their last attempt.',
-      },
-    },
-  },
+  input: replayInput,
   run:
-    ({ store, newId }) =>
-    async (v, call): Promise<OperationResult> => {
+    ({ store, newId }: ReplayParts) =>
+    async (v, call): Promise<OperationResult<Replay>> => {
       const { vk } = call;
       const request = identifyRequest('webhook.replay', { ...v }, call);
-      const answered = (reads: Reads): OperationResult | undefined => {
+      const answered = (reads: Reads): OperationResult<Replay> | undefined => {
         const claim = vk === undefined ? undefined : request.earlier(reads, vk);
         const first = claim && reads.change(claim.seq);
         if (first === undefined) return undefined;
@@ -81,7 +82,7 @@ export const replayDeliveries = defineOperation<ReplayParts, ReplayInput>({
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
       const deliveries = await countOf(store, queue, range, call.signal());
-      return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult> => {
+      return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult<Replay>> => {
         const meanwhile = answered(reads);
         if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
         const data = { queue, ...range, deliveries };
@@ -99,7 +100,7 @@ function replayAnswer(
   deliveries: number,
   vk: string | undefined,
   replayed: boolean,
-): OperationResult {
+): OperationResult<Replay> {
   return {
     kind: 'data',
     data: { seq, deliveries },

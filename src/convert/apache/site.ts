@@ -1,9 +1,9 @@
 import type { Directive } from '../directive.ts';
-import type { Place } from '../sections.ts';
+import type { SitePlace } from '../sections.ts';
 import { nearest, unneeded } from './words.ts';
 
 /** A virtual host, or the folder of an `.htaccess`, on its way to sections of Waymark. */
-export interface ApacheSite extends Place {
+export interface ApacheSite extends SitePlace {
   /** Its names, of which the first one is `ServerName`. */
   readonly hosts: readonly string[];
   readonly scheme: 'http' | 'https' | undefined;

@@ -1,11 +1,11 @@
 import type { Directive } from '../directive.ts';
-import type { FieldWish, Place } from '../sections.ts';
+import type { FieldWish, SitePlace } from '../sections.ts';
 import { iniVariables, fieldTemplate } from './placeholders.ts';
 import { takeMatcher, type CaddyMatch } from './matchers.ts';
 import { nearest, unneeded } from './words.ts';
 
 /** A site of a Caddyfile, on its way to sections of Waymark. */
-export interface CaddySite extends Place {
+export interface CaddySite extends SitePlace {
   readonly scheme: 'http' | 'https';
   /** All directives of the site, which define its matchers. */
   readonly block: readonly Directive[];

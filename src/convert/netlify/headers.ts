@@ -3,7 +3,7 @@ import { addFields, type FieldWish } from '../sections.ts';
 import type { NetlifySite } from './site.ts';
 
 /** A path of `_headers` with its fields, or one table of `[[headers]]`. */
-export interface HeaderBlock {
+export interface NetlifyHeaders {
   readonly source: Source;
   readonly path: string;
   readonly fields: readonly FieldWish[];
@@ -13,8 +13,8 @@ export interface HeaderBlock {
 export function readHeaderBlocks(
   conversion: Conversion,
   lines: readonly string[],
-): readonly HeaderBlock[] {
-  const blocks: (HeaderBlock & { readonly fields: FieldWish[] })[] = [];
+): readonly NetlifyHeaders[] {
+  const blocks: (NetlifyHeaders & { readonly fields: FieldWish[] })[] = [];
   for (const [at, text] of lines.entries()) {
     const source = { line: at + 1, text };
     if (/^\s*(?:#|$)/.test(text)) continue;
@@ -44,7 +44,7 @@ export function fieldOf(name: string, value: string, source: Source): FieldWish 
 }
 
 /** Adds the fields of a path, or leaves them. */
-export function addHeaderBlock(site: NetlifySite, { source, path, fields }: HeaderBlock): void {
+export function addHeaderBlock(site: NetlifySite, { source, path, fields }: NetlifyHeaders): void {
   const { conversion } = site;
   const [, origin, rest = '/'] = /^(https?:\/\/[^/]+)?(\/.*)?$/.exec(path) ?? [];
   if (

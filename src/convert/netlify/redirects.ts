@@ -6,7 +6,7 @@ import {
   addMount,
   addProxy,
   addRedirect,
-  type Place,
+  type SitePlace,
 } from '../sections.ts';
 import type { NetlifySite } from './site.ts';
 
@@ -59,7 +59,8 @@ export function addRule(site: NetlifySite, rule: NetlifyRule): void {
   const { conversion } = site;
   const { source, status, conditions } = rule;
   const [, origin, path = '/'] = /^(https?:\/\/[^/]+)?(\/.*)?$/.exec(rule.from) ?? [];
-  const place: Place = origin === undefined ? site : { ...site, origins: [origin], name: origin };
+  const place: SitePlace =
+    origin === undefined ? site : { ...site, origins: [origin], name: origin };
   const inner = path.replace(/\/\*$/, '/');
   if (conditions.length > 0) {
     const cure =
@@ -85,7 +86,7 @@ export function addRule(site: NetlifySite, rule: NetlifyRule): void {
 /** A rule with the status 200: another file, or another server. */
 function addRewrite(
   site: NetlifySite,
-  place: Place,
+  place: SitePlace,
   { source, from, to, isForced }: NetlifyRule,
 ): void {
   const { conversion } = site;

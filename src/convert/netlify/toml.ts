@@ -2,14 +2,14 @@ import { parse, TomlError } from 'smol-toml';
 import { isJsonObject } from '../../model/json.ts';
 import type { Conversion, Source } from '../conversion.ts';
 import { syntaxFailure } from '../directive.ts';
-import { fieldOf, type HeaderBlock } from './headers.ts';
+import { fieldOf, type NetlifyHeaders } from './headers.ts';
 import type { NetlifyRule } from './redirects.ts';
 
 /** What a `netlify.toml` says about the site itself. */
 interface NetlifyToml {
   readonly root: string;
   readonly rules: readonly NetlifyRule[];
-  readonly blocks: readonly HeaderBlock[];
+  readonly blocks: readonly NetlifyHeaders[];
 }
 
 /** Tables about the build, which is over when Waymark serves the site. */
@@ -70,7 +70,7 @@ function ruleOf(table: Table, place: Source | undefined): NetlifyRule {
   };
 }
 
-function blockOf(table: Table, source: Source = unplaced): HeaderBlock {
+function blockOf(table: Table, source: Source = unplaced): NetlifyHeaders {
   const values = isJsonObject(table.values) ? table.values : {};
   const fields = Object.entries(values).map(([name, value]) =>
     fieldOf(name, textOf(value), source),

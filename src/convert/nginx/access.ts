@@ -11,7 +11,7 @@ export const accessDirectives: readonly string[] = [
 ];
 
 /** A location with the paths that it answers; undefined paths cannot be expressed. */
-export interface Location {
+export interface NginxLocation {
   readonly directive: Directive;
   readonly block: readonly Directive[];
   readonly outer: readonly (readonly Directive[])[];
@@ -51,8 +51,8 @@ function hasAccess(block: readonly Directive[]): boolean {
 /** The locations of a block, and those inside of them. */
 export function placesIn(
   locations: readonly Directive[],
-  outer: Location['outer'],
-): readonly Location[] {
+  outer: NginxLocation['outer'],
+): readonly NginxLocation[] {
   return locations.flatMap((directive) => {
     const { words, block = [] } = directive;
     const [modifier = '', written] = words.length > 1 ? words : ['', words[0]];
@@ -60,7 +60,13 @@ export function placesIn(
     if (text.startsWith('@') || hidesDotFiles(text, block)) return [];
     const isRegex = modifier.startsWith('~');
     const paths = isRegex ? pathsOfRegex(text) : [modifier === '=' ? text : `${text}*`];
-    const place: Location = { directive, block, outer, paths, prefix: isRegex ? undefined : text };
+    const place: NginxLocation = {
+      directive,
+      block,
+      outer,
+      paths,
+      prefix: isRegex ? undefined : text,
+    };
     return [place, ...placesIn(allOf(block, 'location'), [block, ...outer])];
   });
 }
@@ -75,8 +81,8 @@ function pathsOfRegex(text: string): readonly string[] | undefined {
  * some of its own, as `isOwn` says, or is not inside.
  */
 export function isOutside(
-  inner: Location,
-  place: Location,
+  inner: NginxLocation,
+  place: NginxLocation,
   isOwn: (block: readonly Directive[]) => boolean,
 ): boolean {
   const [short, long] = [place.prefix, inner.prefix];
@@ -85,7 +91,7 @@ export function isOutside(
   return isBelow && (isOwn(inner.block) || !inner.outer.includes(place.block));
 }
 
-function isExact({ directive: { words } }: Location): boolean {
+function isExact({ directive: { words } }: NginxLocation): boolean {
   return words[0] === '=';
 }
 
@@ -102,7 +108,7 @@ export function hidesDotFiles(regex: string, block: readonly Directive[]): boole
 function protect(
   site: NginxSite,
   where: Pick<AccessWish, 'paths' | 'except'>,
-  { block, outer }: Pick<Location, 'block' | 'outer'>,
+  { block, outer }: Pick<NginxLocation, 'block' | 'outer'>,
 ): void {
   const source = block.find(({ name }) => accessDirectives.includes(name));
   if (source === undefined) return;
@@ -121,7 +127,7 @@ function protect(
 function passwordsOf(
   { conversion }: NginxSite,
   block: readonly Directive[],
-  outer: Location['outer'],
+  outer: NginxLocation['outer'],
 ): string | undefined {
   const basic = effective({ outer }, block, 'auth_basic');
   if (basic === undefined || basic.words[0] === 'off') return undefined;
@@ -150,7 +156,10 @@ const everyAddress: readonly string[] = ['0.0.0.0/0', '::/0'];
  * The networks of `allow` and `deny`, of which the first that contains an address counts in nginx;
  * undefined if their order has a meaning that two lists do not have.
  */
-function networksOf(block: readonly Directive[], outer: Location['outer']): Networks | undefined {
+function networksOf(
+  block: readonly Directive[],
+  outer: NginxLocation['outer'],
+): Networks | undefined {
   const isRule = ({ name }: Directive): boolean => name === 'allow' || name === 'deny';
   const rules = ([block, ...outer].find((one) => one.some(isRule)) ?? []).filter(isRule);
   const end = rules.findIndex(({ words }) => words[0] === 'all');

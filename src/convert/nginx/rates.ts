@@ -1,6 +1,6 @@
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addRate } from '../sections.ts';
-import { isOutside, placesIn, type Location } from './access.ts';
+import { isOutside, placesIn, type NginxLocation } from './access.ts';
 import { effective, type NginxSite } from './site.ts';
 import { nearest } from './words.ts';
 
@@ -41,8 +41,8 @@ function hasRates(block: readonly Directive[]): boolean {
 
 function limit(
   site: NginxSite,
-  { paths, except }: { readonly paths: Location['paths']; readonly except: readonly string[] },
-  { block, outer }: Pick<Location, 'block' | 'outer'>,
+  { paths, except }: { readonly paths: NginxLocation['paths']; readonly except: readonly string[] },
+  { block, outer }: Pick<NginxLocation, 'block' | 'outer'>,
 ): void {
   const { conversion } = site;
   for (const directive of allOf(block, 'limit_req')) {

@@ -1,11 +1,11 @@
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import type { Conversion } from '../conversion.ts';
-import type { FieldWish, Place } from '../sections.ts';
+import type { FieldWish, SitePlace } from '../sections.ts';
 import { nearest, unneeded } from './words.ts';
 import { fieldTemplate, secondsOf } from './variables.ts';
 
 /** A server of nginx, on its way to sections of Waymark. */
-export interface NginxSite extends Place {
+export interface NginxSite extends SitePlace {
   /** The scheme of all its addresses; undefined if it has both. */
   readonly scheme: 'http' | 'https' | undefined;
   /** The `proxy_pass` of `location /`. */

@@ -106,7 +106,7 @@ const ownSettings = settingsFrame([
  * A connection of HTTP/2 on the server's side (RFC 9113): bytes of the client in, requests out;
  * answers in, bytes out. It has no socket and no clock.
  */
-export class Connection {
+export class Http2Connection {
   readonly streams = new Map<number, Stream>();
   /** The id of the newest request. */
   newestStream = 0;

@@ -14,7 +14,7 @@ import { tooLate } from '../h1/refusal.ts';
 import type { UpgradeRequest } from '../exchange.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
 import { queuedBytes } from '../node-internals.ts';
-import { Connection, type Counted } from './connection.ts';
+import { Http2Connection, type Counted } from './connection.ts';
 import {
   http2CheckMs,
   http2CountingMs,
@@ -200,7 +200,7 @@ interface ServedParts extends Pick<Dependencies, 'monotonicMs' | 'now'> {
 class ServedConnection {
   readonly socket: Socket;
   readonly address: string;
-  readonly connection: Connection;
+  readonly connection: Http2Connection;
   readonly requests = new Set<OpenRequest>();
   /** The time since which no request is open; undefined while one is. */
   idleSinceMs: number | undefined;
@@ -236,7 +236,7 @@ class ServedConnection {
       encrypted: 'encrypted' in socket,
       getProtocol: () => (socket as TLSSocket).getProtocol(),
     };
-    this.connection = new Connection({
+    this.connection = new Http2Connection({
       isSecure: isSecure(this.#peer),
       windows: parts.windows,
       sink: {

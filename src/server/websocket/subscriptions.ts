@@ -4,7 +4,7 @@ import type { Caller } from '../../model/key.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
 import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import type { AnyChange, Call, Stream } from '../../api/operation.ts';
+import type { AnyChange, Call, ChangeStream } from '../../api/operation.ts';
 import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
@@ -15,7 +15,7 @@ import { sendPieces } from './send-pieces.ts';
 interface Subscription {
   /** The operation that started the subscription. */
   readonly name: string;
-  readonly stream: Stream;
+  readonly stream: ChangeStream;
   readonly call: Call;
   /** The members of the request that every packet repeats: the id, if there is one. */
   readonly echo: { readonly id?: unknown };

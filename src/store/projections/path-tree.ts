@@ -1,4 +1,5 @@
 import type { Database } from 'lmdb';
+import type { RuleKind } from '../../model/rule.ts';
 import { storedJson } from '../encoding.ts';
 import type { Databases } from '../databases.ts';
 
@@ -9,7 +10,7 @@ interface PathNode {
   /** Whether it represents all paths with further segments. */
   readonly isFolder: boolean;
   /** The rules of exactly this path; of a folder none. */
-  readonly rules: readonly { readonly id: string; readonly kind: string }[];
+  readonly rules: readonly { readonly id: string; readonly kind: RuleKind }[];
 }
 
 type TreeDatabases = Pick<Databases, 'exact' | 'wildcard'>;
@@ -111,7 +112,7 @@ function rulesAt(database: Database<string, Uint8Array>, key: string): PathNode[
   return [...database.getValues(Buffer.from(key))]
     .filter((value) => value.startsWith('['))
     .map((value) => {
-      const [id, , , kind] = storedJson(value) as [string, number, number, string];
+      const [id, , , kind] = storedJson(value) as [string, number, number, RuleKind];
       return { id, kind };
     });
 }

@@ -24,10 +24,7 @@ function documentOf(
 const asyncApiSchema = asyncApiSpecs.schemasWithoutId['3.0.0'] as AnySchema;
 
 /** An operation that is not in the table: the documents name all operations that they get. */
-const invented = defineOperation<
-  unknown,
-  { id: string; page?: number; filter?: object; tags?: string[] }
->({
+const invented = defineOperation({
   name: 'svc1.hook.replay',
   scope: 'webhook',
   effect: 'reads',

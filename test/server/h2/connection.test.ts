@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Connection, type Counted } from '../../../src/server/h2/connection.ts';
+import { Http2Connection, type Counted } from '../../../src/server/h2/connection.ts';
 import { encodeFields } from '../../../src/server/h2/hpack/encoder.ts';
 import {
   http2QueuedBytesMax,
@@ -24,7 +24,7 @@ function openConnection({
   const taken: (() => void)[] = [];
   let written = Buffer.alloc(0);
   const counts: Partial<Record<Counted, number>> = {};
-  const connection = new Connection({
+  const connection = new Http2Connection({
     isSecure: true,
     windows,
     sink: {
