@@ -130,6 +130,33 @@ suite('the history of the console', () => {
     assert.equal(await isThere(), false);
   });
 
+  test('what a person types in the filters stays when the changes have loaded', async (t) => {
+    const { page, deploy } = await signedIn(t);
+    const typed = Promise.withResolvers<undefined>();
+    await page.route('**/svc1/change/list', async (route) => {
+      await typed.promise;
+      await route.continue();
+    });
+    await goTo(page, '#/history', 'History');
+    const by = page.getByLabel('By key or command');
+    const selected = page.locator('p', { hasText: /^All changes by deploy$/ });
+    await by.fill(deploy.id);
+    typed.resolve(undefined);
+    await page.locator('.changes > li').first().waitFor();
+    assert.equal(await by.inputValue(), deploy.id);
+    await page.keyboard.press('Tab');
+    await selected.waitFor();
+    // The field stays where the person is, although the address and the list have changed.
+    const focused = await page.evaluate('document.activeElement.closest("label").textContent');
+    assert.equal(focused, 'Transaction');
+    await page.getByRole('link', { name: 'Clear the filters' }).click();
+    await selected.waitFor({ state: 'detached' });
+    assert.equal(await by.inputValue(), '');
+    await page.goBack();
+    await selected.waitFor();
+    assert.equal(await by.inputValue(), deploy.id);
+  });
+
   test('changes are selected by time and by transaction', async (t) => {
     const { page, site } = await signedIn(t);
     await goTo(page, '#/history', 'History');
