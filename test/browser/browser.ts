@@ -8,6 +8,7 @@ import {
   type Response,
 } from 'playwright-core';
 import { unpackChromium } from './packaged-chromium.ts';
+import { slowDown } from './slow-browser.ts';
 
 /** A page in a browser context of its own, with its errors so far. */
 export interface Tab {
@@ -65,6 +66,7 @@ export function oneBrowser(): (t: TestContext, options?: BrowserContextOptions) 
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     t.after(() => context.close());
     context.setDefaultTimeout(60_000);
+    await slowDown(context);
     const page = await context.newPage();
     return { page, troubles: watch(page) };
   };
