@@ -4,7 +4,7 @@ import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes } from './browser.ts';
-import { goTo, heading, openConsole, realTroubles } from './console-tab.ts';
+import { goTo, heading, holdNext, openConsole, realTroubles } from './console-tab.ts';
 
 const openTab = oneBrowser();
 
@@ -132,16 +132,12 @@ suite('the history of the console', () => {
 
   test('what a person types in the filters stays when the changes have loaded', async (t) => {
     const { page, deploy } = await signedIn(t);
-    const typed = Promise.withResolvers<undefined>();
-    await page.route('**/svc1/change/list', async (route) => {
-      await typed.promise;
-      await route.continue();
-    });
+    const list = await holdNext(page, '**/svc1/change/list');
     await goTo(page, '#/history', 'History');
     const by = page.getByLabel('By key or command');
     const selected = page.locator('p', { hasText: /^All changes by deploy$/ });
     await by.fill(deploy.id);
-    typed.resolve(undefined);
+    list.release();
     await page.locator('.changes > li').first().waitFor();
     assert.equal(await by.inputValue(), deploy.id);
     await page.keyboard.press('Tab');

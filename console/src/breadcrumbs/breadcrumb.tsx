@@ -80,6 +80,8 @@ function useRule({ loaded, isNew }: ScreenProps) {
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
   const save = async (): Promise<void> => {
+    // A second request with the same if_seq would be outdated.
+    if (isSaving) return;
     setSaving(true);
     setError(undefined);
     try {

@@ -171,6 +171,8 @@ function useRule({ loaded, isNew }: FormProps) {
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
   const save = async (): Promise<void> => {
+    // A second request with the same if_seq would be outdated.
+    if (state === 'saving') return;
     setState('saving');
     setError(undefined);
     try {
