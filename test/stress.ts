@@ -80,9 +80,11 @@ function inFolder(name: string, parent: string): Condition {
 
 /** All tests of pages, one at a time, in a browser in which pages and tests race (slow-browser.ts). */
 function slowBrowser(): Condition {
+  // A test of all screens takes minutes there. What a test waits for has its own timeout.
+  const flags = ['--test-concurrency=1', '--test-timeout=600000'];
   return {
     name: 'in a slow browser',
-    words: ['npm', 'run', 'test:only', '--', '--test-concurrency=1', 'test/browser/*.test.ts'],
+    words: ['npm', 'run', 'test:only', '--', ...flags, 'test/browser/*.test.ts'],
     env: { WAYMARK_TEST_SLOW_BROWSER: process.env.WAYMARK_TEST_SLOW_BROWSER ?? '6' },
   };
 }

@@ -66,8 +66,8 @@ export function oneBrowser(): (t: TestContext, options?: BrowserContextOptions) 
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     t.after(() => context.close());
     context.setDefaultTimeout(60_000);
-    await slowDown(context);
     const page = await context.newPage();
+    await slowDown(page);
     return { page, troubles: watch(page) };
   };
 }

@@ -1,6 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 
 /** How slow the browser of the tests is made, to find tests and pages that race. */
 interface Slowness {
@@ -31,30 +30,29 @@ function slowness(): Slowness | undefined {
 
 const asked = slowness();
 
-/** Makes the pages of a context slow, if the environment asks for it. */
-export async function slowDown(context: BrowserContext): Promise<void> {
+/** Makes a page slow, and the windows that it opens, if the environment asks for it. */
+export async function slowDown(page: Page): Promise<void> {
   if (asked === undefined) return;
-  const { cpuRate, seed } = asked;
-  const counts = new Map<string, number>();
-  await context.route('**', async (route, request) => {
-    // A test waits for the document itself; what the document loads comes in any order.
-    if (!request.isNavigationRequest()) {
-      const name = `${request.method()} ${new URL(request.url()).pathname}`;
-      const count = (counts.get(name) ?? 0) + 1;
-      counts.set(name, count);
-      await wait(delayMs(`${seed} ${name} ${count}`));
-    }
-    // The page may be gone meanwhile.
-    await route.continue().catch(() => undefined);
-  });
-  context.on('page', (page) => {
-    // A window that closes at once has no session.
-    throttle(page, cpuRate).catch(() => undefined);
-  });
-}
-
-async function throttle(page: Page, rate: number): Promise<void> {
+  const { cpuRate: rate, seed } = asked;
   const session = await page.context().newCDPSession(page);
+  const counts = new Map<string, number>();
+  // Not by page.route, which answers the preflight requests of CORS by itself.
+  session.on('Fetch.requestPaused', ({ requestId, resourceType, request }) => {
+    const name = `${request.method} ${new URL(request.url).pathname}`;
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    // A test waits for a document by itself; what the document loads comes in any order.
+    const ms = resourceType === 'Document' ? 0 : delayMs(`${seed} ${name} ${count}`);
+    setTimeout(() => {
+      // The page may be gone meanwhile.
+      session.send('Fetch.continueRequest', { requestId }).catch(() => undefined);
+    }, ms);
+  });
+  page.on('popup', (opened) => {
+    // A window that is closed at once has no session.
+    slowDown(opened).catch(() => undefined);
+  });
+  await session.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
   await session.send('Emulation.setCPUThrottlingRate', { rate });
 }
 
