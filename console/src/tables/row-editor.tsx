@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, type Json, type JsonObject, type Problem } from '../api/api.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { afterSave } from '../components/form-draft.ts';
@@ -118,7 +118,7 @@ function RowForm(props: RowFormProps) {
   const { base, value, theirs, changes } = form;
   const latest = useRef(form.save);
   latest.current = form.save;
-  useEffect(() => saveByKey(() => void latest.current()), []);
+  useLayoutEffect(() => saveByKey(() => void latest.current()), []);
   const waiting = Object.keys((base?._unknowns_ ?? {}) as JsonObject).flatMap((name) =>
     value[name] === undefined ? [] : [[name, value[name]] as const],
   );

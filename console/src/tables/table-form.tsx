@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, type Json, type JsonObject } from '../api/api.ts';
 import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
@@ -79,7 +79,7 @@ function Form(props: FormProps) {
   const isChanged = Object.keys(form.changes()).length > 0;
   const latest = useRef(form.save);
   latest.current = form.save;
-  useEffect(() => saveByKey(() => void latest.current()), []);
+  useLayoutEffect(() => saveByKey(() => void latest.current()), []);
   return (
     <form
       onSubmit={(event) => {

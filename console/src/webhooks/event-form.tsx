@@ -62,8 +62,10 @@ function Form({ types, type, known }: FormProps) {
   const [counter, setCounter] = useState('');
   const [stored, setStored] = useState<Stored>();
   const [error, setError] = useState<unknown>();
+  const [isSending, setSending] = useState(false);
   const input = { type, data, ...(counter !== '' && { counter }) };
   const send = async (): Promise<void> => {
+    setSending(true);
     setStored(undefined);
     setError(undefined);
     try {
@@ -71,6 +73,7 @@ function Form({ types, type, known }: FormProps) {
     } catch (failure) {
       setError(failure);
     }
+    setSending(false);
   };
   return (
     <form
@@ -85,7 +88,7 @@ function Form({ types, type, known }: FormProps) {
         back={{ href: '#/webhooks', name: t.all }}
         shown={['event.insert', input]}
       >
-        <button type="submit" class="main-button" disabled={typed.value !== type}>
+        <button type="submit" class="main-button" disabled={isSending || typed.value !== type}>
           {t.send}
         </button>
       </ScreenHead>
