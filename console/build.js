@@ -22,7 +22,6 @@ function isCurrent() {
 
 async function build() {
   const { build: buildWithVite } = await import('vite');
-  // The former build answers until the new one is complete: a server may read it meanwhile.
   const made = `${target}.${process.pid}`;
   await buildWithVite({
     configFile: `${folder}/vite.config.js`,
@@ -30,8 +29,26 @@ async function build() {
     build: { outDir: made },
   });
   writeFileSync(`${made}/build.json`, JSON.stringify({ sources: sourcesHash() }));
-  rmSync(target, { recursive: true, force: true });
-  renameSync(made, target);
+  replaceBy(made);
+}
+
+/**
+ * The former build answers until the new one is complete: a server may read it meanwhile. Another
+ * process may build at the same time, such as that of another test file.
+ */
+function replaceBy(made) {
+  const former = `${made}.former`;
+  try {
+    renameSync(target, former);
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+  try {
+    renameSync(made, target);
+  } catch (error) {
+    if (!isCurrent()) throw error;
+  }
+  for (const left of [former, made]) rmSync(left, { recursive: true, force: true });
 }
 
 function hasVite() {

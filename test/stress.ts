@@ -1,5 +1,6 @@
 // `npm run test:stress`: runs `npm test` under conditions that a machine may have, and prints a
 // table. `-- NAME …` runs some of the conditions only, `--times N` the first one N times.
+// `slow-browser` runs the files of `test/browser` one at a time, in a browser that is slow.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -77,6 +78,17 @@ function inFolder(name: string, parent: string): Condition {
     : { name, words: npm, env: { TMPDIR: folder } };
 }
 
+/** All tests of pages, one at a time, in a browser in which pages and tests race (slow-browser.ts). */
+function slowBrowser(): Condition {
+  // A test of all screens takes minutes there. What a test waits for has its own timeout.
+  const flags = ['--test-concurrency=1', '--test-timeout=600000'];
+  return {
+    name: 'in a slow browser',
+    words: ['npm', 'run', 'test:only', '--', ...flags, 'test/browser/*.test.ts'],
+    env: { WAYMARK_TEST_SLOW_BROWSER: process.env.WAYMARK_TEST_SLOW_BROWSER ?? '6' },
+  };
+}
+
 const conditions: readonly (readonly [name: string, make: () => Condition])[] = [
   ['as-it-is', () => ({ name: 'as it is', words: npm })],
   [
@@ -103,6 +115,7 @@ const conditions: readonly (readonly [name: string, make: () => Condition])[] = 
       missing: isRoot ? (without('unshare') ?? without('ip')) : 'needs root',
     }),
   ],
+  ['slow-browser', slowBrowser],
   ['memory', () => inFolder('temporary files in memory', '/dev/shm')],
   ['disk', () => inFolder('temporary files on a disk', '/var/tmp')],
   [

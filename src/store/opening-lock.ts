@@ -13,6 +13,7 @@ import { holderAdvice, otherHolder } from './lock-holder.ts';
 export class OpeningLock {
   readonly #folder: string;
   readonly #enterWaitMs: number;
+  readonly #monotonicMs: () => number;
   /** Writers share it; a process that opens has it alone. */
   readonly #writing: FileLock;
   /**
@@ -29,11 +30,12 @@ export class OpeningLock {
 
   /**
    * Throws `unavailable` if the folder cannot be written. `waitMs`: how long a writer waits for a
-   * process that opens.
+   * process that opens. `monotonicMs`: a clock that never goes back, in milliseconds.
    */
-  constructor(folder: string, waitMs = enterWaitMs) {
+  constructor(folder: string, waitMs = enterWaitMs, monotonicMs = () => performance.now()) {
     this.#folder = folder;
     this.#enterWaitMs = waitMs;
+    this.#monotonicMs = monotonicMs;
     this.#writing = new FileLock(join(folder, openingLockFile), openingWaitMs);
     this.#waiting = new FileLock(join(folder, waitingLockFile), openingWaitMs);
   }
@@ -59,7 +61,7 @@ export class OpeningLock {
    * before it goes on or ends.
    */
   async enter(): Promise<void> {
-    const until = performance.now() + this.#enterWaitMs;
+    const until = this.#monotonicMs() + this.#enterWaitMs;
     const entered = this.#entering.then(() => this.#enter(until));
     this.#entering = entered.catch(() => undefined);
     await entered;
@@ -94,21 +96,21 @@ export class OpeningLock {
 
   async #enter(until: number): Promise<void> {
     // A process that opens needs a moment in which nobody writes.
-    while (this.#writers > 0 && performance.now() - this.#sharedAt > writingMsMax) {
+    while (this.#writers > 0 && this.#monotonicMs() - this.#sharedAt > writingMsMax) {
       await this.#written.promise;
     }
     for (let waitMs = 1; this.#writers === 0 && !this.#tryShare(); waitMs *= 2) {
-      if (performance.now() > until) throw this.#closed();
+      if (this.#monotonicMs() > until) throw this.#closed();
       await delay(Math.min(waitMs, enterRetryMsMax));
     }
     this.#writers += 1;
   }
 
   #tryShare(): boolean {
-    if (performance.now() - this.#lookedAt > writingMsMax) {
+    if (this.#monotonicMs() - this.#lookedAt > writingMsMax) {
       if (!this.#waiting.share(0)) return false;
       this.#waiting.release();
-      this.#lookedAt = performance.now();
+      this.#lookedAt = this.#monotonicMs();
     }
     if (!this.#writing.share(0)) return false;
     this.#shared();
@@ -116,7 +118,7 @@ export class OpeningLock {
   }
 
   #shared(): void {
-    this.#sharedAt = performance.now();
+    this.#sharedAt = this.#monotonicMs();
     this.#written = Promise.withResolvers();
   }
 

@@ -8,6 +8,7 @@ import {
   type Response,
 } from 'playwright-core';
 import { unpackChromium } from './packaged-chromium.ts';
+import { slowDown } from './slow-browser.ts';
 
 /** A page in a browser context of its own, with its errors so far. */
 export interface Tab {
@@ -66,6 +67,7 @@ export function oneBrowser(): (t: TestContext, options?: BrowserContextOptions) 
     t.after(() => context.close());
     context.setDefaultTimeout(60_000);
     const page = await context.newPage();
+    await slowDown(page);
     return { page, troubles: watch(page) };
   };
 }

@@ -4,7 +4,7 @@ import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes } from './browser.ts';
-import { goTo, heading, openConsole, realTroubles } from './console-tab.ts';
+import { goTo, heading, holdNext, openConsole, realTroubles } from './console-tab.ts';
 
 const openTab = oneBrowser();
 
@@ -128,6 +128,29 @@ suite('the history of the console', () => {
     await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
     assert.equal(await contentOf(), '<p>later</p>');
     assert.equal(await isThere(), false);
+  });
+
+  test('what a person types in the filters stays when the changes have loaded', async (t) => {
+    const { page, deploy } = await signedIn(t);
+    const list = await holdNext(page, '**/svc1/change/list');
+    await goTo(page, '#/history', 'History');
+    const by = page.getByLabel('By key or command');
+    const selected = page.locator('p', { hasText: /^All changes by deploy$/ });
+    await by.fill(deploy.id);
+    list.release();
+    await page.locator('.changes > li').first().waitFor();
+    assert.equal(await by.inputValue(), deploy.id);
+    await page.keyboard.press('Tab');
+    await selected.waitFor();
+    // The field stays where the person is, although the address and the list have changed.
+    const focused = await page.evaluate('document.activeElement.closest("label").textContent');
+    assert.equal(focused, 'Transaction');
+    await page.getByRole('link', { name: 'Clear the filters' }).click();
+    await selected.waitFor({ state: 'detached' });
+    assert.equal(await by.inputValue(), '');
+    await page.goBack();
+    await selected.waitFor();
+    assert.equal(await by.inputValue(), deploy.id);
   });
 
   test('changes are selected by time and by transaction', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'node:test';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page, Route } from 'playwright-core';
 import type { TestSite } from '../harness.ts';
 import { visit, type oneBrowser, type Tab } from './browser.ts';
 
@@ -67,4 +67,25 @@ export async function heading(page: Page, name: string | RegExp): Promise<void> 
 export async function goTo(page: Page, hash: string, name: string | RegExp): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
   await heading(page, name);
+}
+
+/**
+ * Holds back the next request of an address, such as the one that saves a form, so that a test can
+ * act before its answer. `requested` resolves when the page sends it; `release` lets it go.
+ */
+export async function holdNext(page: Page, address: string | RegExp) {
+  const requested = Promise.withResolvers<undefined>();
+  const released = Promise.withResolvers<undefined>();
+  const hold = async (route: Route): Promise<void> => {
+    requested.resolve(undefined);
+    await released.promise;
+    await route.continue();
+  };
+  await page.route(address, hold, { times: 1 });
+  return {
+    requested: requested.promise,
+    release: () => {
+      released.resolve(undefined);
+    },
+  };
 }

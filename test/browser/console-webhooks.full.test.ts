@@ -162,6 +162,10 @@ suite('the webhooks of the console', () => {
   test('an event is sent from the form of its type', async (t) => {
     const { page, receiver } = await signedIn(t);
     const before = receiver.got.length;
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/event/insert')) sent.push(request.postData() ?? '');
+    });
     await goTo(page, '#/webhooks/send', 'Send an event');
     await page.getByLabel('id required').fill('S-77');
     await page.getByLabel('currency').fill('nonsense');
@@ -173,6 +177,8 @@ suite('the webhooks of the console', () => {
     await page.getByLabel('Type').fill('shop.opened');
     await page.getByLabel('Type').press('Enter');
     await page.getByText('Waymark does not know this type').waitFor();
+    // Enter has chosen the type, and sent nothing of the former one.
+    assert.equal(sent.length, 1);
   });
 
   test('a partner sees by a link the deliveries of one hook, and nothing else', async (t) => {

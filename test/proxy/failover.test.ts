@@ -10,6 +10,7 @@ import { discard } from '../../src/http/reply.ts';
 import type { Fetcher } from '../../src/proxy/fetcher.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
+import { withTimeout } from '../timeouts.ts';
 import { fetchRule, replyText, testFetch, visit } from './fetch-rig.ts';
 
 /** A source that answers with its name, and counts its requests. */
@@ -201,12 +202,15 @@ suite('a source that received the request', () => {
     const silent = await httpSource(t, () => undefined);
     const good = await named(t, 'good');
     const rule = fetchRule({ source: [`${silent.origin}/*`, good.source] });
-    const fetch = testFetch(t, { timeoutMs: 50 });
-    await assert.rejects(fetch.respond(rule, visit()), { code: 'gateway_timeout' });
-    assert.equal(explainedSources(fetch, rule).length, 1);
-    for (let turn = 0; turn < 3; turn += 1) {
-      assert.equal(await replyText(await fetch.respond(rule, visit())), 'good');
-    }
+    // The other source has the same time for its answers.
+    await withTimeout([50, 500, 5_000], async (timeoutMs) => {
+      const fetch = testFetch(t, { timeoutMs });
+      await assert.rejects(fetch.respond(rule, visit()), { code: 'gateway_timeout' });
+      assert.equal(explainedSources(fetch, rule).length, 1);
+      for (let turn = 0; turn < 3; turn += 1) {
+        assert.equal(await replyText(await fetch.respond(rule, visit())), 'good');
+      }
+    });
   });
 
   test('is not set aside because the client went away', async (t) => {

@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { openEnvironment } from '../../src/store/databases.ts';
 import { transact } from '../../src/store/environment.ts';
 import { FileLock } from '../../src/store/file-lock.ts';
+import { enterWaitMs, writingMsMax } from '../../src/store/limits.ts';
 import { OpeningLock } from '../../src/store/opening-lock.ts';
 import { temporaryFolder } from '../folder.ts';
 
@@ -17,10 +18,15 @@ const lockFiles = ['opening-wait.lock', 'opening.lock'];
 const asRoot = { skip: process.getuid?.() !== 0 && 'needs root' };
 const opener = join(import.meta.dirname, 'opener.ts');
 
-/** Locks of one file, as several processes have them. */
-async function locksOf(t: TestContext, count: number): Promise<readonly OpeningLock[]> {
+/** Locks of one file, as several processes have them, with a clock that a test moves. */
+async function locksOf(
+  t: TestContext,
+  count: number,
+  clock = { ms: 1_000 },
+): Promise<readonly OpeningLock[]> {
   const folder = await temporaryFolder(t);
-  const locks = Array.from({ length: count }, () => new OpeningLock(folder));
+  const now = (): number => clock.ms;
+  const locks = Array.from({ length: count }, () => new OpeningLock(folder, enterWaitMs, now));
   t.after(() => {
     for (const lock of locks) lock.close();
   });
@@ -29,10 +35,28 @@ async function locksOf(t: TestContext, count: number): Promise<readonly OpeningL
 
 suite('the lock of an environment', () => {
   test('lets all write at the same time', async (t) => {
-    const [one, two, three] = (await locksOf(t, 3)) as [OpeningLock, OpeningLock, OpeningLock];
+    const clock = { ms: 1_000 };
+    const locks = await locksOf(t, 3, clock);
+    const [one, two, three] = locks as [OpeningLock, OpeningLock, OpeningLock];
     await Promise.all([one.enter(), one.enter(), two.enter()]);
     three.enterSync();
     for (const lock of [one, one, two, three]) lock.leave();
+  });
+
+  test('lets nobody else of a process write once its writes overlap for long', async (t) => {
+    const clock = { ms: 1_000 };
+    const [lock] = (await locksOf(t, 1, clock)) as [OpeningLock];
+    await lock.enter();
+    clock.ms += writingMsMax + 1;
+    let entered = false;
+    const entering = lock.enter().then(() => {
+      entered = true;
+    });
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    assert.equal(entered, false);
+    lock.leave();
+    await entering;
+    lock.leave();
   });
 
   test('keeps writers out while one opens, and lets them in afterwards, in their order', async (t) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { knownEventTypes, type OwnEventType } from '../../src/model/event-types.ts';
@@ -8,7 +8,7 @@ import { local, startRig, type Rig } from './rig.ts';
 
 interface Cause {
   /** Makes a server raise events of a type. */
-  readonly run: (rig: Rig) => Promise<void>;
+  readonly run: (rig: Rig, t: TestContext) => Promise<void>;
   /** The values of some members of their data, which identify them. */
   readonly raises: readonly string[];
 }
@@ -67,18 +67,22 @@ const causes: Readonly<Record<OwnEventType, Cause>> = {
     raises: [''],
   },
   'draft.publish_failed': {
-    run: async ({ site }) => {
+    run: async ({ site }, t) => {
       const draft = 'spring';
       await site.call('svc1.draft.insert', { name: draft });
       await site.call('svc1.userinterface.insert', { path: '/a', content: 'a' }, { draft });
       const scopes = ['publish', 'read'];
       const { data: key } = await site.call('svc1.key.insert', { name: 'editor', scopes });
       const { digest: confirm } = (await site.call('svc1.draft.publish', { draft })).data;
-      const at = new Date(Date.now() + 1_000).toISOString();
+      // The clock stands still until the key is revoked, however long that takes.
+      const nowMs = Date.now();
+      t.mock.timers.enable({ apis: ['Date'], now: nowMs });
+      const at = new Date(nowMs + 50).toISOString();
       const given = { draft, confirm, at };
       const made = await site.call('svc1.draft.publish', given, { apikey: key.key });
       assert.equal(made.error, undefined);
       await site.call('svc1.key.revoke', { id: key.id });
+      t.mock.timers.setTime(nowMs + 50);
     },
     raises: [''],
   },
@@ -98,7 +102,7 @@ suite('an event that Waymark raises has the data that its schema describes, and 
       const ini = `${local}[fetch]\nallow_private = 127.0.0.0/8\n`;
       const rig = await startRig(t, { retry_limit: 1 }, ini);
       const { run, raises } = causes[type as OwnEventType];
-      await run(rig);
+      await run(rig, t);
       const validate = ajv.compile({ ...schema, additionalProperties: false });
       const missing = new Set(raises);
       while (missing.size > 0) {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, call, type JsonObject, mayDesign } from '../api/api.ts';
 import './breadcrumbs.css';
 import { draftOf, enginedataOf, isEditable, type BreadcrumbDraft } from './draft.ts';
@@ -8,7 +8,7 @@ import { lazy } from '../components/lazy.tsx';
 import { problemsOf, useProblems } from '../api/problems.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Busy, FailedScreen, Fault, Field, ScreenHead } from '../components/ui.tsx';
+import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../components/ui.tsx';
 import { Branches } from './breadcrumb-branches.tsx';
 import { linkOf, type BreadcrumbRule } from './breadcrumb-rule.ts';
 
@@ -80,6 +80,8 @@ function useRule({ loaded, isNew }: ScreenProps) {
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
   const save = async (): Promise<void> => {
+    // A second request with the same if_seq would be outdated.
+    if (isSaving) return;
     setSaving(true);
     setError(undefined);
     try {
@@ -115,7 +117,7 @@ function Screen(props: ScreenProps) {
   // A key may come before the effects of the last rendering.
   const latest = useRef(() => undefined as unknown);
   latest.current = () => (canWrite && isChanged ? void save() : undefined);
-  useEffect(() => saveByKey(() => latest.current()), []);
+  useLayoutEffect(() => saveByKey(() => latest.current()), []);
   const part = parts.find((one) => one === route.params.get('part')) ?? 'branches';
   return (
     <form
@@ -170,18 +172,6 @@ function Screen(props: ScreenProps) {
       {part === 'code' ? <LinkAndCode rule={rule} /> : null}
     </form>
   );
-}
-
-function saveByKey(save: () => void): () => void {
-  const pressed = (event: KeyboardEvent): void => {
-    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return;
-    event.preventDefault();
-    save();
-  };
-  addEventListener('keydown', pressed);
-  return () => {
-    removeEventListener('keydown', pressed);
-  };
 }
 
 function SaveFault({ error, onReload }: { error: unknown; onReload: () => void }) {

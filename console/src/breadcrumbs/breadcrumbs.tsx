@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { call, type JsonObject, mayDesign } from '../api/api.ts';
 import { draftOf } from './draft.ts';
 import { outcomeText } from './sentences.ts';
@@ -6,6 +6,7 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
 import { Busy, Fault, ScreenHead, shortCount } from '../components/ui.tsx';
+import { useUrlValue } from '../components/url-field.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
 
 const t = texts.breadcrumbs;
@@ -125,16 +126,17 @@ function sorted(
 }
 
 function Filters({ text, sort }: { text: string; sort: Sort }) {
-  const [typed, setTyped] = useState(text);
+  const { value: typed, setValue: setTyped, sent } = useUrlValue(text);
   useEffect(() => {
     if (typed === text) return undefined;
     const timer = setTimeout(() => {
+      sent(typed);
       goTo('/breadcrumbs', { text: typed, sort }, true);
     }, 150);
     return () => {
       clearTimeout(timer);
     };
-  }, [typed]);
+  }, [typed, text, sort]);
   return (
     <form
       class="search"
@@ -156,6 +158,7 @@ function Filters({ text, sort }: { text: string; sort: Sort }) {
         aria-label={t.sort}
         value={sort}
         onChange={({ currentTarget }) => {
+          sent(typed);
           goTo('/breadcrumbs', { text: typed, sort: currentTarget.value }, true);
         }}
       >

@@ -8,9 +8,13 @@ export function lazy<P extends object>(
 ): (props: P) => preact.JSX.Element {
   let loaded: ComponentType<P> | undefined;
   return function Lazy(props: P) {
-    const [, setLoaded] = useState(false);
+    const [, setLoaded] = useState(loaded !== undefined);
     useEffect(() => {
-      if (loaded !== undefined) return;
+      if (loaded !== undefined) {
+        // It may have loaded for another place, since this one was rendered without it.
+        setLoaded(true);
+        return;
+      }
       void load().then((component) => {
         loaded = component;
         setLoaded(true);

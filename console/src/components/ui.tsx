@@ -256,7 +256,10 @@ export function Icon({ name }: { name: keyof typeof icons }) {
   );
 }
 
-/** Saves on Ctrl+S; returns the function that ends it. */
+/**
+ * Saves on Ctrl+S; returns the function that ends it. It belongs into useLayoutEffect: a key may be
+ * pressed before the browser has painted the form.
+ */
 export function saveByKey(save: () => void): () => void {
   const pressed = (event: KeyboardEvent): void => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's') return;

@@ -62,7 +62,8 @@ function Comment({ id, onDone }: { id: string; onDone: () => void }) {
   const { error, isRunning, run } = useAction(onDone);
   const send = async (): Promise<string> => {
     await call('draft.comment', { draft: id, text });
-    setText('');
+    // The next comment may have begun already.
+    setText((now) => (now === text ? '' : now));
     return '';
   };
   return (

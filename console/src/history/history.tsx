@@ -3,6 +3,7 @@ import { call, may } from '../api/api.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
+import { UrlInput } from '../components/url-field.tsx';
 import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
 import { ChangeList, type ChangeRow } from './changes.tsx';
 import { Undo } from './undo.tsx';
@@ -22,18 +23,17 @@ export function History({ route: { params } }: { route: Route }) {
       return value === null ? [] : [[name, value]];
     }),
   );
-  return <SiteHistory key={params.toString()} filters={filters} />;
+  return <SiteHistory filters={filters} />;
 }
 
 type Filters = Readonly<Record<string, string>>;
 
 function SiteHistory({ filters }: { filters: Filters }) {
-  const [isUndoing, setUndoing] = useState(false);
+  const selected = JSON.stringify(filters);
+  // The selection that is to be reverted.
+  const [undoing, setUndoing] = useState<string>();
   const { action: _action, ...selection } = filters;
   const isSelected = Object.keys(selection).length > 0;
-  const { rows, isEnd, isLoading, error, more } = usePages<ChangeRow, number>((before) =>
-    call('change.list', { ...filters, limit: 100, ...(before !== undefined && { before }) }),
-  );
   return (
     <>
       <ScreenHead title={t.title} lead={t.lead} shown={['change.list', filters]}>
@@ -44,7 +44,7 @@ function SiteHistory({ filters }: { filters: Filters }) {
           <button
             type="button"
             onClick={() => {
-              setUndoing(true);
+              setUndoing(selected);
             }}
           >
             {t.undo}
@@ -52,16 +52,27 @@ function SiteHistory({ filters }: { filters: Filters }) {
         ) : null}
       </ScreenHead>
       <FilterForm filters={filters} />
-      <SelectedBy filters={filters} rows={rows} />
-      {isUndoing ? (
+      {undoing === selected ? (
         <Undo
           isLive
           selection={selection}
           onClose={() => {
-            setUndoing(false);
+            setUndoing(undefined);
           }}
         />
       ) : null}
+      <SelectedChanges key={selected} filters={filters} />
+    </>
+  );
+}
+
+function SelectedChanges({ filters }: { filters: Filters }) {
+  const { rows, isEnd, isLoading, error, more } = usePages<ChangeRow, number>((before) =>
+    call('change.list', { ...filters, limit: 100, ...(before !== undefined && { before }) }),
+  );
+  return (
+    <>
+      <SelectedBy filters={filters} rows={rows} />
       <Fault error={error} />
       <ChangeList
         rows={rows}
@@ -116,12 +127,11 @@ function FilterFields({ filters }: { filters: Filters }) {
       {texted.map((name) => (
         <label key={name} class="inline-field">
           {t[name]}
-          <input
+          <UrlInput
             type="text"
-            spellcheck={false}
             value={filters[name] ?? ''}
-            onChange={({ currentTarget }) => {
-              set(name, currentTarget.value);
+            onSend={(value) => {
+              set(name, value);
             }}
           />
         </label>
@@ -145,11 +155,11 @@ function FilterFields({ filters }: { filters: Filters }) {
       {(['from', 'until'] as const).map((name) => (
         <label key={name} class="inline-field">
           {t[name]}
-          <input
+          <UrlInput
             type="datetime-local"
             step="1"
             value={localTime(filters[name])}
-            onChange={({ currentTarget: { value } }) => {
+            onSend={(value) => {
               set(name, value === '' ? '' : new Date(value).toISOString());
             }}
           />

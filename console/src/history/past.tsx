@@ -1,7 +1,8 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { call } from '../api/api.ts';
 import { useLoad, usePages } from '../components/loading.ts';
 import { Rendered } from '../components/rendered.tsx';
+import { useUrlValue } from '../components/url-field.tsx';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
@@ -74,19 +75,18 @@ function toMoment(moment: Moment, changed: Partial<Moment>, replace = false): vo
 
 /** The slider; the screen follows when it stands still, so that dragging requests nothing. */
 function Slider({ moment, newest }: { moment: Moment; newest: number }) {
-  const [value, setValue] = useState(moment.at);
-  useEffect(() => {
-    setValue(moment.at);
-  }, [moment.at]);
+  const { value, setValue, sent } = useUrlValue(moment.at);
   useEffect(() => {
     if (value === moment.at) return undefined;
     const timer = setTimeout(() => {
+      sent(value);
       toMoment(moment, { at: value }, true);
     }, 250);
     return () => {
       clearTimeout(timer);
     };
-  }, [value]);
+    // A link may have changed the folder or the page while the slider moves.
+  }, [value, linkTo('', { ...moment })]);
   const step = (by: number) => () => {
     setValue((before) => Math.min(newest, Math.max(1, before + by)));
   };

@@ -3,6 +3,7 @@ import { useFollow } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { bytesText, msText, ScreenHead } from '../components/ui.tsx';
+import { UrlInput } from '../components/url-field.tsx';
 
 const t = texts.accessLog;
 const linesMax = 500;
@@ -150,13 +151,12 @@ function LogFilters({ params }: { params: URLSearchParams }) {
       {(['path', 'ms_min'] as const).map((name) => (
         <label key={name} class={name === 'path' ? 'inline-field' : 'inline-field small'}>
           {t.filters[name]}
-          <input
+          <UrlInput
             type="search"
             inputMode={name === 'path' ? 'text' : 'decimal'}
-            spellcheck={false}
             value={params.get(name) ?? ''}
-            onChange={({ currentTarget }) => {
-              set(name, currentTarget.value);
+            onSend={(value) => {
+              set(name, value);
             }}
           />
         </label>

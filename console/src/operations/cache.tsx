@@ -5,6 +5,7 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
 import { Busy, bytesText, CopyCurl, Fault, ScreenHead, StaleList } from '../components/ui.tsx';
+import { UrlInput } from '../components/url-field.tsx';
 
 const t = texts.cache;
 
@@ -92,24 +93,22 @@ function CacheFilters({ prefix, rule }: { prefix: string; rule: string }) {
     >
       <label class="inline-field">
         {t.prefix}
-        <input
+        <UrlInput
           type="search"
           placeholder="/stock/"
-          spellcheck={false}
           value={prefix}
-          onChange={({ currentTarget }) => {
-            set({ prefix: currentTarget.value });
+          onSend={(value) => {
+            set({ prefix: value });
           }}
         />
       </label>
       <label class="inline-field">
         {t.rule}
-        <input
+        <UrlInput
           type="text"
-          spellcheck={false}
           value={rule}
-          onChange={({ currentTarget }) => {
-            set({ rule: currentTarget.value });
+          onSend={(value) => {
+            set({ rule: value });
           }}
         />
       </label>

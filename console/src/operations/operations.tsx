@@ -244,17 +244,21 @@ function NewKey({ onDone }: { onDone: () => void }) {
   const [paths, setPaths] = useState('');
   const [made, setMade] = useState('');
   const [error, setError] = useState<unknown>();
+  const [isMaking, setMaking] = useState(false);
   const make = async (): Promise<void> => {
+    setMaking(true);
     setError(undefined);
     try {
       const v = { name, scopes, ...listed({ origins, paths }) };
       const { key } = await call<{ key: string }>('key.insert', v);
       setMade(key);
-      setName('');
+      // The name of the next key may be there already.
+      setName((now) => (now === name ? '' : now));
       onDone();
     } catch (failure) {
       setError(failure);
     }
+    setMaking(false);
   };
   return (
     <form
@@ -278,7 +282,7 @@ function NewKey({ onDone }: { onDone: () => void }) {
       <ScopeChoice scopes={scopes} onChange={setScopes} />
       <TextField label={t.keyOrigins} value={origins} onInput={setOrigins} />
       <TextField label={t.keyPaths} value={paths} onInput={setPaths} />
-      <button type="submit" disabled={scopes.length === 0}>
+      <button type="submit" disabled={isMaking || scopes.length === 0}>
         {t.makeKey}
       </button>
       <Fault error={error} />

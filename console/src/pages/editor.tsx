@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, type Json, type JsonObject, type Problem, mayDesign } from '../api/api.ts';
 import { currentDraft } from '../api/session.ts';
 import { Undo } from '../history/undo.tsx';
@@ -171,6 +171,8 @@ function useRule({ loaded, isNew }: FormProps) {
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
   const save = async (): Promise<void> => {
+    // A second request with the same if_seq would be outdated.
+    if (state === 'saving') return;
     setState('saving');
     setError(undefined);
     try {
@@ -209,7 +211,7 @@ function Form(props: FormProps) {
   // A key may come before the effects of the last rendering.
   const latest = useRef(save);
   latest.current = save;
-  useEffect(() => saveByKey(() => void latest.current()), []);
+  useLayoutEffect(() => saveByKey(() => void latest.current()), []);
   const shown = isNew
     ? (['userinterface.insert', changesOf(draft, {})] as const)
     : (['userinterface.read', { id: rule.id }] as const);

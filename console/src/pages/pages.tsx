@@ -5,6 +5,7 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
 import { Busy, Fault, ScreenHead, StaleList, When, type Shown } from '../components/ui.tsx';
+import { useUrlValue } from '../components/url-field.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
 import './pages.css';
 
@@ -78,7 +79,7 @@ export function Pages({ route: { params } }: { route: Route }) {
           </a>
         ) : null}
       </ScreenHead>
-      <Search key={JSON.stringify(query)} query={query} />
+      <Search query={query} />
       {isList ? (
         <Results key={`${query.text ?? ''} ${query.kind ?? ''}`} query={query} />
       ) : (
@@ -90,8 +91,9 @@ export function Pages({ route: { params } }: { route: Route }) {
 
 function Search({ query }: { query: ListQuery }) {
   const { text = '', kind = '', sort } = query;
-  const [typed, setTyped] = useState(text);
+  const { value: typed, setValue: setTyped, sent } = useUrlValue(text);
   const search = (chosenKind: string): void => {
+    sent(typed);
     goTo('/pages', { text: typed, kind: chosenKind, sort });
   };
   return (

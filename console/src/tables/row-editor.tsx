@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, call, type Json, type JsonObject, type Problem } from '../api/api.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
+import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { SchemaFields } from '../components/schema-form.tsx';
 import {
@@ -30,6 +31,8 @@ export function RowEditor({ table, id, route }: { table: string; id: string; rou
       ]),
     [table, id],
   );
+  // The version that the form has saved last.
+  const [savedSeq, setSavedSeq] = useState<number>();
   const { data, error } = loaded;
   if (error !== undefined) {
     const isGone = error instanceof ApiError && error.code === 'not_found';
@@ -44,10 +47,10 @@ export function RowEditor({ table, id, route }: { table: string; id: string; rou
   const [shape, row] = data;
   return (
     <>
-      <RowForm key={row?.seq ?? 'new'} {...{ shape, row }} onSaved={loaded.reload} />
+      <RowForm key={row?.seq ?? 'new'} {...{ shape, row }} onSaved={setSavedSeq} />
       {row === undefined ? null : (
         <RowHistory
-          key={row.seq}
+          key={Math.max(row.seq, savedSeq ?? 0)}
           table={table}
           id={id}
           seq={route.params.get('seq')}
@@ -104,22 +107,24 @@ function useRowProblems(table: string, id: string | undefined, value: JsonObject
 
 interface RowFormProps {
   readonly shape: TableShape;
+  /** The row as it was when the form began. */
   readonly row: ShownRow | undefined;
-  readonly onSaved: () => void;
+  readonly onSaved: (seq: number) => void;
 }
 
 function RowForm(props: RowFormProps) {
-  const { shape, row } = props;
+  const { shape, row: loaded } = props;
   const form = useRow(props);
   const { base, value, theirs, changes } = form;
   const latest = useRef(form.save);
   latest.current = form.save;
-  useEffect(() => saveByKey(() => void latest.current()), []);
-  const waiting = Object.keys((row?._unknowns_ ?? {}) as JsonObject).flatMap((name) =>
+  useLayoutEffect(() => saveByKey(() => void latest.current()), []);
+  const waiting = Object.keys((base?._unknowns_ ?? {}) as JsonObject).flatMap((name) =>
     value[name] === undefined ? [] : [[name, value[name]] as const],
   );
-  const checked = row === undefined ? value : { ...Object.fromEntries(waiting), ...changes };
-  const problems = useRowProblems(shape.table, row?.id, checked);
+  const checked = base === undefined ? value : { ...Object.fromEntries(waiting), ...changes };
+  const problems = useRowProblems(shape.table, base?.id, checked);
+  const isChanged = Object.keys(changes).length > 0;
   return (
     <form
       onSubmit={(event) => {
@@ -127,52 +132,82 @@ function RowForm(props: RowFormProps) {
         void form.save();
       }}
     >
-      <RowHead {...props} changes={changes} />
+      <RowHead {...{ shape, row: base, changes }} isSaving={form.isSaving} />
+      <p class="note" role="status">
+        {isChanged ? texts.editor.changed : base !== loaded ? texts.editor.saved : ''}
+      </p>
       <Fault error={form.error} />
       {theirs === undefined || base === undefined ? null : (
         <Conflict {...{ shape, theirs, base, value }} onResolved={form.rebase} />
       )}
-      <RowFields key={base?.seq} {...{ shape, value, problems }} onChange={form.setValue} />
-      {row === undefined ? null : <Waiting row={row} />}
+      <RowFields
+        key={form.merges}
+        {...{ shape, value, problems }}
+        // A new row has a screen of its own once it is stored.
+        isDisabled={base === undefined && form.isSaving}
+        onChange={form.setValue}
+      />
+      {base === undefined ? null : <Waiting row={base} />}
     </form>
   );
 }
 
-/** The state of the form: the row that it began with, its values, and a newer version of others. */
+/** The state of the form: the row as it is stored, its values, and a newer version of others. */
 function useRow({ shape, row, onSaved }: RowFormProps) {
   const { table } = shape;
   const [base, setBase] = useState(row);
   const [value, setValue] = useState(() => valuesOf(shape, row));
   const [theirs, setTheirs] = useState<ShownRow>();
+  const [merges, setMerges] = useState(0);
+  const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
   const changes = changesOf(valuesOf(shape, base), value);
+  const send = async (): Promise<void> => {
+    if (base === undefined) {
+      const made = await call<ShownRow>('record.insert', { ...value, table }, { vk });
+      goTo(`/tables/${table}/row/${made.id}`);
+      return;
+    }
+    if (Object.keys(changes).length === 0) return;
+    const edit = { ...changes, table, id: base.id, if_seq: base.seq };
+    const edited = await call<ShownRow>('record.edit', edit);
+    setBase(edited);
+    setValue((now) => afterSave(now, value, valuesOf(shape, edited)));
+    onSaved(edited.seq);
+  };
   const save = async (): Promise<void> => {
+    if (isSaving) return;
+    setSaving(true);
     setError(undefined);
     try {
-      if (base === undefined) {
-        const made = await call<ShownRow>('record.insert', { ...value, table }, { vk });
-        goTo(`/tables/${table}/row/${made.id}`);
-        return;
-      }
-      await call('record.edit', { ...changes, table, id: base.id, if_seq: base.seq });
-      onSaved();
+      await send();
     } catch (failure) {
       const isOutdated = failure instanceof ApiError && failure.code === 'precondition_failed';
       if (isOutdated && base !== undefined) {
-        setTheirs(await call<ShownRow>('record.read', { table, id: base.id }));
+        await call<ShownRow>('record.read', { table, id: base.id }).then(setTheirs, setError);
       } else setError(failure);
     }
+    setSaving(false);
   };
   const rebase = (merged: JsonObject): void => {
     setBase(theirs);
     setValue(merged);
     setTheirs(undefined);
+    setMerges((before) => before + 1);
   };
-  return { base, value, setValue, theirs, error, changes, save, rebase };
+  return { base, value, setValue, theirs, merges, isSaving, error, changes, save, rebase };
 }
 
-function RowHead({ shape, row, changes }: RowFormProps & { readonly changes: JsonObject }) {
+function RowHead({
+  shape,
+  row,
+  changes,
+  isSaving,
+}: Pick<RowFormProps, 'shape' | 'row'> & {
+  readonly changes: JsonObject;
+  readonly isSaving: boolean;
+}) {
   const { table } = shape;
   const [isDeleting, setDeleting] = useState(false);
   const canWrite = shape.may[row === undefined ? 'insert' : 'edit'] !== 'none';
@@ -199,8 +234,8 @@ function RowHead({ shape, row, changes }: RowFormProps & { readonly changes: Jso
             {t.remove}
           </button>
         )}
-        <button type="submit" class="main-button" disabled={!canWrite || !isChanged}>
-          {texts.editor.save}
+        <button type="submit" class="main-button" disabled={!canWrite || !isChanged || isSaving}>
+          {isSaving ? texts.editor.saving : texts.editor.save}
         </button>
       </ScreenHead>
       {isDeleting && row !== undefined ? (
@@ -220,11 +255,13 @@ function RowFields({
   shape,
   value,
   problems,
+  isDisabled,
   onChange,
 }: {
   shape: TableShape;
   value: JsonObject;
   problems: readonly Problem[];
+  isDisabled: boolean;
   onChange: (value: JsonObject) => void;
 }) {
   const suggestions = Object.fromEntries(
@@ -243,12 +280,12 @@ function RowFields({
           {message}
         </p>
       ))}
-      <div class="fields">
+      <fieldset class="fields" disabled={isDisabled}>
         <SchemaFields
           longFrom={200}
           {...{ schema: shape.schema, value, problems, suggestions, titles, onChange }}
         />
-      </div>
+      </fieldset>
     </>
   );
 }

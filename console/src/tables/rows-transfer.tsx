@@ -106,33 +106,43 @@ function linesOf(text: string, table: string): string {
 
 function Import({ table }: { table: string }) {
   const [text, setText] = useState('');
-  const [report, setReport] = useState<ImportReport>();
+  const [last, setLast] = useState<{ readonly of: string; readonly report: ImportReport }>();
   const [error, setError] = useState<unknown>();
+  const [isRunning, setRunning] = useState(false);
   const ndjson = linesOf(text, table);
-  const change = (next: string): void => {
-    setText(next);
-    setReport(undefined);
-  };
+  // The lines may have changed since the request: what it found does not hold for others.
+  const report = last?.of === ndjson ? last.report : undefined;
   const run = async (isDry: boolean): Promise<void> => {
     setError(undefined);
+    setRunning(true);
     try {
       const v = { ndjson, ...(isDry && { dry_run: true }) };
-      setReport(await call<ImportReport>('userinterface.import', v));
+      setLast({ of: ndjson, report: await call<ImportReport>('userinterface.import', v) });
     } catch (failure) {
       setError(failure);
     }
+    setRunning(false);
   };
   return (
     <section class="panel">
       <h2>{t.importTitle}</h2>
       <p class="note">{t.importLead}</p>
-      <Lines text={text} onChange={change} />
+      <Lines text={text} onChange={setText} />
       <p class="actions">
-        <button type="button" disabled={text.trim() === ''} onClick={() => void run(true)}>
+        <button
+          type="button"
+          disabled={isRunning || text.trim() === ''}
+          onClick={() => void run(true)}
+        >
           {t.tryImport}
         </button>
         {report?.done === false && report.refused === 0 && report.imported > 0 ? (
-          <button type="button" class="main-button" onClick={() => void run(false)}>
+          <button
+            type="button"
+            class="main-button"
+            disabled={isRunning}
+            onClick={() => void run(false)}
+          >
             {t.confirmImport(report.imported)}
           </button>
         ) : null}

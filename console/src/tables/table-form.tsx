@@ -1,5 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, type Json, type JsonObject } from '../api/api.ts';
+import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { CodeEditor } from '../components/code-editor.tsx';
 import { schemaNamed } from '../api/openapi.ts';
@@ -41,7 +42,7 @@ export function TableForm({ name }: { name?: string }) {
     const error = new Error(t.noTable(name));
     return <FailedScreen title={title} error={error} onRetry={loaded.reload} />;
   }
-  return <Form key={stored?.seq} {...{ title, schema, stored }} onSaved={loaded.reload} />;
+  return <Form key={stored?.seq} {...{ title, schema }} loaded={stored} />;
 }
 
 interface SchemaChange {
@@ -56,8 +57,8 @@ interface SchemaChange {
 interface FormProps {
   readonly title: string;
   readonly schema: JsonObject;
-  readonly stored: Definition | undefined;
-  readonly onSaved: () => void;
+  /** The definition as it was when the form began. */
+  readonly loaded: Definition | undefined;
 }
 
 /** The fields of a definition besides the schema, which has an editor of its own. */
@@ -70,12 +71,15 @@ function otherFields(schema: JsonObject, isNew: boolean): JsonObject {
 }
 
 function Form(props: FormProps) {
-  const { title, stored } = props;
+  const { title, loaded } = props;
   const form = useDefinition(props);
-  const { shown, value, text, rowSchema, report } = form;
+  const { stored, shown, value, text, rowSchema, report } = form;
+  // A new table has a screen of its own once it is stored.
+  const isLeaving = stored === undefined && form.isSaving;
+  const isChanged = Object.keys(form.changes()).length > 0;
   const latest = useRef(form.save);
   latest.current = form.save;
-  useEffect(() => saveByKey(() => void latest.current()), []);
+  useLayoutEffect(() => saveByKey(() => void latest.current()), []);
   return (
     <form
       onSubmit={(event) => {
@@ -83,25 +87,10 @@ function Form(props: FormProps) {
         void form.save();
       }}
     >
-      <ScreenHead
-        title={title}
-        lead={t.definitionLead}
-        shown={
-          stored === undefined
-            ? ['table.insert', form.changes()]
-            : ['table.edit', { ...form.changes(), id: stored.id, if_seq: stored.seq }]
-        }
-      >
-        <a
-          class="quiet-button"
-          href={stored === undefined ? '#/tables' : `#/tables/${stored.name}`}
-        >
-          {texts.form.cancel}
-        </a>
-        <button type="submit" class="main-button" disabled={rowSchema === undefined}>
-          {texts.editor.save}
-        </button>
-      </ScreenHead>
+      <DefinitionHead {...{ title, form, isChanged }} />
+      <p class="note" role="status">
+        {isChanged ? texts.editor.changed : stored !== loaded ? texts.editor.saved : ''}
+      </p>
       <Fault error={form.error} />
       {report === undefined ? null : (
         <ReportView
@@ -112,7 +101,13 @@ function Form(props: FormProps) {
       <FieldTable schema={rowSchema} />
       <h2>{t.schema}</h2>
       <div class="code">
-        <CodeEditor label={t.schema} value={text} language="json" onInput={form.setText} />
+        <CodeEditor
+          label={t.schema}
+          value={text}
+          language="json"
+          isReadOnly={isLeaving}
+          onInput={form.setText}
+        />
       </div>
       {rowSchema === undefined ? (
         <p class="problem" role="status">
@@ -120,33 +115,75 @@ function Form(props: FormProps) {
         </p>
       ) : null}
       <h2>{t.settings}</h2>
-      <div class="fields form">
+      <fieldset class="fields form" disabled={isLeaving}>
         <SchemaFields schema={shown} value={value} onChange={form.setValue} />
-      </div>
+      </fieldset>
     </form>
   );
 }
 
-/** The state of the form: its fields, the schema as text, and what the server said last. */
-function useDefinition({ schema, stored, onSaved }: FormProps) {
-  const shown = otherFields(schema, stored === undefined);
-  const names = Object.keys(shown.properties as JsonObject);
-  const [before] = useState<JsonObject>(() =>
-    Object.fromEntries(
-      names.flatMap((name) =>
-        stored?.[name] === undefined ? [] : [[name, stored[name]] as const],
-      ),
-    ),
+function DefinitionHead({
+  title,
+  form: { stored, changes, rowSchema, isSaving },
+  isChanged,
+}: {
+  title: string;
+  form: ReturnType<typeof useDefinition>;
+  isChanged: boolean;
+}) {
+  return (
+    <ScreenHead
+      title={title}
+      lead={t.definitionLead}
+      shown={
+        stored === undefined
+          ? ['table.insert', changes()]
+          : ['table.edit', { ...changes(), id: stored.id, if_seq: stored.seq }]
+      }
+    >
+      <a class="quiet-button" href={stored === undefined ? '#/tables' : `#/tables/${stored.name}`}>
+        {texts.form.cancel}
+      </a>
+      <button
+        type="submit"
+        class="main-button"
+        disabled={rowSchema === undefined || isSaving || !isChanged}
+      >
+        {isSaving ? texts.editor.saving : texts.editor.save}
+      </button>
+    </ScreenHead>
   );
+}
+
+/** The values of a definition that its form shows. */
+function valuesOf(names: readonly string[], stored: Definition | undefined): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => (stored?.[name] === undefined ? [] : [[name, stored[name]] as const])),
+  );
+}
+
+/** What the form has stored: the definition, its values, and the schema as the form sent it. */
+function storedForm(names: readonly string[], stored: Definition | undefined, schema?: JsonObject) {
+  const sent = schema ?? (stored?.schema as JsonObject | undefined);
+  return { stored, before: valuesOf(names, stored), schema: JSON.stringify(sent) };
+}
+
+/** The state of the form: its fields, the schema as text, and what the server said last. */
+function useDefinition({ schema, loaded }: FormProps) {
+  const shown = otherFields(schema, loaded === undefined);
+  const names = Object.keys(shown.properties as JsonObject);
+  const [base, setBase] = useState(() => storedForm(names, loaded));
+  const { stored, before } = base;
   const [value, setValue] = useState(before);
   const [text, setText] = useState(() =>
-    JSON.stringify(stored?.schema ?? firstSchema, undefined, 2),
+    JSON.stringify(loaded?.schema ?? firstSchema, undefined, 2),
   );
   const [report, setReport] = useState<SchemaChange>();
+  const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>();
   const rowSchema = parsed(text);
   const changes = (): JsonObject => {
-    const isChanged = JSON.stringify(rowSchema) !== JSON.stringify(stored?.schema);
+    const isChanged = JSON.stringify(rowSchema) !== base.schema;
     const all = names.filter(
       (name) => JSON.stringify(value[name]) !== JSON.stringify(before[name]),
     );
@@ -159,19 +196,30 @@ function useDefinition({ schema, stored, onSaved }: FormProps) {
       goTo(`/tables/${made.name}`);
       return;
     }
-    const done = await call<JsonObject | SchemaChange>('table.edit', {
-      ...{ ...changes(), id: stored.id, if_seq: stored.seq },
+    const changed = changes();
+    if (Object.keys(changed).length === 0) return;
+    const done = await call<Definition | SchemaChange>('table.edit', {
+      ...{ ...changed, id: stored.id, if_seq: stored.seq },
       ...(confirm !== undefined && { confirm }),
     });
-    if (done.done === false) setReport(done as SchemaChange);
-    else onSaved();
+    if (done.done === false) {
+      setReport(done as SchemaChange);
+      return;
+    }
+    const next = storedForm(names, done as Definition, rowSchema);
+    setBase(next);
+    setValue((now) => afterSave(now, value, next.before));
   };
   const save = async (confirm?: string): Promise<void> => {
+    if (isSaving) return;
+    setSaving(true);
     setError(undefined);
     setReport(undefined);
     await send(confirm).catch(setError);
+    setSaving(false);
   };
-  return { shown, value, setValue, text, setText, rowSchema, report, error, changes, save };
+  const said = { report, isSaving, error };
+  return { stored, shown, value, setValue, text, setText, rowSchema, ...said, changes, save };
 }
 
 function parsed(text: string): JsonObject | undefined {

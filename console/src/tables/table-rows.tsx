@@ -14,6 +14,7 @@ import {
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
 import { Busy, FailedScreen, Fault, ScreenHead } from '../components/ui.tsx';
+import { UrlInput } from '../components/url-field.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
 
 const t = texts.tables;
@@ -111,13 +112,12 @@ function Filters({ shape, query }: { shape: TableShape; query: Query }) {
         {shape.search.length === 0 ? null : (
           <label class="inline-field">
             {t.search(shape.search.join(', '))}
-            <input
+            <UrlInput
               type="search"
-              spellcheck={false}
               value={query.text ?? ''}
-              onChange={({ currentTarget }) => {
+              onSend={(text) => {
                 // A search sorts by relevance.
-                open(shape, { where, text: currentTarget.value });
+                open(shape, { where, text });
               }}
             />
           </label>

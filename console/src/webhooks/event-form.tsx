@@ -5,6 +5,7 @@ import { useLoad } from '../components/loading.ts';
 import { SchemaFields } from '../components/schema-form.tsx';
 import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead } from '../components/ui.tsx';
+import { useUrlValue } from '../components/url-field.tsx';
 
 const t = texts.webhooks;
 
@@ -55,12 +56,16 @@ interface FormProps {
 }
 
 function Form({ types, type, known }: FormProps) {
+  // The form of the typed type follows when the person leaves the field: this one sends none of it.
+  const typed = useUrlValue(type);
   const [data, setData] = useState<JsonObject>(() => exampleOf(known));
   const [counter, setCounter] = useState('');
   const [stored, setStored] = useState<Stored>();
   const [error, setError] = useState<unknown>();
+  const [isSending, setSending] = useState(false);
   const input = { type, data, ...(counter !== '' && { counter }) };
   const send = async (): Promise<void> => {
+    setSending(true);
     setStored(undefined);
     setError(undefined);
     try {
@@ -68,6 +73,7 @@ function Form({ types, type, known }: FormProps) {
     } catch (failure) {
       setError(failure);
     }
+    setSending(false);
   };
   return (
     <form
@@ -82,14 +88,14 @@ function Form({ types, type, known }: FormProps) {
         back={{ href: '#/webhooks', name: t.all }}
         shown={['event.insert', input]}
       >
-        <button type="submit" class="main-button">
+        <button type="submit" class="main-button" disabled={isSending || typed.value !== type}>
           {t.send}
         </button>
       </ScreenHead>
       <Fault error={error} />
       <div role="status">{stored === undefined ? null : <StoredEvent stored={stored} />}</div>
       <div class="fields form">
-        <TypeFields {...{ types, type }} />
+        <TypeFields {...{ types, typed }} />
         <Field label={t.counter}>
           <input
             type="text"
@@ -121,7 +127,10 @@ function Form({ types, type, known }: FormProps) {
 }
 
 /** The type of the event: one that Waymark knows, or any other. */
-function TypeFields({ types, type }: Pick<FormProps, 'types' | 'type'>) {
+function TypeFields({
+  types,
+  typed: { value, setValue, sent },
+}: Pick<FormProps, 'types'> & { readonly typed: ReturnType<typeof useUrlValue<string>> }) {
   return (
     <Field label={t.type}>
       <input
@@ -129,8 +138,12 @@ function TypeFields({ types, type }: Pick<FormProps, 'types' | 'type'>) {
         spellcheck={false}
         required
         list="event-types"
-        value={type}
+        value={value}
+        onInput={({ currentTarget }) => {
+          setValue(currentTarget.value);
+        }}
         onChange={({ currentTarget }) => {
+          sent(currentTarget.value);
           goTo('/webhooks/send', { type: currentTarget.value }, true);
         }}
       />

@@ -89,7 +89,6 @@ function Form({ schema, types, stored, onReload }: FormProps) {
     setSaving(false);
   };
   if (made !== undefined) return <Made {...made} />;
-  const title = stored === undefined ? t.fresh : t.edit;
   const shown =
     stored === undefined
       ? (['webhook.insert', value] as const)
@@ -102,7 +101,7 @@ function Form({ schema, types, stored, onReload }: FormProps) {
         void save();
       }}
     >
-      <ScreenHead title={title} lead={t.formLead} shown={shown}>
+      <ScreenHead title={stored === undefined ? t.fresh : t.edit} lead={t.formLead} shown={shown}>
         <a
           class="quiet-button"
           href={stored === undefined ? '#/webhooks' : `#/webhooks/${stored.id}`}
@@ -117,13 +116,14 @@ function Form({ schema, types, stored, onReload }: FormProps) {
         error={isOutdated ? new Error(t.outdated) : error}
         {...(isOutdated && { onRetry: onReload })}
       />
-      <div class="fields form">
+      {/* Another screen follows: what somebody typed meanwhile would be lost. */}
+      <fieldset class="fields form" disabled={isSaving}>
         <SchemaFields
           {...{ schema, value, problems }}
           suggestions={{ event: types }}
           onChange={setValue}
         />
-      </div>
+      </fieldset>
     </form>
   );
 }

@@ -96,10 +96,14 @@ suite('the schedule of a draft', () => {
   test('is carried out by a server at its time', async (t) => {
     const site = await siteWithDraft(t);
     const { digest: confirm } = (await site.call('svc1.draft.publish', { draft })).data;
-    // Far enough that the call itself is not late on a busy machine.
-    const at = new Date(Date.now() + 1_000).toISOString();
+    // The clock stands still until the call is answered, however long that takes.
+    const nowMs = Date.now();
+    t.mock.timers.enable({ apis: ['Date'], now: nowMs });
+    const at = new Date(nowMs + 50).toISOString();
     const made = await site.call('svc1.draft.publish', { draft, confirm, at });
     assert.equal(made.error, undefined);
+    assert.equal((await fetch(`${site.url}/a`)).status, 404);
+    t.mock.timers.setTime(nowMs + 50);
     await site.untilLogged(/Published the draft spring at its time/);
     assert.equal(await (await fetch(`${site.url}/a`)).text(), 'a');
   });

@@ -147,17 +147,19 @@ suite('the server closes a connection after a timeout', () => {
   });
 
   test('of an unfinished unknown method behind another request', async (t) => {
-    const { port, refused } = await startServer(t, { headersMs: 100 });
-    const socket = await openSocket(t, port);
-    const answers = readToClose(socket);
-    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
-    await once(socket, 'data');
-    socket.write('F');
-    assert.match(await answers, /^HTTP\/1\.1 200 [^]*HTTP\/1\.1 408 /);
-    assert.deepEqual(
-      refused.map(({ limit }) => limit),
-      ['header_time'],
-    );
+    await withTimeout(contentMs, async (headersMs) => {
+      const { port, refused } = await startServer(t, { headersMs });
+      const socket = await openSocket(t, port);
+      const answers = readToClose(socket);
+      socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+      await once(socket, 'data');
+      socket.write('F');
+      assert.match(await answers, /^HTTP\/1\.1 200 [^]*HTTP\/1\.1 408 /);
+      assert.deepEqual(
+        refused.map(({ limit }) => limit),
+        ['header_time'],
+      );
+    });
   });
 
   test('of the content of a request, however slowly it drips in', async (t) => {
@@ -223,16 +225,18 @@ suite('the server closes a connection after a timeout', () => {
   });
 
   test('of a request head, also before Node.js has read from the connection', async (t) => {
-    const { port, passed, refused } = await startFast(t, { headersMs: 100 });
-    assert.match(await readToClose(await openSocket(t, port)), /^HTTP\/1\.1 408 /);
-    assert.deepEqual(
-      refused.map(({ limit }) => limit),
-      ['header_time'],
-    );
-    const idle = await openSocket(t, port);
-    idle.write(`GET / HTTP/1.1\r\n${host}\r\n`);
-    assert.match(await readToClose(idle), /^HTTP\/1\.1 404 [^]*\r\n\r\n(?!HTTP)/);
-    assert.deepEqual(passed, []);
+    await withTimeout(contentMs, async (headersMs) => {
+      const { port, passed, refused } = await startFast(t, { headersMs });
+      assert.match(await readToClose(await openSocket(t, port)), /^HTTP\/1\.1 408 /);
+      assert.deepEqual(
+        refused.map(({ limit }) => limit),
+        ['header_time'],
+      );
+      const idle = await openSocket(t, port);
+      idle.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+      assert.match(await readToClose(idle), /^HTTP\/1\.1 404 [^]*\r\n\r\n(?!HTTP)/);
+      assert.deepEqual(passed, []);
+    });
   });
 
   test('but not while requests arrive, even if the first one came late', async (t) => {
