@@ -131,7 +131,9 @@ export class Exchange {
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where the next request starts is uncertain behind a head with two possible readings.
-      if (incoming === undefined || failure.limit === 'open_files') {
+      // A connection for another host, or with a check by former authorities, is of no use.
+      const isMisdirected = failure.status === misdirected;
+      if (incoming === undefined || failure.limit === 'open_files' || isMisdirected) {
         this.#response.shouldKeepAlive = false;
       }
       const accept = (incoming?.fields ?? message.headers).accept;
@@ -290,6 +292,9 @@ export class Exchange {
     });
   }
 }
+
+/** Misdirected Request (RFC 9110 §15.5.20). */
+const misdirected = 421;
 
 function seesSources(caller: Caller | undefined): boolean {
   return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');

@@ -35,6 +35,7 @@ import { StreamAnswer } from './stream-answer.ts';
 import { BareMessage, StreamMessage, type Peer } from './stream-message.ts';
 import type { Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
+import { shareClientIdentity } from '../tls/client-authorities.ts';
 
 /** A request of HTTP/2, with content or without. */
 export type Http2Message = BareMessage | StreamMessage;
@@ -240,6 +241,7 @@ class ServedConnection {
       encrypted: 'encrypted' in socket,
       getProtocol: () => (socket as TLSSocket).getProtocol(),
     };
+    shareClientIdentity(socket, this.#peer);
     this.connection = new Connection({
       isSecure: this.#peer.encrypted,
       windows: parts.windows,
