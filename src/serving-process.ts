@@ -390,7 +390,7 @@ class ServingProcess implements RunningServer {
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
     this.#visits.retain(next.stats.retentionMs);
-    this.#tls?.reload(next.tls.acme);
+    this.#tls?.reload(next);
     log.info({}, 'The server uses the changed ini file.');
     for (const name of this.#restartNeeded)
       log.warn({}, `${name} has changed: restart the server to use it.`);

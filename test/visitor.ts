@@ -45,6 +45,7 @@ export function someVisitor({
     signedInUser: () => user,
     location: () => ({ country, regions, cities }),
     place: () => place,
+    certificate: () => undefined,
     field: (name) => fields[name],
     with: (other) =>
       someVisitor({

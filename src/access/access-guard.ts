@@ -230,13 +230,16 @@ function betterOf(before: Outcome, now: Unmet): Unmet {
 /** The reply to a client that a rule refuses. Throws `unauthenticated` or `forbidden`. */
 function refusal(
   rule: Rule,
-  { reply, challenge, says = 'This page is not for everybody.' }: Unmet,
+  { reply, challenge, status, says = 'This page is not for everybody.' }: Unmet,
   request: AccessRequest,
   canLead: boolean,
 ): Admission {
   if (reply !== undefined) return { reply };
   if (challenge === undefined) {
-    throw new Failure('forbidden', says, { source: rule.source });
+    throw new Failure('forbidden', says, {
+      source: rule.source,
+      ...(status !== undefined && { status }),
+    });
   }
   if (rule.login !== undefined && canLead && isNavigation(request)) {
     return { reply: signIn(rule, rule.login, request) };

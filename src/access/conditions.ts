@@ -21,6 +21,8 @@ export interface Unmet {
   readonly reply?: Reply;
   /** A sentence for the client. */
   readonly says?: string;
+  /** The HTTP status of the refusal, if it is not 403. */
+  readonly status?: number;
 }
 
 /** A condition that holds, and the fields of the request for its source. */
@@ -78,8 +80,9 @@ export function conditionsOf(
   parts: ConditionParts,
 ): readonly AccessCondition[] {
   const { allow, countries, denyCountries, users, roles } = rule;
-  const { linkKeyFile, passwordFile, forward } = rule;
+  const { linkKeyFile, passwordFile, forward, clientCertificate } = rule;
   const conditions: AccessCondition[] = [];
+  if (clientCertificate !== undefined) conditions.push(ofCertificate(rule.certificateNames));
   if (allow.length > 0) {
     const isInside = networksOf(allow);
     const allowed = ofVisitor('allow', undefined, ({ address }) => isInside(address));
@@ -123,6 +126,34 @@ export function networksOf(
   return (address) => {
     const comparable = comparableAddress(address);
     return comparable !== undefined && networks.contains(comparable);
+  };
+}
+
+/** A certificate that is valid at the moment, with one of some names; no names stand for any. */
+function ofCertificate(names: readonly string[]): AccessCondition {
+  const unmet = (says: string, status?: number): Unmet => ({
+    isMet: false,
+    says,
+    ...(status !== undefined && { status }),
+  });
+  return {
+    key: 'client_certificate',
+    check({ visitor, origin }) {
+      const client = visitor.certificate() ?? { state: 'not_asked' };
+      if (client.state === 'refused') return unmet(client.says);
+      if (client.state === 'none') return unmet('This page needs a client certificate.');
+      if (client.state === 'not_asked') {
+        if (!origin.startsWith('https:')) return unmet('This page needs a client certificate.');
+        // The client may ask again on a connection of this host alone (RFC 9110 §15.5.20).
+        const why = 'whose TLS server name (SNI) is this host';
+        return unmet(`This page needs a client certificate on a connection ${why}.`, 421);
+      }
+      const { certificate } = client;
+      if (certificate.endMs <= visitor.nowMs) return unmet('The client certificate has ended.');
+      const isNamed = names.length === 0 || certificate.names.some((one) => names.includes(one));
+      return isNamed ? met : unmet('The client certificate has no name that may see this page.');
+    },
+    expect: () => undefined,
   };
 }
 

@@ -62,6 +62,7 @@ export async function checkReferences(
     ...access.map((rule) => checkPasswords(rule, folder)),
     ...access.map((rule) => checkLinkKeys(rule, folder)),
     ...access.map((rule) => checkNetworks(rule, folder)),
+    ...access.map((rule) => checkClientAuthorities(rule, folder)),
     checkLogFolder(log, folder),
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
@@ -237,6 +238,16 @@ async function checkLinkKeys(
   if (file === undefined) return [];
   const read = await readLinkKeys(resolve(folder, file));
   return 'refused' in read ? problemAt(rule, { key: 'link_key_file', file, ...read }) : [];
+}
+
+async function checkClientAuthorities(
+  rule: ParsedSection<'access.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { client_certificate: file } = rule.values;
+  if (file === undefined) return [];
+  const read = await readCaCertificates(resolve(folder, file));
+  return 'refused' in read ? problemAt(rule, { key: 'client_certificate', file, ...read }) : [];
 }
 
 async function checkAuthorities(

@@ -26,6 +26,10 @@ const variables: ReadonlyMap<string, (request: TemplateRequest) => string> = new
   string,
   (request: TemplateRequest) => string
 >([
+  ['client.certificate.fingerprint', ofCertificate('fingerprint')],
+  ['client.certificate.issuer', ofCertificate('issuer')],
+  ['client.certificate.serial', ofCertificate('serial')],
+  ['client.certificate.subject', ofCertificate('subject')],
   ['client.ip', ({ address }) => address],
   ['host', ({ origin }) => authorityOf(origin).replace(/:\d+$/, '')],
   ['method', ({ method }) => method],
@@ -37,6 +41,17 @@ const variables: ReadonlyMap<string, (request: TemplateRequest) => string> = new
   // A field has bytes, and readers of names expect UTF-8.
   ['user', ({ visitor }) => Buffer.from(visitor.user()?.name ?? '').toString('latin1')],
 ]);
+
+/** A part of the client's certificate, empty without one that counts for the host at the moment. */
+function ofCertificate(
+  part: 'fingerprint' | 'issuer' | 'serial' | 'subject',
+): (request: TemplateRequest) => string {
+  return ({ visitor }) => {
+    const client = visitor.certificate();
+    if (client?.state !== 'valid' || client.certificate.endMs <= visitor.nowMs) return '';
+    return Buffer.from(client.certificate[part]).toString('latin1');
+  };
+}
 
 /** The names of all variables, in words for a message. */
 export const variableWords = `\${request.header.<name>}, ${[...variables.keys()]

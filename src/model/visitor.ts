@@ -1,3 +1,5 @@
+import type { ClientIdentity } from './client-certificate.ts';
+
 /** The unit of percentages: 100 % is a million. */
 export const millionths = 1_000_000;
 
@@ -82,6 +84,11 @@ export interface Visitor {
   location(): Location;
   /** The `[node] place` of the answering node, if it has one. */
   place(): string | undefined;
+  /**
+   * The certificate of the client, as its connection knows it at the moment; undefined for a
+   * connection that was not asked for one.
+   */
+  certificate(): ClientIdentity | undefined;
   /** A header field of the request by its lower-case name. */
   field(name: string): string | undefined;
   /** The same visitor at another time, with other header fields, or signed out. */

@@ -2,16 +2,20 @@ import { cgiName } from '../http/fields.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { parseRequest, type ValidatedRequest } from '../http/target.ts';
+import type { ClientIdentity } from '../model/client-certificate.ts';
 import { Failure } from '../model/failure.ts';
 import { keyPrefix, type Caller } from '../model/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';
-import { isSecure } from './peer.ts';
+import { isSecure, type Peer } from './peer.ts';
+import { clientIdentity } from './tls/client-authorities.ts';
 
 /** A validated request, with the claims of a trusted proxy about its client. */
 export interface IncomingRequest extends ValidatedRequest {
   readonly claims: ProxyClaims;
+  /** As Visitor.certificate; undefined for a connection in the clear. */
+  readonly certificate: (() => ClientIdentity | undefined) | undefined;
 }
 
 const noClaims: ProxyClaims = {
@@ -38,13 +42,14 @@ export function acceptRequest({ config }: Serving, { head, peer }: Arrived): Inc
       config.server,
     ),
   );
+  const certificate = certificateReader(peer, validated.target.origin);
   const identityFields = identityFieldsOf(config);
-  if (identityFields.length === 0) return { ...validated, claims: noClaims };
+  if (identityFields.length === 0) return { ...validated, claims: noClaims, certificate };
   // Removes fields that only a trusted proxy may send, so that no source believes a client. A
   // trusted proxy's own spelling stays; other spellings of the name are the client's.
   const isTrusted = isTrustedPeer(peerAddress, config.server.trustProxy);
   const fields = without(validated.fields, identityFields, isTrusted ? identityFields : []);
-  if (!isTrusted) return { ...validated, fields, claims: noClaims };
+  if (!isTrusted) return { ...validated, fields, claims: noClaims, certificate };
   const { userHeader, rolesHeader } = config.auth;
   const { countryHeader, regionHeader, cityHeader } = config.geo;
   const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
@@ -55,7 +60,11 @@ export function acceptRequest({ config }: Serving, { head, peer }: Arrived): Inc
     region: valueOf(regionHeader),
     city: valueOf(cityHeader),
   };
-  return { ...validated, fields, claims };
+  return { ...validated, fields, claims, certificate };
+}
+
+function certificateReader(peer: Peer, origin: string): IncomingRequest['certificate'] {
+  return isSecure(peer) ? () => clientIdentity(peer, origin) : undefined;
 }
 
 const bearerKey = new RegExp(`^bearer +(${keyPrefix}[A-Za-z0-9_-]+)$`, 'i');
@@ -114,7 +123,8 @@ export function callerOf(serving: Serving, incoming: IncomingRequest): Caller | 
  */
 export function withoutUser(incoming: IncomingRequest): IncomingRequest {
   const claims = { ...incoming.claims, user: undefined, roles: undefined };
-  return { ...incoming, fields: without(incoming.fields, ['authorization', 'cookie'], []), claims };
+  const fields = without(incoming.fields, ['authorization', 'cookie'], []);
+  return { ...incoming, fields, claims, certificate: undefined };
 }
 
 /** Returns fields without some names, in any spelling except those in `kept`. */

@@ -20,6 +20,19 @@ export function tcpBelow(socket: Duplex & { readonly _parent?: Socket }): Socket
   return socket._parent;
 }
 
+/**
+ * Has the handshake of a TLS connection ask for a certificate of the client, and go on without a
+ * valid one: `_handle.setVerifyMode` and `_requestCert`. The public option `requestCert` asks the
+ * clients of all hosts. Without them, no client has a certificate, and rules that need one refuse.
+ */
+export function askForCertificate(socket: Socket): void {
+  const { _handle: handle } = socket as {
+    readonly _handle?: { setVerifyMode?(ask: boolean, require: boolean): void } | null;
+  };
+  handle?.setVerifyMode?.(true, false);
+  Object.assign(socket, { _requestCert: true });
+}
+
 /** The handle of a socket. */
 interface Handle {
   readonly writeQueueSize?: number;

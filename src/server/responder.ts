@@ -117,7 +117,9 @@ export class Responder {
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where the next request starts is uncertain behind a head with two possible readings.
-      if (incoming === undefined || failure.limit === 'open_files') {
+      // A connection for another host, or with a check by former authorities, is of no use.
+      const isMisdirected = failure.status === misdirected;
+      if (incoming === undefined || failure.limit === 'open_files' || isMisdirected) {
         exchange.shouldKeepAlive = false;
       }
       const accept = incoming === undefined ? sentAccept(head) : incoming.fields.accept;
@@ -256,6 +258,9 @@ export class Responder {
     });
   }
 }
+
+/** Misdirected Request (RFC 9110 §15.5.20). */
+const misdirected = 421;
 
 /** Returns a signal that aborts if the connection of an answer closes before the end. */
 function answerSignal(exchange: Exchange): AbortSignal {

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts';
 import { preferredLanguage } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
 import { createLruCache } from '../model/lru-cache.ts';
+import type { ClientIdentity } from '../model/client-certificate.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
@@ -25,6 +26,8 @@ interface VisitorRequest {
   readonly fields: Fields;
   /** What a trusted proxy claims about the visitor. */
   readonly claims: ProxyClaims;
+  /** As Visitor.certificate; undefined for a connection in the clear. */
+  readonly certificate?: (() => ClientIdentity | undefined) | undefined;
 }
 
 /** The fields that only a trusted proxy may set; undefined for missing ones. */
@@ -185,6 +188,10 @@ class RequestVisitor implements Visitor {
     return this.#parts.place;
   }
 
+  certificate(): ClientIdentity | undefined {
+    return this.#arrived.certificate?.();
+  }
+
   field(name: string): string | undefined {
     return this.#arrived.fields[name];
   }
@@ -197,7 +204,11 @@ class RequestVisitor implements Visitor {
   with({ nowMs = this.#nowMs, fields, isSignedOut = false }: VisitorChange): Visitor {
     const { claims, ...others } = this.#arrived;
     const signedOut = { ...claims, user: undefined, roles: undefined };
-    const arrived = { ...others, claims: isSignedOut ? signedOut : claims };
+    const arrived = {
+      ...others,
+      claims: isSignedOut ? signedOut : claims,
+      ...(isSignedOut && { certificate: undefined }),
+    };
     const none = { tokens: undefined, loginUser: undefined };
     const parts = isSignedOut ? { ...this.#parts, ...none } : this.#parts;
     if (fields === undefined) return new RequestVisitor(arrived, parts, nowMs);

@@ -6,9 +6,15 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { PassThrough } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { connect as connectTls, createServer as createTlsServer, TLSSocket } from 'node:tls';
+import {
+  connect as connectTls,
+  createSecureContext,
+  createServer as createTlsServer,
+  TLSSocket,
+} from 'node:tls';
 import {
   allowHalfOpen,
+  askForCertificate,
   queuedBytes,
   returnHandedOver,
   tcpBelow,
@@ -40,6 +46,30 @@ suite('private APIs of Node.js', () => {
     const [[tcp], [tls]] = await Promise.all([connected, secured]);
     assert.equal(tcpBelow(tls), tcp);
     assert.equal(tcpBelow(new PassThrough()), undefined);
+  });
+
+  test('ask a TLS client for a certificate', async (t) => {
+    const authority = await createAuthority();
+    const [own, pair] = [await authority.issue(['localhost']), await authority.issue(['ann'])];
+    const context = createSecureContext({ ...own, ca: authority.cert });
+    const server = createTlsServer({
+      ...{ ...own, rejectUnauthorized: false },
+      SNICallback(this: TLSSocket, name, done) {
+        if (name === 'asked.example') askForCertificate(this);
+        done(null, context);
+      },
+    });
+    const port = await listen(t, server);
+    for (const servername of ['asked.example', 'other.example']) {
+      const secured = once(server, 'secureConnection') as Promise<[TLSSocket]>;
+      const options = { port, host: '127.0.0.1', servername, ...pair };
+      const client = connectTls({ ...options, rejectUnauthorized: false });
+      t.after(() => client.destroy());
+      const [tls] = await secured;
+      const isAsked = servername === 'asked.example';
+      assert.equal(tls.getPeerX509Certificate() !== undefined, isAsked);
+      assert.equal(tls.authorized, isAsked);
+    }
   });
 
   test('count the bytes that wait for a client, over TCP and over TLS', async (t) => {

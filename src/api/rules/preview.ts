@@ -84,6 +84,7 @@ export async function previewVisitor(
     signedInUser: () => undefined,
     location: () => location,
     place: () => traits.place ?? place,
+    certificate: () => undefined,
     field: (name) => fields[name],
   });
   return { visitor, fields };

@@ -1,5 +1,5 @@
 import { countryCode } from '../../model/visitor.ts';
-import { cidr, origin, sitePath } from '../addresses.ts';
+import { cidr, origin, sitePath, type ListenAddress } from '../addresses.ts';
 import { escapedPath } from '../../model/path.ts';
 import { fieldName } from '../headers.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
@@ -49,6 +49,8 @@ export const accessKeys = {
   roles: list(anyText, ''),
   password_file: optional(anyText, { isPath: true }),
   link_key_file: optional(anyText, { isPath: true }),
+  client_certificate: optional(anyText, { isPath: true }),
+  certificate_names: list(anyText, ''),
   forward: optional(deciderUrl),
   copy: list(copiedField, ''),
   satisfy: single(choice('all', 'any'), 'all'),
@@ -126,6 +128,18 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
       'signs, all verify.',
     example: 'links.key',
   },
+  client_certificate: {
+    about:
+      'Condition: the TLS client has a certificate of an authority in this PEM file. Clients of ' +
+      'other hosts are not asked for one. A change of the file counts within a second.',
+    example: 'staff-ca.pem',
+  },
+  certificate_names: {
+    about:
+      'The certificates of `client_certificate` that are let in: those with one of these names ' +
+      'as common name (CN), or as alternative name for DNS, mail or a URI. Empty for all.',
+    example: 'ann@example.com, build.example.com',
+  },
   forward: {
     about:
       'Condition: another server answers the request, without its content, with 2xx. Otherwise ' +
@@ -153,6 +167,7 @@ type ParsedAccess = ParsedKeys<typeof accessKeys>;
 /** What access rules need of other sections. */
 interface Surroundings {
   readonly access: readonly ParsedAccess[];
+  readonly server: { readonly values: { readonly listen: readonly ListenAddress[] } };
   readonly auth: {
     readonly values: {
       readonly user_header: string | undefined;
@@ -169,7 +184,11 @@ interface Surroundings {
 }
 
 /** Finds access rules without a condition, and conditions that can never hold. */
-export function accessProblems({ access, auth, login, geo }: Surroundings): readonly LineProblem[] {
+export function accessProblems(surroundings: Surroundings): readonly LineProblem[] {
+  return [...conditionProblems(surroundings), ...certificateProblems(surroundings)];
+}
+
+function conditionProblems({ access, auth, login, geo }: Surroundings): readonly LineProblem[] {
   const { user_header: header, jwt_jwks: keys } = auth.values;
   const { issuer } = login.values;
   const knowsUsers = (header ?? keys ?? issuer) !== undefined;
@@ -184,8 +203,9 @@ export function accessProblems({ access, auth, login, geo }: Surroundings): read
     const canSignIn = asksUsers || (values.password_file ?? values.forward) !== undefined;
     const hasNetworks =
       values.allow.length + values.deny.length > 0 || values.deny_file !== undefined;
-    const hasLinks = values.link_key_file !== undefined;
-    if (!canSignIn && !asksCountries && !hasNetworks && !hasLinks) {
+    const { link_key_file: links, client_certificate: authorities } = values;
+    const hasFile = (links ?? authorities) !== undefined;
+    if (!canSignIn && !asksCountries && !hasNetworks && !hasFile) {
       const advice = 'add one, such as `allow` or `password_file`';
       return [{ line, message: `[access.${name}] has no condition: ${advice}` }];
     }
@@ -212,4 +232,41 @@ export function accessProblems({ access, auth, login, geo }: Surroundings): read
       ? at('login', '`login` needs a condition that signing in can meet, such as `users = yes`')
       : [];
   });
+}
+
+/** Finds client certificates that no handshake could ask for, or only by one of two files. */
+function certificateProblems({ access, server }: Surroundings): readonly LineProblem[] {
+  const isTls = server.values.listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
+  return access.flatMap(({ name, line, lines, values }, at) => {
+    const problem = (key: string, message: string): readonly LineProblem[] => [
+      { line: lines.get(key)?.[0] ?? line, message },
+    ];
+    const { client_certificate: file, certificate_names: names } = values;
+    if (file === undefined) {
+      if (names.length === 0) return [];
+      return problem('certificate_names', '`certificate_names` needs `client_certificate`');
+    }
+    if (!isTls) return problem('client_certificate', 'this needs a `listen` address with https');
+    if (isAddress.test(hostOf(values.origin))) {
+      const why = 'a handshake names no address, so it asks for no certificate';
+      return problem('origin', `${why}: write the name of a host`);
+    }
+    const other = access.slice(0, at).find((earlier) => {
+      const { client_certificate: its, origin: place } = earlier.values;
+      if (its === undefined || its === file) return false;
+      return [place, values.origin].includes('*') || hostOf(place) === hostOf(values.origin);
+    });
+    if (other === undefined) return [];
+    const advice = 'put the certificates of both into one file, or name other origins';
+    const same = `[access.${other.name}] has another file for the same host as [access.${name}]`;
+    return problem('client_certificate', `${same}: ${advice}`);
+  });
+}
+
+/** The host of a URL that is an address of IPv4 or IPv6. */
+const isAddress = /^[\d.]+$|^\[/;
+
+/** The host of an origin; empty for every origin. */
+function hostOf(place: string): string {
+  return place === '*' ? '' : new URL(place).hostname;
 }

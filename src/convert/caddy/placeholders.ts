@@ -2,6 +2,9 @@
 const inFields: Readonly<Record<string, string>> = {
   remote_host: '${client.ip}',
   client_ip: '${client.ip}',
+  tls_client_subject: '${client.certificate.subject}',
+  tls_client_issuer: '${client.certificate.issuer}',
+  tls_client_fingerprint: '${client.certificate.fingerprint}',
   'http.request.remote.host': '${client.ip}',
   host: '${host}',
   hostport: '${host}',

@@ -10,6 +10,9 @@ const inFields: Readonly<Record<string, string>> = {
   args: '${query}',
   query_string: '${query}',
   remote_user: '${user}',
+  ssl_client_s_dn: '${client.certificate.subject}',
+  ssl_client_i_dn: '${client.certificate.issuer}',
+  ssl_client_serial: '${client.certificate.serial}',
 };
 
 const variable = /\$(?:\{(\w+)\}|(\w+))/g;

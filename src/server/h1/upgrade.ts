@@ -49,6 +49,7 @@ export function openWebsocket(
     origin: target.origin,
     fields: asking.fields,
     claims: asking.claims,
+    certificate: asking.certificate,
   });
   return caller;
 }

@@ -34,6 +34,7 @@ import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
 import type { Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
+import { shareClientIdentity } from '../tls/client-authorities.ts';
 
 /** What becomes of the requests of a connection. */
 interface Http2Handlers {
@@ -236,6 +237,7 @@ class ServedConnection {
       encrypted: 'encrypted' in socket,
       getProtocol: () => (socket as TLSSocket).getProtocol(),
     };
+    shareClientIdentity(socket, this.#peer);
     this.connection = new Http2Connection({
       isSecure: isSecure(this.#peer),
       windows: parts.windows,

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import type { SecureContext, SecureContextOptions, Server } from 'node:tls';
+import { constants } from 'node:crypto';
+import type { SecureContext, SecureContextOptions, Server, TLSSocket } from 'node:tls';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { CertificateState } from '../../api/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
@@ -8,10 +9,12 @@ import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { certificateCheckMs } from '../limits.ts';
+import { ClientAuthorities } from './client-authorities.ts';
 import {
   certificateNames,
   loadAcmeCertificate,
   loadCertificate,
+  protocolOptions,
   type LoadedCertificate,
 } from './loaded-certificate.ts';
 
@@ -31,6 +34,8 @@ export class Certificates {
   readonly #dependencies: Dependencies;
   readonly #configured: readonly LoadedCertificate[];
   readonly #servers = new Set<Server>();
+  /** Those of the certificates that clients need. */
+  readonly clientAuthorities: ClientAuthorities;
   readonly #expiryTimer: NodeJS.Timeout;
   /** The certificates that ACME gets. */
   #acmeCertificates: readonly LoadedCertificate[] = [];
@@ -41,6 +46,12 @@ export class Certificates {
   private constructor(configured: readonly LoadedCertificate[], dependencies: Dependencies) {
     this.#configured = configured;
     this.#dependencies = dependencies;
+    this.clientAuthorities = new ClientAuthorities({
+      log: dependencies.log,
+      changed: () => {
+        this.#configureAll();
+      },
+    });
     this.#expiryTimer = setInterval(() => {
       this.#warnAll();
     }, certificateCheckMs);
@@ -86,7 +97,7 @@ export class Certificates {
    */
   serve(server: Server): void {
     this.#servers.add(server);
-    this.#configure(server, this.#fallback()?.current?.options);
+    this.#configure(server, this.#defaultOptions());
     // To a worker that begins to listen, node:cluster gives the key that the first worker had then.
     server.on('listening', () => {
       this.#configure(server, undefined);
@@ -99,6 +110,19 @@ export class Certificates {
     for (const server of this.#servers) server.setTicketKeys(key);
   }
 
+  #configureAll(): void {
+    for (const server of this.#servers) this.#configure(server, this.#defaultOptions());
+  }
+
+  /** The options of clients without SNI, and of the sessions of all. */
+  #defaultOptions(): SecureContextOptions {
+    const options = this.#fallback()?.current?.options ?? protocolOptions;
+    if (!this.clientAuthorities.areNeeded) return options;
+    // The client of a continued session proves no certificate to the authorities of its host.
+    const { secureOptions = 0 } = options;
+    return { ...options, secureOptions: secureOptions | constants.SSL_OP_NO_TICKET };
+  }
+
   /** A new context has a ticket key of its own, until it gets that of all. */
   #configure(server: Server, options: SecureContextOptions | undefined): void {
     if (options !== undefined) server.setSecureContext(options);
@@ -107,10 +131,14 @@ export class Certificates {
 
   /**
    * Returns the TLS context for a host: that of `[tls.<host>]`, else of the wildcard that covers
-   * the host, else of `[tls]`; undefined without any of them.
+   * the host, else of `[tls]`; undefined without any of them. It asks the client of a connection
+   * for a certificate if rules of the host need one.
    */
-  contextFor(host: string): SecureContext | undefined {
-    return this.#certificateFor(host.toLowerCase())?.current?.context;
+  contextFor(host: string, socket?: TLSSocket): SecureContext | undefined {
+    const name = host.toLowerCase();
+    const pair = this.#certificateFor(name)?.current;
+    if (pair === undefined || socket === undefined) return pair?.context;
+    return this.clientAuthorities.contextFor(socket, name, pair) ?? pair.context;
   }
 
   /** Whether a certificate is valid for a host (lower case, without port). */
@@ -181,6 +209,7 @@ export class Certificates {
   /** Stops watching the files. */
   async close(): Promise<void> {
     clearInterval(this.#expiryTimer);
+    await this.clientAuthorities.close();
     await this.#endWatch();
   }
 
@@ -265,9 +294,7 @@ export class Certificates {
     loaded.current = next;
     loaded.problem = null;
     if (isSame && !wasBroken) return;
-    if (loaded.host === undefined) {
-      for (const server of this.#servers) this.#configure(server, next.options);
-    }
+    if (loaded.host === undefined) this.#configureAll();
     const until = next.pair.certificate.validToDate.toISOString();
     const what = cert === undefined ? 'is in use' : 'was read again';
     log.info({}, `The certificate of ${loaded.section} ${what}: valid until ${until}.`);

@@ -25,6 +25,8 @@ export function handshakeOptions(sources: Sources): TlsOptions {
   return {
     // `Certificates.serve` sets these again with the default certificate, if there is one.
     ...protocolOptions,
+    // An access rule refuses a client without a valid certificate, with an answer that says why.
+    rejectUnauthorized: false,
     ALPNCallback(this: TLSSocket, { protocols: offered }) {
       if (sources.acme === undefined || !offered.includes(challengeProtocol)) {
         return protocols.find((one) => offered.includes(one));
@@ -34,7 +36,7 @@ export function handshakeOptions(sources: Sources): TlsOptions {
     },
     SNICallback(this: TLSSocket, name, done) {
       if (!challenged.has(this)) {
-        const context = sources.certificates.contextFor(name);
+        const context = sources.certificates.contextFor(name, this);
         const missing = new Error(`There is no certificate for ${name}.`);
         done(context === undefined ? missing : null, context);
         return;

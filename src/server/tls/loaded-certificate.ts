@@ -28,7 +28,7 @@ export interface LoadedCertificate {
 }
 
 /** A pair of certificate and key, with the TLS context made of it. */
-interface ActivePair {
+export interface ActivePair {
   readonly pair: KeyPair;
   readonly options: SecureContextOptions;
   readonly context: SecureContext;

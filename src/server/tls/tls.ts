@@ -32,8 +32,8 @@ export interface Tls {
   readonly acme: AcmeStore | undefined;
   /** Starts ACME; called when the server listens. */
   start(): void;
-  /** Applies changed settings of ACME after a reload, in the background. */
-  reload(acme: AcmeConfig): void;
+  /** Applies changed settings of ACME and of client certificates, in the background. */
+  reload(config: Pick<Config, 'tls' | 'access'>): void;
   metrics(): readonly Metric[];
   /** Leaves the orders of certificates to another process. */
   stopOrders(): Promise<void>;
@@ -47,6 +47,7 @@ export async function openTls(parts: TlsParts): Promise<Tls> {
   const { certificates: files, acme: settings } = config.tls;
   const acme = await openAcme({ ...parts, log }, settings);
   const certificates = await Certificates.open(files, acme.store, { log, now });
+  await certificates.clientAuthorities.set(config.access);
   parts.ticketKey.follow((key) => {
     certificates.setTicketKey(key);
   });
@@ -101,8 +102,15 @@ class OpenTls implements Tls {
     this.#renewals.start();
   }
 
-  reload(acme: AcmeConfig): void {
+  reload({ tls: { acme }, access }: Pick<Config, 'tls' | 'access'>): void {
     this.#reloading = this.#reloading
+      .then(() => this.certificates.clientAuthorities.set(access))
+      .catch((error: unknown) => {
+        this.#parts.log.error(
+          { err: error },
+          'The server cannot read the files of `client_certificate`: what needs them is refused.',
+        );
+      })
       .then(() => this.#apply(acme))
       .catch((error: unknown) => {
         this.#parts.log.error(

@@ -8,6 +8,7 @@ import { canWrite, type Caller } from '../../model/key.ts';
 import { readBodyBytesMax, socketRequestsInFlightMax } from '../../api/limits.ts';
 import type { Feed } from '../../api/operation.ts';
 import { operationBodyBytesMax } from '../limits.ts';
+import type { IncomingRequest } from '../incoming-request.ts';
 import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
 import type { ProxyClaims } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
@@ -29,6 +30,7 @@ export interface SocketOpening {
   readonly origin: string;
   readonly fields: Fields;
   readonly claims: ProxyClaims;
+  readonly certificate: IncomingRequest['certificate'];
 }
 
 /** The dependencies of websockets. */
