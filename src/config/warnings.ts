@@ -66,7 +66,8 @@ interface CertificateWarning {
 
 /**
  * Warnings about a certificate that clients reject, or soon will: it has expired, expires within
- * two weeks, is not valid yet, or does not cover the host of its section (RFC 9525).
+ * two weeks (within a sixth of its validity, if that is less), is not valid yet, or does not cover
+ * the host of its section (RFC 9525).
  */
 export function certificateWarnings(
   { host }: Pick<Certificate, 'host'>,
@@ -77,9 +78,10 @@ export function certificateWarnings(
   const { validToDate, validFromDate } = certificate;
   const until = validToDate.toISOString();
   const leftMs = validToDate.getTime() - nowMs;
+  const lifeMs = validToDate.getTime() - validFromDate.getTime();
   const warnings: CertificateWarning[] = [];
   if (leftMs <= 0) warnings.push({ isExpired: true, message: `${what} expired on ${until}.` });
-  else if (leftMs < certificateWarnMs)
+  else if (leftMs < Math.min(certificateWarnMs, lifeMs / 6))
     warnings.push({ isExpired: false, message: `${what} expires on ${until}.` });
   if (validFromDate.getTime() > nowMs) {
     warnings.push({
