@@ -8,6 +8,7 @@ import { tlsSection } from './section.ts';
 /** Warnings about valid settings that have no effect, a sentence each. */
 export function ineffectiveSettings({
   server,
+  access,
   disk,
   auth,
   geo,
@@ -37,6 +38,12 @@ export function ineffectiveSettings({
   }
   if (tls.hsts !== undefined && !server.listen.some(isTls)) {
     found.push('[tls] hsts has no effect: it is sent over TLS only, and no `listen` uses TLS.');
+  }
+  if (!server.listen.some(isTls)) {
+    for (const { name, clientCertificate } of access) {
+      if (clientCertificate === undefined) continue;
+      found.push(`[access.${name}] client_certificate lets nobody in: no \`listen\` uses TLS.`);
+    }
   }
   if (log.file !== undefined && !log.access) {
     found.push('[log] file has no effect: it is the file of the access log, and `access` is no.');
