@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import {
+  AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
   KeyUsageFlags,
   KeyUsagesExtension,
@@ -23,9 +24,12 @@ export interface Authority {
   readonly cert: string;
   /**
    * A certificate for names and addresses, valid from yesterday for a number of days; the first one
-   * is its common name as well.
+   * is its common name as well. `keyId` names the key of the issuer, in hexadecimal.
    */
-  issue(names: readonly string[], more?: { days?: number; rsaBits?: number }): Promise<IssuedPair>;
+  issue(
+    names: readonly string[],
+    more?: { days?: number; rsaBits?: number; keyId?: string; serial?: string },
+  ): Promise<IssuedPair>;
   /** The same for the names and the key of a request (PKCS #10, DER); PEM. */
   sign(request: Uint8Array, more?: { days?: number }): Promise<string>;
 }
@@ -47,15 +51,21 @@ export async function createAuthority(): Promise<Authority> {
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign, true),
     ],
   });
-  const certify = async (publicKey: PublicKeyType, names: readonly string[], days: number) => {
+  const certify = async (
+    publicKey: PublicKeyType,
+    names: readonly string[],
+    { days, keyId, serial }: { days: number; keyId?: string; serial?: string },
+  ) => {
     const cert = await X509CertificateGenerator.create({
       subject: `CN=${names[0] ?? ''}`,
       issuer: name,
+      ...(serial !== undefined && { serialNumber: serial }),
       publicKey,
       signingKey: keys.privateKey,
       signingAlgorithm: p256,
       ...lifetime(days),
       extensions: [
+        ...(keyId === undefined ? [] : [new AuthorityKeyIdentifierExtension(keyId)]),
         new SubjectAlternativeNameExtension(
           names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
         ),
@@ -74,13 +84,13 @@ export async function createAuthority(): Promise<Authority> {
       return certify(
         request.publicKey,
         named.map(({ value }) => value),
-        days,
+        { days, keyId: 'a1b2c3d4' },
       );
     },
-    async issue(names, { days = 30, rsaBits } = {}) {
+    async issue(names, { days = 30, rsaBits, ...more } = {}) {
       const algorithm = rsaBits === undefined ? p256 : rsa(rsaBits);
       const pair = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-      const cert = await certify(pair.publicKey, names, days);
+      const cert = await certify(pair.publicKey, names, { days, ...more });
       const key = await webcrypto.subtle.exportKey('pkcs8', pair.privateKey);
       return { cert, key: PemConverter.encode(key, 'PRIVATE KEY') };
     },

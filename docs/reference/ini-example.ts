@@ -40,6 +40,7 @@ const besides: Readonly<Record<string, Lines>> = {
   ...Object.fromEntries(
     ['origin', 'path', 'except'].map((key) => [`access.<name> ${key}`, { allow: '10.0.0.0/8' }]),
   ),
+  'access.<name> certificate_names': { client_certificate: 'staff-ca.pem' },
   'access.<name> copy': { forward: 'http://127.0.0.1:9091/api/authz/forward-auth' },
   'access.<name> satisfy': { allow: '10.0.0.0/8', password_file: 'users.txt' },
   'access.<name> login': { users: '*' },

@@ -111,6 +111,12 @@ export const keyTexts: Texts = {
       about: 'A file with the key of that customer, in base64url.',
       example: '/etc/waymark/eab.key',
     },
+    acme_profile: {
+      about:
+        'The kind of certificates, if the authority offers several (ACME profiles): `shortlived` ' +
+        "of Let's Encrypt is valid for six days.",
+      example: 'shortlived',
+    },
     acme_ca: {
       about: 'A PEM file with root certificates for an ACME server in your own network.',
       example: '/etc/waymark/ca.pem',

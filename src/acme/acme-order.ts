@@ -20,6 +20,10 @@ export interface AcmeOrder {
   /** The private key of the account, as PEM. */
   readonly accountKey: string;
   readonly host: string;
+  /** The certificate that this one replaces (RFC 9773 §5): see certificateId. */
+  readonly replaces?: string | undefined;
+  /** The profile of the certificate (draft-ietf-acme-profiles); undefined for the server's. */
+  readonly profile?: string | undefined;
   /** In order of preference. */
   readonly challenges: readonly AcmeChallenge[];
 }
@@ -131,8 +135,14 @@ async function run(
     timeoutMs: acmeRequestMs,
     ca: [...getCACertificates('default'), ...(order.ca === undefined ? [] : [order.ca])],
   });
+  const transport = acmeTransport(dialler, retryLater);
+  let status = 0;
   Object.assign(acme.axios.defaults, {
-    adapter: acmeTransport(dialler, retryLater),
+    async adapter(request: Parameters<typeof transport>[0]) {
+      const answer = await transport(request);
+      status = answer.status;
+      return answer;
+    },
     // Renewals retries failed orders.
     acmeSettings: { retryMaxAttempts: 0 },
   });
@@ -148,6 +158,19 @@ async function run(
   const update = client.updateAccount.bind(client);
   // acme-client would send fields that an update must not have (RFC 8555 §7.3.2).
   client.updateAccount = (account) => update(account?.contact && { contact: account.contact });
+  const createOrder = client.createOrder.bind(client);
+  const { profile, replaces } = order;
+  client.createOrder = async (asked) => {
+    const whole = { ...asked, ...(profile !== undefined && { profile }) };
+    if (replaces === undefined) return createOrder(whole);
+    try {
+      return await createOrder({ ...whole, replaces } as typeof asked);
+    } catch (error) {
+      // Another order has replaced it, or the server no longer knows it: a certificate is needed.
+      if (!refusesReplacement.includes(status)) throw error;
+      return createOrder(whole);
+    }
+  };
   const key = await acme.crypto.createPrivateEcdsaKey();
   const [, csr] = await acme.crypto.createCsr({ altNames: [order.host] }, key);
   const cert = await client.auto({
@@ -170,6 +193,9 @@ async function run(
   });
   return { cert, key: key.toString() };
 }
+
+/** The statuses of an ACME server that does not let an order replace a certificate. */
+const refusesReplacement: readonly number[] = [400, 403, 404, 409];
 
 /** Sends the response to a challenge to the main thread, and waits until it is saved. */
 function sendChallenge(response: ChallengeResponse): Promise<void> {

@@ -35,7 +35,7 @@ export function acmeTransport(
       return {
         status,
         headers,
-        data: await text(answer.content()),
+        data: await answerText(answer.content()),
         statusText: '',
         config: request,
       };
@@ -74,7 +74,8 @@ function fieldsByName(fields: readonly string[]): Record<string, string> {
   return named;
 }
 
-async function text(content: Buffer | Readable): Promise<string> {
+/** Reads the content of an answer, which is short; rejects if it is not. */
+export async function answerText(content: Buffer | Readable): Promise<string> {
   if (Buffer.isBuffer(content)) return content.toString();
   let bytes = 0;
   const limited = content.map((chunk: Buffer) => {

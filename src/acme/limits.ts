@@ -29,3 +29,11 @@ export const acmeTurnPollMs = 5_000;
 export const acmeYieldMs = 15_000;
 /** The pause of a node after it could not order. */
 export const acmeProblemMs = 60_000;
+/** How long the suggestion of an ACME server when to renew holds: by default, and the limits. */
+export const acmeInfoMs = 6 * 3_600_000;
+export const acmeInfoMsMin = 60_000;
+export const acmeInfoMsMax = 86_400_000;
+/** A certificate is not renewed by such a suggestion sooner after its issue. */
+export const acmeSuggestedMs = 86_400_000;
+/** The wait after a failure that is never shortened, however soon the certificate ends. */
+export const acmeRetryMsKept = 3_600_000;

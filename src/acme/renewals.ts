@@ -7,6 +7,7 @@ import { Failure } from '../model/failure.ts';
 import {
   acmeCheckMs,
   acmeErrorCharactersMax,
+  acmeInfoMs,
   acmeProblemMs,
   acmeRestartMs,
   acmeRetryAfterMsMax,
@@ -23,12 +24,15 @@ import {
   type ChallengeResponse,
 } from './acme-order.ts';
 import type { AcmeStore, HostState } from './acme-store.ts';
+import { certificateId } from './certificate-id.ts';
+import type { RenewalInfo, RenewalQuestion } from './renewal-info.ts';
 import {
   renewalAfterIssueMs,
   renewalAfterStartMs,
   renewalMs,
   retryDelayMs,
   orderAfterStartMs,
+  suggestedMs,
   type Lifetime,
 } from './schedule.ts';
 
@@ -52,6 +56,8 @@ export interface RenewalParts {
       readonly signal: AbortSignal;
     },
   ) => Promise<IssuedCertificate>;
+  /** readRenewalInfo. */
+  readonly renewalInfo: (question: RenewalQuestion) => Promise<RenewalInfo | undefined>;
   /** Resolves after a time; rejects when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -80,6 +86,15 @@ interface Renewal {
   readonly isFromStart: boolean;
 }
 
+/** When the ACME server suggests to renew the certificate of a host. */
+interface Suggestion {
+  readonly certificateId: string;
+  /** Undefined if the server has suggested no time. */
+  readonly dueMs: number | undefined;
+  /** When to ask again. */
+  readonly askMs: number;
+}
+
 /**
  * Orders the certificates of the ini file from an ACME server, and renews them in time: one after
  * the other; a failed order is repeated at growing intervals. Only one process of a server may run
@@ -89,6 +104,8 @@ export class Renewals {
   readonly #parts: RenewalParts;
   readonly #stopped = new AbortController();
   readonly #orders = { issued: 0, failed: 0 };
+  /** By host. */
+  readonly #suggestions = new Map<string, Suggestion>();
   #renewals: readonly Renewal[] = [];
   #running: Promise<void> | undefined;
   /** Another node has taken over the turn. */
@@ -134,10 +151,83 @@ export class Renewals {
       if (next === undefined) return;
       const leftMs = next.dueMs - now();
       if (cluster !== undefined) await this.#encryptAgain(cluster);
-      if (leftMs > 0) await this.#pause(Math.min(leftMs, acmeCheckMs));
-      else if (cluster === undefined) await this.#renew(next);
+      if (leftMs > 0) {
+        if (!(await this.#askNext())) await this.#pause(Math.min(leftMs, acmeCheckMs));
+      } else if (cluster === undefined) await this.#renew(next);
       else await this.#renewInTurn(next, cluster);
       if (this.#isChanged) await this.#planAgain();
+    }
+  }
+
+  /**
+   * Asks about one certificate at a time, so that an order that is due does not wait; false if
+   * there is nothing to ask.
+   */
+  async #askNext(): Promise<boolean> {
+    for (const renewal of this.#renewals) if (await this.#askWhen(renewal)) return true;
+    return false;
+  }
+
+  /**
+   * Plans the renewal of a valid certificate by the suggestion of the ACME server, if it has one.
+   * Without an answer, the plan stays. Resolves to whether it has asked.
+   */
+  async #askWhen(renewal: Renewal): Promise<boolean> {
+    const { now, random, store, cluster } = this.#parts;
+    const { host } = renewal;
+    if (renewal.failures > 0 || renewal.dueMs <= now()) return false;
+    const certificate = await this.#certificateOf(host);
+    const id = certificate && certificateId(certificate);
+    if (certificate === undefined || id === undefined) return false;
+    const known = this.#suggestions.get(host);
+    if (known?.certificateId === id && now() < known.askMs) {
+      const beforeMs = renewal.dueMs;
+      const soonMs = Math.min(beforeMs, now() + acmeTurnPollMs);
+      const dueMs = known.dueMs ?? beforeMs;
+      // Another node may have the turn: a due renewal waits for it.
+      renewal.dueMs = dueMs > now() ? dueMs : soonMs;
+      return renewal.dueMs !== beforeMs;
+    }
+    const info = await this.#renewalInfo(host, id);
+    const holdsMs = info?.holdsMs ?? acmeInfoMs;
+    const before = known?.certificateId === id ? known.dueMs : undefined;
+    // A failed question says nothing about the suggestion before it.
+    const isSame = info === undefined || isWithin(before, info);
+    const state = await store.state(host);
+    const lifetime = lifetimeOf(certificate);
+    const issuedMs = Math.max(lifetime.beginsMs, Math.min(timeOf(state?.since) ?? now(), now()));
+    const dueMs = isSame ? before : suggestedMs(lifetime, info, { issuedMs, random: random() });
+    this.#suggestions.set(host, { certificateId: id, dueMs, askMs: now() + holdsMs });
+    if (dueMs === undefined || isSame) return true;
+    this.#logEarlier(renewal, dueMs, info.why);
+    renewal.dueMs = dueMs;
+    // In a cluster, only the node that orders writes states.
+    if (cluster !== undefined || state?.state !== 'valid') return true;
+    await this.#tryWrite(host, () => store.saveState(host, { ...state, next: isoOf(dueMs) }));
+    return true;
+  }
+
+  #logEarlier(renewal: Renewal, dueMs: number, page: string | undefined): void {
+    if (dueMs >= renewal.dueMs) return;
+    const { host } = renewal;
+    const what = `The ACME server suggests to renew the certificate of ${host} at ${isoOf(dueMs)}.`;
+    this.#parts.log.info({ host }, page === undefined ? what : `${what} It says why: ${page}`);
+  }
+
+  async #renewalInfo(host: string, id: string): Promise<RenewalInfo | undefined> {
+    const { acme, log, now, renewalInfo } = this.#parts;
+    try {
+      const { directory } = acme;
+      const trusted = await trustedBy(acme);
+      const { signal } = this.#stopped;
+      const asked = { directory, ...trusted, certificateId: id, nowMs: now(), signal };
+      return await renewalInfo(asked);
+    } catch (error) {
+      if (this.#stopped.signal.aborted) return undefined;
+      const server = new URL(acme.directory).hostname;
+      const what = `${server} does not say when to renew the certificate of ${host}`;
+      log.warn({ host }, `${what}: ${sentence(error)} The former plan stays.`);
+      return undefined;
     }
   }
 
@@ -223,9 +313,22 @@ export class Renewals {
 
   /** The validity of the certificate of a host; undefined if it has no usable one. */
   async #lifetimeOf(host: string): Promise<Lifetime | undefined> {
+    const certificate = await this.#certificateOf(host);
+    return certificate && lifetimeOf(certificate);
+  }
+
+  async #certificateOf(host: string): Promise<X509Certificate | undefined> {
     const pair = await this.#parts.store.keyPair(host);
     if (pair === undefined || 'refused' in pair) return undefined;
-    return isFor(pair.certificate, host) ? lifetimeOf(pair.certificate) : undefined;
+    return isFor(pair.certificate, host) ? pair.certificate : undefined;
+  }
+
+  /** Whether the ACME server has suggested to renew the certificate that a host still has. */
+  async #isSuggested(host: string): Promise<boolean> {
+    const { dueMs, certificateId: id } = this.#suggestions.get(host) ?? {};
+    if (dueMs === undefined || dueMs > this.#parts.now()) return false;
+    const certificate = await this.#certificateOf(host);
+    return certificate !== undefined && certificateId(certificate) === id;
   }
 
   /** Orders a certificate in the turn of this node, unless another node has ordered it by then. */
@@ -250,7 +353,8 @@ export class Renewals {
       const { host, isFromStart } = renewal;
       const plan = isFromStart ? await this.#planAtStart(host) : await this.#planOfState(host);
       renewal.failures = plan?.failures ?? renewal.failures;
-      if (plan === undefined || plan.dueMs <= now()) await this.#renew(renewal);
+      const isDue = plan === undefined || plan.dueMs <= now() || (await this.#isSuggested(host));
+      if (isDue) await this.#renew(renewal);
       else renewal.dueMs = plan.dueMs;
     } finally {
       await cluster.release().catch(() => undefined);
@@ -299,7 +403,10 @@ export class Renewals {
     this.#orders.failed += 1;
     const field = error instanceof OrderError ? error.retryAfter : undefined;
     const afterMs = readRetryAfter(field, { nowMs: now(), msMax: acmeRetryAfterMsMax }) ?? 0;
-    renewal.dueMs = now() + Math.max(retryDelayMs(renewal.failures, random()), afterMs);
+    const lifetime = await this.#lifetimeOf(renewal.host);
+    const leftMs = lifetime === undefined ? undefined : lifetime.endsMs - now();
+    const delayMs = retryDelayMs(renewal.failures, random(), leftMs);
+    renewal.dueMs = now() + Math.max(delayMs, afterMs);
     const reason = sentence(error);
     await this.#saveState(renewal, 'failed', reason);
     const { host, dueMs } = renewal;
@@ -329,19 +436,31 @@ export class Renewals {
     }
   }
 
+  /** The certificate of a host, for an ACME server that has suggested when to renew it. */
+  async #replacedBy(host: string): Promise<string | undefined> {
+    const known = this.#suggestions.get(host);
+    if (known?.dueMs === undefined) return undefined;
+    const certificate = await this.#certificateOf(host);
+    const id = certificate && certificateId(certificate);
+    return id === known.certificateId ? id : undefined;
+  }
+
   async #order({ host, failures }: Renewal): Promise<IssuedCertificate> {
     const { acme, store, cluster, challenges, order } = this.#parts;
     const signal = AbortSignal.any([this.#stopped.signal, this.#lost.signal]);
-    const { directory, email, caFile } = acme;
-    const allowPrivate = acme.allowPrivate.map((network) => network.text);
+    const { directory, email, profile } = acme;
     const binding = await readBinding(acme);
-    const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
+    const trusted = await trustedBy(acme);
+    const replaces = await this.#replacedBy(host);
     const accountKey = await store.accountKey();
     // The challenge may be the cause of a failure, so the next order prefers the other one.
     const preferred = failures % 2 === 1 ? challenges.toReversed() : challenges;
     try {
       return await order(
-        { directory, email, binding, ca, allowPrivate, accountKey, host, challenges: preferred },
+        {
+          ...{ directory, email, profile, binding, ...trusted, accountKey, host, replaces },
+          challenges: preferred,
+        },
         {
           saveChallenge: (response) =>
             response.type === 'http-01'
@@ -356,6 +475,21 @@ export class Renewals {
       if (!isLeft) await this.#tryWrite(host, () => store.removeChallenges());
     }
   }
+}
+
+/** The certification authorities and networks that are trusted for an ACME server. */
+async function trustedBy({
+  allowPrivate,
+  caFile,
+}: AcmeConfig): Promise<Pick<AcmeOrder, 'ca' | 'allowPrivate'>> {
+  return {
+    allowPrivate: allowPrivate.map((network) => network.text),
+    ca: caFile === undefined ? undefined : await readFile(caFile, 'utf8'),
+  };
+}
+
+function isWithin(ms: number | undefined, { startMs, endMs }: RenewalInfo): boolean {
+  return ms !== undefined && ms >= startMs && ms <= endMs;
 }
 
 /** Failures of a turn that pass by themselves. */

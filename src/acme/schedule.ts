@@ -1,4 +1,4 @@
-import { acmeRestartMs, acmeRetryMs } from './limits.ts';
+import { acmeRestartMs, acmeRetryMs, acmeRetryMsKept, acmeSuggestedMs } from './limits.ts';
 
 /** The validity of a certificate, in milliseconds since 1970. */
 export interface Lifetime {
@@ -49,10 +49,31 @@ function earliestMs({ beginsMs, endsMs }: Lifetime, nowMs: number): number {
   return nowMs + (endsMs - beginsMs) / 10;
 }
 
-/** The wait after consecutive failures, 20 % more or less. `random` is in 0..1. */
-export function retryDelayMs(failures: number, random: number): number {
+/**
+ * When to renew a certificate in the window that its ACME server suggests (RFC 9773 §4.2): at a
+ * random time in it, but not when less than a sixth of its validity is left, nor in a day or a
+ * tenth of it after `issuedMs`, so that a server in a hurry, or a wrong clock, does not lead to one
+ * order after the other.
+ */
+export function suggestedMs(
+  { beginsMs, endsMs }: Lifetime,
+  window: { readonly startMs: number; readonly endMs: number },
+  { issuedMs, random }: { readonly issuedMs: number; readonly random: number },
+): number {
+  const lifeMs = endsMs - beginsMs;
+  const chosenMs = window.startMs + (window.endMs - window.startMs) * random;
+  const earliest = issuedMs + Math.min(lifeMs / 10, acmeSuggestedMs);
+  return Math.max(earliest, Math.min(chosenMs, endsMs - lifeMs / 6));
+}
+
+/**
+ * The wait after consecutive failures, 20 % more or less. `random` is in 0..1. It leaves time for
+ * more orders before a certificate ends, of which `leftMs` are left.
+ */
+export function retryDelayMs(failures: number, random: number, leftMs = Infinity): number {
   const step = acmeRetryMs[Math.min(failures, acmeRetryMs.length) - 1] ?? 0;
-  return step * (0.8 + 0.4 * random);
+  const shorter = Math.max(leftMs / 6, acmeRetryMsKept);
+  return Math.min(step, shorter) * (0.8 + 0.4 * random);
 }
 
 /**

@@ -67,6 +67,11 @@ export const tlsKeys = {
   hsts: optional(hsts, { write: hstsText }),
 };
 
+const acmeProfile: ValueParser<string> = (value) =>
+  /^[\w.-]{1,64}$/.test(value)
+    ? { value }
+    : { refused: 'write the name of a profile, such as `shortlived`' };
+
 /** Keys of `[tls]` that the configuration has in an object of their own. */
 export const acmeKeys = {
   acme_directory: single(httpsUrl, 'https://acme-v02.api.letsencrypt.org/directory', {
@@ -77,6 +82,8 @@ export const acmeKeys = {
   acme_eab_kid: optional(anyText, { field: 'eabKid' }),
   /** A file with the MAC key of the external account, in base64url. */
   acme_eab_key: optional(anyText, { field: 'eabKeyFile', isPath: true }),
+  /** The kind of certificates, of those that the ACME server offers. */
+  acme_profile: optional(acmeProfile, { field: 'profile' }),
   /** A PEM file with certificate authorities that are trusted besides the well-known ones. */
   acme_ca: optional(anyText, { field: 'caFile', isPath: true }),
   /** Private networks that the ACME server may be in. */

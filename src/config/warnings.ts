@@ -8,6 +8,7 @@ import { tlsSection } from './section.ts';
 /** Warnings about valid settings that have no effect, a sentence each. */
 export function ineffectiveSettings({
   server,
+  access,
   disk,
   auth,
   geo,
@@ -38,6 +39,12 @@ export function ineffectiveSettings({
   if (tls.hsts !== undefined && !server.listen.some(isTls)) {
     found.push('[tls] hsts has no effect: it is sent over TLS only, and no `listen` uses TLS.');
   }
+  if (!server.listen.some(isTls)) {
+    for (const { name, clientCertificate } of access) {
+      if (clientCertificate === undefined) continue;
+      found.push(`[access.${name}] client_certificate lets nobody in: no \`listen\` uses TLS.`);
+    }
+  }
   if (log.file !== undefined && !log.access) {
     found.push('[log] file has no effect: it is the file of the access log, and `access` is no.');
   }
@@ -66,7 +73,8 @@ interface CertificateWarning {
 
 /**
  * Warnings about a certificate that clients reject, or soon will: it has expired, expires within
- * two weeks, is not valid yet, or does not cover the host of its section (RFC 9525).
+ * two weeks (within a sixth of its validity, if that is less), is not valid yet, or does not cover
+ * the host of its section (RFC 9525).
  */
 export function certificateWarnings(
   { host }: Pick<Certificate, 'host'>,
@@ -77,9 +85,10 @@ export function certificateWarnings(
   const { validToDate, validFromDate } = certificate;
   const until = validToDate.toISOString();
   const leftMs = validToDate.getTime() - nowMs;
+  const lifeMs = validToDate.getTime() - validFromDate.getTime();
   const warnings: CertificateWarning[] = [];
   if (leftMs <= 0) warnings.push({ isExpired: true, message: `${what} expired on ${until}.` });
-  else if (leftMs < certificateWarnMs)
+  else if (leftMs < Math.min(certificateWarnMs, lifeMs / 6))
     warnings.push({ isExpired: false, message: `${what} expires on ${until}.` });
   if (validFromDate.getTime() > nowMs) {
     warnings.push({

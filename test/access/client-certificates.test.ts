@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
+import { ineffectiveSettings } from '../../src/config/warnings.ts';
 import { createAuthority, type Authority, type IssuedPair } from '../certificates.ts';
 import { temporaryFolder } from '../folder.ts';
 import { readTestConfig } from '../harness.ts';
@@ -353,9 +354,10 @@ suite('the ini file of client certificates', () => {
       await assert.rejects(readTestConfig(file), says, text);
     };
     for (const [text, says] of wrong) await isRefused(`${listen}${text}\n`, says);
-    await isRefused(
-      '[access.a]\nclient_certificate = a.pem\n',
-      /needs a `listen` address with htt/,
+    await writeFile(file, '[access.a]\nclient_certificate = a.pem\n');
+    assert.match(
+      ineffectiveSettings(await readTestConfig(file)).join(),
+      /\[access\.a\] client_certificate lets nobody in: no `listen` uses TLS\./,
     );
   });
 });

@@ -17,6 +17,7 @@ const noMore = {
   email: undefined,
   eabKid: undefined,
   eabKeyFile: undefined,
+  profile: undefined,
   allowPrivate: [],
   caFile: undefined,
 };

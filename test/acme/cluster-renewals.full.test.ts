@@ -110,7 +110,7 @@ function rig(t: TestContext): Rig {
     const store = options.store ?? (await openNode(t, log));
     const acme = {
       ...{ hosts, directory: 'https://ca.example/dir', allowPrivate: [], email: undefined },
-      ...{ eabKid: undefined, eabKeyFile: undefined, caFile: undefined },
+      ...{ eabKid: undefined, eabKeyFile: undefined, profile: undefined, caFile: undefined },
     };
     const folder = new AcmeFolder(await temporaryFolder(t), acme);
     const keyFile = join(await temporaryFolder(t), 'cluster.key');
@@ -140,6 +140,7 @@ function rig(t: TestContext): Rig {
         if (failed <= fails) throw new Error('refused');
         return (await authority).issue([host], { days });
       },
+      renewalInfo: () => Promise.resolve(undefined),
       wait: (ms, signal) => clock.wait(ms, signal),
     });
     clock.enter();

@@ -10,6 +10,7 @@ const acme = {
   directory: 'https://ca.example/dir',
   eabKid: undefined,
   eabKeyFile: undefined,
+  profile: undefined,
   email: undefined,
   caFile: undefined,
   allowPrivate: [],

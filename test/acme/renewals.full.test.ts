@@ -31,6 +31,7 @@ async function startRenewals(
     endAfterOrders,
     onOrder,
     onWait,
+    renewalInfo = () => Promise.resolve(undefined),
     startMs = Date.now(),
   }: {
     readonly dataFolder?: string;
@@ -42,6 +43,7 @@ async function startRenewals(
     readonly onOrder?: () => Promise<unknown>;
     /** Awaited while the clock runs. */
     readonly onWait?: (folder: AcmeFolder) => Promise<unknown>;
+    readonly renewalInfo?: RenewalParts['renewalInfo'];
     readonly startMs?: number;
   },
 ) {
@@ -51,6 +53,7 @@ async function startRenewals(
     directory: 'https://ca.example/dir',
     eabKid: undefined,
     eabKeyFile: undefined,
+    profile: undefined,
     email: 'admin@example.com',
     caFile: undefined,
     allowPrivate: [],
@@ -82,8 +85,9 @@ async function startRenewals(
       }
       if (outcome instanceof Error) throw outcome;
       if (typeof outcome === 'string') return (await authority).issue([outcome]);
-      return (await authority).issue([order.host], { days: outcome ?? 90 });
+      return (await authority).issue([order.host], { days: outcome ?? 90, keyId: 'a1b2' });
     },
+    renewalInfo,
     async wait(ms, signal) {
       signal.throwIfAborted();
       if (orders.length >= outcomes.length) {
@@ -121,6 +125,46 @@ suite('renewals', () => {
       /ca\.example has issued a certificate for shop\.example, valid until 20/,
     );
     assert.equal(await folder.keyAuthorization('a'.repeat(22)), undefined);
+  });
+
+  test('follow the window that the ACME server suggests, and name what they replace', async (t) => {
+    const questions: string[] = [];
+    const { orders, lines, startMs } = await startRenewals(t, {
+      outcomes: [90, 90, 90],
+      renewalInfo: ({ certificateId, nowMs }) => {
+        questions.push(certificateId);
+        // The second certificate has to be revoked, the first may stay for a while.
+        const [from, to] = new Set(questions).size === 1 ? [70, 74] : [-3, -2];
+        const [startsMs, endsMs] = [nowMs + from * dayMs, nowMs + to * dayMs];
+        return Promise.resolve({
+          ...{ startMs: startsMs, endMs: endsMs, holdsMs: 400 * dayMs },
+          why: 'https://ca.example/why',
+        });
+      },
+    });
+    const days = orders.map(({ atMs }) => (atMs - startMs) / dayMs);
+    assert.ok(Math.abs((days[1] ?? 0) - 72) < 0.01, `${days[1]}`);
+    assert.ok(Math.abs((days[2] ?? 0) - 73) < 0.01, `${days[2]}`);
+    const named = orders.map(({ order }) => order.replaces);
+    assert.deepEqual(named, [undefined, ...new Set(questions)].slice(0, 3));
+    assert.match(
+      lines.join('\n'),
+      /suggests to renew the certificate of shop\.example at 20\S+Z\. .*https:\/\/ca\.example\/why/,
+    );
+  });
+
+  test('go on without an answer of the ACME server about them', async (t) => {
+    const { orders, lines, startMs } = await startRenewals(t, {
+      outcomes: [90, 90],
+      renewalInfo: () => Promise.reject(new Error('connect ECONNREFUSED')),
+    });
+    const dueMs = startMs - dayMs + 91 * dayMs * (2 / 3 - 1 / 40);
+    assert.ok(Math.abs((orders[1]?.atMs ?? 0) - dueMs) < 60_000);
+    assert.equal(orders[1]?.order.replaces, undefined);
+    assert.match(
+      lines.join('\n'),
+      /ca\.example does not say when to renew the certificate of shop\.example: connect ECONNREFUSED\. /,
+    );
   });
 
   test('retry at growing intervals, with each challenge in turn', async (t) => {

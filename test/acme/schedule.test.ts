@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { renewalMs, retryDelayMs, orderAfterStartMs } from '../../src/acme/schedule.ts';
+import {
+  renewalMs,
+  retryDelayMs,
+  orderAfterStartMs,
+  suggestedMs,
+} from '../../src/acme/schedule.ts';
 import { acmeRestartMs, acmeRetryMs } from '../../src/acme/limits.ts';
 
 const dayMs = 86_400_000;
@@ -38,7 +43,38 @@ suite('when a certificate is renewed', () => {
   });
 });
 
+suite('when an ACME server suggests to renew a certificate', () => {
+  const table: readonly (readonly [
+    name: string,
+    days: number,
+    window: readonly [from: number, to: number],
+    random: number,
+    day: number,
+  ])[] = [
+    ['in its window', 90, [50, 60], 0.25, 52.5],
+    ['after a day, if the window has passed', 90, [-9, -8], 0.5, 1],
+    ['after a tenth of a short life', 6, [-9, -8], 0.5, 0.6],
+    ['when a sixth is left, if the window is later', 90, [89, 100], 0.5, 75],
+  ];
+  for (const [name, days, [from, to], chance, day] of table) {
+    test(name, () => {
+      const lifetime = { beginsMs: 0, endsMs: days * dayMs };
+      const window = { startMs: from * dayMs, endMs: to * dayMs };
+      assert.equal(
+        Math.round(suggestedMs(lifetime, window, { issuedMs: 0, random: chance })),
+        day * dayMs,
+      );
+    });
+  }
+});
+
 suite('when a failed order is repeated', () => {
+  test('sooner before the end of a short-lived certificate, but hourly at most', () => {
+    assert.equal(retryDelayMs(20, 0.5, 2 * dayMs), dayMs / 3);
+    assert.equal(retryDelayMs(20, 0.5, -1), dayMs / 24);
+    assert.equal(retryDelayMs(1, 0.5, 0), 60_000);
+  });
+
   test('at growing intervals, 20 % more or less, up to a day', () => {
     for (let failures = 1; failures < 20; failures += 1) {
       const step = acmeRetryMs[failures - 1] ?? dayMs;

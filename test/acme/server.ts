@@ -31,7 +31,13 @@ export interface AcmeServer {
   readonly ca: string;
   /** Method and path of each request so far. */
   readonly requests: readonly string[];
-  readonly orders: readonly { readonly host: string; readonly way: string | undefined }[];
+  readonly orders: readonly {
+    readonly host: string;
+    readonly way: string | undefined;
+    /** The certificate that it replaces, and its profile, if it names any. */
+    readonly replaces: unknown;
+    readonly profile: unknown;
+  }[];
   /** The key authorizations of the challenges, which are secret. */
   readonly keyAuthorizations: readonly string[];
   readonly accounts: number;
@@ -47,6 +53,10 @@ interface Given {
   readonly binding?: Binding;
   /** How long its certificates are valid. */
   readonly days?: number;
+  /** The answer about the renewal of a certificate (RFC 9773); undefined for a server without. */
+  readonly renewalInfo?: (certificateId: string) => object;
+  /** The Retry-After of that answer. */
+  readonly retryAfter?: string;
   /** The error for a request, by its path and count; undefined for an answer. */
   readonly refuse?: (
     path: string,
@@ -57,6 +67,8 @@ interface Given {
 interface Order {
   readonly host: string;
   readonly token: string;
+  readonly replaces: unknown;
+  readonly profile: unknown;
   status: 'pending' | 'ready' | 'valid' | 'invalid';
   way: string | undefined;
   error: object | undefined;
@@ -144,6 +156,8 @@ class Acme implements AcmeServer {
       if (refusal !== undefined) throw new RefusalError(refusal);
       const { status = 200, body, location } = await this.#reply(message, path);
       if (location !== undefined) response.setHeader('Location', this.#base + location);
+      const { retryAfter } = this.#given;
+      if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
       response.statusCode = status;
       const isText = typeof body === 'string';
       response.setHeader(
@@ -166,7 +180,11 @@ class Acme implements AcmeServer {
 
   async #reply(message: IncomingMessage, path: string): Promise<Reply> {
     if (path === '/dir') {
-      const named = { newNonce: '/nonce', newAccount: '/account', newOrder: '/order' };
+      const { renewalInfo } = this.#given;
+      const named = {
+        ...{ newNonce: '/nonce', newAccount: '/account', newOrder: '/order' },
+        ...(renewalInfo && { renewalInfo: '/renewal-info' }),
+      };
       return {
         body: Object.fromEntries(
           Object.entries(named).map(([name, below]) => [name, this.#base + below]),
@@ -174,8 +192,9 @@ class Acme implements AcmeServer {
       };
     }
     if (path === '/nonce') return { body: '' };
-    const asked = await this.#verify(message, path);
     const [, kind = '', id = ''] = path.split('/');
+    if (kind === 'renewal-info') return { body: this.#given.renewalInfo?.(id) ?? {} };
+    const asked = await this.#verify(message, path);
     if (kind === 'account') return this.#account(asked);
     if (path === '/order') return this.#newOrder(asked);
     const order = this.orders[Number(id)];
@@ -234,10 +253,17 @@ class Acme implements AcmeServer {
   }
 
   #newOrder({ payload }: Asked): Reply {
+    const { replaces } = payload;
+    if (replaces !== undefined && this.orders.some((one) => one.replaces === replaces)) {
+      const detail = 'another order has replaced it';
+      throw new RefusalError({ status: 409, type: 'alreadyReplaced', detail });
+    }
     const [first] = payload.identifiers as readonly { readonly value: string }[];
     const order: Order = {
       host: first?.value ?? '',
       token: randomUUID(),
+      replaces: payload.replaces,
+      profile: payload.profile,
       status: 'pending',
       way: undefined,
       error: undefined,

@@ -26,6 +26,7 @@ const settings: AcmeConfig = {
   directory: 'https://ca.example/dir',
   eabKid: undefined,
   eabKeyFile: undefined,
+  profile: undefined,
   email: undefined,
   caFile: undefined,
   allowPrivate: [],

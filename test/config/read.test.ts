@@ -466,6 +466,7 @@ test('an empty ini file gives the defaults', async (context) => {
         email: undefined,
         eabKid: undefined,
         eabKeyFile: undefined,
+        profile: undefined,
         allowPrivate: [],
         caFile: undefined,
       },
@@ -589,6 +590,7 @@ acme_directory = https://ca.lamps.example/dir
 acme_email = admin@lamps.example
 acme_eab_kid = customer 7
 acme_eab_key = eab.key
+acme_profile = shortlived
 acme_ca = cert.pem
 acme_allow_private = 10.0.0.0/8
 [tls.shop.example.com]
@@ -671,6 +673,7 @@ secrets_key_file = cluster.key
       email: 'admin@lamps.example',
       eabKid: 'customer 7',
       eabKeyFile: join(folder, 'conf/eab.key'),
+      profile: 'shortlived',
       allowPrivate: tls.acme.allowPrivate,
       caFile: join(folder, 'conf/cert.pem'),
     },

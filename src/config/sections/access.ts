@@ -1,5 +1,5 @@
 import { countryCode } from '../../model/visitor.ts';
-import { cidr, origin, sitePath, type ListenAddress } from '../addresses.ts';
+import { cidr, origin, sitePath } from '../addresses.ts';
 import { escapedPath } from '../../model/path.ts';
 import { fieldName } from '../headers.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
@@ -167,7 +167,6 @@ type ParsedAccess = ParsedKeys<typeof accessKeys>;
 /** What access rules need of other sections. */
 interface Surroundings {
   readonly access: readonly ParsedAccess[];
-  readonly server: { readonly values: { readonly listen: readonly ListenAddress[] } };
   readonly auth: {
     readonly values: {
       readonly user_header: string | undefined;
@@ -235,8 +234,7 @@ function conditionProblems({ access, auth, login, geo }: Surroundings): readonly
 }
 
 /** Finds client certificates that no handshake could ask for, or only by one of two files. */
-function certificateProblems({ access, server }: Surroundings): readonly LineProblem[] {
-  const isTls = server.values.listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
+function certificateProblems({ access }: Surroundings): readonly LineProblem[] {
   return access.flatMap(({ name, line, lines, values }, at) => {
     const problem = (key: string, message: string): readonly LineProblem[] => [
       { line: lines.get(key)?.[0] ?? line, message },
@@ -246,7 +244,6 @@ function certificateProblems({ access, server }: Surroundings): readonly LinePro
       if (names.length === 0) return [];
       return problem('certificate_names', '`certificate_names` needs `client_certificate`');
     }
-    if (!isTls) return problem('client_certificate', 'this needs a `listen` address with https');
     if (isAddress.test(hostOf(values.origin))) {
       const why = 'a handshake names no address, so it asks for no certificate';
       return problem('origin', `${why}: write the name of a host`);

@@ -11,6 +11,7 @@ import { silentLog, type Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import type { SharedPart } from '../../store/store.ts';
 import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
+import { readRenewalInfo } from '../../acme/renewal-info.ts';
 import { Certificates } from './certificates.ts';
 import type { TicketKey } from './ticket-key.ts';
 
@@ -97,6 +98,7 @@ class OpenTls implements Tls {
       now,
       random: Math.random,
       order: orderCertificate,
+      renewalInfo: readRenewalInfo,
       wait: (ms, signal) => delay(ms, undefined, { ref: false, signal }),
     });
     this.#renewals.start();

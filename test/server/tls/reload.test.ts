@@ -75,7 +75,7 @@ suite('a replaced certificate', () => {
 
   test('is reported in the log before it expires', async (t) => {
     const site = await startTlsSite(t, { certificates });
-    const soon = await site.authority.issue(['old.example'], { days: 3 });
+    const soon = await site.authority.issue(['old.example'], { days: 0.1 });
     await replace(site, 'tls.key', soon.key);
     await replace(site, 'tls.pem', soon.cert);
     await site.untilLogged(/The certificate of \[tls\] expires on 20/);
