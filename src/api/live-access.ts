@@ -1,5 +1,4 @@
 import type { StaticInput } from '../model/static.ts';
-import type { JsonObject } from '../model/json.ts';
 import type { AccessRow, AccessRows, LiveAccess } from '../observability/live-access.ts';
 import { defineOperation, type Packet } from './operation.ts';
 
@@ -13,7 +12,7 @@ const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;
 const integer = { type: 'integer' } as const;
 
-const rowSchema: JsonObject = {
+const rowSchema = {
   title: 'AccessRow',
   type: 'object',
   required: [...['time', 'address', 'method', 'host', 'target', 'status', 'bytes', 'ms', 'source']],
@@ -34,7 +33,7 @@ const rowSchema: JsonObject = {
     key: { ...text, description: 'The id of the key of the caller.' },
     cut: { type: 'boolean', description: 'Whether the connection ended before the answer.' },
   },
-};
+} as const;
 
 const filters = {
   type: 'object',

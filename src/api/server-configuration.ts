@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { effectiveConfig } from '../config/effective.ts';
 import { ineffectiveSettings } from '../config/warnings.ts';
-import type { JsonObject } from '../model/json.ts';
 import { defineOperation } from './operation.ts';
 import type { ConfigurationState } from './server-status.ts';
 
@@ -15,7 +14,7 @@ const text = { type: 'string' } as const;
 const texts = { type: 'array', items: text } as const;
 const line = { type: ['integer', 'null'] } as const;
 
-const sectionSchema: JsonObject = {
+const sectionSchema = {
   title: 'ConfigurationSection',
   type: 'object',
   required: ['section', 'file', 'line', 'keys'],
@@ -37,7 +36,7 @@ const sectionSchema: JsonObject = {
       },
     },
   },
-};
+} as const;
 
 /**
  * server.configuration: the configuration in use, with the lines of the ini file that set it, its

@@ -1,6 +1,5 @@
 import type { HostState } from '../acme/acme-store.ts';
 import { isDelivered, isExecutedOn, waitingFields, type Hook, type Node } from '../model/hook.ts';
-import type { JsonObject } from '../model/json.ts';
 import type { ConfigProblem } from '../config/problem.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';
@@ -100,7 +99,7 @@ export function createNodeStatus(
   }
 }
 
-const nodeSchema: JsonObject = {
+const nodeSchema = {
   type: 'object',
   required: ['role', 'name', 'central', 'cluster'],
   properties: {
@@ -140,7 +139,7 @@ const nodeSchema: JsonObject = {
       },
     },
   },
-};
+} as const;
 
 /** The parts of a server's status. */
 interface StatusParts {
@@ -215,7 +214,7 @@ function readStates(store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>, node: Node)
 const time = { type: 'string', format: 'date-time' } as const;
 const integer = { type: 'integer' } as const;
 
-const certificateSchema: JsonObject = {
+const certificateSchema = {
   type: 'object',
   required: ['section', 'names', 'issuer', 'valid_until', 'problem', 'acme'],
   properties: {
@@ -245,9 +244,9 @@ const certificateSchema: JsonObject = {
       },
     },
   },
-};
+} as const;
 
-const statusSchema: JsonObject = {
+const statusSchema = {
   title: 'ServerStatus',
   type: 'object',
   required: [
@@ -402,7 +401,7 @@ const statusSchema: JsonObject = {
       },
     },
   },
-};
+} as const;
 
 /** server.status: version, position of the log, state of the configuration, counts. */
 export const serverStatus = defineOperation({

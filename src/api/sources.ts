@@ -1,4 +1,4 @@
-import type { JsonObject } from '../model/json.ts';
+import type { StaticOutput } from '../model/static.ts';
 import type { GatherMetrics, Metric, Sample } from '../observability/metrics.ts';
 import { quantileMs } from '../observability/series.ts';
 import { sourceBoundsSeconds } from '../proxy/limits.ts';
@@ -10,7 +10,7 @@ const milliseconds = {
   description: 'Null without answers in the last minutes.',
 } as const;
 
-const sourceSchema: JsonObject = {
+const sourceSchema = {
   title: 'Source',
   type: 'object',
   required: [
@@ -43,7 +43,9 @@ const sourceSchema: JsonObject = {
       },
     },
   },
-};
+} as const;
+
+type SourceRow = StaticOutput<typeof sourceSchema>;
 
 /** source.list: the servers that rules fetch content from, of all processes that share the port. */
 export const listSources = defineOperation({
@@ -77,7 +79,7 @@ function originOf({ labels }: Sample): string {
   return labels.source ?? '';
 }
 
-function sourceRow(origin: string, metrics: readonly Metric[]): JsonObject {
+function sourceRow(origin: string, metrics: readonly Metric[]): SourceRow {
   const of = (name: string): readonly Sample[] =>
     samplesOf(metrics, name).filter((one) => originOf(one) === origin);
   const sum = (name: string): number => of(name).reduce((all, { value }) => all + value, 0);
@@ -102,7 +104,7 @@ function sourceRow(origin: string, metrics: readonly Metric[]): JsonObject {
   };
 }
 
-function lastError(sample: Sample | undefined): JsonObject | null {
+function lastError(sample: Sample | undefined): SourceRow['last_error'] {
   if (sample === undefined) return null;
   const { message = '', at = '' } = sample.labels;
   return { message, at };

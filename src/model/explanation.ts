@@ -1,4 +1,4 @@
-import { proxyId, ruleName } from './rule.ts';
+import { proxyId, ruleName, type RuleKind } from './rule.ts';
 
 /** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
 export const sourceNames = [
@@ -89,7 +89,7 @@ export interface CandidateExplanation {
   /** The name of a proxy of the ini file. */
   readonly proxy?: string;
   readonly id?: string;
-  readonly kind?: string;
+  readonly kind?: RuleKind;
   readonly origin: string;
   readonly path: string;
   /** Absent for the candidate that answers, or that leads to the key of the next entry. */

@@ -92,6 +92,9 @@ type Known<Properties> = keyof {
 } &
   keyof Properties;
 
+/** Names that are known at run time only require nothing that a type could say. */
 type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] }
-  ? Name
+  ? string extends Name
+    ? never
+    : Name
   : never;

@@ -1,3 +1,4 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { draftStates, type DraftSchedule, type SiteDraft } from '../../model/draft.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
@@ -77,7 +78,7 @@ export const scheduleSchema = {
   },
 } as const;
 
-const draftSchema: JsonObject = {
+const draftSchema = {
   title: 'Draft',
   type: 'object',
   required: ['id', 'name', 'state', 'created', 'by', 'seq'],
@@ -118,7 +119,9 @@ const draftSchema: JsonObject = {
     },
     seq: { type: 'integer', description: 'Position of its newest change in the log.' },
   },
-};
+} as const;
+
+type ShownDraft = StaticOutput<typeof draftSchema>;
 
 /** draft.insert: makes an empty draft. Refuses with `conflict` for the name of an open one. */
 export const insertDraft = defineOperation({
@@ -387,7 +390,7 @@ export const listDrafts = defineOperation({
 function draftView(
   { insertedSeq: _insertedSeq, previews, schedule, ...draft }: SiteDraft,
   { reads, caller }: { readonly reads: Reads; readonly caller: Caller },
-): JsonObject {
+): ShownDraft {
   const shown = previews?.map(({ id, expires }) => ({ id, expires }));
   const mayKnow = hasScope(caller, 'admin');
   const named = <Note extends { readonly by: string }>(note: Note): Note => {
@@ -402,10 +405,10 @@ function draftView(
     ...(approvals && { approvals: approvals.map(named) }),
     ...(schedule && { schedule: shownSchedule(schedule) }),
     ...(shown && { previews: shown }),
-  } as unknown as JsonObject;
+  };
 }
 
-function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): object {
+function shownSchedule({ at, time_zone: zone, by, failed }: DraftSchedule): ShownDraft['schedule'] {
   return { at, ...(zone !== undefined && { time_zone: zone }), by, ...(failed && { failed }) };
 }
 
@@ -422,7 +425,7 @@ async function writeDraft(
   store: Store,
   { name, v, call }: { readonly name: string; readonly v: object; readonly call: Call },
   decide: (reads: Reads) => DraftWrite,
-): Promise<OperationResult> {
+): Promise<OperationResult<ShownDraft>> {
   const { vk } = call;
   const request = identifyRequest(name, v as JsonObject, call);
   const written = await store.commit(changeAuthorOf(call), (reads) => {

@@ -21,7 +21,7 @@ interface PreviewParts {
 
 const text = { type: 'string' } as const;
 
-const previewSchema: JsonObject = {
+const previewSchema = {
   title: 'DraftPreview',
   type: 'object',
   required: ['id', 'url', 'expires'],
@@ -30,7 +30,7 @@ const previewSchema: JsonObject = {
     url: { ...text, description: 'Opens the site as the draft has it. Shown once.' },
     expires: { ...text, format: 'date-time' },
   },
-};
+} as const;
 
 /** draft.preview: makes a link with which a browser sees the site as an open draft has it. */
 export const previewDraft = defineOperation({

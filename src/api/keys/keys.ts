@@ -173,7 +173,7 @@ const shownProperties = {
   ...boundsMembers,
 } as const;
 
-const keySchema: JsonObject = {
+const keySchema = {
   title: 'Key',
   type: 'object',
   required: ['id', 'name', 'scopes', 'created', 'last_used'],
@@ -187,7 +187,7 @@ const keySchema: JsonObject = {
         'of it. The uses that other workers of the node got may be a minute late.',
     },
   },
-};
+} as const;
 
 /** key.insert: makes a key. Only this answer shows it. */
 export const insertKey = defineOperation({

@@ -1,5 +1,4 @@
 import type { StaticInput } from '../../model/static.ts';
-import type { JsonObject } from '../../model/json.ts';
 import type { Node } from '../../model/hook.ts';
 import type { Log } from '../../observability/log.ts';
 import type { NodeState } from '../../store/nodes.ts';
@@ -117,7 +116,7 @@ export const reportNode = defineOperation({
     },
 });
 
-const nodeSchema: JsonObject = {
+const nodeSchema = {
   title: 'Node',
   type: 'object',
   required: ['name', 'role', 'version', 'seq', 'lag', 'outbox', 'clock_offset_ms', 'last_contact'],
@@ -154,7 +153,7 @@ const nodeSchema: JsonObject = {
       },
     },
   },
-};
+} as const;
 
 /** node.list: the last report of each node that follows this one or is in its cluster. */
 export const listNodes = defineOperation({

@@ -38,7 +38,7 @@ import {
   type RevertResult,
   type RevertSelection,
 } from './revert.ts';
-import { vkMember } from './schema.ts';
+import { vkMember, type RecordPart } from './schema.ts';
 
 interface InvalidateInput {
   id?: string;
@@ -50,19 +50,17 @@ interface InvalidateInput {
   confirm?: string;
 }
 
-/**
- * invalidate of a family: reverts changes of its records by record, transaction, author or time
- * (docs/design/history.md#undo). Without `confirm` it only reports the effect, with a digest; with
- * that digest in `confirm` it reverts the changes in one transaction. Refuses with `invalid`,
- * `not_found` (no such record or transaction), `precondition_failed` (the effect differs from the
- * dry run), `conflict` (the vk).
- */
-export function invalidateOperation<Parts extends RecordParts, R extends RecordFields>(
-  family: RecordFamily<Parts, R>,
-): OperationDefinition<Parts> {
-  const { name, noun, scopes, summaries, part } = family;
-  const text = { type: 'string', nullable: true } as const;
-  const input = {
+const text = { type: 'string', nullable: true } as const;
+
+/** The schema of the input of invalidate. */
+function invalidateSchema({
+  noun,
+  part,
+}: {
+  readonly noun: string;
+  readonly part: RecordPart | undefined;
+}) {
+  return {
     type: 'object',
     required: Object.keys(part?.members ?? {}),
     // A key names a row by the field that its table decides.
@@ -84,6 +82,20 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
       confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
     },
   } as const;
+}
+
+/**
+ * invalidate of a family: reverts changes of its records by record, transaction, author or time
+ * (docs/design/history.md#undo). Without `confirm` it only reports the effect, with a digest; with
+ * that digest in `confirm` it reverts the changes in one transaction. Refuses with `invalid`,
+ * `not_found` (no such record or transaction), `precondition_failed` (the effect differs from the
+ * dry run), `conflict` (the vk).
+ */
+export function invalidateOperation<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+): OperationDefinition<Parts> {
+  const { name, noun, scopes, summaries, part } = family;
+  const input = invalidateSchema({ noun, part });
   return defineOperation({
     name: `svc1.${name}.invalidate`,
     scope: scopes.write,

@@ -204,14 +204,14 @@ export function editOperation<Parts extends RecordParts, R extends RecordFields>
         id: _id,
         if_seq: expected,
         ...members
-      } = fieldsSent(family, v as JsonObject) as EditInput & JsonObject;
+      } = fieldsSent(family, v) as EditInput & JsonObject;
       const { confirm, ...unconfirmed } = members;
       const sent = Object.fromEntries(
         Object.entries(isReviewed ? unconfirmed : members).filter(
           ([one]) => !ignoredNames.includes(one),
         ),
       );
-      const given: FamilyCall = { operation: 'edit', v: v as JsonObject, call };
+      const given: FamilyCall = { operation: 'edit', v, call };
       const now = familyFor(family, given, parts.store, parts);
       now.beforeWrite?.(sent, parts);
       const request = requestOf(now, `${name}.edit`, { ...(v as JsonObject) }, call);

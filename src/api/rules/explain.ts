@@ -5,7 +5,6 @@ import { takeParameter } from '../../http/query.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { lossCodes, sourceNames, type Explanation, type Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
 import type { Caller } from '../../model/key.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
 import { ruleKinds } from '../../model/rule.ts';
@@ -99,7 +98,7 @@ const candidate = {
   },
 } as const;
 
-const output: JsonObject = {
+const output = {
   title: 'Explanation',
   type: 'object',
   required: ['says', 'request', 'winner', 'status', 'tried', 'notes'],
@@ -155,7 +154,7 @@ const output: JsonObject = {
     },
     notes: { type: 'array', items: text, description: 'Further sentences about the answer.' },
   },
-};
+} as const;
 
 const explainInput = {
   type: 'object',

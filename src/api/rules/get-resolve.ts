@@ -1,7 +1,6 @@
-import type { StaticInput } from '../../model/static.ts';
+import type { StaticInput, StaticOutput } from '../../model/static.ts';
 import type { ResolvedBreadcrumb } from '../../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
-import type { JsonObject } from '../../model/json.ts';
 import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call, type OperationResult } from '../operation.ts';
@@ -22,7 +21,7 @@ type BreadcrumbInput = StaticInput<typeof breadcrumbInput>;
 
 const text = { type: 'string' } as const;
 
-const resolution: JsonObject = {
+const resolution = {
   title: 'Resolution',
   type: 'object',
   required: ['status', 'id', 'matched'],
@@ -34,7 +33,9 @@ const resolution: JsonObject = {
     id: { ...text, description: 'Id of the page rule that decided.' },
     matched: { ...text, description: 'The branch of it that decided: when[0], …, or default.' },
   },
-};
+} as const;
+
+type Resolved = StaticOutput<typeof resolution>;
 
 /**
  * userinterface.get_resolve: the result of a breadcrumb as data, for the caller or for a visitor
@@ -106,7 +107,7 @@ export const linkHtm = defineOperation({
           ? parts.site
           : breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
       if (call.transport === 'websocket') return resolutionAnswer(site, visit);
-      const answer = (resolved: ResolvedBreadcrumb): OperationResult => {
+      const answer = (resolved: ResolvedBreadcrumb): OperationResult<Resolved> => {
         if (call.method === 'GET') countVisit(resolved, visit);
         return { kind: 'reply', reply: site.breadcrumb(resolved, visit) };
       };
@@ -118,7 +119,10 @@ export const linkHtm = defineOperation({
 /** The visit of a breadcrumb by the caller, whom it may describe as another visitor. */
 type ClientVisit = Parameters<SiteAccess['resolve']>[0];
 
-async function resolutionAnswer(site: SiteAccess, visit: ClientVisit): Promise<OperationResult> {
+async function resolutionAnswer(
+  site: SiteAccess,
+  visit: ClientVisit,
+): Promise<OperationResult<Resolved>> {
   const resolved = await site.resolve(visit);
   const { data, caching } = site.breadcrumbData(resolved);
   return { kind: 'data', data, caching };

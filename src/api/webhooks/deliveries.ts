@@ -1,7 +1,8 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { batchId } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import { hasScope, type Caller } from '../../model/key.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isJsonObject } from '../../model/json.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
 import {
@@ -35,6 +36,13 @@ export const attemptProperties = {
   ms: { ...integer, description: 'Its duration.' },
 } as const;
 
+/** The members of an attempt that every answer about it has. */
+type AttemptFacts = StaticOutput<{
+  readonly type: 'object';
+  readonly required: readonly ['attempt', 'at', 'outcome', 'ms'];
+  readonly properties: typeof attemptProperties;
+}>;
+
 /** The member that says when the next attempt at a message begins. */
 export const nextAttemptMember = {
   type: 'string',
@@ -42,7 +50,7 @@ export const nextAttemptMember = {
   description: 'When the next attempt begins, at the earliest; of the newest attempt only.',
 } as const;
 
-const output: JsonObject = {
+const output = {
   title: 'DeliveryList',
   type: 'object',
   required: ['rows', 'next', 'queued', 'waiting', 'nodes'],
@@ -89,7 +97,10 @@ const output: JsonObject = {
       },
     },
   },
-};
+} as const;
+
+type DeliveryList = StaticOutput<typeof output>;
+type NodeQueue = Omit<DeliveryList['nodes'][number], 'node' | 'reported'>;
 
 /**
  * webhook.deliveries: the attempts at a hook's messages, the newest messages first, also of a
@@ -124,7 +135,7 @@ export const listDeliveries = defineOperation({
       requireHookScope(caller, id);
       const { deliveries } = store;
       const queue = queueOf(store, id);
-      const rows: object[] = [];
+      const rows: ReturnType<typeof attemptView>[] = [];
       let [next, examined] = [null as number | null, 0];
       let last: number | undefined;
       for (const row of deliveries.attempts(queue, before)) {
@@ -136,7 +147,7 @@ export const listDeliveries = defineOperation({
         examined += 1;
         const isNewest = row.n !== last;
         last = row.n;
-        if (row.outcome === 'frozen') continue;
+        if (!isMade(row)) continue;
         if (outcome === undefined || row.outcome === outcome)
           rows.push(attemptView(store, id, { row, isNewest }));
       }
@@ -146,10 +157,13 @@ export const listDeliveries = defineOperation({
 });
 
 /** The queues that other nodes have for a hook, by their last reports. */
-function queuesElsewhere({ nodes }: Pick<Store, 'nodes'>, id: string): readonly object[] {
+function queuesElsewhere({ nodes }: Pick<Store, 'nodes'>, id: string): DeliveryList['nodes'] {
   return nodes.all().flatMap(({ name, last_contact: reported, deliveries = {} }) => {
     const queue = Object.hasOwn(deliveries, id) ? deliveries[id] : undefined;
-    return isJsonObject(queue) ? [{ node: name, reported, ...queue }] : [];
+    // The node has sent it, so that its members are what its version has.
+    return isJsonObject(queue)
+      ? [{ node: name, reported, ...(queue as unknown as NodeQueue) }]
+      : [];
   });
 }
 
@@ -182,8 +196,23 @@ export function messageView(
   };
 }
 
+/** An attempt that was made: not a batch that is stored and not sent yet. */
+export type MadeAttempt = NumberedAttempt & { readonly outcome: (typeof attemptOutcomes)[number] };
+
+/** Whether an attempt was made. */
+export function isMade(row: NumberedAttempt): row is MadeAttempt {
+  return row.outcome !== 'frozen';
+}
+
 /** The members of an attempt in an answer, without those of its message and of its receiver. */
-export function attemptFacts({ attempt, at, status, outcome, error, ms }: NumberedAttempt): object {
+export function attemptFacts({
+  attempt,
+  at,
+  status,
+  outcome,
+  error,
+  ms,
+}: MadeAttempt): AttemptFacts {
   return {
     ...{ attempt, at, outcome, ms },
     ...(status !== undefined && { status }),
@@ -194,8 +223,8 @@ export function attemptFacts({ attempt, at, status, outcome, error, ms }: Number
 function attemptView(
   store: Pick<Store, 'deliveries'>,
   hook: string,
-  { row, isNewest }: { readonly row: NumberedAttempt; readonly isNewest: boolean },
-): object {
+  { row, isNewest }: { readonly row: MadeAttempt; readonly isNewest: boolean },
+): DeliveryList['rows'][number] {
   const { answer, dueAt } = row;
   return {
     ...messageView(store, hook, row),

@@ -1,6 +1,6 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { Failure } from '../../model/failure.ts';
 import { isHookHeader, type Hook } from '../../model/hook.ts';
-import type { JsonObject } from '../../model/json.ts';
 import type { NumberedAttempt } from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { batchBody, cacheEventTexts, eachBody } from '../../webhooks/message.ts';
@@ -8,6 +8,8 @@ import { isSecretField, maskedValue } from '../../webhooks/attempt.ts';
 import { defineOperation } from '../operation.ts';
 import {
   attemptFacts,
+  isMade,
+  type MadeAttempt,
   attemptProperties,
   messageProperties,
   messageView,
@@ -18,23 +20,18 @@ import {
 import { shownAttemptsMax, shownBodyCharactersMax } from './limits.ts';
 import { placesOfDelivery } from './replay.ts';
 
-/** A header field in an answer. */
-interface ShownField {
-  readonly name: string;
-  readonly value: string;
-}
+const headers = (description: string) =>
+  ({
+    type: 'array',
+    description,
+    items: {
+      type: 'object',
+      required: ['name', 'value'],
+      properties: { name: { type: 'string' }, value: { type: 'string' } },
+    },
+  }) as const;
 
-const headers = (description: string): JsonObject => ({
-  type: 'array',
-  description,
-  items: {
-    type: 'object',
-    required: ['name', 'value'],
-    properties: { name: { type: 'string' }, value: { type: 'string' } },
-  },
-});
-
-const output: JsonObject = {
+const output = {
   title: 'Delivery',
   type: 'object',
   required: ['id', 'seq', 'body', 'truncated', 'attempts'],
@@ -61,7 +58,12 @@ const output: JsonObject = {
       },
     },
   },
-};
+} as const;
+
+type Delivery = StaticOutput<typeof output>;
+
+/** A header field in an answer. */
+type ShownField = StaticOutput<ReturnType<typeof headers>>[number];
 
 /**
  * webhook.delivery: one message of a hook with its requests and their answers. The request is made
@@ -103,7 +105,7 @@ export const readDelivery = defineOperation({
           ...(await bodyOf(store, newest)),
           ...(dueAt !== undefined && { next_attempt: dueAt }),
           attempts: attempts
-            .filter(({ outcome }) => outcome !== 'frozen')
+            .filter(isMade)
             .map((row) => attemptView(store, { hookId: id, messageId: message.id, row })),
         },
       };
@@ -153,8 +155,8 @@ function attemptView(
     hookId,
     messageId,
     row,
-  }: { readonly hookId: string; readonly messageId: string; readonly row: NumberedAttempt },
-): object {
+  }: { readonly hookId: string; readonly messageId: string; readonly row: MadeAttempt },
+): Delivery['attempts'][number] {
   const { answer, answerFields, hookSeq } = row;
   const sentFor = hookSeq === undefined ? undefined : store.hookAt(hookId, hookSeq)?.hook;
   return {

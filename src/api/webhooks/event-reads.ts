@@ -1,8 +1,8 @@
+import type { StaticOutput } from '../../model/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventOf, type WaymarkEvent } from '../../model/event.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { eventSliceRows, eventsExaminedMax } from './limits.ts';
-import type { JsonObject } from '../../model/json.ts';
 import type { Reads } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
 import { noSuchRecord } from '../records/read.ts';
@@ -10,7 +10,7 @@ import { noSuchRecord } from '../records/read.ts';
 const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;
 
-const eventSchema: JsonObject = {
+const eventSchema = {
   title: 'Event',
   type: 'object',
   required: ['id', 'type', 'occurred_at', 'counter', 'data', 'seq'],
@@ -22,7 +22,7 @@ const eventSchema: JsonObject = {
     data: { type: 'object', additionalProperties: true },
     seq: { type: 'integer', description: 'Position in the log.' },
   },
-};
+} as const;
 
 /**
  * event.list: events, newest first, with those that Waymark raises itself. `next` is the `before`
@@ -63,7 +63,7 @@ export const listEvents = defineOperation({
   run:
     ({ store }: { readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'> }) =>
     async ({ before, limit = listRowsDefault, type, counter }, call) => {
-      const rows: object[] = [];
+      const rows: ReturnType<typeof eventView>[] = [];
       let [characters, examined, inSlice] = [0, 0, 0];
       const newest = store.seq();
       for (let seq = Math.min(newest, (before ?? Infinity) - 1); seq > 0; seq -= 1) {
@@ -121,6 +121,13 @@ function isMatch(
   return counter === undefined || event.counter === counter;
 }
 
-function eventView({ id, type, occurred_at, counter, data, logSeq }: WaymarkEvent): object {
+function eventView({
+  id,
+  type,
+  occurred_at,
+  counter,
+  data,
+  logSeq,
+}: WaymarkEvent): StaticOutput<typeof eventSchema> {
   return { id, type, occurred_at, counter, data, seq: logSeq };
 }

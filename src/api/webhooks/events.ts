@@ -1,4 +1,4 @@
-import type { StaticInput } from '../../model/static.ts';
+import type { StaticInput, StaticOutput } from '../../model/static.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
 import {
@@ -48,7 +48,7 @@ export interface EventParts {
 const text = { type: 'string' } as const;
 const counterLengths = { minLength: 1, maxLength: eventCounterCharactersMax } as const;
 
-const output: JsonObject = {
+const output = {
   title: 'TakenEvent',
   type: 'object',
   required: ['id', 'seq', 'hooks', 'unknowns', 'problems'],
@@ -66,7 +66,9 @@ const output: JsonObject = {
     },
     problems: problemsMember,
   },
-};
+} as const;
+
+type TakenEvent = OperationResult<StaticOutput<typeof output>>;
 
 const eventInput = {
   type: 'object',
@@ -208,20 +210,22 @@ function putEvent(
     /** Logs the hooks that do not get the event because no node executes them. */
     readonly warn?: Warning;
   },
-): Promise<OperationResult> {
+): Promise<TakenEvent> {
   const answer = (
     stored: StoredEvent,
     problems: readonly Problem[],
     replayed: boolean,
-  ): OperationResult => {
+  ): TakenEvent => {
     const { id, seq, hooks } = stored;
     const unknowns = unfitMembers(fields.type, fields.data);
     return {
-      ...{ kind: 'data', data: { id, seq, hooks, unknowns, problems }, vk },
+      kind: 'data',
+      data: { id, seq, hooks, unknowns, problems },
+      vk,
       ...(replayed && { replayed }),
     };
   };
-  return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult> => {
+  return store.commit(changeAuthorOf(call), (reads): Decision<TakenEvent> => {
     const claim = request.earlier(reads, vk);
     const first = claim && reads.change(claim.seq);
     const id = first?.id ?? newId();
@@ -259,7 +263,7 @@ async function takeEvent(
     readonly vk: string;
     readonly request: RequestIdentity;
   },
-): Promise<OperationResult> {
+): Promise<TakenEvent> {
   const taken: EventFields = { ...fields, counter: fields.counter ?? node.name, node: node.name };
   let answered: { readonly id: string; readonly seq: number | null } | undefined;
   const entry = await store.outbox.put((earlier) => {
@@ -278,7 +282,9 @@ async function takeEvent(
   const hooks = hooksWanting(store, event).filter((hook) => isDeliveredOn(hook, event, node));
   const unknowns = unfitMembers(fields.type, fields.data);
   return {
-    ...{ kind: 'data', data: { id, seq, hooks: hooks.length, unknowns, problems: [] }, vk },
+    kind: 'data',
+    data: { id, seq, hooks: hooks.length, unknowns, problems: [] },
+    vk,
     ...(answered !== undefined && { replayed: true }),
   };
 }

@@ -1,9 +1,8 @@
 import { isDelivered, type StoredHook } from '../../model/hook.ts';
-import type { JsonObject } from '../../model/json.ts';
 import { attemptOutcomes, type NumberedAttempt } from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
-import { attemptFacts, attemptProperties } from './deliveries.ts';
+import { attemptFacts, attemptProperties, isMade, type MadeAttempt } from './deliveries.ts';
 import { existingHook } from './hook-family.ts';
 import { healthAttemptsMax, healthRowsMax } from './limits.ts';
 
@@ -13,7 +12,7 @@ const text = { type: 'string' } as const;
 /** The states of a hook: `idle` has made no attempt yet. */
 const states = ['idle', 'healthy', 'failing', 'paused'] as const;
 
-const output: JsonObject = {
+const output = {
   title: 'HookHealthList',
   type: 'object',
   required: ['rows', 'next'],
@@ -59,7 +58,7 @@ const output: JsonObject = {
     },
     next: { type: ['string', 'null'], description: 'The after of the next page.' },
   },
-};
+} as const;
 
 /**
  * webhook.health: the state of each hook, with the length of its queue and how its newest attempts
@@ -87,7 +86,7 @@ export const listHealth = defineOperation({
         const rows = [healthOf(store, existingHook(store, id))];
         return { kind: 'data', data: { rows, next: null } };
       }
-      const rows: object[] = [];
+      const rows: ReturnType<typeof healthOf>[] = [];
       let [next, last] = [null as string | null, ''];
       for (const stored of store.hooksAfter(after)) {
         if (rows.length === limit) {
@@ -133,10 +132,10 @@ function stateAfter(last: NumberedAttempt | undefined): (typeof states)[number] 
   return hasFailed(last) ? 'failing' : 'healthy';
 }
 
-function newestAttempts(rows: Iterable<NumberedAttempt>): readonly NumberedAttempt[] {
-  const newest: NumberedAttempt[] = [];
+function newestAttempts(rows: Iterable<NumberedAttempt>): readonly MadeAttempt[] {
+  const newest: MadeAttempt[] = [];
   for (const row of rows) {
-    if (row.outcome !== 'frozen') newest.push(row);
+    if (isMade(row)) newest.push(row);
     if (newest.length === healthAttemptsMax) break;
   }
   return newest;
