@@ -209,6 +209,9 @@ suite('walks', () => {
     await page.keyboard.press('Enter');
     await page.locator('.verdict.none').waitFor();
     assert.equal(await page.locator('.precedence > li').count(), 4);
+    // The keyboard is still in the field, for the next question.
+    const focused = await page.evaluate('document.activeElement.getAttribute("aria-label")');
+    assert.equal(focused, 'URL or path');
     await clicked('why is this 404', 2);
   });
 

@@ -54,6 +54,8 @@ suite('the list of 100,000 page rules', () => {
     await page.getByRole('searchbox').fill('/f120/');
     await page.keyboard.press('Enter');
     await firstRow(page, '/f120/p1999');
+    // The keyboard is still in the field, for the next search.
+    assert.equal(await page.evaluate('document.activeElement.type'), 'search');
     assert.match(page.url(), /text=%2Ff120%2F/);
     assert.match(page.url(), /sort=-inserted/);
     assert.deepEqual(realTroubles(tab), []);

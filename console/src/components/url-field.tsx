@@ -4,19 +4,21 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
  * The value of a control that the URL has, too, once it is sent there. The control keeps its own
  * value whenever the screen renders, such as when a list has loaded, and takes that of the URL when
  * something else has changed it: a link, or the buttons of the browser. `sent` says what the control
- * is about to write into the URL, so that its return changes nothing.
+ * is about to write into the URL, so that its return changes nothing. Values with the same `keyOf` are
+ * the same.
  */
-export function useUrlValue<T>(given: T) {
+export function useUrlValue<T>(given: T, keyOf: (value: T) => unknown = (value) => value) {
   const [value, setValue] = useState(given);
-  const last = useRef(given);
+  const key = keyOf(given);
+  const last = useRef(key);
   // Without a pause after the rendering: a key that is pressed in it would be lost.
   useLayoutEffect(() => {
-    if (given === last.current) return;
-    last.current = given;
+    if (key === last.current) return;
+    last.current = key;
     setValue(given);
-  }, [given]);
+  }, [key]);
   const sent = (next: T): void => {
-    last.current = next;
+    last.current = keyOf(next);
   };
   return { value, setValue, sent };
 }

@@ -8,9 +8,10 @@ import {
   visitorOf,
   type VisitorField,
 } from '../components/visitor-fields.tsx';
-import { goTo, type Route } from '../route.ts';
+import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, Fault, Field, ScreenHead } from '../components/ui.tsx';
+import { useUrlValue } from '../components/url-field.tsx';
 
 const t = texts.explain;
 
@@ -68,7 +69,7 @@ export function Explain({ route: { params } }: { route: Route }) {
         lead={t.lead}
         shown={isAsked ? ['userinterface.explain', full(input)] : undefined}
       />
-      <Question key={key} input={input} />
+      <Question input={input} />
       {isAsked ? null : <p class="note">{t.empty}</p>}
       <Fault error={explained.error} onRetry={explained.reload} />
       {isAsked && explanation === undefined && explained.error === undefined ? <Busy /> : null}
@@ -84,7 +85,8 @@ function full(input: Readonly<Record<string, string>>): Record<string, string> {
 }
 
 function Question({ input }: { input: Readonly<Record<string, string>> }) {
-  const [draft, setDraft] = useState(input);
+  const field = useUrlValue(input, (one) => linkTo('/explain', one));
+  const { value: draft, setValue: setDraft } = field;
   const set = (name: string, value: string): void => {
     setDraft((before) => ({ ...before, [name]: value }));
   };
@@ -94,6 +96,7 @@ function Question({ input }: { input: Readonly<Record<string, string>> }) {
       class="question"
       onSubmit={(event) => {
         event.preventDefault();
+        field.sent(draft);
         goTo('/explain', draft);
       }}
     >
