@@ -26,7 +26,7 @@ const window = frame(8, 0, 0, Buffer.from('7fff0000', 'hex'));
 
 const latenciesMs: number[] = [];
 let [bytes, refused, broken, over] = [0, 0, 0, false];
-let visitor = firstVisitor();
+let visitors = firstVisitor();
 const started = performance.now();
 const sockets = new Set<TLSSocket>();
 for (let count = 0; count < order.connections; count += 1) open();
@@ -77,6 +77,7 @@ function open(): void {
 /** Makes the requests of one connection, and counts their answers. */
 function requestsOn(socket: TLSSocket) {
   const begunAt = performance.now();
+  const blockOf = visitorBlocks();
   const sentAt = new Map<number, number>();
   let [stream, answers, length] = [-1, 0, 0];
   const ask = (count: number): void => {
@@ -85,7 +86,7 @@ function requestsOn(socket: TLSSocket) {
       if (asked === undefined) return;
       stream += 2;
       sentAt.set(stream, performance.now());
-      socket.write(frame(types.headers, endStream | endHeaders, stream, requestBlock(asked)));
+      socket.write(frame(types.headers, endStream | endHeaders, stream, blockOf(asked)));
     }
   };
   const ended = (fromMs: number): void => {
@@ -143,20 +144,37 @@ function windowUpdate(size: number): Buffer {
   return frame(8, 0, 0, payload);
 }
 
-/** The header fields of a GET in HPACK, as literals that are not indexed (RFC 7541 §6.2.2). */
-function requestBlock(asked: string): Buffer {
-  visitor += 1;
-  const fields = { ...order.headers, ...visitorFields(visitor) };
-  return Buffer.concat([
-    Buffer.from([0x82, 0x87]),
-    literal(':path', asked),
-    literal(':authority', host),
-    ...Object.entries(fields).map(([name, value]) => literal(name.toLowerCase(), value)),
-  ]);
+/**
+ * The requests of one visitor on one connection, as browsers encode them (RFC 7541): the first has
+ * the fields of the visitor as literals that are indexed, later ones have their indexes; target and
+ * Referer differ each time.
+ */
+function visitorBlocks(): (asked: string) => Buffer {
+  visitors += 1;
+  const { Referer: _page, ...fields } = { ...order.headers, ...visitorFields(visitors) };
+  const known = [
+    [':authority', host],
+    ...Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]),
+  ] as const;
+  const getOverTls = Buffer.from([0x82, 0x87]);
+  const first = known.map(([name = '', value = '']) => literal(0x40, name, value));
+  // The newest entry of the dynamic table has the lowest index (§2.3.3).
+  const later = Buffer.from(known.map((_, at) => 0x80 | (62 + known.length - 1 - at)));
+  let requests = 0;
+  return (asked) => {
+    requests += 1;
+    return Buffer.concat([
+      getOverTls,
+      literal(0, ':path', asked),
+      ...(requests === 1 ? first : [later]),
+      literal(0, 'referer', `https://www.example.com/${visitors}/${requests}`),
+    ]);
+  };
 }
 
-function literal(name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.from([0]), text(name), text(value)]);
+/** A field as a literal: 0x40 if it is indexed (§6.2.1), 0 if not (§6.2.2). */
+function literal(kind: 0x40 | 0, name: string, value: string): Buffer {
+  return Buffer.concat([Buffer.from([kind]), text(name), text(value)]);
 }
 
 function text(value: string): Buffer {
