@@ -10,7 +10,7 @@ const repeatedPaths: readonly string[] = [
   ...['inherited-sockets', 'listener', 'node-internals', 'open-files', 'reload'].map(
     (name) => `server/${name}`,
   ),
-  ...['cli/serve', 'cli/cli', 'cli/program', 'cli/restart', 'outbound', 'proxy/failover'],
+  ...['cli/serve', 'cli/cli', 'cli/program', 'outbound', 'proxy/failover'],
   ...['proxy/fetcher', 'webhooks/attempt', 'cache/shared-body', 'cache/storage'],
   ...['store/databases', 'store/open', 'store/processes'],
 ];

@@ -26,142 +26,142 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'restart',
     summary: 'replace the running server without refusing a request',
-    load: async () => (await import('./restart.ts')).defineRestart,
+    load: async () => (await import('./serve/restart.ts')).defineRestart,
   },
   {
     name: 'check',
     summary: 'validate the ini file, or the data',
-    load: async () => (await import('./check.ts')).defineCheck,
+    load: async () => (await import('./local/check.ts')).defineCheck,
   },
   {
     name: 'convert',
     summary: 'convert a configuration of nginx, Caddy, Apache or Netlify',
-    load: async () => (await import('./convert.ts')).defineConvert,
+    load: async () => (await import('./local/convert.ts')).defineConvert,
   },
   {
     name: 'key',
     summary: 'create, list and revoke API keys',
-    load: async () => (await import('./key.ts')).defineKey,
+    load: async () => (await import('./local/key.ts')).defineKey,
   },
   {
     name: 'password',
     summary: 'print the line of a user for a password file',
-    load: async () => (await import('./password.ts')).definePassword,
+    load: async () => (await import('./local/password.ts')).definePassword,
   },
   {
     name: 'login',
     summary: 'show and end the sessions of visitors who have signed in',
-    load: async () => (await import('./login.ts')).defineLogin,
+    load: async () => (await import('./remote/login.ts')).defineLogin,
   },
   {
     name: 'link',
     summary: 'make links to protected pages that end',
-    load: async () => (await import('./link.ts')).defineLink,
+    load: async () => (await import('./local/link.ts')).defineLink,
   },
   {
     name: 'explain',
     summary: 'say which source answers a URL, and why',
-    load: async () => (await import('./explain.ts')).defineExplain,
+    load: async () => (await import('./remote/explain.ts')).defineExplain,
   },
   {
     name: 'rule',
     summary: 'read and write page rules',
-    load: async () => (await import('./rule.ts')).defineRule,
+    load: async () => (await import('./remote/rule.ts')).defineRule,
   },
   {
     name: 'hook',
     summary: 'read and write webhooks, and see their deliveries',
-    load: async () => (await import('./hook.ts')).defineHook,
+    load: async () => (await import('./remote/hook.ts')).defineHook,
   },
   {
     name: 'draft',
     summary: 'make, compare and publish drafts',
-    load: async () => (await import('./draft.ts')).defineDraft,
+    load: async () => (await import('./remote/draft.ts')).defineDraft,
   },
   {
     name: 'schedule',
     summary: 'show what happens at which time',
-    load: async () => (await import('./schedule.ts')).defineSchedule,
+    load: async () => (await import('./remote/schedule.ts')).defineSchedule,
   },
   {
     name: 'mcp',
     summary: 'let an automated tool use a server, over standard input and output',
-    load: async () => (await import('./mcp.ts')).defineMcp,
+    load: async () => (await import('./remote/mcp.ts')).defineMcp,
   },
   {
     name: 'event',
     summary: 'insert and list events',
-    load: async () => (await import('./event.ts')).defineEvent,
+    load: async () => (await import('./remote/event.ts')).defineEvent,
   },
   {
     name: 'cache',
     summary: 'show and purge cached content',
-    load: async () => (await import('./cache.ts')).defineCache,
+    load: async () => (await import('./remote/cache.ts')).defineCache,
   },
   {
     name: 'breadcrumb',
     summary: 'show the visits of breadcrumbs',
-    load: async () => (await import('./breadcrumb.ts')).defineBreadcrumb,
+    load: async () => (await import('./remote/breadcrumb.ts')).defineBreadcrumb,
   },
   {
     name: 'log',
     summary: 'print the access log of a running server',
-    load: async () => (await import('./log.ts')).defineLog,
+    load: async () => (await import('./remote/log.ts')).defineLog,
   },
   {
     name: 'server',
     summary: 'show the state and configuration of a running server',
-    load: async () => (await import('./server.ts')).defineServer,
+    load: async () => (await import('./remote/server.ts')).defineServer,
   },
   {
     name: 'source',
     summary: 'show the servers that content is fetched from',
-    load: async () => (await import('./source.ts')).defineSource,
+    load: async () => (await import('./remote/source.ts')).defineSource,
   },
   {
     name: 'node',
     summary: 'show the replicas and counters that follow a server',
-    load: async () => (await import('./node.ts')).defineNode,
+    load: async () => (await import('./remote/node.ts')).defineNode,
   },
   {
     name: 'cluster',
     summary: 'make, show and leave a cluster of several machines',
-    load: async () => (await import('./cluster.ts')).defineCluster,
+    load: async () => (await import('./local/cluster.ts')).defineCluster,
   },
   {
     name: 'outbox',
     summary: 'show and repair the outbox of a counter',
-    load: async () => (await import('./outbox.ts')).defineOutbox,
+    load: async () => (await import('./remote/outbox.ts')).defineOutbox,
   },
   {
     name: 'export',
     summary: 'write rules, hooks, tables and rows as NDJSON',
-    load: async () => (await import('./export.ts')).defineExport,
+    load: async () => (await import('./local/export.ts')).defineExport,
   },
   {
     name: 'import',
     summary: 'read rules, hooks, tables and rows from NDJSON',
-    load: async () => (await import('./import.ts')).defineImport,
+    load: async () => (await import('./remote/import.ts')).defineImport,
   },
   {
     name: 'follow',
     summary: 'copy the rows of tables to PostgreSQL as they change',
-    load: async () => (await import('./follow.ts')).defineFollow,
+    load: async () => (await import('./remote/follow.ts')).defineFollow,
   },
   {
     name: 'backup',
     summary: 'copy the data folder while the server runs',
-    load: async () => (await import('./backup.ts')).defineBackup,
+    load: async () => (await import('./local/backup.ts')).defineBackup,
   },
   {
     name: 'purge-secret',
     summary: 'remove former secrets from the log',
-    load: async () => (await import('./purge-secret.ts')).definePurgeSecret,
+    load: async () => (await import('./local/purge-secret.ts')).definePurgeSecret,
   },
   {
     name: 'promote',
     summary: 'make a replica the centre',
-    load: async () => (await import('./promote.ts')).definePromote,
+    load: async () => (await import('./local/promote.ts')).definePromote,
   },
   {
     name: 'completion',
@@ -246,7 +246,7 @@ function isCommand(word: string | undefined, commands: readonly CommandEntry[]):
 /** The commands of record families without a file of their own. */
 async function otherFamilies(): Promise<readonly CommandEntry[]> {
   const { recordFamilies } = await import('../api/table.ts');
-  const { recordCommand } = await import('./record-commands.ts');
+  const { recordCommand } = await import('./remote/record-commands.ts');
   return recordFamilies
     .filter(({ command }) => !entries.some(({ name }) => name === command))
     .map((family) => ({

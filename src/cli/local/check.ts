@@ -1,0 +1,194 @@
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { passwordFileWarnings } from '../../access/password-file.ts';
+import { checkAssetFiles } from '../../assets/asset-check.ts';
+import { AssetFiles } from '../../assets/asset-files.ts';
+import { Option } from 'commander';
+import { tableWarnings } from '../../api/tables/configured-tables.ts';
+import type { Config } from '../../config/config.ts';
+import { configJson, describeConfig } from '../../config/describe.ts';
+import { allCertificateWarnings, ineffectiveSettings } from '../../config/warnings.ts';
+import { now } from '../../model/clock.ts';
+import { Failure } from '../../model/failure.ts';
+import { megabytes } from '../../model/units.ts';
+import { isWritable } from '../../store/folder/data-folder.ts';
+import { stoppedOpener } from '../../store/opening-lock.ts';
+import type { Difference, Store } from '../../store/store.ts';
+import { UsageError, writeLine, type DefineCommand, type Terminal } from '../command.ts';
+import { openDataToRead } from '../../data.ts';
+import { differencesKeptMax } from '../limits.ts';
+import {
+  configOption,
+  jsonOption,
+  problemsText,
+  requireConfigFile,
+  wholeNumber,
+} from '../options.ts';
+import { createProgress } from '../progress.ts';
+
+interface CheckOptions {
+  readonly config?: string;
+  readonly data: boolean;
+  /** The seq up to which the digest of the log is computed. */
+  readonly seq?: number;
+  /** The folder of the temporary copy. */
+  readonly temporaryFolder?: string;
+  readonly json: boolean;
+}
+
+/**
+ * `waymark check`: validates the ini file and prints the configuration with all defaults; with
+ * `--data`, it verifies the data instead.
+ */
+export const defineCheck: DefineCommand = (command, terminal) => {
+  command
+    .description('Validate the ini file, and print the configuration with all defaults.')
+    .option(
+      '--data',
+      'verify the data instead: compare its indexes with the fold of its log',
+      false,
+    )
+    .addOption(
+      new Option(
+        '--seq <n>',
+        'with --data: print the digest of the changes up to n as well, which ' +
+          'is the same on all nodes',
+      ).argParser(wholeNumber),
+    )
+    .option(
+      '--temporary-folder <folder>',
+      'with --data: where to fold the log into a temporary copy, which is about as large as the ' +
+        'data (default: the data folder)',
+    )
+    .addOption(configOption())
+    .addOption(jsonOption())
+    .action(async (options: CheckOptions) => {
+      terminal.exitCode = await check(options, terminal);
+    });
+};
+
+async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
+  if (options.seq !== undefined && !options.data) throw new UsageError('--seq needs --data.');
+  if (options.temporaryFolder !== undefined && !options.data) {
+    throw new UsageError('--temporary-folder needs --data.');
+  }
+  const file = requireConfigFile(options.config, terminal);
+  const result = await terminal.readConfig(file, { folder: {} });
+  if (options.data && result.ok) return checkData(result.config, terminal, options);
+  const warnings = result.ok
+    ? [
+        ...ineffectiveSettings(result.config),
+        ...(await allCertificateWarnings(result.config, now())),
+        ...stoppedOpenerWarnings(result.config),
+        ...(await passwordFileWarnings(result.config)),
+      ]
+    : [];
+  if (options.json) {
+    const answer = result.ok
+      ? { ok: true, config: configJson(result.config), warnings }
+      : { ok: false, problems: result.problems };
+    writeLine(terminal.out, JSON.stringify(answer, undefined, 2));
+  } else if (result.ok) {
+    terminal.out.write(describeConfig(result.config));
+    for (const warning of warnings) writeLine(terminal.err, warning);
+    writeLine(terminal.err, `${file} is valid.`);
+  } else {
+    writeLine(terminal.err, problemsText(file, result.problems));
+  }
+  return result.ok ? 0 : 1;
+}
+
+function stoppedOpenerWarnings({ server }: Config): readonly string[] {
+  const advice = stoppedOpener(server.data);
+  return advice === undefined ? [] : [`${advice} Until then, all changes are refused.`];
+}
+
+/**
+ * `waymark check --data`: checks the data file, folds the log into a temporary copy, and reports
+ * where the indexes differ from it. Resolves to the exit code.
+ */
+async function checkData(
+  config: Config,
+  terminal: Terminal,
+  options: CheckOptions,
+): Promise<number> {
+  try {
+    return await verifyData(config, terminal, options);
+  } catch (error) {
+    if (!options.json || !(error instanceof Failure)) throw error;
+    writeLine(terminal.out, JSON.stringify({ ok: false, problem: error.message }, undefined, 2));
+    return 1;
+  }
+}
+
+async function verifyData(
+  config: Config,
+  { out, err }: Terminal,
+  { json, seq: digestSeq, temporaryFolder }: CheckOptions,
+): Promise<number> {
+  const store = await openDataToRead(config);
+  const progress = createProgress(err, Date.now);
+  const shown: Difference[] = [];
+  let count = 0;
+  try {
+    const { seq, rules, tables, rows, bytes } = store.counts();
+    for (const warning of await tableWarnings(config.tables, store)) writeLine(err, warning);
+    const digest = digestSeq === undefined ? undefined : await digestOf(store, digestSeq);
+    const folder = resolve(temporaryFolder ?? (await roomFor(config)));
+    if (!json) {
+      const room = `up to ${megabytes(bytes)} in ${folder}`;
+      writeLine(err, `Folding the log of ${seq} changes into a temporary copy, ${room}.`);
+    }
+    for await (const { checked, of, differences } of store.verify(folder)) {
+      count += differences.length;
+      shown.push(...differences.slice(0, differencesKeptMax - shown.length));
+      progress.show(`${Math.min(100, Math.floor((checked / of) * 100))} % of ${of} entries`);
+    }
+    const assets = await checkAssetFiles(new AssetFiles(config.server.data), store);
+    progress.clear();
+    count += assets.problems.length;
+    shown.push(...assets.problems.map((what) => ({ database: 'assets', what })));
+    const ok = count === 0;
+    if (json) {
+      const found = { ok, seq, rules, rows, count, differences: shown, ...(digest && { digest }) };
+      const { used: files, unused: unused_files } = assets;
+      writeLine(out, JSON.stringify({ ...found, files, unused_files }, undefined, 2));
+      return ok ? 0 : 1;
+    }
+    if (digest !== undefined) {
+      writeLine(out, `log ${digest.log}, changes 1 to ${digest.seq}, sha256 ${digest.sha256}`);
+    }
+    for (const { database, what } of shown) writeLine(err, `${database}: ${what}`);
+    if (count > shown.length) writeLine(err, `and ${count - shown.length} more`);
+    const places = count === 1 ? 'one place' : `${count} places`;
+    const ofTables = tables === 0 ? '' : ` and ${rows} row${rows === 1 ? '' : 's'} of tables`;
+    const verdict = ok
+      ? `The data is correct: ${rules} page rules${ofTables} from a log of ${seq} changes.`
+      : `The data differs from its log of ${seq} changes in ${places}. Restore a backup.`;
+    writeLine(err, verdict);
+    if (assets.used + assets.unused > 0) {
+      const unused = assets.unused === 0 ? '' : `, ${assets.unused} that no asset refers to`;
+      writeLine(err, `Files of assets: ${assets.used} whole${unused}.`);
+    }
+    return ok ? 0 : 1;
+  } finally {
+    progress.clear();
+    await store.close();
+  }
+}
+
+/** The folder of the temporary copy, if the command names none. */
+async function roomFor({ server: { data } }: Config): Promise<string> {
+  return (await isWritable(data)) ? data : tmpdir();
+}
+
+/** The digest of the log up to a seq (docs/design/nodes.md#digest). Rejects with `invalid`. */
+async function digestOf(
+  store: Store,
+  seq: number,
+): Promise<{ readonly log: string; readonly seq: number; readonly sha256: string }> {
+  if (seq <= store.seq()) {
+    return { log: store.rowLog.identity().id, seq, sha256: await store.rowLog.digest(seq) };
+  }
+  throw new Failure('invalid', `--seq ${seq}: the log ends with change ${store.seq()}.`);
+}

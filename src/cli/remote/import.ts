@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { engineNames } from '../../compose.ts';
+import { openData } from '../../data.ts';
+import { Failure } from '../../model/failure.ts';
+import { refusalsKeptMax } from '../../api/transfer/limits.ts';
+import { readBlocks } from '../../api/transfer/import-blocks.ts';
+import type { LineProblems, Refusal } from '../../api/transfer/import-line.ts';
+import type { ImportReport } from '../../api/transfer/import-operation.ts';
+import { createLineReader } from '../../api/transfer/import-worker.ts';
+import { importBlocks, type ImportStep } from '../../api/transfer/import.ts';
+import { createSecret } from '../../webhooks/sign.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
+import { configOption, findConfigFile, jsonOption, requireConfig } from '../options.ts';
+import { importTimeoutMs } from '../limits.ts';
+import { createProgress } from '../progress.ts';
+import { postToApi, apiTargetOf, draftOption, type ApiTargetOptions } from './api-client.ts';
+
+interface ImportOptions extends ApiTargetOptions {
+  readonly json: boolean;
+  readonly dryRun: boolean;
+  readonly strict: boolean;
+}
+
+/** `waymark import`: adds page rules, hooks, tables and rows, also while a server runs. */
+export const defineImport: DefineCommand = (command, terminal) => {
+  command
+    .description(
+      'Add page rules, hooks, tables and rows, a JSON object a line: {…fields, "vk"} of a rule, ' +
+        'or {"a", "v", "vk"}. ' +
+        'Existing records stay unchanged; other lines are imported even if one is refused. With ' +
+        '--url, a server imports all lines in one transaction, or none.',
+    )
+    .argument('[file]', 'an NDJSON file, or - for standard input', '-')
+    .option('--url <url>', 'the server to import to, instead of the data folder of the ini file')
+    .option('--apikey <key>', 'with --url: the API key; default: WAYMARK_APIKEY')
+    .addOption(draftOption())
+    .option('--dry-run', 'with --url: only show what would be imported', false)
+    .addOption(configOption().conflicts('url'))
+    .addOption(jsonOption())
+    .option('--strict', 'refuse lines with an invalid field', false)
+    .action(async (file: string, options: ImportOptions) => {
+      const importing = options.url === undefined ? importFile : sendFile;
+      terminal.exitCode = await importing(file, options, terminal);
+    });
+};
+
+/** Sends a file to a server, which imports it; resolves to the exit code. */
+async function sendFile(file: string, options: ImportOptions, terminal: Terminal): Promise<number> {
+  const api = await apiTargetOf(options, terminal);
+  const body = await buffer(linesOf(file, terminal));
+  const answer = await postToApi(api, 'svc1.userinterface.import', {
+    type: 'application/x-ndjson',
+    body,
+    timeoutMs: importTimeoutMs,
+    query: queryOf(options),
+    ...(options.strict && { prefer: 'handling=strict' }),
+  });
+  const report = answer.data as unknown as ImportReport;
+  const { refusals, unknowns, txn, ...counts } = report;
+  for (const { line, why } of refusals) writeLine(terminal.err, `line ${line}: ${why}`);
+  for (const kept of unknowns) printProblems(kept, terminal);
+  if (txn !== null) {
+    for (const written of writtenKinds(body)) {
+      writeLine(terminal.err, `To undo this: waymark ${written} --txn ${txn}`);
+    }
+  }
+  writeLine(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
+  return counts.refused > 0 ? 1 : 0;
+}
+
+function queryOf({ dryRun, draft }: ImportOptions): string {
+  const members = [
+    ...(dryRun ? ['_v.dry_run=true'] : []),
+    ...(draft === undefined ? [] : [`_draft=${encodeURIComponent(draft)}`]),
+  ];
+  return members.length === 0 ? '' : `?${members.join('&')}`;
+}
+
+function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
+  return file === '-' ? terminal.input() : fileInput(file);
+}
+
+function printProblems({ line, problems }: LineProblems, terminal: Pick<Terminal, 'err'>): void {
+  for (const { message } of problems) writeLine(terminal.err, `line ${line}: warning: ${message}`);
+}
+
+/** The commands that revert what imported lines have written: an invalidate is of one family. */
+function writtenKinds(body: Uint8Array): readonly string[] {
+  const lines = Buffer.from(body).toString().split('\n');
+  const found = new Set(lines.filter((line) => line.trim() !== '').map(invalidateOf));
+  // Rows first: a table without rows can be reverted without losing any.
+  return [...found].toSorted(
+    (one, other) => Number(other.startsWith('record')) - Number(one.startsWith('record')),
+  );
+}
+
+const commandOfFamily: Readonly<Record<string, string>> = { webhook: 'hook', table: 'table' };
+
+function invalidateOf(line: string): string {
+  const { a = '', v } = JSON.parse(line.replace(/^\uFEFF/, '')) as ImportedLine;
+  const [, family = ''] = a.split('.');
+  if (family === 'record') return `record invalidate ${v?.table ?? ''}`;
+  return `${commandOfFamily[family] ?? 'rule'} invalidate`;
+}
+
+/** The members of an imported line that name its family. */
+interface ImportedLine {
+  readonly a?: string;
+  readonly v?: { readonly table?: string };
+}
+
+function countsText({
+  done = true,
+  imported,
+  unchanged,
+  refused,
+}: Pick<ImportReport, 'imported' | 'unchanged' | 'refused'> & {
+  readonly done?: boolean;
+}): string {
+  const verb = done ? 'imported' : 'dry run: would import';
+  return `${verb} ${imported}, unchanged ${unchanged}, refused ${refused}`;
+}
+
+async function importFile(
+  file: string,
+  { config: iniFile, json, dryRun, draft, strict: isStrict }: ImportOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (draft !== undefined)
+    throw new UsageError('--draft needs --url: a server imports into drafts.');
+  if (dryRun) throw new UsageError('--dry-run needs --url: only a server can do a dry run.');
+  if (findConfigFile(iniFile, terminal) === undefined) {
+    throw new UsageError(
+      'there is nothing to import to. Give --url for a running server (WAYMARK_URL does not ' +
+        'choose it), or name the ini file of a data folder by --config.',
+    );
+  }
+  const config = await requireConfig(iniFile, terminal);
+  const input = linesOf(file, terminal);
+  const reader = createLineReader({ engines: engineNames(config), isStrict });
+  const store = await openData(config.server.data);
+  try {
+    await store.checkPages();
+    const newSecret = () => createSecret(randomBytes);
+    const parts = { store, newSecret, isStrict };
+    const steps = importBlocks(parts, readBlocks(input, reader.read));
+    const report = await follow(steps, terminal);
+    writeLine(terminal.out, json ? JSON.stringify(report) : countsText(report));
+    return report.refused > 0 ? 1 : 0;
+  } finally {
+    await reader.close();
+    await store.close();
+  }
+}
+
+/** Counts of all lines; only the first refused lines and problems are listed. */
+interface Report {
+  imported: number;
+  unchanged: number;
+  refused: number;
+  readonly refusals: Refusal[];
+  /** Imported lines with an invalid field. */
+  kept: number;
+  readonly unknowns: LineProblems[];
+}
+
+/** Shows the progress of an import; on a failure, says first how much was imported. */
+async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Promise<Report> {
+  const progress = createProgress(err, Date.now);
+  const report: Report = {
+    imported: 0,
+    unchanged: 0,
+    refused: 0,
+    refusals: [],
+    kept: 0,
+    unknowns: [],
+  };
+  try {
+    for await (const { read, imported, unchanged, refused, kept } of steps) {
+      report.imported += imported;
+      report.unchanged += unchanged;
+      report.refused += refused.length;
+      const named = refused.slice(0, refusalsKeptMax - report.refusals.length);
+      report.refusals.push(...named);
+      if (named.length + kept.length > 0) progress.clear();
+      for (const { line, why } of named) writeLine(err, `line ${line}: ${why}`);
+      const listed = kept.slice(0, refusalsKeptMax - report.unknowns.length);
+      for (const one of listed) printProblems(one, { err });
+      report.kept += kept.length;
+      report.unknowns.push(...listed);
+      progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
+    }
+    const unnamed = report.refused - report.refusals.length;
+    if (unnamed > 0) writeLine(err, `… and ${unnamed} more refused lines.`);
+    const unlisted = report.kept - report.unknowns.length;
+    if (unlisted > 0) writeLine(err, `… and ${unlisted} more lines with invalid fields.`);
+    return report;
+  } catch (error) {
+    progress.clear();
+    if (report.imported > 0)
+      writeLine(
+        err,
+        `Imported ${report.imported} records before the failure; repeat the command to continue.`,
+      );
+    throw error;
+  } finally {
+    progress.clear();
+  }
+}
+
+async function* fileInput(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of createReadStream(file)) yield chunk as Buffer;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw new Failure('not_found', `cannot read ${file} (${code})`, { cause: error });
+  }
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startClient } from '../here.ts';
+
+test('waymark draft: made, filled by --draft, compared, published and undone', async (t) => {
+  const { waymark, out } = await startClient(t);
+  await out('draft', 'insert', 'spring', '--comment', 'For May');
+  assert.match(await out('draft', 'list'), / open +\S+ +spring +For May/);
+  const page = '{"path":"/a","content":"drafted"}';
+  const { id } = JSON.parse(await out('rule', 'insert', page, '--draft', 'spring')) as {
+    id: string;
+  };
+  assert.equal((await waymark('rule', 'read', id)).code, 1);
+  assert.match(await out('rule', 'read', id, '--draft', 'spring'), /drafted/);
+  assert.match(await out('explain', '/a', '--draft', 'spring'), /200/);
+  assert.match(await out('draft', 'changes', 'spring'), /"becomes": "inserted"/);
+  const compared = await out('draft', 'compare', 'spring', '--urls', '/a\n/b');
+  assert.match(compared, /^\/a {2}status, headers, content\n {2}live {3}404 none/);
+  const report = await out('draft', 'publish', 'spring');
+  assert.match(report, /insert 1, change 0 and remove 0 records/);
+  const digest = /--confirm (\S+)/.exec(report)?.[1] ?? '';
+  const done = await out('draft', 'publish', 'spring', '--confirm', digest);
+  assert.match(done, /To undo this: waymark rule invalidate --txn /);
+  assert.match(await out('rule', 'read', id), /drafted/);
+  const ended = await waymark('rule', 'read', id, '--draft', 'spring');
+  assert.match(ended.err, /The draft was published/);
+});
+
+test('waymark draft publish --at: scheduled in a time zone, listed and cancelled', async (t) => {
+  const { waymark, out } = await startClient(t);
+  assert.match((await waymark('schedule', 'list')).err, /Nothing is scheduled/);
+  await out('draft', 'insert', 'spring');
+  await out('rule', 'insert', '{"path":"/a","content":"drafted"}', '--draft', 'spring');
+  const report = await out('draft', 'publish', 'spring');
+  const digest = /--confirm (\S+)/.exec(report)?.[1] ?? '';
+  const at = ['--at', '2999-12-01T08:00', '--time-zone', 'Europe/Berlin'];
+  const made = await out('draft', 'publish', 'spring', ...at, '--confirm', digest);
+  assert.match(made, /^Scheduled for 2999-12-01 08:00 Europe\/Berlin\./);
+  const listed = await out('schedule', 'list');
+  assert.match(listed, /2999-12-01 08:00 Europe\/Berlin +publish spring +waits/);
+  assert.match(await out('draft', 'list'), /spring/);
+  await out('draft', 'unschedule', 'spring');
+  assert.match((await waymark('schedule', 'list')).err, /Nothing is scheduled/);
+  const past = await waymark('draft', 'publish', 'spring', '--at', '2020-01-01T08:00Z');
+  assert.match(past.err, /has passed/);
+});
