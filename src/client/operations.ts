@@ -54,6 +54,10 @@ export type NewPageRule = {
   readonly enginecomments?: string;
   /** In matching the higher one wins. */
   readonly rve?: number;
+  /** A moment: the rule answers from it on. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly from?: string;
+  /** A moment: the rule answers only before it. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly until?: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
   readonly _unknowns_?: { readonly [name: string]: Json };
 };
@@ -103,6 +107,10 @@ export type WrittenPageRule = {
   readonly enginecomments?: string;
   /** In matching the higher one wins. */
   readonly rve?: number;
+  /** A moment: the rule answers from it on. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly from?: string;
+  /** A moment: the rule answers only before it. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly until?: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
   readonly _unknowns_?: { readonly [name: string]: Json };
   /** URL of the documentation of its engine. */
@@ -190,6 +198,10 @@ export type PageRuleEdit = {
 
   readonly rve?: number | null;
 
+  readonly from?: string | null;
+
+  readonly until?: string | null;
+
   readonly _unknowns_?: { readonly [name: string]: Json } | null;
 };
 
@@ -238,6 +250,10 @@ export type PageRule = {
   readonly enginecomments?: string;
   /** In matching the higher one wins. */
   readonly rve?: number;
+  /** A moment: the rule answers from it on. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly from?: string;
+  /** A moment: the rule answers only before it. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly until?: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
   readonly _unknowns_?: { readonly [name: string]: Json };
   /** URL of the documentation of its engine. */
@@ -334,6 +350,10 @@ export type ListedPageRule = {
   readonly enginecomments?: string;
   /** In matching the higher one wins. */
   readonly rve?: number;
+  /** A moment: the rule answers from it on. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly from?: string;
+  /** A moment: the rule answers only before it. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly until?: string;
   /** Fields that were sent and are not valid. They wait here until they are. */
   readonly _unknowns_?: { readonly [name: string]: Json };
   /** URL of the documentation of its engine. */
@@ -1064,6 +1084,8 @@ export type Explanation = {
           | 'lower_rve'
           | 'older_design'
           | 'older_insert'
+          | 'not_yet'
+          | 'ended'
           | 'waits';
         /** The reason as a sentence. */
         readonly says: string;
@@ -1148,6 +1170,10 @@ export type PublicPageRule = {
   readonly enginedata?: { readonly [name: string]: Json };
   /** In matching the higher one wins. */
   readonly rve?: number;
+  /** A moment: the rule answers from it on. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly from?: string;
+  /** A moment: the rule answers only before it. A date-time with an offset, or the local time of a time zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone. */
+  readonly until?: string;
   /** The part of the path that the * of the rule matches. */
   readonly capture?: string;
   /** URL of the documentation of its engine. */
@@ -2096,6 +2122,37 @@ export type RuleTree = {
   readonly truncated?: boolean;
 };
 
+/** The schema RuleTimeList of the API. */
+export type RuleTimeList = {
+  readonly rows: readonly RuleTime[];
+  /** The after of the next page. */
+  readonly next: string | null;
+};
+
+/** The schema RuleTime of the API. */
+export type RuleTime = {
+  /** In UTC. */
+  readonly at: string;
+  /** The time zone in which it was named. */
+  readonly time_zone?: string;
+
+  readonly what: 'begins' | 'ends';
+  /** The page rule. */
+  readonly id: string;
+
+  readonly origin: string;
+
+  readonly path: string;
+
+  readonly kind:
+    | 'content'
+    | 'content.fetch'
+    | 'resolve'
+    | 'edit-record'
+    | 'insert-record'
+    | 'delete-record';
+};
+
 /** The schema Draft of the API. */
 export type Draft = {
   readonly id: string;
@@ -2568,6 +2625,8 @@ export interface Operations {
       readonly table?: string | null;
       /** The engine. */
       readonly engine?: string | null;
+      /** A moment, written as in from and until: the rules that answer then. */
+      readonly valid_at?: string | null;
       /** A text in any field, in upper or lower case. */
       readonly text?: string | null;
       /** The order: inserted (oldest first, the default), -inserted, path (by origin and path; rules whose origin waits, and paths over 1,900 bytes, come first) or -path. */
@@ -3258,6 +3317,20 @@ export interface Operations {
       readonly shadows?: boolean | null;
     };
     output: RuleTree;
+  };
+  /** When page rules begin to answer and when they end, the next time first. */
+  'userinterface.times': {
+    input: {
+      /** The first moment, written as in from of a page rule: now. */
+      readonly from?: string | null;
+      /** The moment before which they are. */
+      readonly until?: string | null;
+      /** The next of the page before. */
+      readonly after?: string | null;
+
+      readonly limit?: number | null;
+    };
+    output: RuleTimeList;
   };
   /** Makes a draft: a named set of changes that is not live. */
   'draft.insert': {
