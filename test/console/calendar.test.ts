@@ -31,7 +31,7 @@ suite('the fields of a moment', () => {
 });
 
 suite('the days of the calendar', () => {
-  const rule = { id: 'r', origin: '*', path: '/a', kind: 'content' } as const;
+  const rule = { id: 'r', origin: '*', path: '/a' } as const;
   const rules = [
     { ...rule, at: '2026-12-01T22:59:59.000Z', what: 'begins' },
     { ...rule, at: '2026-12-01T23:00:00.000Z', what: 'ends' },

@@ -6,7 +6,6 @@ export interface RuleTime {
   readonly id: string;
   readonly origin: string;
   readonly path: string;
-  readonly kind: string;
 }
 
 /** A draft with a schedule, as draft.list returns it. */
@@ -65,10 +64,9 @@ export function daysOf(
   return [...byDate].map(([date, found]) => ({ date, entries: found }));
 }
 
-function ruleEntry({ at, time_zone: zone, what, id, origin, path, kind }: RuleTime): Entry {
+function ruleEntry({ at, time_zone: zone, what, id, origin, path }: RuleTime): Entry {
   const more = origin === '*' ? undefined : origin;
-  const screen = kind === 'resolve' ? 'breadcrumbs' : 'pages';
-  return { at, zone, what, name: path, more, href: `#/${screen}/${id}` };
+  return { at, zone, what, name: path, more, href: `#/pages/${id}` };
 }
 
 function draftEntry({ id, name, schedule }: ScheduledDraft): readonly Entry[] {

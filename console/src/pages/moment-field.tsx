@@ -19,7 +19,7 @@ export function MomentField({
   const [lastZone, setZone] = useState(ownZone);
   const { local, zone } = momentParts(text) ?? { local: '', zone: lastZone };
   return (
-    <>
+    <div class="wide-field moment">
       <Field label={label} problems={problems}>
         <input
           type="datetime-local"
@@ -43,7 +43,7 @@ export function MomentField({
           }}
         />
       </Field>
-    </>
+    </div>
   );
 }
 
