@@ -379,17 +379,7 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
           <option key={one} value={one} />
         ))}
       </datalist>
-      {(['from', 'until'] as const).map((name) => (
-        <MomentField
-          key={name}
-          label={t[name]}
-          zoneLabel={t[`${name}Zone`]}
-          text={draft[name] ?? ''}
-          onText={set(name)}
-          problems={problemsOf(problems, name)}
-        />
-      ))}
-      <TimeZones />
+      <Times {...{ draft, set, problems }} />
       <Content {...{ rule, draft, set, problems, canWrite }} />
       <Enginedata
         id={rule.id}
@@ -416,6 +406,25 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
       ))}
       <Waiting rule={rule} />
     </fieldset>
+  );
+}
+
+/** When the page answers. */
+function Times({ draft, set, problems }: Pick<FieldsProps, 'draft' | 'set' | 'problems'>) {
+  return (
+    <>
+      {(['from', 'until'] as const).map((name) => (
+        <MomentField
+          key={name}
+          label={t[name]}
+          zoneLabel={t[`${name}Zone`]}
+          text={draft[name] ?? ''}
+          onText={set(name)}
+          problems={problemsOf(problems, name)}
+        />
+      ))}
+      <TimeZones />
+    </>
   );
 }
 
