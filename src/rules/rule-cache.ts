@@ -19,8 +19,6 @@ export interface RuleStore extends CandidateReads {
 
 /** The current page rules, with the recently used ones in memory. */
 export interface RuleCache extends RuleReader {
-  /** Seq of the newest change that reads see. */
-  seq(): number;
   /**
    * A number that changes with each change of the log, and each time at which some rule begins or
    * ceases to answer. It reads the clock only if there is a rule with `from` or `until`.
@@ -72,7 +70,6 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
         lookups.map(({ remembered: found }) => cacheUse('', found)),
       ),
     ],
-    seq,
     refresh() {
       reads.refresh();
       newest.forget();

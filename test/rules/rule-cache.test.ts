@@ -62,12 +62,12 @@ suite('the rule cache', () => {
   test('shows a change to the next request, although another request has just read', () => {
     const position = { seq: 1, exact: 'a' };
     const rules = createRuleCache(readsAt(position, []), noClock);
-    const found = () => [rules.seq(), ...rules.exactRules('http://s', '/p').map(({ id }) => id)];
-    assert.deepEqual(found(), [1, 'a']);
+    const found = () => rules.exactRules('http://s', '/p').map(({ id }) => id);
+    assert.deepEqual(found(), ['a']);
     Object.assign(position, { seq: 2, exact: 'b' });
-    assert.deepEqual(found(), [1, 'a'], 'one state in a run of code');
+    assert.deepEqual(found(), ['a'], 'one state in a run of code');
     rules.refresh();
-    assert.deepEqual(found(), [2, 'b']);
+    assert.deepEqual(found(), ['b']);
   });
 
   test('looks everything up again after a change of any process', async () => {
