@@ -9,6 +9,7 @@ import { operations as definitions, type OperationParts } from './api/table.ts';
 import { previewedDraft } from './api/drafts/previews.ts';
 import type { SiteAccess } from './api/site-access.ts';
 import type { SiteDraft } from './model/draft.ts';
+import { now } from './model/clock.ts';
 import { Failure } from './model/failure.ts';
 import type { Caller } from './model/key.ts';
 import type { RenderedPages } from './rendering/rendered-pages.ts';
@@ -102,14 +103,10 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
   const anonymous = (address: string) => authenticate({ apikey: undefined, address });
   // The rows of a page come from its draft, too.
   const rowParts = { store, execute: () => execute, anonymous };
-  const rules = createRuleCache(store);
+  const rules = createRuleCache(store, now);
   const site = createSite({
     ...siteParts,
-    rules: {
-      exactRules: (origin, path) => rules.exactRules(origin, path),
-      wildcardRules: (origin, path) => rules.wildcardRules(origin, path),
-      ruleOf: (candidate) => rules.ruleOf(candidate),
-    },
+    rules,
     assets: createAssetReader(store),
     pageRows: createPageRows(rowParts),
     rendered: rendered(),

@@ -197,7 +197,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       refresh: () => {
         context.rules.refresh();
       },
-      seq: () => context.rules.seq(),
+      period: () => context.rules.period(),
       execute,
       ...{ authenticate, visitors, login },
       requireUnrevoked: (caller) => {

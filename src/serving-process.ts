@@ -237,7 +237,7 @@ class ServingProcess implements RunningServer {
       logs,
       publicFiles,
       consoleFiles,
-      rules: createRuleCache(store),
+      rules: createRuleCache(store, now),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
       ...assetsOf(config, compressors),

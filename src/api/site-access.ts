@@ -1,7 +1,7 @@
 import type { Reads } from '../store/store.ts';
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
-import type { AccessClient, ContentRequest, Fields } from '../http/request.ts';
+import type { AccessClient, ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Resolution } from '../model/rule.ts';
@@ -66,13 +66,24 @@ export interface SiteAccess {
   /** The origins of the mounts, `*` among them. */
   readonly mountOrigins: readonly string[];
   /**
-   * The same site with the page rules of another moment, and the rows that its pages show then;
-   * files and sources are those of now.
+   * The same site with the page rules of another moment that answer at a time (milliseconds since
+   * 1970), and the rows that its pages show then; files and sources are those of now.
    */
   at(
     rules: CandidateReads & Pick<Reads, 'rowByKey'> & { rule(id: string): StoredRule | undefined },
     rows: RowReader,
+    timeMs: number,
   ): SiteAccess;
-  /** The same site whose pages show the rows of another reader. */
-  withRows(rows: RowReader): SiteAccess;
+  /**
+   * The same site whose pages show the rows of another reader; with the rules that answer at a time
+   * in milliseconds since 1970, by default now.
+   */
+  withRows(rows: RowReader, timeMs?: number): SiteAccess;
+  /** Whether a page rule begins or ceases to answer in the future. */
+  hasComingChanges(): boolean;
+  /**
+   * The next time after another one at which another page rule may answer a target, also by its
+   * rewritten path, in milliseconds since 1970; undefined for none.
+   */
+  nextChangeMs(target: RequestTarget, afterMs: number): number | undefined;
 }

@@ -19,6 +19,7 @@ import { previewDraft, revokePreview } from './drafts/previews.ts';
 import { publishDraft } from './drafts/publish.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
+import { listTimes } from './rules/times.ts';
 import { ruleTree } from './rules/tree.ts';
 import { endLogin, listLogins, openConsole } from './keys/logins.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
@@ -123,6 +124,7 @@ const others = [
   breadcrumbVisits,
   listChanges,
   ruleTree,
+  listTimes,
   insertDraft,
   editDraft,
   readDraft,

@@ -5,9 +5,9 @@ import type {
   ExplainedSource,
   BranchExplanation,
 } from '../model/explanation.ts';
-import { unmatchableOrigin, type StoredRule } from '../model/rule.ts';
-import { explainCandidates, explainWaiting } from '../rules/find.ts';
-import type { RuleReader } from '../rules/rule-cache.ts';
+import { isValidAt, unmatchableOrigin, type StoredRule } from '../model/rule.ts';
+import { explainCandidates, explainSilent } from '../rules/find.ts';
+import type { RuleReader } from '../rules/valid-rules.ts';
 import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
 import { EvaluationContext } from './evaluation-context.ts';
 import { chooseRenderBranch, type RenderWhen } from './render-when.ts';
@@ -99,12 +99,15 @@ function lookUp(
   const { candidates, ...omitted } = explainCandidates(ordered, visit.fields);
   const branches = step === undefined ? undefined : branchesOf(step.breadcrumb, step);
   const named = branches === undefined ? candidates : withBranches(candidates, branches);
+  const nowMs = rules.nowMs();
   const waiting = rules.exactRules(unmatchableOrigin, key).filter(({ kind }) => kind === 'resolve');
+  const all = breadcrumbCandidates(rules.anyTime, key, visit);
+  const silent = [...waiting, ...all.filter((one) => !isValidAt(one, nowMs))];
   return {
     tried: {
       source: 'stored',
       key,
-      candidates: [...named, ...explainWaiting(waiting)],
+      candidates: [...named, ...explainSilent(silent, rules)],
       ...omitted,
     },
     winner: winner && rules.ruleOf(winner),

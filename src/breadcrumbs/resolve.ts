@@ -4,7 +4,7 @@ import { isWildcardPath } from '../model/path.ts';
 import type { Candidate, Resolution, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
-import type { RuleReader } from '../rules/rule-cache.ts';
+import type { RuleReader } from '../rules/valid-rules.ts';
 import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';
 import { locationOf, type Destination } from './destination.ts';
 import { EvaluationContext } from './evaluation-context.ts';

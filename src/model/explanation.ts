@@ -52,6 +52,8 @@ export const lossCodes = [
   'earlier_mount',
   ...mountLosses,
   ...ruleLosses,
+  'not_yet',
+  'ended',
   'waits',
 ] as const;
 

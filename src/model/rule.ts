@@ -1,5 +1,6 @@
 import type { JsonObject } from './json.ts';
 import { breadcrumbKeyCharactersMax } from './limits.ts';
+import { storedMomentMs } from './time.ts';
 
 /** The kinds of page rule (docs/design/page-rules.md#fields). */
 export const ruleKinds = [
@@ -48,6 +49,10 @@ export interface Rule {
   readonly enginedata?: JsonObject;
   readonly enginecomments?: string;
   readonly rve?: number;
+  /** It answers from this moment on: as storedMoment writes it. */
+  readonly from?: string;
+  /** It answers before this moment only: as storedMoment writes it. */
+  readonly until?: string;
   readonly _unknowns_?: JsonObject;
 }
 
@@ -103,6 +108,39 @@ export interface Candidate {
   readonly rve: number | undefined;
   /** Milliseconds since 1970. */
   readonly designedAtMs: number | undefined;
+  /** When the rule answers; absent for always. */
+  readonly validity?: Validity;
+}
+
+/**
+ * The times at which a rule answers, in milliseconds since 1970: from `fromMs` on, and before
+ * `untilMs`. `waits` for a rule whose `from` or `until` is not valid and waits in `_unknowns_`: it
+ * never answers, because an invalid limit must not extend anything.
+ */
+export type Validity = { readonly fromMs?: number; readonly untilMs?: number } | 'waits';
+
+/** The times at which a rule answers; undefined for always. */
+export function validityOf({
+  from,
+  until,
+  _unknowns_: unknowns,
+}: Pick<Rule, 'from' | 'until' | '_unknowns_'>): Validity | undefined {
+  if (unknowns !== undefined && ['from', 'until'].some((name) => Object.hasOwn(unknowns, name))) {
+    return 'waits';
+  }
+  if (from === undefined && until === undefined) return undefined;
+  return {
+    ...(from !== undefined && { fromMs: storedMomentMs(from) }),
+    ...(until !== undefined && { untilMs: storedMomentMs(until) }),
+  };
+}
+
+/** Whether a rule answers at a time, in milliseconds since 1970. */
+export function isValidAt({ validity }: Pick<Candidate, 'validity'>, nowMs: number): boolean {
+  if (validity === undefined) return true;
+  if (validity === 'waits') return false;
+  const { fromMs = -Infinity, untilMs = Infinity } = validity;
+  return nowMs >= fromMs && nowMs < untilMs;
 }
 
 /** The built-in engines (docs/design/page-rules.md#fields); `[engine.*]` adds others. */

@@ -140,6 +140,25 @@ export function parseNamedMoment(text: string, zone: string | undefined): NamedM
   throw invalidMoment(`${named} does not have the offset ${offset} at that time.`);
 }
 
+/** A moment in UTC, with its time zone in brackets (RFC 9557): the form of a stored field. */
+export function storedMoment({ at, time_zone: zone }: NamedMoment): string {
+  return zone === undefined ? at : `${at}[${zone}]`;
+}
+
+/** The moment of such a text. */
+export function namedMoment(stored: string): NamedMoment {
+  const at = stored.slice(0, utcCharacters);
+  const zone = stored.slice(utcCharacters + 1, -1);
+  return zone === '' ? { at } : { at, time_zone: zone };
+}
+
+/** The moment of such a text in milliseconds since 1970. */
+export function storedMomentMs(stored: string): number {
+  return Date.parse(stored.slice(0, utcCharacters));
+}
+
+const utcCharacters = '2026-12-01T07:00:00.000Z'.length;
+
 /** The first moment at which clocks in a zone show a local time. */
 function localMoment(shown: string, zone: string): string {
   const [local, shownMs] = [localClock(zone), Date.parse(shown)];

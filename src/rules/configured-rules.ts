@@ -1,5 +1,6 @@
 import type { Candidate, Rule, StoredRule } from '../model/rule.ts';
-import type { RuleReader } from './rule-cache.ts';
+import type { CandidateReads } from './matcher.ts';
+import type { RuleReader } from './valid-rules.ts';
 
 /**
  * The page rules of the log, together with rules that the ini file adds. Each of these covers the
@@ -13,16 +14,21 @@ export function withConfiguredRules(rules: RuleReader, added: readonly Rule[]): 
     added.toSorted((one, other) => other.path.length - one.path.length).map(candidateOf),
     ({ origin }) => origin,
   );
-  return {
-    ...rules,
-    exactRules: (origin, path) => rules.exactRules(origin, path),
+  const withAdded = (reads: CandidateReads): CandidateReads => ({
+    exactRules: (origin, path) => reads.exactRules(origin, path),
     wildcardRules(origin, path) {
-      const stored = rules.wildcardRules(origin, path);
+      const stored = reads.wildcardRules(origin, path);
       const covering = (byOrigin.get(origin) ?? []).filter((one) =>
         `${path}/`.startsWith(one.path.slice(0, -1)),
       );
       return covering.length === 0 ? stored : merged([...stored], covering);
     },
+  });
+  return {
+    ...withAdded(rules),
+    anyTime: withAdded(rules.anyTime),
+    nowMs: () => rules.nowMs(),
+    hasComing: () => rules.hasComing(),
     ruleOf: (candidate): StoredRule | undefined =>
       byId.get(candidate.id) ?? rules.ruleOf(candidate),
   };

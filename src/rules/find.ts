@@ -1,7 +1,8 @@
 import type { Fields } from '../http/request.ts';
-import type { CandidateExplanation } from '../model/explanation.ts';
+import type { CandidateExplanation, LossReason } from '../model/explanation.ts';
 import type { FoundRule } from '../model/rule.ts';
-import { proxyName, unmatchableOrigin, type Candidate } from '../model/rule.ts';
+import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from '../model/rule.ts';
+import { namedMoment, shownMoment } from '../model/time.ts';
 import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,
@@ -11,7 +12,7 @@ import {
   lossReason,
   varyByLanguage,
 } from './matcher.ts';
-import type { RuleReader } from './rule-cache.ts';
+import type { RuleReader } from './valid-rules.ts';
 import type { PageRequest, SourceExplanation } from './source.ts';
 
 /** The parts of a request that rules are matched with. */
@@ -29,14 +30,20 @@ export function candidatesOf(
   return sortByPrecedence(candidatesFor(rules, where).filter(isOf[source]), where.fields);
 }
 
-/** The rules of a source that would match a path if their origin were valid. */
-export function waitingCandidatesOf(
+/**
+ * The rules of a source that would match a request if their origin were valid, or at another time.
+ */
+export function silentCandidatesOf(
   source: RuleSource,
   rules: RuleReader,
-  { path }: Pick<RuleLookup, 'path'>,
+  where: Pick<RuleLookup, 'origin' | 'path'>,
 ): readonly Candidate[] {
+  const { path } = where;
   const wildcards = [...rules.wildcardRules(unmatchableOrigin, path)].flat();
-  return [...rules.exactRules(unmatchableOrigin, path), ...wildcards].filter(isOf[source]);
+  const waiting = [...rules.exactRules(unmatchableOrigin, path), ...wildcards];
+  const nowMs = rules.nowMs();
+  const atOtherTimes = candidatesFor(rules.anyTime, where).filter((one) => !isValidAt(one, nowMs));
+  return [...waiting, ...atOtherTimes].filter(isOf[source]);
 }
 
 const isOf: Readonly<Record<RuleSource, (rule: Candidate) => boolean>> = {
@@ -89,15 +96,36 @@ export function explainCandidates(
   };
 }
 
-/** Explains rules that would match a path, but whose invalid origin waits in `_unknowns_`. */
-export function explainWaiting(found: readonly Candidate[]): readonly CandidateExplanation[] {
-  return found.slice(0, explainCandidatesMax).map(({ id, kind, path }) => ({
-    id,
-    kind,
-    origin: unmatchableOrigin,
-    path,
-    lost: { code: 'waits', says: waits },
-  }));
+/** Explains the rules of silentCandidatesOf. */
+export function explainSilent(
+  found: readonly Candidate[],
+  rules: Pick<RuleReader, 'ruleOf' | 'nowMs'>,
+): readonly CandidateExplanation[] {
+  return found.slice(0, explainCandidatesMax).map((one) => {
+    const { id, kind, origin, path } = one;
+    return { id, kind, origin, path, lost: silence(one, rules) };
+  });
 }
 
-const waits = 'It matches nothing: its origin is not valid and waits in _unknowns_.';
+function silence(
+  one: Candidate,
+  { ruleOf, nowMs }: Pick<RuleReader, 'ruleOf' | 'nowMs'>,
+): LossReason {
+  if (one.origin === unmatchableOrigin) return { code: 'waits', says: waits('origin') };
+  const { rule } = ruleOf(one) ?? {};
+  const { validity } = one;
+  if (validity === 'waits') {
+    const names = ['from', 'until'].filter((name) => rule?._unknowns_?.[name] !== undefined);
+    return { code: 'waits', says: waits(names.join(' and ')) };
+  }
+  const shown = (moment = ''): string => shownMoment(namedMoment(moment));
+  const now = `it is ${new Date(nowMs()).toISOString()}`;
+  const isEarly = validity?.fromMs !== undefined && nowMs() < validity.fromMs;
+  return isEarly
+    ? { code: 'not_yet', says: `It answers from ${shown(rule?.from)} on; ${now}.` }
+    : { code: 'ended', says: `It answered until ${shown(rule?.until)}; ${now}.` };
+}
+
+function waits(names: string): string {
+  return `It matches nothing: its ${names} is not valid and waits in _unknowns_.`;
+}

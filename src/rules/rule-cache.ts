@@ -1,19 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../model/json.ts';
-import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
+import type { RuleContent, StoredRule } from '../model/rule.ts';
 import { cacheUse, joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
 import type { CandidateReads } from './matcher.ts';
-
-/** Reads page rules for the site. */
-export interface RuleReader extends CandidateReads {
-  /** The rule of a candidate; undefined if it is gone. */
-  ruleOf(candidate: Candidate): StoredRule | undefined;
-}
+import { validRules, type RuleReader } from './valid-rules.ts';
 
 /** The reads of the store that the cache uses. */
 export interface RuleStore extends CandidateReads {
   rule(id: string): StoredRule | undefined;
+  /** The next time after another one at which some rule begins or ceases to answer. */
+  nextRuleTimeMs(nowMs: number): number | undefined;
   /** Seq of the newest change. */
   seq(): number;
   /** Makes later reads see all changes up to now, also of other processes. */
@@ -22,8 +19,11 @@ export interface RuleStore extends CandidateReads {
 
 /** The current page rules, with the recently used ones in memory. */
 export interface RuleCache extends RuleReader {
-  /** Seq of the newest change that reads see. */
-  seq(): number;
+  /**
+   * A number that changes with each change of the log, and each time at which some rule begins or
+   * ceases to answer. It reads the clock only if there is a rule with `from` or `until`.
+   */
+  period(): number;
   /** Sees the changes of other processes. Call it at the beginning of each request. */
   refresh(): void;
   /** The memory that rules and look-ups use now. */
@@ -38,7 +38,7 @@ const ruleBytes = 2_048;
  * Candidates come from the store, or from a look-up since the newest change of any process; so the
  * edits of other processes count too.
  */
-export function createRuleCache(reads: RuleStore): RuleCache {
+export function createRuleCache(reads: RuleStore, now: () => number): RuleCache {
   const remembered = new LRUCache<string, StoredRule>({
     maxSize: ruleCacheBytesMax,
     sizeCalculation: ({ rule }) =>
@@ -46,20 +46,34 @@ export function createRuleCache(reads: RuleStore): RuleCache {
   });
   const newest = readOncePerTurn(() => reads.seq());
   const seq = (): number => newest.read();
-  const exact = cacheLookups(seq, (origin, path) => reads.exactRules(origin, path));
-  const wildcard = cacheLookups(seq, (origin, path) => [...reads.wildcardRules(origin, path)]);
+  const clock = readOncePerTurn(now);
+  const periods = new RulePeriods({ reads, seq, now: () => clock.read() });
+  const period = (): number => periods.current();
+  const valid = validRules(reads, () => clock.read());
+  const exact = cacheLookups(period, (origin, path) => valid.exactRules(origin, path));
+  const wildcard = cacheLookups(period, (origin, path) => [...valid.wildcardRules(origin, path)]);
+  // Only a site with times to come looks up the rules of all times for visitors.
+  const anyExact = cacheLookups(period, (origin, path) => reads.exactRules(origin, path));
+  const anyWildcard = cacheLookups(period, (origin, path) => [
+    ...reads.wildcardRules(origin, path),
+  ]);
+  const lookups = [exact, wildcard, anyExact, anyWildcard];
   return {
+    period,
+    hasComing: () => periods.endMs() < Infinity,
+    anyTime: { exactRules: anyExact.find, wildcardRules: anyWildcard.find },
+    nowMs: () => clock.read(),
     memory: () => [
       cacheUse('rules', remembered),
-      joinedUse('rules by path', [
-        cacheUse('', exact.remembered),
-        cacheUse('', wildcard.remembered),
-      ]),
+      joinedUse(
+        'rules by path',
+        lookups.map(({ remembered: found }) => cacheUse('', found)),
+      ),
     ],
-    seq,
     refresh() {
       reads.refresh();
       newest.forget();
+      clock.forget();
     },
     exactRules: exact.find,
     wildcardRules: wildcard.find,
@@ -75,11 +89,65 @@ export function createRuleCache(reads: RuleStore): RuleCache {
 }
 
 /**
- * Caches look-ups by origin and path until the next change of the log: each source repeats the same
+ * The periods in which the same rules answer: they end with each change of the log, and when a rule
+ * begins or ceases to answer. The end of the current one is known, so without such rules no request
+ * reads the clock.
+ */
+class RulePeriods {
+  readonly #reads: Pick<RuleStore, 'nextRuleTimeMs'>;
+  readonly #seq: () => number;
+  readonly #now: () => number;
+  #upTo = -1;
+  #count = 0;
+  #startMs = -Infinity;
+  #endMs = Infinity;
+
+  constructor(given: {
+    readonly reads: Pick<RuleStore, 'nextRuleTimeMs'>;
+    readonly seq: () => number;
+    readonly now: () => number;
+  }) {
+    this.#reads = given.reads;
+    this.#seq = given.seq;
+    this.#now = given.now;
+  }
+
+  /** A number that is another one in each period. */
+  current(): number {
+    const seq = this.#seq();
+    if (seq !== this.#upTo || this.#isOver()) this.#begin();
+    this.#upTo = seq;
+    return this.#count;
+  }
+
+  /** The end of the current period in milliseconds since 1970, or Infinity. */
+  endMs(): number {
+    this.current();
+    return this.#endMs;
+  }
+
+  #isOver(): boolean {
+    if (this.#startMs === -Infinity) return false;
+    const nowMs = this.#now();
+    // A clock that is set back leads into an earlier period.
+    return nowMs < this.#startMs || nowMs >= this.#endMs;
+  }
+
+  #begin(): void {
+    this.#count += 1;
+    const hasTimes = this.#reads.nextRuleTimeMs(-1) !== undefined;
+    this.#startMs = hasTimes ? this.#now() : -Infinity;
+    const endMs = hasTimes ? this.#reads.nextRuleTimeMs(this.#startMs) : undefined;
+    this.#endMs = endMs ?? Infinity;
+  }
+}
+
+/**
+ * Caches look-ups by origin and path until the end of the period: each source repeats the same
  * look-up, and so do further requests.
  */
 function cacheLookups<T extends readonly unknown[]>(
-  seq: () => number,
+  period: () => number,
   find: (origin: string, path: string) => T,
 ): {
   readonly find: (origin: string, path: string) => T;
@@ -93,7 +161,7 @@ function cacheLookups<T extends readonly unknown[]>(
   // Each source repeats the latest look-ups of a request: with its origin, and with `*`.
   const newest = new Map<boolean, { origin: string; path: string; found: T }>();
   const findOnce = (origin: string, path: string): T => {
-    const now = seq();
+    const now = period();
     if (now !== upTo) {
       remembered.clear();
       newest.clear();

@@ -30,8 +30,8 @@ interface Variant {
 
 /**
  * Prepared answers, for requests to the same URL that differ only in fields that have no effect on
- * the answer. An answer is valid while log and configuration stay unchanged, and no longer than a
- * check of the disk.
+ * the answer. An answer is valid while configuration, log and validity of page rules stay
+ * unchanged, and no longer than a check of the disk.
  */
 export class PreparedReplies {
   readonly #entries = new LRUCache<string, Entry>({
@@ -126,7 +126,7 @@ function variantOf(head: PreparableHead, varies: readonly ChoosingField[]): stri
 function isSame(before: Moment, now: Moment): boolean {
   const ageMs = now.nowMs - before.nowMs;
   return (
-    before.seq === now.seq &&
+    before.period === now.period &&
     before.serving === now.serving &&
     ageMs >= 0 &&
     ageMs < fileCacheValidMs

@@ -20,8 +20,6 @@ import { withHsts } from './tls/redirect.ts';
 /** The surroundings of the handler; `monotonicMs` measures durations. */
 interface HandlerParts extends ResponderParts {
   readonly serving: () => Serving;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
   readonly monotonicMs: () => number;
   readonly requestLog: RequestLog;
   /** Whether the next response of each connection is its last. */
@@ -44,7 +42,7 @@ export class RequestHandler {
     const { serving: currentServing, now, monotonicMs } = this.#parts;
     const serving = currentServing();
     serving.refresh();
-    const moment = { serving, seq: serving.seq(), nowMs: now() };
+    const moment = { serving, period: serving.period(), nowMs: now() };
     return { startedMs: monotonicMs(), moment };
   }
 

@@ -1,3 +1,4 @@
+import { limitFreshness } from '../http/limited-freshness.ts';
 import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import { withoutOwnCookies } from '../http/own-cookies.ts';
@@ -45,6 +46,8 @@ export interface ResponderParts extends FailureLogs {
     asked: Arrived,
   ) => Reply | undefined | Promise<Reply | undefined>;
   readonly shared: SharedLimits;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** See Recipient. */
   readonly sourceAnswered?: Recipient['sourceAnswered'];
 }
@@ -67,8 +70,21 @@ export class Responder {
 
   /** Makes the answer. It never rejects: a failure is an answer as well. */
   reply(): Promise<Reply> {
-    const { responseHeaders } = this.#moment.serving;
-    return responseHeaders === undefined ? this.#reply() : this.#changedReply(responseHeaders);
+    const { responseHeaders, site } = this.#moment.serving;
+    // Asked first: a rule may cease to answer while its answer is made.
+    const hasChanges = site.hasComingChanges();
+    const reply =
+      responseHeaders === undefined ? this.#reply() : this.#changedReply(responseHeaders);
+    return hasChanges ? reply.then((one) => this.#limitedReply(one)) : reply;
+  }
+
+  /** The answer, which caches may use until another page rule answers. */
+  #limitedReply(reply: Reply): Reply {
+    const { serving, nowMs } = this.#moment;
+    const target = this.#incoming?.target;
+    const endMs = target && serving.site.nextChangeMs(target, nowMs);
+    if (endMs === undefined) return reply;
+    return limitFreshness(reply, { endMs, nowMs: this.#parts.now() });
   }
 
   /** The answer with the fields of the ini file, unless it is one of Waymark's own paths. */

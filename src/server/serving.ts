@@ -28,8 +28,11 @@ export interface Serving {
   readonly site: Site;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
-  /** Seq of the newest change of the log, whichever process wrote it. */
-  readonly seq: () => number;
+  /**
+   * A number that changes with each change of the log, whichever process wrote it, and each time at
+   * which a page rule begins or ceases to answer.
+   */
+  readonly period: () => number;
   readonly execute: Execute;
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
@@ -77,8 +80,8 @@ export interface DraftSite {
 /** The state of the site when a request arrives. */
 export interface Moment {
   readonly serving: Serving;
-  /** Seq of the newest change of the log. */
-  readonly seq: number;
+  /** See Serving.period. */
+  readonly period: number;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
 }

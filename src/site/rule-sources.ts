@@ -26,11 +26,11 @@ import {
   candidatesOf,
   findRule,
   explainCandidates,
-  waitingCandidatesOf,
-  explainWaiting,
+  silentCandidatesOf,
+  explainSilent,
   winnerOf,
 } from '../rules/find.ts';
-import type { RuleReader } from '../rules/rule-cache.ts';
+import type { RuleReader } from '../rules/valid-rules.ts';
 import {
   type ReplyOrPromise,
   readOnlyReply,
@@ -104,8 +104,8 @@ export function storedSource(
       const ordered = candidatesOf('stored', rules, request);
       const found = winnerOf(ordered, rules, request);
       const kind = found === undefined ? 'none' : replyKindOf(found.stored, depth);
-      const waiting = explainWaiting(waitingCandidatesOf('stored', rules, request));
-      if (found === undefined || kind === 'none') return { candidates: waiting, reply: undefined };
+      const silent = explainSilent(silentCandidatesOf('stored', rules, request), rules);
+      if (found === undefined || kind === 'none') return { candidates: silent, reply: undefined };
       const decide = (): ExplainedReply => {
         if (!isRead(request.method)) return explainReadOnly(request.method);
         switch (kind) {
@@ -126,7 +126,7 @@ export function storedSource(
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const { branches } = reply;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
-      return { candidates: [...named, ...waiting], ...omitted, reply };
+      return { candidates: [...named, ...silent], ...omitted, reply };
     },
   };
 }
@@ -155,8 +155,8 @@ export function fetchedSource({
     explain(request) {
       const ordered = candidatesOf('content.fetch', rules, request);
       const rule = winnerOf(ordered, rules, request)?.stored.rule;
-      const waiting = explainWaiting(waitingCandidatesOf('content.fetch', rules, request));
-      if (rule === undefined) return { candidates: waiting, reply: undefined };
+      const silent = explainSilent(silentCandidatesOf('content.fetch', rules, request), rules);
+      if (rule === undefined) return { candidates: silent, reply: undefined };
       const outcome = replyOrFailure((): ExpectedReply => {
         if (!isForwarded(rule, request.method)) return { status: 204 };
         return fetch.explain(rule, request);
@@ -165,7 +165,7 @@ export function fetchedSource({
       const proxy = proxyName(rule.id);
       const named = proxy === undefined ? { id: rule.id } : { proxy };
       const reply = { ...named, ...withHeaderNote(rule, outcome) };
-      return { candidates: [...candidates, ...waiting], ...omitted, reply };
+      return { candidates: [...candidates, ...silent], ...omitted, reply };
     },
   };
 }

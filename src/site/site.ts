@@ -6,7 +6,7 @@ import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/r
 import { resolveKey, type ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
+import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
 import { winnerName } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
@@ -19,7 +19,8 @@ import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
 import { createAssetReader, type AssetReader } from '../assets/asset.ts';
 import type { AssetPages } from '../assets/asset-pages.ts';
-import type { RuleReader } from '../rules/rule-cache.ts';
+import { rulesAtTime, type RuleReader } from '../rules/valid-rules.ts';
+import { candidatesFor } from '../rules/matcher.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
@@ -128,19 +129,23 @@ export function createSite(parts: SiteParts): Site {
     },
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
-    withRows: (pageRows) => createSite({ ...parts, countVisit: undefined, pageRows }),
-    at: (past, pageRows) =>
+    withRows: (pageRows, timeMs) =>
+      createSite({
+        ...parts,
+        countVisit: undefined,
+        pageRows,
+        rules: timeMs === undefined ? rules : rulesAtTime(rules, timeMs),
+      }),
+    hasComingChanges: () => rules.hasComing(),
+    nextChangeMs: (target, afterMs) => nextChangeMs(parts, target, afterMs),
+    at: (past, pageRows, timeMs) =>
       createSite({
         ...parts,
         countVisit: undefined,
         fetch: { ...parts.fetch, respond: refuseFetch },
         pageRows,
         assets: createAssetReader(past),
-        rules: {
-          exactRules: (origin, path) => past.exactRules(origin, path),
-          wildcardRules: (origin, path) => past.wildcardRules(origin, path),
-          ruleOf: ({ id }) => past.rule(id),
-        },
+        rules: rulesAtTime({ anyTime: past, ruleOf: ({ id }) => past.rule(id) }, timeMs),
       }),
   };
 }
@@ -245,6 +250,24 @@ function resolveGuarded(
     return requireHops(access, { resolved, origin }, client);
   };
   return after();
+}
+
+/** SiteAccess.nextChangeMs. */
+function nextChangeMs(
+  { rules, rewriter }: Pick<SiteParts, 'rules' | 'rewriter'>,
+  target: RequestTarget,
+  afterMs: number,
+): number | undefined {
+  const rewritten = rewriter.find(target)?.target;
+  const times = [target, ...(rewritten === undefined ? [] : [rewritten])]
+    .flatMap((place) => candidatesFor(rules.anyTime, place))
+    .flatMap(({ validity }) => {
+      if (validity === undefined || validity === 'waits') return [];
+      return [validity.fromMs, validity.untilMs].filter(
+        (one) => one !== undefined && one > afterMs,
+      );
+    });
+  return times.length === 0 ? undefined : Math.min(...(times as number[]));
 }
 
 /** Whether a page rule without a wildcard answers a request. */

@@ -3,10 +3,10 @@ import { openShared } from './environment.ts';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
-export const schemaVersion = 7;
+export const schemaVersion = 8;
 
 /** Older versions that this one can open: opening a folder adds the missing databases. */
-export const extensibleVersions: readonly number[] = [3, 4, 5, 6];
+export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
@@ -46,6 +46,8 @@ export interface Databases {
   readonly everexact: Database<string, Uint8Array>;
   /** The keys of `wildcard` → ids of all records that were ever indexed there. */
   readonly everwildcard: Database<string, Uint8Array>;
+  /** Moment, `from` or `until`, and id of a rule → nothing: see projections/rule-times.ts. */
+  readonly ruletime: Database<string, Uint8Array>;
   /** vk → seq of the change that claimed it, and hash of the request: see claims.ts. */
   readonly vk: Database<string, Uint8Array>;
   /** Id → Key. */
@@ -203,6 +205,7 @@ export function openDatabases(environment: RootDatabase): Databases {
     wildcard: named('wildcard', true),
     everexact: named('everexact', true),
     everwildcard: named('everwildcard', true),
+    ruletime: named('ruletime'),
     vk: named('vk'),
     key: named('key'),
     keyhash: named('keyhash'),

@@ -158,6 +158,25 @@ export type PastRules = Pick<
   'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter' | 'rowByKey'
 >;
 
+/** Times from a moment on (ISO 8601 UTC), or after a cursor, and before another moment. */
+interface RuleTimeRange {
+  readonly from: string;
+  readonly after?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** A time at which a page rule begins to answer (`from`), or ceases to (`until`). */
+export interface RuleTime {
+  /** Stands for its place in the order. */
+  readonly cursor: string;
+  /** ISO 8601 UTC. */
+  readonly at: string;
+  readonly field: 'from' | 'until';
+  readonly stored: StoredRule;
+  /** Characters of the stored rule. */
+  readonly size: number;
+}
+
 /**
  * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
  * milliseconds old: see Store.refresh.
@@ -177,6 +196,13 @@ export interface Reads extends TreeReads {
    * The caller iterates within one turn of the event loop.
    */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
+  /**
+   * The next time after another one at which a page rule begins or ceases to answer, in
+   * milliseconds since 1970; undefined for none.
+   */
+  nextRuleTimeMs(nowMs: number): number | undefined;
+  /** These times in their order, as RuleTimeRange says. */
+  ruleTimes(range: RuleTimeRange): Iterable<RuleTime>;
   /**
    * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
    * `planned` counts the rules that are about to be put there.

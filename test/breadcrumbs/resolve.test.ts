@@ -10,7 +10,8 @@ import {
   resolveVisit,
   type ResolvedBreadcrumb,
 } from '../../src/breadcrumbs/resolve.ts';
-import type { RuleReader } from '../../src/rules/rule-cache.ts';
+import type { CandidateReads } from '../../src/rules/matcher.ts';
+import { rulesAtTime, type RuleReader } from '../../src/rules/valid-rules.ts';
 import { enginedataProblems, type EnginedataPlacing } from '../../src/api/rules/enginedata.ts';
 import { startSite } from '../harness.ts';
 import { someVisitor } from '../visitor.ts';
@@ -33,7 +34,7 @@ function rulesOf(crumbs: readonly Crumb[]): RuleReader {
     const rule = { id: `rule ${at}`, origin: '*', path, kind: 'resolve', enginedata } as const;
     return { rule: { ...rule, ...more }, seq: at + 1, insertedSeq: at + 1 };
   });
-  return {
+  const anyTime: CandidateReads = {
     exactRules: (wanted, path) =>
       stored
         .filter(({ rule }) => rule.origin === wanted && rule.path === path)
@@ -43,8 +44,9 @@ function rulesOf(crumbs: readonly Crumb[]): RuleReader {
           return { id, seq, insertedSeq, origin: wanted, path, kind, ...nothing };
         }),
     wildcardRules: () => [],
-    ruleOf: ({ id }) => stored.find(({ rule }) => rule.id === id),
   };
+  const ruleOf: RuleReader['ruleOf'] = ({ id }) => stored.find(({ rule }) => rule.id === id);
+  return rulesAtTime({ anyTime, ruleOf }, 0);
 }
 
 function resolve(crumbs: readonly Crumb[], query = '') {

@@ -101,6 +101,8 @@ async function fill(site: TestSite, cleaning: ReturnType<typeof cleaningAfterAll
   await call('userinterface.edit', { id: page, content: `<p>${long}</p>` });
   const other = `/${encodeURIComponent(rightToLeft)}`;
   await insert('userinterface', { path: other, kind: 'content', content: rightToLeft });
+  const from = '2999-12-01T08:00[America/Argentina/ComodRivadavia]';
+  await insert('userinterface', { path: `/limited${path}`, kind: 'content', from });
   const german = { path: '/two', kind: 'content', lang: 'de', content: '<h1>Deutsch</h1>' };
   const hidden = await insert('userinterface', german);
   const when = [{ if: { country: ['CH'], percent: 30 }, target: path }];
@@ -210,6 +212,7 @@ function screensOf({
     ['#/drafts', 'Drafts', '.draft-cards h2'],
     ['#/drafts?state=published', 'Drafts', '.empty'],
     ['#/drafts/new', 'New draft'],
+    ['#/calendar', 'Calendar', '.calendar-day time'],
     [`#/drafts/${draft}`, /long/, '.conflicts .side'],
     ['#/history', 'History', '.changes li'],
     ['#/history?by=nobody', 'History'],

@@ -17,7 +17,8 @@ import { createDisk } from '../../src/static/disk.ts';
 import { createGenericPages } from '../../src/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';
 import { publicFile } from '../../src/http/page.ts';
-import type { RuleReader } from '../../src/rules/rule-cache.ts';
+import type { CandidateReads } from '../../src/rules/matcher.ts';
+import { rulesAtTime, type RuleReader } from '../../src/rules/valid-rules.ts';
 import { createRewriter } from '../../src/site/rewrite-source.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
 import { AssetFiles } from '../../src/assets/asset-files.ts';
@@ -56,7 +57,7 @@ export function rulesOf(rules: readonly RuleFields[]): RuleReader {
   });
   const where = (isThere: (rule: Rule) => boolean) =>
     stored.filter(({ rule }) => isThere(rule)).map(candidateOf);
-  return {
+  const anyTime: CandidateReads = {
     exactRules: (origin, path) =>
       where((rule) => matchingOrigin(rule) === origin && rule.path === path && !isWildcard(rule)),
     wildcardRules: (origin, path) =>
@@ -68,8 +69,9 @@ export function rulesOf(rules: readonly RuleFields[]): RuleReader {
             path.startsWith(rule.path.slice(0, -1)),
         ),
       ),
-    ruleOf: ({ id }) => stored.find(({ rule }) => rule.id === id),
   };
+  const ruleOf: RuleReader['ruleOf'] = ({ id }) => stored.find(({ rule }) => rule.id === id);
+  return rulesAtTime({ anyTime, ruleOf }, 0);
 }
 
 function isWildcard({ path }: Rule): boolean {

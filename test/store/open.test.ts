@@ -201,6 +201,32 @@ suite('a data folder of Waymark', () => {
     for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
   });
 
+  test('of a layout without from and until answers as before until a rule is edited', async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await openIn(folder);
+    await commit(first, inserted('r', { path: '/r', _unknowns_: { from: 'Berlin' } }));
+    await first.close();
+    const former = openEnvironment(folder);
+    former.transactionSync(() => {
+      const { meta, exact } = openDatabases(former);
+      const value = '["r",1,1,"content",null,null,null';
+      exact.removeSync(Buffer.from('*\0/r'), `${value},"waits"]`);
+      exact.putSync(Buffer.from('*\0/r'), `${value}]`);
+      meta.putSync('schema', '7');
+    });
+    await former.close();
+
+    const second = await scratchStore(t, { folder });
+    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    const validity = () => second.exactRules('*', '/r').map((one) => one.validity);
+    assert.deepEqual(validity(), [undefined]);
+    await commit(second, edited('r', { rve: 1 }));
+    assert.deepEqual(validity(), ['waits']);
+    await commit(second, edited('r', { _unknowns_: null, until: '2026-12-01T07:00:00.000Z' }));
+    assert.deepEqual(validity(), [{ untilMs: Date.UTC(2026, 11, 1, 7) }]);
+    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+  });
+
   test('of an older layout is not changed while another version may use it', async (t) => {
     const folder = await temporaryFolder(t);
     await (await openIn(folder)).close();

@@ -29,6 +29,7 @@ const Help = lazy(() => import('../help/help.tsx').then(({ Help: one }) => one))
 const Tour = lazy(() => import('../help/tour.tsx').then(({ Tour: one }) => one));
 const Webhooks = lazy(() => import('../webhooks/webhooks.tsx').then(({ Webhooks: one }) => one));
 const Drafts = lazy(() => import('../drafts/drafts.tsx').then(({ Drafts: one }) => one));
+const Calendar = lazy(() => import('../calendar/calendar.tsx').then(({ Calendar: one }) => one));
 const Tables = lazy(() => import('../tables/tables.tsx').then(({ Tables: one }) => one));
 const Operations = lazy(() =>
   import('../operations/operations.tsx').then(({ Operations: one }) => one),
@@ -41,6 +42,7 @@ const screens: readonly [ScreenLink, ...ScreenLink[]] = [
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
   { path: '/drafts', name: texts.drafts.title, key: 'd', scope: 'read' },
+  { path: '/calendar', name: texts.calendar.title, key: 'c', scope: 'read' },
   { path: '/explain', name: texts.nav.explain, key: 'e', scope: 'read' },
   { path: '/history', name: texts.nav.history, key: 'h', scope: 'read' },
   { path: '/webhooks', name: texts.nav.webhooks, key: 'w', scope: 'webhook' },
@@ -99,6 +101,8 @@ function Screen({ route }: { route: Route }) {
       return <Webhooks route={route} />;
     case 'drafts':
       return <Drafts route={route} />;
+    case 'calendar':
+      return <Calendar />;
     case 'tables':
       return <Tables route={route} />;
     case 'operations':

@@ -82,6 +82,7 @@ function commandsFor(typed: string): readonly Command[] {
     { name: nav.pages, run: to('/pages') },
     { name: nav.breadcrumbs, run: to('/breadcrumbs') },
     { name: texts.drafts.title, run: to('/drafts') },
+    { name: texts.calendar.title, run: to('/calendar') },
     { name: nav.explain, run: to('/explain') },
     { name: nav.history, run: to('/history') },
     ...(may('webhook') ? [{ name: nav.webhooks, run: to('/webhooks') }] : []),

@@ -15,6 +15,7 @@ const pages: Readonly<Record<string, string>> = {
   pages: 'reference/page-rules.html',
   breadcrumbs: 'how-to/breadcrumbs.html',
   drafts: 'how-to/drafts.html',
+  calendar: 'how-to/schedules.html',
   explain: 'how-to/troubleshoot.html',
   history: 'how-to/undo.html',
   webhooks: 'how-to/webhooks.html',

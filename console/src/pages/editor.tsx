@@ -14,6 +14,7 @@ import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../components/ui.tsx';
 import { useVisitor } from '../components/visitor-fields.tsx';
 import { addressOf, PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
+import { MomentField, TimeZones } from './moment-field.tsx';
 import { kinds } from './pages.tsx';
 
 const t = texts.editor;
@@ -81,7 +82,7 @@ function newRule({ params }: Route): Rule {
 }
 
 function draftOf(rule: JsonObject): Draft {
-  const names = [...plainFields, 'kind', 'enginecomments'];
+  const names = [...plainFields, 'kind', 'enginecomments', 'from', 'until'];
   const plain: Draft = Object.fromEntries(names.map((name) => [name, textOf(rule[name])]));
   const { content, enginedata } = rule;
   return {
@@ -380,6 +381,7 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
           <option key={one} value={one} />
         ))}
       </datalist>
+      <Times {...{ draft, set, problems }} />
       <Content {...{ rule, draft, set, problems, canWrite }} />
       <Enginedata
         id={rule.id}
@@ -406,6 +408,25 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
       ))}
       <Waiting rule={rule} />
     </fieldset>
+  );
+}
+
+/** When the page answers. */
+function Times({ draft, set, problems }: Pick<FieldsProps, 'draft' | 'set' | 'problems'>) {
+  return (
+    <>
+      {(['from', 'until'] as const).map((name) => (
+        <MomentField
+          key={name}
+          label={t[name]}
+          zoneLabel={t[`${name}Zone`]}
+          text={draft[name] ?? ''}
+          onText={set(name)}
+          problems={problemsOf(problems, name)}
+        />
+      ))}
+      <TimeZones />
+    </>
   );
 }
 

@@ -16,7 +16,7 @@ type BoundBehaviour = 'inside' | 'open' | 'refused';
 export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
   ...ofFamily('userinterface', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'import', 'subscribe', 'follow', 'tree'],
-    ...['explain', 'get', 'get_render', 'get_content', 'get_resolve', 'link.htm'],
+    ...['times', 'explain', 'get', 'get_render', 'get_content', 'get_resolve', 'link.htm'],
   ]),
   ...ofFamily('draft', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'comment', 'submit', 'approve'],

@@ -16,7 +16,7 @@ import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import { clientOf } from '../rules/page-lookup.ts';
 import { parseOrigin, parseUrl, requireBreadcrumbKey } from '../rules/place.ts';
-import { previewFor, previewProperties, type Previewed } from '../rules/preview.ts';
+import { previewFor, previewProperties, previewTimeMs, type Previewed } from '../rules/preview.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { draftProperty } from './drafts.ts';
 import { comparedAtOnce, comparedBytesMax, comparedUrlsMax } from './limits.ts';
@@ -117,12 +117,13 @@ export const compareDraft = defineOperation({
     const asked = questions(parts, v, { draft, origin, caller });
     // What a described visitor may read decides nothing: see previewFor.
     const shown = ({ site, rowsFor }: Pick<CompareParts, 'site' | 'rowsFor'>): SiteAccess =>
-      previewed === undefined ? site : site.withRows(rowsFor(call));
+      previewed === undefined ? site : site.withRows(rowsFor(call), previewTimeMs(v));
     const ofDraft = parts.siteOf(draft);
+    const timeMs = previewTimeMs(v) ?? call.visitor.nowMs;
     const sites = {
-      live: comparedSite(shown(parts), { reads: store, rows: parts.rowsFor(call), caller }),
+      live: comparedSite(shown(parts), { reads: store, rows: parts.rowsFor(call), caller, timeMs }),
       draft: comparedSite(shown(ofDraft), {
-        ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller },
+        ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller, timeMs },
       }),
     };
     const rows: ComparedRow[] = [];
@@ -268,13 +269,19 @@ function comparedSite(
     reads,
     rows,
     caller: { bounds },
-  }: { readonly reads: Reads; readonly rows: RowReader; readonly caller: Caller },
+    timeMs,
+  }: {
+    readonly reads: Reads;
+    readonly rows: RowReader;
+    readonly caller: Caller;
+    readonly timeMs: number;
+  },
 ): ComparedSite {
   if (bounds === undefined) return { site, breadcrumbs: site, isSeen: () => true };
   const inside = rulesInside(reads, bounds);
   return {
     site,
-    breadcrumbs: site.at(inside, rows),
+    breadcrumbs: site.at(inside, rows, timeMs),
     isSeen: isSourceInside(inside),
   };
 }

@@ -2,8 +2,10 @@ import { isAssetName } from '../../assets/asset.ts';
 import { parseMediaType } from '../../http/mediatype.ts';
 import { parseOrigin } from '../../model/authority.ts';
 import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/rule.ts';
-import { parseDateTime } from '../../model/time.ts';
-import { Failure } from '../../model/failure.ts';
+import { parseDateTime, parseNamedMoment, storedMoment } from '../../model/time.ts';
+import type { NamedMoment } from '../../model/time.ts';
+import { momentCharactersMax } from '../drafts/limits.ts';
+import { Failure, failureFrom } from '../../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { customHeadersMax } from '../../config/limits.ts';
 import { answerFieldName, fieldValue } from '../../config/headers.ts';
@@ -42,6 +44,9 @@ interface FieldDefinition {
 
 const recordKinds = ['edit-record', 'insert-record', 'delete-record'] as const;
 const pageKinds = ['content', ...recordKinds] as const;
+const momentExpected =
+  'a date-time with an offset such as 2026-12-01T07:00Z, or the local time of a time zone such ' +
+  'as 2026-12-01T08:00[Europe/Berlin]';
 
 /**
  * The fields of a page rule that callers write (docs/design/page-rules.md#fields), kind and engine
@@ -129,6 +134,8 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseDateTime),
   ],
   ['rve', number('a number', parseFinite)],
+  ['from', text(ruleKinds, momentExpected, parseLimit)],
+  ['until', text(ruleKinds, momentExpected, parseLimit)],
   [
     'enginecomments',
     text(ruleKinds, 'a text', (value) => (typeof value === 'string' ? value : undefined)),
@@ -236,6 +243,22 @@ function boundedText(value: Json, charactersMax: number): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= charactersMax
     ? value
     : undefined;
+}
+
+/** A moment that limits when a rule answers, in the form that is stored. */
+function parseLimit(value: Json): string | undefined {
+  const moment = limitOf(value);
+  return moment === undefined || moment instanceof Failure ? undefined : storedMoment(moment);
+}
+
+/** The moment of such a value, or why it is none; undefined for one that is no text. */
+export function limitOf(value: Json): NamedMoment | Failure | undefined {
+  if (typeof value !== 'string' || value.length > momentCharactersMax) return undefined;
+  try {
+    return parseNamedMoment(value, undefined);
+  } catch (thrown) {
+    return failureFrom(thrown);
+  }
 }
 
 /** A language tag in the canonical form of RFC 5646 §4.5. */

@@ -1,4 +1,5 @@
 import type { Reply } from '../../http/reply.ts';
+import { limitFreshness } from '../../http/limited-freshness.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -85,6 +86,10 @@ export const getContent = defineOperation({
       const headers = requestFields(v.headers ?? {});
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
       const sent = withFields(previewed?.fields ?? {}, headers);
+      const { visitor: visit } = call;
+      const { site } = parts;
+      const endMs = site.hasComingChanges() ? site.nextChangeMs(where, visit.nowMs) : undefined;
+      const ends = { endMs, nowMs: visit.nowMs };
       const answer = siteFor(parts, v, call).respond({
         method: 'GET',
         ...where,
@@ -99,7 +104,8 @@ export const getContent = defineOperation({
       const then = { reply: answer, where, asOf: v.as_of };
       const reply = await replyInside(parts, then, call.caller);
       const isForAll = previewed === undefined && v.as_of === undefined;
-      const shown = isForAll || call.method === 'POST' ? reply : notStored(reply);
+      const isStored = isForAll || call.method === 'POST';
+      const shown = isStored ? limited(reply, ends) : notStored(reply);
       return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };
     },
 });
@@ -185,4 +191,12 @@ function requestFields(headers: object): Fields {
     if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
   }
   return fields;
+}
+
+/** The answer, which caches may use until another page rule answers. */
+function limited(
+  reply: Reply,
+  { endMs, nowMs }: { readonly endMs: number | undefined; readonly nowMs: number },
+): Reply {
+  return endMs === undefined ? reply : limitFreshness(reply, { endMs, nowMs });
 }

@@ -9,5 +9,7 @@ export const ruleHeadersBytesMax = 16 * KIB;
 export const ruleBytesMax = 4 * MIB;
 /** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */
 export const wildcardPathBytesMax = KIB;
+/** Times of page rules that one page of userinterface.times looks at. */
+export const timesExaminedMax = 10_000;
 /** The longest `timeout` of a page rule. */
 export const fetchTimeoutMsMax = 24 * 3_600_000;

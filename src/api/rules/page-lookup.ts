@@ -10,11 +10,11 @@ import { servicePath } from '../../model/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../store/store.ts';
 import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
-import { asOfProperty, seqOfMoment } from '../records/moment.ts';
+import { asOfProperty, seqOfMoment, timeThen } from '../records/moment.ts';
 import type { Call } from '../operation.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { parsePlace, type Place } from './place.ts';
-import { isPreview } from './preview.ts';
+import { isPreview, previewTimeMs } from './preview.ts';
 import type { ViewConfig } from './rule-view.ts';
 
 /** The parts that the operations of the scope render need. */
@@ -56,15 +56,27 @@ export function siteFor(
   call: Call,
 ): SiteAccess {
   const { as_of: asOf } = v;
-  if (asOf === undefined) return isPreview(v) ? site.withRows(rowsFor(call)) : site;
+  if (asOf === undefined) {
+    return isPreview(v) ? site.withRows(rowsFor(call), previewTimeMs(v)) : site;
+  }
   const seq = seqOfMoment(store, 'as_of', asOf);
   const { caller } = call;
-  if (hasScope(caller, 'read')) return site.at(store.at(seq), pastRows({ seq, call }));
+  const timeMs = timeOf(store, asOf, call);
+  if (hasScope(caller, 'read')) return site.at(store.at(seq), pastRows({ seq, call }), timeMs);
   throw new Failure(
     caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
     'as_of needs an API key with the scope read. Send one, or leave as_of out.',
     { field: 'as_of' },
   );
+}
+
+/** The time of a moment of the past, or of a call, in milliseconds since 1970. */
+function timeOf(
+  store: PageParts['store'],
+  asOf: string | undefined,
+  { visitor }: Pick<Call, 'visitor'>,
+): number {
+  return timeThen(store, asOf) ?? visitor.nowMs;
 }
 
 /**
@@ -175,7 +187,8 @@ export function breadcrumbSite(
   if (bounds === undefined) return site;
   requireInside(caller, { origin: v.origin ?? call.origin, path: v.k }, 'k');
   const { store, rowsFor, pastRows } = parts;
-  if (v.as_of === undefined) return site.at(rulesInside(store, bounds), rowsFor(call));
+  const timeMs = previewTimeMs(v) ?? timeOf(store, v.as_of, call);
+  if (v.as_of === undefined) return site.at(rulesInside(store, bounds), rowsFor(call), timeMs);
   const seq = seqOfMoment(store, 'as_of', v.as_of);
-  return site.at(rulesInside(store.at(seq), bounds), pastRows({ seq, call }));
+  return site.at(rulesInside(store.at(seq), bounds), pastRows({ seq, call }), timeMs);
 }

@@ -34,6 +34,11 @@ export function isPreview(v: object): boolean {
   return Object.keys(previewOf(v)).length > 0;
 }
 
+/** The time that an input describes, in milliseconds since 1970; undefined for that of the call. */
+export function previewTimeMs(v: object): number | undefined {
+  return traitsOf(previewOf(v)).nowMs;
+}
+
 /** The dependencies of a preview. */
 interface PreviewContext {
   readonly nowMs: number;

@@ -3,7 +3,15 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
-import { ruleKinds, type Rule, type RuleContent, type StoredRule } from '../../model/rule.ts';
+import {
+  isValidAt,
+  ruleKinds,
+  validityOf,
+  type Rule,
+  type RuleContent,
+  type StoredRule,
+} from '../../model/rule.ts';
+import { storedMomentMs } from '../../model/time.ts';
 import { foldRule } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
@@ -17,7 +25,8 @@ import type {
 } from '../records/family.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { unreadEnginedata } from './enginedata.ts';
-import { parseRuleOrigin } from './fields.ts';
+import { momentCharactersMax } from '../drafts/limits.ts';
+import { limitOf, parseRuleOrigin } from './fields.ts';
 import { placeRuleFields } from './placement.ts';
 import { ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
@@ -73,6 +82,11 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       kind: { ...text, enum: [...ruleKinds, null], description: 'The kind of page rule.' },
       table: { ...text, description: 'The table.' },
       engine: { ...text, description: 'The engine.' },
+      valid_at: {
+        ...text,
+        maxLength: momentCharactersMax,
+        description: 'A moment, written as in from and until: the rules that answer then.',
+      },
     },
     orders: {
       '-inserted': (reads, { after }) => steps(reads.recordsBefore(after)),
@@ -83,12 +97,13 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       'The order: inserted (oldest first, the default), -inserted, path (by origin and path; ' +
       'rules whose origin waits, and paths over 1,900 bytes, come first) or -path.',
     parse: parseFilters,
-    matches: (rule, { origin, path = '', kind, table, engine }) =>
+    matches: (rule, { origin, path = '', kind, table, engine, valid_at: at }) =>
       (origin === undefined || rule.origin === origin) &&
       rule.path.startsWith(path as string) &&
       (kind === undefined || rule.kind === kind) &&
       (table === undefined || rule.table === table) &&
-      (engine === undefined || rule.engine === engine),
+      (engine === undefined || rule.engine === engine) &&
+      (at === undefined || answersAt(rule, at as string)),
     row: ({ content, ...rule }) =>
       content === undefined
         ? rule
@@ -149,13 +164,23 @@ export function maskFormerHeaders(
   };
 }
 
-function parseFilters({ origin, path, ...others }: JsonObject): JsonObject {
+function answersAt(rule: Rule, at: string): boolean {
+  const validity = validityOf(rule);
+  return validity === undefined || isValidAt({ validity }, storedMomentMs(at));
+}
+
+function parseFilters({ origin, path, valid_at: at, ...others }: JsonObject): JsonObject {
   const canonicalOrigin = typeof origin === 'string' ? parseRuleOrigin(origin) : undefined;
   if (origin !== undefined && canonicalOrigin === undefined) {
     throw new Failure('invalid', 'origin must be scheme://host[:port], or *.', { field: 'origin' });
   }
+  const moment = at === undefined ? undefined : limitOf(at);
+  if (moment instanceof Failure) {
+    throw new Failure('invalid', moment.message, { field: 'valid_at' });
+  }
   return {
     ...others,
+    ...(moment !== undefined && { valid_at: moment.at }),
     ...(canonicalOrigin !== undefined && { origin: canonicalOrigin }),
     // A filter that is not a path can be the key of a breadcrumb.
     ...(typeof path === 'string' && { path: canonicalPath(encodeNonAscii(path)) ?? path }),

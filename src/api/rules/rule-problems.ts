@@ -2,14 +2,15 @@ import { nearestName } from '../../model/nearest.ts';
 import type { Cidr } from '../../model/cidr.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { servicePath } from '../../model/path.ts';
-import type { Problem, ProblemReason } from '../../model/failure.ts';
+import { Failure, type Problem, type ProblemReason } from '../../model/failure.ts';
+import { storedMomentMs } from '../../model/time.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
 import { urlAddressProblem } from '../../outbound/address.ts';
 import { problemsMax } from '../limits.ts';
 import { unknownField } from '../problems.ts';
 import { mergeEnginedata } from './enginedata-placement.ts';
 import { enginedataProblems } from './enginedata.ts';
-import { fieldDefinitions } from './fields.ts';
+import { fieldDefinitions, limitOf } from './fields.ts';
 
 /** The parts that the checks of a page rule need. */
 export interface RuleChecks {
@@ -42,6 +43,7 @@ export function ruleProblems(
     ...(hasShape ? shapeProblems(rule) : []),
     ...(sent.has('enginedata') ? privateSourceProblems(rule, checks) : []),
     ...(sent.has('path') ? ownPathProblems(rule, checks) : []),
+    ...(limits.some((name) => sent.has(name)) ? limitProblems(rule) : []),
   ];
   return problems.slice(0, problemsMax);
 }
@@ -65,12 +67,25 @@ function fieldProblem(name: string, value: Json, rule: Rule, { engines }: RuleCh
   const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
   const words = name === 'engine' ? `one of ${[...engines].join(', ')}` : expects;
   const shown = JSON.stringify(value).slice(0, shownCharactersMax);
+  const why = limits.includes(name) ? limitOf(value) : undefined;
+  const says = why instanceof Failure ? ` ${why.message}` : '';
   return {
     field: name,
     reason: isOfType ? reasonOf(name) : 'wrong_type',
-    message: `${name} has to be ${words}, not ${shown}; it waits in _unknowns_.${hint}`,
+    message: `${name} has to be ${words}, not ${shown}; it waits in _unknowns_.${hint}${says}`,
     ...(suggestion !== undefined && { suggestion }),
   };
+}
+
+/** The fields that limit when a rule answers. */
+const limits: readonly string[] = ['from', 'until'];
+
+/** The problem of a rule that ends before it begins. */
+function limitProblems({ from, until }: Rule): readonly Problem[] {
+  if (from === undefined || until === undefined) return [];
+  if (storedMomentMs(from) < storedMomentMs(until)) return [];
+  const message = 'The rule never answers: until is not after from.';
+  return [{ field: 'until', reason: 'no_effect', message }];
 }
 
 const shownCharactersMax = 80;

@@ -7,10 +7,18 @@ import {
 } from '../../model/limits.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
 import { customHeadersMax } from '../../config/limits.ts';
+import { momentCharactersMax } from '../drafts/limits.ts';
 import type { RecordSchema } from '../records/schema.ts';
 
 const text = { type: 'string' } as const;
 const anyObject = { type: 'object', additionalProperties: true } as const;
+
+function limitMeans(when: string): string {
+  return (
+    `A moment: the rule answers ${when}. A date-time with an offset, or the local time of a time ` +
+    'zone, such as 2026-12-01T08:00[Europe/Berlin]; stored as UTC, with the time zone.'
+  );
+}
 
 /** The fields of a page rule that callers write (docs/design/page-rules.md#fields). */
 const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>> = {
@@ -78,6 +86,8 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
   },
   enginecomments: { ...text, description: 'A note for the people who edit the rule.' },
   rve: { type: 'number', description: 'In matching the higher one wins.' },
+  from: { ...text, maxLength: momentCharactersMax, description: limitMeans('from it on') },
+  until: { ...text, maxLength: momentCharactersMax, description: limitMeans('only before it') },
 };
 
 const server = {

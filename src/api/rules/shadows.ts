@@ -24,7 +24,9 @@ export function shadowProblems(
   rule: Rule,
   call: ShadowCall,
 ): readonly Problem[] {
-  if (rule._unknowns_?.origin !== undefined) return [];
+  const unknowns = rule._unknowns_ ?? {};
+  const waits = ['origin', 'from', 'until'].some((name) => unknowns[name] !== undefined);
+  if (waits) return [];
   const rules = rulesAt(store, rule);
   const own = rules.find(({ id }) => id === rule.id);
   const { hidden, hides } = (own && ruleShadow(own, rules)) ?? {};
@@ -69,7 +71,7 @@ function ruleShadow(
   rules: readonly Candidate[],
 ): { readonly hidden?: string; readonly hides?: string } | undefined {
   const isFetched = own.kind === 'content.fetch';
-  const stored = rules.find(({ kind }) => kind !== 'content.fetch');
+  const stored = rules.find((one) => one.kind !== 'content.fetch' && isLasting(one));
   if (isFetched && stored !== undefined) {
     const why = 'it answers before content.fetch';
     return { hidden: `The page rule ${stored.id} at the same path hides this one: ${why}.` };
@@ -79,13 +81,19 @@ function ruleShadow(
     ({ kind, lang }) => lang === own.lang && (kind === 'content.fetch') === isFetched,
   );
   const ordered = sortByPrecedence(rivals, {});
-  const [winner, next] = ordered;
-  if (winner === undefined || next === undefined) return undefined;
-  if (winner.id !== own.id) {
+  const at = ordered.findIndex(({ id }) => id === own.id);
+  const winner = ordered.slice(0, at).find(isLasting);
+  if (winner !== undefined) {
     const why = lossReason(winner, own, {})?.says ?? '';
     return { hidden: `The page rule ${winner.id} at the same path hides this one. ${why}` };
   }
-  return { hides: `It hides the page rule ${next.id}, which has the same path.` };
+  const next = isLasting(own) ? ordered[at + 1] : undefined;
+  return next && { hides: `It hides the page rule ${next.id}, which has the same path.` };
+}
+
+/** Whether a rule answers at any time: others hide nothing from every visitor. */
+function isLasting({ validity }: Candidate): boolean {
+  return validity === undefined;
 }
 
 function fileShadow(

@@ -25,6 +25,7 @@ const codes = {
   indexbuild: 15,
   mark: 16,
   history: 17,
+  ruletime: 18,
 } as const;
 
 /** A database that a draft has entries of its own for. */

@@ -7,6 +7,7 @@ import type { StoredRule } from '../../model/rule.ts';
 import type { StoredTable } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
+import { ruleTimeKeys } from '../projections/rule-times.ts';
 import type { Reads } from '../store.ts';
 import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
 import type { DataTexts, PlannedEntries, Transition, PlannedPlaces } from './planned-entries.ts';
@@ -41,6 +42,12 @@ const userinterface: FamilyProjection<StoredRule> = {
     else entries.put('rule', keyOf(id), () => texts.ofInserted('rule', { id, data, state: after }));
     for (const { database, key, value } of before === undefined ? [] : formerEntries(before)) {
       entries.remove(database, key, value);
+    }
+    for (const time of before === undefined ? [] : ruleTimeKeys(before.rule)) {
+      entries.remove('ruletime', time);
+    }
+    for (const time of after === undefined ? [] : ruleTimeKeys(after.rule)) {
+      entries.put('ruletime', time, '');
     }
     if (place === undefined) return;
     entries.put(place.database, place.key, place.value);

@@ -13,6 +13,7 @@ import { createTreeReads } from './path-tree.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
 import { createRowReads } from './row-reads.ts';
 import { createTableReads } from './table-reads.ts';
+import { createRuleTimeReads } from './rule-times.ts';
 import { findExact, findWildcards, roomFailure } from './rule-index.ts';
 
 /**
@@ -126,14 +127,17 @@ function recordHistory(
   return found;
 }
 
-/** The reads of the rules of a place, and of the tree of all places. */
-function createPlaceReads(
-  databases: Databases,
-): Pick<Reads, 'exactRules' | 'wildcardRules' | 'nodesBelow' | 'ruleOrigins' | 'roomFailure'> {
+type PlaceReads = Pick<Reads, 'exactRules' | 'wildcardRules' | 'roomFailure'> &
+  ReturnType<typeof createTreeReads> &
+  ReturnType<typeof createRuleTimeReads>;
+
+/** The reads of the rules of a place, of the tree of all places, and of their times. */
+function createPlaceReads(databases: Databases): PlaceReads {
   return {
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
     ...createTreeReads(databases),
+    ...createRuleTimeReads(databases),
     roomFailure: (place, planned) => roomFailure(databases, place, planned),
   };
 }

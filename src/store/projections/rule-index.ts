@@ -3,10 +3,12 @@ import { Failure } from '../../model/failure.ts';
 import { isWildcardPath } from '../../model/path.ts';
 import {
   matchingOrigin,
+  validityOf,
   type Candidate,
   type Rule,
   type RuleKind,
   type StoredRule,
+  type Validity,
 } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { keyBytesMax, keyOf, storedJson } from '../encoding.ts';
@@ -21,7 +23,10 @@ import {
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 
-/** A candidate without its key: id, seq, insertedSeq, kind, lang, rve, designedAtMs. */
+/**
+ * A candidate without its key: id, seq, insertedSeq, kind, lang, rve, designedAtMs. Only that of a
+ * rule with a validity has further members: `waits`, or fromMs and untilMs.
+ */
 type Packed = readonly [
   string,
   number,
@@ -30,6 +35,7 @@ type Packed = readonly [
   string | null,
   number | null,
   number | null,
+  ...([] | ['waits'] | [number | null, number | null]),
 ];
 
 /** The place of a rule in the index; it does not depend on the id or seq of the rule. */
@@ -45,7 +51,9 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
   const { id, path, kind, lang, rve } = rule;
   const origin = matchingOrigin(rule);
   const designedAtMs = designedMs(rule);
-  return { id, seq, insertedSeq, origin, path, kind, lang, rve, designedAtMs };
+  const validity = validityOf(rule);
+  const valid = validity !== undefined && { validity };
+  return { id, seq, insertedSeq, origin, path, kind, lang, rve, designedAtMs, ...valid };
 }
 
 /**
@@ -62,15 +70,25 @@ export function indexEntryOf(stored: StoredRule): IndexEntry {
 }
 
 /**
- * All places under which a rule may be indexed: older versions indexed a rule whose origin waits
- * under its former origin.
+ * All entries by which a rule may be indexed: older versions indexed a rule whose origin waits
+ * under its former origin, and did not know `from` and `until`.
  */
 export function formerEntries(stored: StoredRule): readonly IndexEntry[] {
   const { rule } = stored;
-  const place = indexEntryOf(stored);
-  if (matchingOrigin(rule) === rule.origin) return [place];
-  const { database, key, traits } = rulePlace(rule, rule.origin);
-  return [place, { database, key, value: indexValue(rule.id, stored, traits) }];
+  const places = [indexEntryOf(stored)];
+  if (matchingOrigin(rule) !== rule.origin) {
+    const { database, key, traits } = rulePlace(rule, rule.origin);
+    places.push({ database, key, value: indexValue(rule.id, stored, traits) });
+  }
+  return places.flatMap((place) => {
+    const value = withoutWaiting(place.value);
+    return value === place.value ? [place] : [place, { ...place, value }];
+  });
+}
+
+/** The value of an index entry as older versions wrote it for a rule whose validity waits. */
+export function withoutWaiting(value: string): string {
+  return value.replace(/,"waits"\]$/, ']');
 }
 
 /**
@@ -82,7 +100,8 @@ export function rulePlace(
   origin: string = matchingOrigin(rule),
 ): RulePlace {
   const { path, kind, lang, rve } = rule;
-  const members = JSON.stringify([kind, lang ?? null, rve ?? null, designedMs(rule) ?? null]);
+  const designed = designedMs(rule) ?? null;
+  const members = JSON.stringify([kind, lang ?? null, rve ?? null, designed, ...times(rule)]);
   const traits = members.slice(1, -1);
   if (!isWildcardPath(path)) {
     return { database: 'exact', key: exactKey(origin, path), traits };
@@ -102,6 +121,12 @@ function indexValue(
   traits: string,
 ): string {
   return `[${JSON.stringify(id)},${seq},${insertedSeq},${traits}]`;
+}
+
+function times(rule: Omit<Rule, 'id'>): readonly (string | number | null)[] {
+  const validity = validityOf(rule);
+  if (validity === undefined) return [];
+  return validity === 'waits' ? [validity] : [validity.fromMs ?? null, validity.untilMs ?? null];
 }
 
 function designedMs({ designed_at: designedAt }: Pick<Rule, 'designed_at'>): number | undefined {
@@ -248,7 +273,9 @@ function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {
 }
 
 function unpack(value: string, origin: string, path: string): Candidate {
-  const [id, seq, insertedSeq, kind, lang, rve, designedAtMs] = storedJson(value) as Packed;
+  const [id, seq, insertedSeq, kind, lang, rve, designedAtMs, ...valid] = storedJson(
+    value,
+  ) as Packed;
   return {
     id,
     seq,
@@ -259,6 +286,15 @@ function unpack(value: string, origin: string, path: string): Candidate {
     lang: lang ?? undefined,
     rve: rve ?? undefined,
     designedAtMs: designedAtMs ?? undefined,
+    ...(valid.length > 0 && { validity: unpackValidity(valid) }),
+  };
+}
+
+function unpackValidity([from, until]: readonly (number | string | null | undefined)[]): Validity {
+  if (from === 'waits') return from;
+  return {
+    ...(typeof from === 'number' && { fromMs: from }),
+    ...(typeof until === 'number' && { untilMs: until }),
   };
 }
 

@@ -11,6 +11,7 @@ import { isSeveralMark } from '../projections/index-entries.ts';
 import { keyPrefix, orderedValueEnd } from '../projections/index-key.ts';
 import { createReads } from '../projections/reads.ts';
 import { isMaintained, searchIndex } from '../projections/row-entries.ts';
+import { withoutWaiting } from '../projections/rule-index.ts';
 import type { IndexBuild, Reads, TableCounts, Verification } from '../store.ts';
 import { entryChecks, numberedChecks } from './entry-checks.ts';
 import { LogFold, openScratch, type Room, type Slice } from './log-fold.ts';
@@ -25,7 +26,7 @@ const decided: readonly Name[] = [
   ...(['history', 'mark', 'txn', 'rule', 'exact', 'wildcard', 'everexact'] as const),
   ...(['everwildcard', 'key', 'keyhash', 'hook', 'hooktype', 'hooksecret', 'table'] as const),
   ...(['tablename', 'evertablename', 'row', 'tablerow', 'evertablerow', 'rowkey'] as const),
-  ...(['everrowkey', 'rowindex', 'rowword', 'tablecount'] as const),
+  ...(['everrowkey', 'rowindex', 'rowword', 'tablecount', 'ruletime'] as const),
   ...(['draft', 'draftname', 'draftentry', 'draftrecord', 'drafttouch'] as const),
 ];
 
@@ -235,6 +236,7 @@ function isSameJson(text: string, other: string): boolean {
 type Expect = (key: Key, values: Values) => Values;
 
 function expectation(name: Name, builds: readonly IndexBuild[]): Expect {
+  if (name === 'exact' || name === 'wildcard') return (_key, values) => withFormer(values);
   const own = builds.filter(({ index }) => (index === searchIndex) === (name !== 'rowindex'));
   if (own.length === 0) return (_key, values) => values;
   if (name === 'tablecount') {
@@ -256,6 +258,18 @@ function expectation(name: Name, builds: readonly IndexBuild[]): Expect {
     return isMaintained(place.build, rest.toString('latin1', end))
       ? values
       : { ...values, folded: [] };
+  };
+}
+
+/** Entries of older versions, which did not know `from` and `until`, count until the next edit. */
+function withFormer({ stored, folded }: Values): Values {
+  const known = new Set(stored);
+  return {
+    stored,
+    folded: folded.map((value) => {
+      const former = withoutWaiting(value);
+      return !known.has(value) && known.has(former) ? former : value;
+    }),
   };
 }
 

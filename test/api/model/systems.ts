@@ -122,7 +122,7 @@ function composed(
     publicFiles,
     consoleFiles: new Map(),
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
-    rules: createRuleCache(store),
+    rules: createRuleCache(store, Date.now),
     ownFiles: createPublicFileReplies(compressors.pages),
     storedPages: createStoredPages(compressors),
     assetFiles,

@@ -117,6 +117,11 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
     { sent: '2026-01-02T04:04:05+02:00', kept: '2026-01-02T02:04:05.000Z' },
     ...refused('yesterday', '2026-02-31T00:00:00Z', 1),
   ],
+  until: [
+    ...asSent('2999-01-02T03:04:05.000Z'),
+    { sent: '2999-01-02T03:04[Europe/Berlin]', kept: '2999-01-02T02:04:00.000Z[Europe/Berlin]' },
+    ...refused('2999-01-02T03:04', 1),
+  ],
   rve: [...asSent(1, 2, -1.5, 0), ...refused('x', '2', true)],
   enginecomments: [...asSent('note', 'about XYZ'), ...refused(5)],
 };

@@ -40,6 +40,10 @@ const fields: Readonly<Record<string, { valid: readonly Json[]; not: readonly Js
   engine: { valid: ['html', 'template'], not: ['none', 1] },
   enginedata: { valid: [{ source: 'http://a.example/' }], not: ['x', [], { source: 5, html: 5 }] },
   table: { valid: ['t'], not: ['', 5] },
+  from: {
+    valid: ['2026-01-02T03:04:05Z', '2026-07-01T02:00[Europe/Berlin]'],
+    not: ['2026-01-02T03:04', 1],
+  },
   designed_at: { valid: ['2026-01-02T03:04:05Z'], not: ['yesterday', 1] },
   lang: { valid: ['de', 'EN-gb'], not: ['!', 5] },
   rve: { valid: [1.5], not: ['2', 'x', true] },
