@@ -339,6 +339,11 @@ suite('waymark serve DIR', () => {
     // Such a folder would publish its own data.
     const home = await runHere(['serve', folder], { env: { HOME: folder } });
     assert.match(home.err, /contains the data folder: serve a folder without it/);
+    // And one beside an ini file, the data of that server, with its admin key.
+    await mkdir(join(folder, 'other', 'data'), { recursive: true });
+    await writeFile(join(folder, 'other', 'data', 'data.mdb'), '');
+    const other = await runHere(['serve', join(folder, 'other')], { env: { HOME: folder } });
+    assert.match(other.err, /contains the data folder of another server \(data\/data\.mdb\)/);
   });
 });
 
