@@ -69,7 +69,7 @@ export function createResponseHeaders(
 
 const combinationsMax = 256;
 
-/** The fields of a rule, except those that let caches store an answer, or remove what forbids it. */
+/** The fields of a rule, except those that let caches store an answer, or remove its refusal. */
 function withoutFreshness(fields: FieldList): FieldList {
   return fields.flatMap((name, at) => {
     if (at % 2 === 1) return [];
