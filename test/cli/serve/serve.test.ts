@@ -124,6 +124,16 @@ suite('waymark serve', () => {
     assert.match(served.err(), /curl .* https:\/\/localhost:\d+\/svc1\/server\/status/, folder);
   });
 
+  test('logs the origins of a site that does not answer at its address', async (t) => {
+    const ini = '[disk.site]\norigin = http://shop.test\nroot = site\n';
+    const { iniFile } = await serverFolder(t, ini, { 'site/index.html': 'home' });
+    const served = await startServed(t, iniFile);
+    const { stdout } = served.child;
+    while (!/answer under their origins only: http:\/\/shop\.test\n/.test(served.out())) {
+      if (stdout !== null) await once(stdout, 'data');
+    }
+  });
+
   test('creates an admin key only at the first start, and logs its addresses', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nformat = json\n');
     const first = await startServed(t, iniFile);
