@@ -97,7 +97,7 @@ const versions: readonly string[] = ['1.0', '1.1', '2'];
 
 function requireVersion({ httpVersion }: RequestHead): void {
   if (!versions.includes(httpVersion)) {
-    throw new Failure('invalid', 'The server supports HTTP/1.0, HTTP/1.1 and HTTP/2 only.');
+    throw new Failure('invalid', 'The server supports HTTP/1.1 and HTTP/1.0 only.');
   }
 }
 

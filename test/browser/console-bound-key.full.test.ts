@@ -27,7 +27,7 @@ suite('the console of a bound key', () => {
     const { page } = tab;
     const links = page.locator('nav ul a');
     const names = (await links.allTextContents()).map((one) => one.replace(/g .$/, '').trim());
-    assert.deepEqual(names, ['Pages', 'Breadcrumbs', 'Drafts', 'Explain', 'History']);
+    assert.deepEqual(names, ['Pages', 'Breadcrumbs', 'Drafts', 'Calendar', 'Explain', 'History']);
     await page.locator('.nav-tools code').getByText('/blog/').waitFor();
     await page.getByRole('link', { name: 'blog/' }).click();
     await page.getByText('first').first().waitFor();

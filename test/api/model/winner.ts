@@ -33,8 +33,8 @@ function isWildcard(rule: State): boolean {
 }
 
 function covers(rule: State, origin: string, path: string): boolean {
-  // A rule with a waiting origin matches nothing.
-  if (rule.unknowns.has('origin')) return false;
+  // A rule with a waiting origin matches nothing, and one with a waiting time never answers.
+  if (['origin', 'from', 'until'].some((name) => rule.unknowns.has(name))) return false;
   const [ownOrigin, ownPath = ''] = [textOf(rule, 'origin'), textOf(rule, 'path')];
   if (ownOrigin !== '*' && ownOrigin !== origin) return false;
   return isWildcard(rule) ? path.startsWith(ownPath.slice(0, -1)) : path === ownPath;
