@@ -23,7 +23,8 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
     const newSecret = () => createSecret(randomBytes);
     const parts = { store, newId, newSecret, engines: engineNames(config) };
     const { imported, kept } = await importRecords(parts, bytes);
-    logs.log.info({}, `Imported ${imported} page rules and hooks into the empty data folder.`);
+    const what = imported === 1 ? 'one page rule or hook' : `${imported} page rules and hooks`;
+    logs.log.info({}, `Imported ${what} into the empty data folder.`);
     for (const { line, problems } of kept.slice(0, refusalsKeptMax)) {
       for (const { message } of problems) logs.log.warn({ file, line }, message);
     }

@@ -165,21 +165,27 @@ function admitBy(
     const asked = { ...request, fields, ...(password !== undefined && { password }) };
     return admitBy(others, asked, canLead, { ...changes, ...further });
   };
+  // A failure of a later rule has its own source.
+  const outcome = satisfy(rule, request);
+  return outcome instanceof Promise ? outcome.then(next) : next(outcome);
+}
+
+/**
+ * Whether a request satisfies a rule. Without a promise if none of its conditions takes time. A
+ * failure has the rule as its source.
+ */
+function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
   const fail = (thrown: unknown): never => {
     throw failureFrom(thrown).of(rule.source);
   };
   try {
-    const outcome = satisfy(rule, request);
-    return outcome instanceof Promise ? outcome.catch(fail).then(next) : next(outcome);
+    const wait = rule.ready();
+    const outcome =
+      wait === undefined ? decide(rule, request) : wait.then(() => decide(rule, request));
+    return outcome instanceof Promise ? outcome.catch(fail) : outcome;
   } catch (thrown) {
     return fail(thrown);
   }
-}
-
-/** Whether a request satisfies a rule. Without a promise if none of its conditions takes time. */
-function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
-  const wait = rule.ready();
-  return wait === undefined ? decide(rule, request) : wait.then(() => decide(rule, request));
 }
 
 function decide(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
@@ -288,14 +294,14 @@ function explainRule(rule: Rule, visitor: Visitor): AccessExplanation {
   const [yes, no, open] = [named(true), named(false), named(undefined)];
   const start = `[access.${name}] (satisfy = ${mode})`;
   if (mode === 'all' ? no === '' && open === '' : yes !== '' || conditions.length === 0) {
-    const by = yes === '' ? 'no network of `deny` has the address' : `${yes} holds`;
-    return { rule: name, passes: true, says: `${start} lets the visitor in: ${by}.` };
+    const by = yes === '' ? ': no network of `deny` has the address' : ` by ${yes}`;
+    return { rule: name, passes: true, says: `${start} lets the visitor in${by}.` };
   }
   if (mode === 'all' ? no === '' : open !== '') {
     return { rule: name, passes: null, says: `${start} lets in those whom ${open} lets in.` };
   }
   const isSigned = visitor.user() !== undefined;
   const canSignIn = !isSigned && conditions.some(({ key }) => key === 'users' || key === 'roles');
-  const says = `${start} refuses the visitor: ${no} does not hold.`;
+  const says = `${start} refuses the visitor by ${no}.`;
   return { rule: name, passes: false, status: canSignIn ? 401 : 403, says };
 }

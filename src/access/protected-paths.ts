@@ -20,7 +20,7 @@ export function createProtectedPaths<T extends RulePaths>(
   mounts: readonly MountPaths[],
 ): (place: { readonly origin: string; readonly path: string }) => readonly T[] {
   const logins = new Set(rules.flatMap(({ login }) => login ?? []));
-  const prepared = rules.map((rule) => ({ rule, patterns: rule.path.map(looseText) }));
+  const prepared = rules.map((rule) => ({ rule, patterns: rule.path.map(patternOf) }));
   const known = createLruCache<readonly T[]>(pathsRememberedMax);
   const find = (origin: string, path: string): readonly T[] => {
     const readings = readingsOf(path, mounts);
@@ -44,6 +44,12 @@ export function createProtectedPaths<T extends RulePaths>(
     }
     return found;
   };
+}
+
+/** `/a/` covers all below it, as in mounts, proxies and keys: nobody means its index only. */
+function patternOf(path: string): string {
+  const text = looseText(path);
+  return text.endsWith('/') ? `${text}*` : text;
 }
 
 /** Sources are often the same over http and https, and on every port. */

@@ -16,6 +16,7 @@ import {
   parseResponseHeaders,
   type ParsedTemplates,
 } from './sections/header-lines.ts';
+import { foreignKey } from './foreign-words.ts';
 import { headersKeys, type ParsedHeaderRule } from './sections/headers.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
@@ -289,6 +290,8 @@ function misplacedKey(
 }
 
 function unknownKey(name: string, keys: Keys, title: string): string {
+  const foreign = foreignKey(name);
+  if (foreign !== undefined) return `unknown key ${quoted(name)} in ${title}; write ${foreign}`;
   const nearest = nearestName(name, Object.keys(keys));
   const hint = nearest === undefined ? ownerHint(name) : `; did you mean ${quoted(nearest)}?`;
   return `unknown key ${quoted(name)} in ${title}${hint}`;

@@ -327,7 +327,8 @@ function problemAt(
 
 /**
  * Finds mounts that would serve the data folder, the access log or a private key, also by way of
- * symbolic links; `folder` is the base of relative paths.
+ * symbolic links, or the data folder that another server has at its usual place; `folder` is the
+ * base of relative paths.
  */
 export async function exposureProblems(
   ini: ParsedIni,
@@ -357,16 +358,24 @@ export async function exposureProblems(
     const line = lineOf(mount, 'root');
     const root = await real(mount.values.root);
     const exposed = secrets.find(({ path }) => isWithin(path, root));
-    if (line === undefined || exposed === undefined) return [];
+    const what = exposed?.what ?? (await otherDataIn(root));
+    if (line === undefined || what === undefined) return [];
     const written = quoted(mount.values.root);
-    return [
-      {
-        line,
-        message: `\`root\` = ${written} contains ${exposed.what}: serve a folder without it`,
-      },
-    ];
+    return [{ line, message: `\`root\` = ${written} contains ${what}: serve a folder without it` }];
   });
   return (await Promise.all(found)).flat();
+}
+
+/**
+ * The data folder of another server, if a folder is one, or has one beside an ini file: it has an
+ * admin key.
+ */
+async function otherDataIn(root: string): Promise<string | undefined> {
+  for (const file of ['data.mdb', 'data/data.mdb']) {
+    const refused = await checkFile(join(root, file));
+    if (refused === undefined) return `the data folder of another server (${file})`;
+  }
+  return undefined;
 }
 
 /** Resolves the symbolic links of a path, also of one that does not exist yet. */

@@ -1,4 +1,5 @@
 import { nearestName } from '../model/nearest.ts';
+import { foreignSection } from './foreign-words.ts';
 import { quoted } from './problem.ts';
 import { sectionNames, sections, type SectionKind } from './schema.ts';
 
@@ -79,6 +80,13 @@ function identifyNamed(prefix: (typeof prefixes)[number], rest: string): Section
 }
 
 function unknownSection(header: string, first: string, isNamed: boolean): string {
+  const foreign = foreignSection(first);
+  if (foreign !== undefined) return `unknown section ${quoted(`[${header}]`)}; write ${foreign}`;
+  const [, before, after] = /^([a-z]+)[ \t:/-](\S+)$/.exec(header) ?? [];
+  if (prefixes.some((prefix) => prefix === before)) {
+    const meant = quoted(`[${before}.${after}]`);
+    return `unknown section ${quoted(`[${header}]`)}; did you mean ${meant}?`;
+  }
   const names = [...kinds.map((kind) => kind.split('.')[0] ?? kind), 'variables'];
   const nearest = nearestName(first, names);
   const isPrefix = prefixes.some((prefix) => prefix === nearest);

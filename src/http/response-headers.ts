@@ -23,8 +23,10 @@ export interface HeaderRule {
 export type ResponseHeaders = (reply: Reply, request: TemplateRequest) => Reply | Promise<Reply>;
 
 /**
- * Creates the change of answers; undefined if there are no rules. The rules apply in order.
- * `newNonce` makes the nonce of an answer (CSP 3 §2.3).
+ * Creates the change of answers; undefined if there are no rules. The rules apply in order. On an
+ * error, none of them lets caches store it: a picture that is missing for a minute would stay so
+ * for the year that the rule means for pictures. `newNonce` makes the nonce of an answer (CSP 3
+ * §2.3).
  */
 export function createResponseHeaders(
   rules: readonly HeaderRule[],
@@ -32,17 +34,20 @@ export function createResponseHeaders(
 ): ResponseHeaders | undefined {
   if (rules.length === 0) return undefined;
   const prepared = rules.map((rule) => {
-    return { applies: compileRule(rule), changes: createFieldChanges(rule.fields) };
+    const changes = createFieldChanges(rule.fields);
+    const ofErrors = createFieldChanges(withoutFreshness(rule.fields));
+    return { applies: compileRule(rule), changes, ofErrors };
   });
   /** What several rules change together, by their positions. */
   const together = new Map<string, FieldChanges>();
-  const changesFor = (applied: readonly number[]): FieldChanges => {
-    const key = applied.join();
+  const changesFor = (applied: readonly number[], isError: boolean): FieldChanges => {
+    const key = `${isError} ${applied.join()}`;
     const known = together.get(key);
     if (known !== undefined) return known;
     // A site has a few combinations; a client cannot make more than there are.
     if (together.size >= combinationsMax) together.clear();
-    const merged = mergeChanges(applied.flatMap((at) => prepared[at]?.changes ?? []));
+    const which = isError ? 'ofErrors' : 'changes';
+    const merged = mergeChanges(applied.flatMap((at) => prepared[at]?.[which] ?? []));
     together.set(key, merged);
     return merged;
   };
@@ -52,7 +57,7 @@ export function createResponseHeaders(
       if (prepared[at]?.applies(reply.source, request) === true) applied.push(at);
     }
     if (applied.length === 0) return reply;
-    const changes = changesFor(applied);
+    const changes = changesFor(applied, reply.status >= 400);
     if (reply.withNonce === undefined || !changes.usesNonce) {
       return applyChanges(reply, request, changes);
     }
@@ -63,6 +68,16 @@ export function createResponseHeaders(
 }
 
 const combinationsMax = 256;
+
+/** The fields of a rule, except those that let caches store an answer, or remove its refusal. */
+function withoutFreshness(fields: FieldList): FieldList {
+  return fields.flatMap((name, at) => {
+    if (at % 2 === 1) return [];
+    const value = fields[at + 1] ?? '';
+    const isFreshness = /^(?:(?:cdn-)?cache-control|expires)(?:\[\])?$/i.test(name);
+    return isFreshness && !/no-store|no-cache/i.test(value) ? [] : [name, value];
+  });
+}
 
 /** The names of the rules that change the fields of an answer of a source, in their order. */
 export function headerRulesFor(

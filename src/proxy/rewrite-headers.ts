@@ -15,7 +15,7 @@ export interface FetchedUrl {
 /**
  * Rewrites a URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) to
  * the visible URL. Under a source's prefix, an absolute URL stays absolute and any other becomes a
- * path. A URL elsewhere stays unchanged.
+ * path. A URL elsewhere stays unchanged, and so does a path that is visible already.
  */
 export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
   const url = URL.parse(escaped(reference), fetched.source.origin + fetched.target);
@@ -25,6 +25,9 @@ export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
   const visible = path + withoutOwnQuery(url.search, source.query) + url.hash;
   // A path that starts with two slashes would be read as a host (RFC 3986 §4.2).
   const absolute = isAbsolute.test(reference) || path.startsWith('//');
+  if (!absolute && reference.startsWith('/') && isVisible(url.pathname, fetched)) {
+    return url.pathname + withoutOwnQuery(url.search, source.query) + url.hash;
+  }
   return absolute ? fetched.origin + visible : visible;
 }
 
@@ -161,6 +164,22 @@ function visiblePath(
   return path === source.path ? encodePath(asked) : undefined;
 }
 
+/**
+ * Whether a path of the source is below the rule's folder: an application behind `/app/` that knows
+ * where it is visible says `/app/done`, while it gets `/done`. One that gets such paths as well
+ * means its own.
+ */
+function isVisible(path: string, { plan, target }: FetchedUrl): boolean {
+  const folder = encodePath(plan.visiblePrefix);
+  const isWithin = (one: string): boolean => `${one}/`.startsWith(folder);
+  return isFolder(plan) && folder !== '/' && isWithin(path) && !isWithin(pathIn(target));
+}
+
+/** The path of a target with a query. */
+function pathIn(target: string): string {
+  return target.split('?', 1)[0] ?? '';
+}
+
 /** Removes the query of the rule's source: it may be secret, and the server adds it again. */
 function withoutOwnQuery(search: string, own: string): string {
   if (own === '' || !search.startsWith(`?${own}`)) return search;
@@ -177,9 +196,13 @@ function hasSamePaths({ plan: { visiblePrefix, visibleWildcard }, source }: Fetc
 
 /**
  * A Path outside the source's prefix has no visible counterpart: the visible prefix replaces it.
+ * One that is visible already stays.
  */
-function cookiePath(path: string, { plan, source }: FetchedUrl): string {
+function cookiePath(path: string, fetched: FetchedUrl): string {
+  const { plan, source } = fetched;
   const { visiblePrefix, visibleWildcard } = plan;
+  const folder = encodePath(visiblePrefix);
+  if (isVisible(path, fetched)) return path.startsWith(folder) ? path : escapedPath(visiblePrefix);
   const isMapped = visibleWildcard && source.wildcard === 'path';
   return escapedPath(visiblePrefix) + ((isMapped ? captureIn(path, source) : undefined) ?? '');
 }

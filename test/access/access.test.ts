@@ -341,6 +341,26 @@ suite('[access.<name>] with passwords', () => {
     await site.untilLogged(/wrong_passwords/);
   });
 
+  test('names the rule that refuses, not the one before it that lets in', async (t) => {
+    const ini =
+      '[disk.site]\nroot = site\n[access.home]\nallow = 127.0.0.0/8\n' +
+      '[access.staff]\npath = /internal/\nallow = 192.0.2.1/32\n';
+    const site = await startSite(t, { ini, files });
+    assert.equal((await ask(site.url, '/internal/a.txt')).status, 403);
+    await site.untilLogged(/ 403 GET .* access:staff /);
+    const { data } = await site.call('svc1.userinterface.explain', {
+      path: '/internal/a.txt',
+      ip: '127.0.0.1',
+    });
+    assert.deepEqual(
+      data.access.map(({ says }: { readonly says: string }) => says),
+      [
+        '[access.home] (satisfy = all) lets the visitor in by `allow`.',
+        '[access.staff] (satisfy = all) refuses the visitor by `allow`.',
+      ],
+    );
+  });
+
   test('shows the own error page, and is explained', async (t) => {
     const ini =
       '[disk.site]\nroot = site\nerrors = errors\n[access.a]\npath = /internal/*\npassword_file = users.txt\n';

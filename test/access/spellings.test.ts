@@ -36,7 +36,7 @@ suite('the paths of [access.<name>]', () => {
   test('asks for the index file of a protected folder by each of its names', async (t) => {
     const ini =
       '[disk.site]\nroot = site\nclean_urls = on\n[disk.plain]\norigin = http://other\nroot = site\n' +
-      '[access.one]\npath = /dir/\npassword_file = users.txt\n';
+      '[access.one]\npath = /dir/index.html\npassword_file = users.txt\n';
     const site = await startSite(t, {
       ini,
       files: { ...files, 'site/dir/index.html': 'D', 'site/dir/b.html': 'B' },
@@ -55,5 +55,25 @@ suite('the paths of [access.<name>]', () => {
       assert.ok(other.status !== 200 && other.text !== 'D', `${path} of a plain mount`);
     }
     assert.equal((await ask(site.url, '/dir/b')).text, 'B');
+  });
+
+  test('a path that ends with a slash protects all below it, and no sibling', async (t) => {
+    const ini =
+      '[disk.site]\nroot = site\n' +
+      '[access.one]\npath = /dir/\nexcept = /dir/open.txt, /dir/sub/\npassword_file = users.txt\n';
+    const site = await startSite(t, {
+      ini,
+      files: {
+        ...files,
+        ...{ 'site/dir/index.html': 'D', 'site/dir/b.html': 'B', 'site/dir/open.txt': 'O' },
+        ...{ 'site/dir/sub/c.html': 'C', 'site/directory.html': 'S' },
+      },
+    });
+    for (const path of ['/dir', '/dir/', '/dir/b.html', '/DIR/b.html', '/dir/sub/c.html']) {
+      assert.equal((await ask(site.url, path)).status, 401, path);
+    }
+    for (const path of ['/dir/open.txt', '/directory.html']) {
+      assert.equal((await ask(site.url, path)).status, 200, path);
+    }
   });
 });

@@ -69,6 +69,16 @@ const nameTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ['[dsk.site]', '1: unknown section `[dsk.site]`; did you mean `[disk.site]`?'],
   ['[server.main]', '1: unknown section `[server.main]`; did you mean `[server]`?'],
   ['[webhooks]', '1: unknown section `[webhooks]`; did you mean `[webhook]`?'],
+  [
+    '[server]\nport = 80',
+    '2: unknown key `port` in [server]; write `listen` of [server], such as `listen = :8080`',
+  ],
+  [
+    '[proxy.app]\nproxy-pass = http://127.0.0.1:3000',
+    '2: unknown key `proxy-pass` in [proxy.app]; write `source` of a [proxy.<name>]',
+  ],
+  ['[site]\nroot = x', '1: unknown section `[site]`; write `[disk.<name>]` with a `root`'],
+  ['[disk site]', '1: unknown section `[disk site]`; did you mean `[disk.site]`?'],
   ['[banana]', '1: unknown section `[banana]`'],
   ['[__proto__]', '1: unknown section `[__proto__]`'],
   ['[disk]', '1: [disk] needs a name, such as [disk.main]'],

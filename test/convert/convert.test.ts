@@ -38,6 +38,17 @@ suite('configurations as people write them', () => {
     });
   }
 
+  test('a default_server among several sites no longer answers for other names', () => {
+    const listen = (word: string, name: string): string =>
+      `server { listen 80${word}; server_name ${name}; root /srv/${name}; }\n`;
+    const both = listen('', 'a.example') + listen(' default_server', 'b.example');
+    assert.deepEqual(
+      convertNginx(both, 'a.conf').notes.map(({ line, says }) => [line, says]),
+      [[2, 'names that no server has get 404; `origin` names one more for a section']],
+    );
+    assert.deepEqual(convertNginx(listen(' default_server', 'b.example'), 'a.conf').notes, []);
+  });
+
   test('most of at least 40 are converted whole', () => {
     const whole = all.filter(({ left }) => left.length === 0);
     assert.ok(all.length >= 40 && whole.length >= 30, `${whole.length} of ${all.length}`);
@@ -46,6 +57,16 @@ suite('configurations as people write them', () => {
 
 /** Texts with the sections that they become. */
 const nginxTable: readonly (readonly [text: string, ini: string])[] = [
+  [
+    'server { listen 80; location /a/ { proxy_pass http://b:1/; } location = /c { return 302 /d; } ' +
+      'location /c/ { proxy_pass http://b:2/; } location /e/ { proxy_pass http://b:3; } }',
+    '[server]\nlisten = :80\n\n' +
+      '[proxy.a]\npath = /a/\nsource = http://b:1/\nhost = source\ncache = no\n\n' +
+      '[proxy.c]\npath = /c/\nsource = http://b:2/\nhost = source\ncache = no\n\n' +
+      '[proxy.e]\npath = /e/\nsource = http://b:3\nhost = source\ncache = no\n\n' +
+      '[redirect.a]\npath = /a\nto = /a/\n\n' +
+      '[redirect.c]\npath = /c\nto = /d\nstatus = 302\nquery = drop\n',
+  ],
   [
     'limit_req_zone $http_x_key zone=a:10m rate=100r/m; limit_req zone=a; server { listen 80; ' +
       'limit_req_zone $binary_remote_addr zone=b:1m rate=9r/s; location /b/ { limit_req zone=b ' +

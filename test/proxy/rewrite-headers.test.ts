@@ -26,6 +26,8 @@ function fetched(
 
 const wildcard = fetched('http://src.example:8080/base/*', '/shop/*', '/shop/a/b');
 const root = fetched('http://src.example/*', '/*', '/a');
+const stripped = fetched('http://src.example/*', '/shop/*', '/shop/a/b');
+const twice = fetched('http://src.example/*', '/shop/*', '/shop/shop/b');
 const one = fetched('http://src.example/app?key=s3cret', '/page', '/page');
 const odd = fetched('http://src.example/b*', '/caf\xe9; x/*', '/caf\xe9; x/1');
 const siblings = fetched(['http://a.example/base/*', 'http://b.example/*'], '/shop/*', '/shop/a');
@@ -68,6 +70,13 @@ suite('a Location of the source', () => {
     ['mail', wildcard, 'mailto:a@b.example', 'mailto:a@b.example'],
     ['the whole site', root, 'http://src.example/x', 'https://shop.example/x'],
     ['two slashes are no host', root, '/.//evil.example/', 'https://shop.example//evil.example/'],
+    ['a path that is visible already', stripped, '/shop/x?a=1', '/shop/x?a=1'],
+    ['the folder itself', stripped, '/shop', '/shop'],
+    ['a path that only begins like it', stripped, '/shopping', '/shop/shopping'],
+    ['climbing out of it', stripped, '/shop/../x', '/shop/x'],
+    ['a relative path in a folder of that name', twice, 'c', '/shop/shop/c'],
+    ['a path of a source with a folder of that name', twice, '/shop/c', '/shop/shop/c'],
+    ['an absolute URL', stripped, 'http://src.example/shop/x', 'https://shop.example/shop/shop/x'],
     ['a single page', one, 'http://src.example/app', 'https://shop.example/page'],
     ['a single page, its query', one, '/app?key=s3cret', '/page'],
     ['a single page, more query', one, '/app?key=s3cret&x=1#y', '/page?x=1#y'],
@@ -98,6 +107,9 @@ suite('a Set-Cookie of the source', () => {
     ['below the prefix', wildcard, 'a=b; path=/base/x/', 'a=b; Path=/shop/x/'],
     ['all of the source', wildcard, 'a=b; Path=/; Secure', 'a=b; Path=/shop/; Secure'],
     ['beside the prefix', wildcard, 'a=b; Path=/other', 'a=b; Path=/shop/'],
+    ['visible already', stripped, 'a=b; Path=/shop/x', 'a=b; Path=/shop/x'],
+    ['visible already, without a slash', stripped, 'a=b; Path=/shop', 'a=b; Path=/shop/'],
+    ['of a folder of that name', twice, 'a=b; Path=/shop/', 'a=b; Path=/shop/shop/'],
     ['no path', wildcard, 'a=b; Path', 'a=b; Path=/shop/'],
     ['twice', wildcard, 'a=b; Path=/x; Path=/base/y', 'a=b; Path=/shop/; Path=/shop/y'],
     ['the whole site', root, 'a=b; Path=/', 'a=b; Path=/'],

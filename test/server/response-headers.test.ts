@@ -66,6 +66,43 @@ Cache-Control = "public, max-age=9"
     assert.equal(own.fields['x-own'], undefined);
   });
 
+  test('lets no cache store an error', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      response.writeHead(request.url === '/gone.png' ? 404 : 503).end('far');
+    });
+    const site = await startSite(t, {
+      ini: `
+[disk.site]
+root = site
+[proxy.app]
+path = /app/
+source = ${origin}/
+[headers.all]
+CDN-Cache-Control = no-store
+[headers.pictures]
+path = *.png
+Cache-Control = "public, max-age=31536000"
+Expires = Thu, 31 Dec 2037 23:55:55 GMT
+X-Own = picture
+`,
+      files: { 'site/a.png': 'a' },
+    });
+    for (const [path, status, control, expires] of [
+      ['/a.png', 200, 'public, max-age=31536000', 'Thu, 31 Dec 2037 23:55:55 GMT'],
+      ['/none.png', 404, 'no-store', undefined],
+      ['/app/gone.png', 404, undefined, undefined],
+      ['/app/late.png', 503, undefined, undefined],
+    ] as const) {
+      const seen = await ask(site.url, path);
+      assert.deepEqual(
+        [seen.status, seen.fields['cache-control'], seen.fields.expires, seen.fields['x-own']],
+        [status, control, expires, 'picture'],
+        path,
+      );
+      assert.equal(seen.fields['cdn-cache-control'], 'no-store', path);
+    }
+  });
+
   test('fills in variables for each request, also of an answer that is kept', async (t) => {
     const site = await startSite(t, {
       server: 'trust_proxy = 127.0.0.0/8',

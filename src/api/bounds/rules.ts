@@ -43,13 +43,16 @@ function outsideFailure(
   { origin, path }: BoundedPlace,
   field: 'path' | 'k' | 'url',
 ): Failure {
-  const isElsewhere = bounds.origins?.includes(origin) === false;
+  const namesOrigin = bounds.origins?.includes(origin) === false && field === 'path';
+  const [own = ''] = bounds.origins ?? [];
+  // Who leaves `origin` out means every one, often without knowing.
+  const advice = namesOrigin ? `Name an origin inside, "origin": "${own}"` : 'Name a place inside';
   const shown = `${origin} ${path}`.slice(0, shownPlaceCharactersMax);
   return new Failure(
     'forbidden',
-    `This key is bound to ${boundsText(bounds)}, and ${shown} is outside. Name a ` +
-      'place inside, or use another key.',
-    { field: isElsewhere && field === 'path' ? 'origin' : field },
+    `This key is bound to ${boundsText(bounds)}, and ${shown} is outside. ${advice}, or use ` +
+      'another key.',
+    { field: namesOrigin ? 'origin' : field },
   );
 }
 

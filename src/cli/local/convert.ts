@@ -104,6 +104,10 @@ async function print(
   }
   const count = left.length === 1 ? 'One line is' : `${left.length} lines are`;
   writeLine(err, left.length === 0 ? 'All lines are converted.' : `${count} not converted.`);
+  if (options.out === undefined) return;
+  const written = ['server.ini', ...files.map(([name]) => name)].join(', ');
+  const next = `waymark check --config ${join(options.out, 'server.ini')}`;
+  writeLine(err, `Written to ${options.out}: ${written}. Next: ${next}`);
 }
 
 /** The lines that are left, as comments of the ini file. */

@@ -29,6 +29,13 @@ export async function announceStart(
     { pid: process.pid },
     `Waymark ${version} serves ${addresses.join(' and ')}${processes}`,
   );
+  const places = placesOf(config);
+  if (places.length > 0 && !places.some((place) => addresses.includes(place))) {
+    const shown = places.slice(0, placesShownMax).join(', ');
+    const others = places.length - placesShownMax;
+    const more = others > 0 ? ` and ${others} others` : '';
+    logs.log.info({}, `Files and applications answer under their origins only: ${shown}${more}`);
+  }
   if (firstKey === undefined) return;
   const url = `${addressForKey(addresses, config) ?? 'http://localhost'}${base}`;
   const shown =
@@ -46,6 +53,14 @@ export async function announceStart(
 
 `);
 }
+
+/** The origins of all folders and applications; none if one of them answers under every name. */
+function placesOf({ disk, proxies }: Config): readonly string[] {
+  const places = new Set([...disk, ...proxies].map(({ origin }) => origin));
+  return places.has('*') ? [] : [...places];
+}
+
+const placesShownMax = 5;
 
 /** Paths that a shell reads as one word without quotes. */
 const isPlain = /^[\w./-]+$/;

@@ -69,9 +69,9 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   },
   path: {
     about:
-      'The canonical paths that are protected; each `*` stands for any text. Upper and lower ' +
-      'case, repeated slashes and encoded ones make no difference, and `/internal/*` protects ' +
-      '`/internal` as well.',
+      'The canonical paths that are protected; each `*` stands for any text, and a last `/` for ' +
+      'all below it. Upper and lower case, repeated slashes and encoded ones make no difference, ' +
+      'and `/internal/` protects `/internal` as well. `/internal` alone protects one page.',
     example: '/internal/*',
   },
   except: {

@@ -25,7 +25,9 @@ export const headersTexts: Readonly<Record<keyof typeof headersKeys, KeyText>> =
     example: 'https://www.example.com',
   },
   path: {
-    about: 'The canonical paths whose answers get the fields; each `*` stands for any text.',
+    about:
+      'The canonical paths whose answers get the fields; each `*` stands for any text. ' +
+      '`/assets/` is that one path, `/assets/*` all below it.',
     example: '/assets/*, *.woff2',
   },
   security: {

@@ -60,8 +60,9 @@ export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
   },
   path: {
     about:
-      'The canonical paths that are limited; each `*` stands for any text. As in ' +
-      '`[access.<name>]`, upper and lower case and repeated slashes make no difference.',
+      'The canonical paths that are limited; each `*` stands for any text, and a last `/` for ' +
+      'all below it. As in `[access.<name>]`, upper and lower case and repeated slashes make no ' +
+      'difference.',
     example: '/api/*, /search',
   },
   except: { about: 'Paths that are not limited.', example: '/api/health' },

@@ -71,11 +71,24 @@ export function convertNginx(text: string, _file = '', read = readNone): Convert
     if (server === undefined || isRefusal(server) || isHttpsRedirect(server)) continue;
     if (site.origins.length === 0) {
       conversion.leave(server.directive, 'a site with names: one `origin` for each');
-    } else convertServer(site, server);
+    } else {
+      noteDefault(site, server);
+      convertServer(site, server);
+    }
   }
   for (const server of servers)
     convertRedirectServer(server, { conversion, outer, upstreams, contents });
   return conversion.finish();
+}
+
+/** Tells that the requests for unknown names no longer reach the server that is marked for them. */
+function noteDefault({ conversion, origins }: NginxSite, { block }: NginxServer): void {
+  const marked = allOf(block, 'listen').find(({ words }) => words.includes('default_server'));
+  if (marked === undefined || origins.includes('*')) return;
+  conversion.note(
+    marked,
+    'names that no server has get 404; `origin` names one more for a section',
+  );
 }
 
 /** The files that an `include` names, unless they are known. */

@@ -3,6 +3,7 @@ import { allOf, lastOf, type Directive } from '../directive.ts';
 import {
   addExactProxy,
   addProxy,
+  addRedirect,
   writeFields,
   type FieldWish,
   type ProxyWish,
@@ -64,6 +65,7 @@ export function addProxyOf(
     weights: target.weights,
     ...healthOf(block),
   };
+  if (!isWhole) addSlash(site, path, pass);
   if (path.endsWith('/') && !isWhole && !uri.endsWith('/')) {
     site.conversion.note(pass, `what follows ${path} is put below ${uri}/`);
   }
@@ -79,6 +81,15 @@ export function addProxyOf(
     }
     if (hidden.length > 0) writeFields(site.conversion.below(section, 'headers', pass), hidden);
   }
+}
+
+/** Adds the redirect of `/app` to `/app/` that nginx makes, unless another location answers it. */
+function addSlash(site: NginxSite, path: string, pass: Directive): void {
+  const bare = path.slice(0, -1);
+  if (!path.endsWith('/') || bare === '') return;
+  const [server = []] = site.outer;
+  const isTaken = allOf(server, 'location').some(({ words }) => words.at(-1) === bare);
+  if (!isTaken) addRedirect(site, { path: bare, to: path, query: 'keep', status: 301 }, pass);
 }
 
 function isCached(site: NginxSite, block: readonly Directive[]): boolean {

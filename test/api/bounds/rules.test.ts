@@ -70,6 +70,9 @@ suite('page rules for a bound key', () => {
       const { error } = await call(`${rule}.insert`, { origin, path, kind: 'resolve' });
       assert.equal(error?.code, 'forbidden', path);
     }
+    const everywhere = await call(`${rule}.insert`, { path: '/blog/x', content: 'x' });
+    const advice = `Name an origin inside, "origin": "${origin}", or use another key.`;
+    assert.equal(everywhere.error?.message.split(' is outside. ')[1], advice);
     const bad = await call(`${rule}.insert`, { origin: 'nothing', path: '/blog/x', content: 'x' });
     assert.equal(bad.error?.code, 'forbidden');
     const { data } = await site.call(`${rule}.read`, { id: ours.page });

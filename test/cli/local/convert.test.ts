@@ -18,7 +18,9 @@ test('a file that is converted whole is an ini file that check accepts', async (
     '--out',
     out,
   ]);
-  assert.deepEqual([code, err], [0, 'All lines are converted.\n']);
+  const next = `waymark check --config ${join(out, 'server.ini')}`;
+  const written = `Written to ${out}: server.ini, rules.ndjson. Next: ${next}`;
+  assert.deepEqual([code, err], [0, `All lines are converted.\n${written}\n`]);
   const rule = { path: '/up', kind: 'content', content: 'ok', contenttype: 'text/plain' };
   assert.equal(await readFile(join(out, 'rules.ndjson'), 'utf8'), `${JSON.stringify(rule)}\n`);
   const checked = await runHere(['check', '--config', join(out, 'server.ini')]);

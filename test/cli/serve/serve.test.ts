@@ -124,6 +124,16 @@ suite('waymark serve', () => {
     assert.match(served.err(), /curl .* https:\/\/localhost:\d+\/svc1\/server\/status/, folder);
   });
 
+  test('logs the origins of a site that does not answer at its address', async (t) => {
+    const ini = '[disk.site]\norigin = http://shop.test\nroot = site\n';
+    const { iniFile } = await serverFolder(t, ini, { 'site/index.html': 'home' });
+    const served = await startServed(t, iniFile);
+    const { stdout } = served.child;
+    while (!served.out().includes('answer under their origins only: http://shop.test\n')) {
+      if (stdout !== null) await once(stdout, 'data');
+    }
+  });
+
   test('creates an admin key only at the first start, and logs its addresses', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nformat = json\n');
     const first = await startServed(t, iniFile);
@@ -339,6 +349,11 @@ suite('waymark serve DIR', () => {
     // Such a folder would publish its own data.
     const home = await runHere(['serve', folder], { env: { HOME: folder } });
     assert.match(home.err, /contains the data folder: serve a folder without it/);
+    // And one beside an ini file, the data of that server, with its admin key.
+    await mkdir(join(folder, 'other', 'data'), { recursive: true });
+    await writeFile(join(folder, 'other', 'data', 'data.mdb'), '');
+    const other = await runHere(['serve', join(folder, 'other')], { env: { HOME: folder } });
+    assert.match(other.err, /contains the data folder of another server \(data\/data\.mdb\)/);
   });
 });
 
