@@ -73,19 +73,36 @@ function pathOf(target: string): string {
 }
 
 /**
- * A URL in which the values of some query parameters are `redacted`, by their lower-case names. A
- * name may be percent-encoded, and a value may itself be a URL with such parameters.
+ * A URL in which the values of some parameters of its query and its fragment are `redacted`, by
+ * their lower-case names. A name may be percent-encoded, and a value may itself be a URL with such
+ * parameters, encoded or not.
  */
 export function redactedUrl(url: string, names: ReadonlySet<string>): string {
-  const mark = url.indexOf('?');
+  return redactedWithin(url, names, encodedUrlsMax);
+}
+
+/** URLs within encoded values of one another that are looked at. */
+const encodedUrlsMax = 3;
+
+function redactedWithin(url: string, names: ReadonlySet<string>, depth: number): string {
+  const mark = url.search(/[?#]/);
   if (mark === -1) return url;
-  const query = url.slice(mark + 1).replace(/[^&;#?]+/g, (pair) => {
+  const parameters = url.slice(mark).replace(/[^&;#?]+/g, (pair) => {
     const equals = pair.indexOf('=');
     if (equals === -1) return pair;
     const name = pair.slice(0, equals);
-    return isNamed(name, names) ? `${name}=redacted` : pair;
+    if (isNamed(name, names)) return `${name}=redacted`;
+    return depth === 0 ? pair : `${name}=${redactedValue(pair.slice(equals + 1), names, depth)}`;
   });
-  return `${url.slice(0, mark)}?${query}`;
+  return url.slice(0, mark) + parameters;
+}
+
+/** A value as it was sent, unless it is an encoded URL of which something is redacted. */
+function redactedValue(value: string, names: ReadonlySet<string>, depth: number): string {
+  const plain = decoded(value);
+  if (plain === value) return value;
+  const shown = redactedWithin(plain, names, depth - 1);
+  return shown === plain ? value : encodeURIComponent(shown);
 }
 
 function isNamed(name: string, names: ReadonlySet<string>): boolean {

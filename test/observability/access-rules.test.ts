@@ -25,6 +25,12 @@ const redactions: readonly (readonly [string, string])[] = [
     'https://a.example/?token=secret#token=secret',
     'https://a.example/?token=redacted#token=redacted',
   ],
+  ['https://a.example/b#token=secret', 'https://a.example/b#token=redacted'],
+  ['/in?return_to=%2Fb%3Ftoken%3Dsecret', '/in?return_to=%2Fb%3Ftoken%3Dredacted'],
+  [
+    '/in?to=%2Fb%3Fto%3D%252Fc%253FTOKEN%253Dsecret&x=%2Fb%3Fa%3D1',
+    '/in?to=%2Fb%3Fto%3D%252Fc%253FTOKEN%253Dredacted&x=%2Fb%3Fa%3D1',
+  ],
 ];
 
 test('query parameters are redacted by name', () => {
