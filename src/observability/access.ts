@@ -101,12 +101,17 @@ export function createAccessLog({
 /** An entry whose URLs have no API keys, which a client should not have put there. */
 export function withoutKeys(entry: AccessEntry): AccessEntry {
   const { target, referer } = entry;
-  if (!target.includes('wmk_') && !referer.includes('wmk_')) return entry;
+  if (!keyStart.test(target) && !keyStart.test(referer)) return entry;
   const masked = (text: string): string => text.replace(keyText, 'wmk_…');
   return { ...entry, target: masked(target), referer: masked(referer) };
 }
 
-const keyText = /wmk_[A-Za-z0-9_-]+/g;
+/** Any character of a key may be percent-encoded, once or several times. */
+const keyStart = /(?:w|%(?:25)*77)(?:m|%(?:25)*6d)(?:k|%(?:25)*6b)(?:_|%(?:25)*5f)/i;
+const keyText = new RegExp(
+  `${keyStart.source}(?:[A-Za-z0-9_-]|%(?:25)*(?:2d|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f))+`,
+  'gi',
+);
 
 /** The function that writes the line of an entry. */
 function lineWriter({

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import {
   createAccessLog,
+  withoutKeys,
   type AccessFormat,
   type AccessLineSettings,
 } from '../../src/observability/access.ts';
@@ -310,4 +311,16 @@ test('a request over HTTP has its version, User-Agent and Referer in the access 
     lines.join('\n'),
   );
   assert.ok(!site.logged().includes('wmk_secret'));
+});
+
+test('keys in URLs are masked as a whole, also percent-encoded', () => {
+  const masked = (target: string): string =>
+    withoutKeys({ target, referer: target } as AccessEntry).target;
+  assert.equal(masked('/a?b=wmk_abc%64ef&c=%2F'), '/a?b=wmk_…&c=%2F');
+  assert.equal(masked('/a?b=%77mk%5Fabc'), '/a?b=wmk_…');
+  assert.equal(
+    masked('/a?b=%252Fx%253Fy%253Dwmk%25255Fabc%2526c'),
+    '/a?b=%252Fx%253Fy%253Dwmk_…%2526c',
+  );
+  assert.equal(masked('/a?b=wm_abc'), '/a?b=wm_abc');
 });
