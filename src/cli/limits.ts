@@ -5,6 +5,8 @@ export const workerRestartMsMax = 30_000;
 export const workerSettledMs = 60_000;
 /** How long a process waits for the metrics of the others that share its port. */
 export const metricsWaitMs = 1_000;
+/** Requests to other processes that wait for a reply at once, per process and purpose. */
+export const pendingRepliesMax = 4_096;
 /** How long running requests have to end when the server stops. */
 export const stopGraceMs = 10_000;
 /** How long a process that was replaced keeps its connections open. */

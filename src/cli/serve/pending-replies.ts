@@ -1,10 +1,17 @@
-/** Requests that wait for a reply with their number, for a limited time. */
+import { pendingRepliesMax } from '../limits.ts';
+
+/** Requests that wait for a reply with their number, for a limited time and in limited number. */
 export class PendingReplies<Answer> {
   readonly #resolves = new Map<number, (answer: Answer | undefined) => void>();
   #latest = 0;
 
-  /** Sends a request; resolves to its reply, or to undefined if none arrives in time. */
+  /**
+   * Sends a request; resolves to its reply, or to undefined if none arrives in time. A request
+   * beyond `pendingRepliesMax` is not sent: the other process has stopped to reply, and what is
+   * sent to it would fill the memory.
+   */
   request(send: (request: number) => void, waitMs: number): Promise<Answer | undefined> {
+    if (this.#resolves.size >= pendingRepliesMax) return Promise.resolve(undefined);
     this.#latest += 1;
     const request = this.#latest;
     return new Promise((resolve) => {
