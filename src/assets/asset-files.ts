@@ -127,6 +127,14 @@ export class AssetFiles {
    * there are fewer, and with `storage_full`.
    */
   async begin(upload?: string, first = 0): Promise<AssetWriter> {
+    try {
+      return await this.#begin(upload, first);
+    } catch (error) {
+      throw error instanceof Failure ? error : diskFailure(error);
+    }
+  }
+
+  async #begin(upload: string | undefined, first: number): Promise<AssetWriter> {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
     const path = join(this.#incoming, privateName());
     const part = upload === undefined ? undefined : join(this.#incoming, partName(upload));
@@ -135,7 +143,9 @@ export class AssetFiles {
     else if (part !== undefined) await rm(part, { force: true });
     const handle = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
     const { size } = await handle.stat();
-    const writer = new AssetWriter({ files: this, handle, path, part, first });
+    // Another request may have what is missing here: an empty file must not take its place.
+    const has = Math.min(size, first);
+    const writer = new AssetWriter({ files: this, handle, path, part, first: has });
     if (size < first) {
       await writer.interrupt();
       throw new Failure(

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { promisify } from 'node:util';
 import { AssetFiles } from '../../src/assets/asset-files.ts';
 import { AssetKeeper } from '../../src/assets/asset-keeper.ts';
 import { silentLog } from '../../src/observability/log.ts';
@@ -11,6 +13,7 @@ import { temporaryFolder } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { runWaymark } from '../process.ts';
 
+const run = promisify(execFile);
 const dayMs = 86_400_000;
 
 async function put(site: TestSite, name: string, content: string, query = ''): Promise<string> {
@@ -38,6 +41,38 @@ async function keeperOf(site: TestSite, nowMs: () => number) {
   });
   return { store, keeper };
 }
+
+suite('a part of an upload', () => {
+  test('that continues nothing leaves no file in the place of what another has', async (t) => {
+    const files = new AssetFiles(await temporaryFolder(t));
+    const incoming = join(files.folder, '.incoming');
+    await assert.rejects(files.begin('upload', 5), { code: 'conflict' });
+    assert.deepEqual(await readdir(incoming), []);
+    const writer = await files.begin('upload');
+    await writer.write(Buffer.from('abc'));
+    await writer.interrupt();
+    await assert.rejects(files.begin('upload', 5), { code: 'conflict' });
+    assert.equal(await files.interruptedBytes('upload'), 3);
+  });
+
+  test('finds a disk without room for a further file', async (t) => {
+    const folder = await temporaryFolder(t);
+    const options = ['-t', 'tmpfs', '-o', 'nr_inodes=4', 'tmpfs', folder];
+    const isMounted = await run('mount', options).then(
+      () => true,
+      () => false,
+    );
+    if (!isMounted) {
+      t.skip('this user may not mount');
+      return;
+    }
+    t.after(() => run('umount', ['--lazy', folder]));
+    const files = new AssetFiles(folder);
+    const writer = await files.begin();
+    await assert.rejects(files.begin(), { code: 'storage_full' });
+    await writer.discard();
+  });
+});
 
 suite('files of assets', () => {
   test('go when no asset, live or in an open draft, has referred to them for the retention', async (t) => {
