@@ -106,12 +106,11 @@ export function withoutKeys(entry: AccessEntry): AccessEntry {
   return { ...entry, target: masked(target), referer: masked(referer) };
 }
 
-/** Any character of a key may be percent-encoded, once or several times. */
-const keyStart = /(?:w|%(?:25)*77)(?:m|%(?:25)*6d)(?:k|%(?:25)*6b)(?:_|%(?:25)*5f)/i;
-const keyText = new RegExp(
-  `${keyStart.source}(?:[A-Za-z0-9_-]|%(?:25)*(?:2d|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f))+`,
-  'gi',
-);
+/** The prefix of a key, each character of which may be percent-encoded, also several times. */
+const prefix = '(?:w|%(?:25)*77)(?:m|%(?:25)*6d)(?:k|%(?:25)*6b)(?:_|%(?:25)*5f)';
+const keyCharacter = '(?:[a-z0-9_-]|%(?:25)*(?:2d|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f))';
+const keyStart = new RegExp(prefix, 'i');
+const keyText = new RegExp(`${prefix}${keyCharacter}+`, 'gi');
 
 /** The function that writes the line of an entry. */
 function lineWriter({
