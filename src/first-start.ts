@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { newId, now } from './model/clock.ts';
-import { engineNames } from './compose.ts';
+import { engineNames } from './compose/operations.ts';
 import type { Config } from './config/config.ts';
 import { substituteInJson } from './config/variables.ts';
 import { Failure } from './model/failure.ts';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareCacheStore, settleCacheStore, shareCacheStore } from './cache/open-cache-store.ts';
-import { emitFor } from './compose.ts';
+import { emitFor } from './compose/background.ts';
 import type { Config } from './config/config.ts';
 import { openData } from './data.ts';
 import { importOnce } from './first-start.ts';

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { newId, now, uptimeMs } from './model/clock.ts';
-import {
-  compose,
-  createDeliverer,
-  emitFor,
-  hostKeyFiles,
-  type AppInstance,
-  type AppContext,
-} from './compose.ts';
+import { createDeliverer, emitFor } from './compose/background.ts';
+import { compose, type AppInstance } from './compose/compose.ts';
+import type {
+  AppContext,
+  CallerContext,
+  ContentContext,
+  SourceContext,
+} from './compose/context.ts';
+import { hostKeyFiles } from './compose/operations.ts';
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
 import { Passwords } from './access/passwords.ts';
@@ -137,7 +138,7 @@ export async function startServing(
 const monotonicMs = (): number => performance.now();
 
 /** How tokens of rates are taken: elsewhere, or from buckets of this process. */
-function tokensOf(elsewhere: TakeToken | undefined): Omit<AppContext['rates'], 'counts'> {
+function tokensOf(elsewhere: TakeToken | undefined): Omit<CallerContext['rates'], 'counts'> {
   if (elsewhere !== undefined) return { take: elsewhere, isElsewhere: true };
   const buckets = new TokenBuckets({ monotonicMs });
   return { take: (order) => buckets.take(order), isElsewhere: false };
@@ -168,7 +169,7 @@ function renderedPagesMaker({
 function assetsOf(
   { server: { data } }: Config,
   compressors: Compressors,
-): Pick<AppContext, 'assetFiles' | 'assetPages'> {
+): Pick<ContentContext, 'assetFiles' | 'assetPages'> {
   const assetFiles = new AssetFiles(data);
   return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
 }
@@ -233,37 +234,27 @@ class ServingProcess implements RunningServer {
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
     this.#context = {
-      store,
-      logs,
-      publicFiles,
-      consoleFiles,
-      rules: createRuleCache(store, now),
-      ownFiles: createPublicFileReplies(compressors.pages),
-      storedPages: createStoredPages(compressors),
-      ...assetsOf(config, compressors),
-      renderedPages: newRenderedPages(),
-      newRenderedPages,
-      compressors,
-      answers: this.#answers,
-      ...this.#sources(logs),
-      ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
+      ...{ store, logs, version },
       emit: emitFor(config, logs, store),
-      keyRates: createKeyRates({ monotonicMs }),
-      rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
-      keyUses: this.#keyUses,
-      anonymousWrites: createAnonymousWrites({ monotonicMs }),
-      visits: this.#visits,
-      version,
-      liveAccess: this.liveAccess,
-      stateWatcher: this.#stateWatcher(config.server.data, store),
-      status: () => this.#configurationState(),
-      metricsText: () => this.#metrics.text(),
-      gatherMetrics: () => this.#metrics.gather(),
-      certificates: () => this.#certificates(),
-      memory: () => this.#memory(),
-      hostStates: () => this.#hosts.states(),
-      rowChecks: () => this.#rowChecks.progress(),
-      started: this.#since,
+      content: {
+        ...{ publicFiles, consoleFiles, compressors },
+        rules: createRuleCache(store, now),
+        ownFiles: createPublicFileReplies(compressors.pages),
+        storedPages: createStoredPages(compressors),
+        ...assetsOf(config, compressors),
+        renderedPages: newRenderedPages(),
+        newRenderedPages,
+      },
+      sources: { answers: this.#answers, ...this.#sources(logs) },
+      callers: {
+        ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
+        keyRates: createKeyRates({ monotonicMs }),
+        rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
+        keyUses: this.#keyUses,
+        anonymousWrites: createAnonymousWrites({ monotonicMs }),
+        visits: this.#visits,
+      },
+      state: this.#state(config, store),
     };
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
@@ -271,6 +262,21 @@ class ServingProcess implements RunningServer {
     this.#hosts = this.#tableHosts();
     this.#background = isPrimary ? this.#primaryTasks(config) : [];
     this.#addMetrics();
+  }
+
+  #state({ server: { data } }: Config, store: Store): AppContext['state'] {
+    return {
+      started: this.#since,
+      liveAccess: this.liveAccess,
+      stateWatcher: this.#stateWatcher(data, store),
+      status: () => this.#configurationState(),
+      metricsText: () => this.#metrics.text(),
+      gatherMetrics: () => this.#metrics.gather(),
+      certificates: () => this.#certificates(),
+      memory: () => this.#memory(),
+      hostStates: () => this.#hosts.states(),
+      rowChecks: () => this.#rowChecks.progress(),
+    };
   }
 
   get addresses(): readonly string[] {
@@ -341,7 +347,7 @@ class ServingProcess implements RunningServer {
       ...ownLogTasks,
       new IndexBuilder({ store, log }),
       new AssetKeeper({
-        ...{ files: this.#context.assetFiles, store, now, log },
+        ...{ files: this.#context.content.assetFiles, store, now, log },
         retentionMs: () => this.#instance.serving.config.asset.retentionMs,
       }),
       new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
@@ -433,7 +439,7 @@ class ServingProcess implements RunningServer {
     await this.#visits.close();
     await this.#keyUses.close();
     await this.#templates.close();
-    this.#context.compressors.pages.close();
+    this.#context.content.compressors.pages.close();
     await this.#answers.close();
     this.#context.logs.access.flush();
     return cut;
@@ -453,18 +459,18 @@ class ServingProcess implements RunningServer {
     this.#metrics.add(() => this.#rateCounts.metrics());
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => [
-      ...this.#context.anonymousWrites.metrics(),
+      ...this.#context.callers.anonymousWrites.metrics(),
       ...(this.#tls?.metrics() ?? []),
     ]);
     this.#metrics.add(() => [...memoryMetrics(this.#memory()), ...this.#nodeMetrics()]);
   }
 
   /** The state of the sources in this process. */
-  #sources({ log }: Logs): Pick<AppContext, 'sourceHealth' | 'sourceStatistics'> {
-    const sourceHealth = new SourceHealth({ monotonicMs, log });
-    const sourceStatistics = new SourceStatistics({ now });
-    this.#metrics.add(() => [...sourceHealth.metrics(), ...sourceStatistics.metrics()]);
-    return { sourceHealth, sourceStatistics };
+  #sources({ log }: Logs): Pick<SourceContext, 'health' | 'statistics'> {
+    const health = new SourceHealth({ monotonicMs, log });
+    const statistics = new SourceStatistics({ now });
+    this.#metrics.add(() => [...health.metrics(), ...statistics.metrics()]);
+    return { health, statistics };
   }
 
   #nodeMetrics(): readonly Metric[] {
@@ -489,7 +495,8 @@ class ServingProcess implements RunningServer {
   }
 
   #memory(): MemoryUse {
-    const { rules, compressors, store, renderedPages, assetPages } = this.#context;
+    const { store, content } = this.#context;
+    const { rules, compressors, renderedPages, assetPages } = content;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#instance.memory(),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { engineNames } from '../../compose.ts';
+import { engineNames } from '../../compose/operations.ts';
 import { openData } from '../../data.ts';
 import { Failure } from '../../model/failure.ts';
 import { refusalsKeptMax } from '../../api/transfer/limits.ts';

@@ -5,7 +5,9 @@ import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import { RateCounts } from '../../../src/access/token-buckets.ts';
-import { compose, type AppInstance, type AppContext } from '../../../src/compose.ts';
+import { compose, type AppInstance } from '../../../src/compose/compose.ts';
+import type { ContentContext } from '../../../src/compose/context.ts';
+import type { CacheStore } from '../../../src/cache/cache-store.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { uptimeMs } from '../../../src/model/clock.ts';
 import { Failure } from '../../../src/model/failure.ts';
@@ -89,14 +91,18 @@ function jumpingClock(): () => number {
   };
 }
 
-const renderedPages: AppContext['renderedPages'] = {
+const renderedPages: ContentContext['renderedPages'] = {
   respond: (_found, given, { open }) => open(given),
   memory: () => ({ name: '', entries: 0, bytes: 0, bytes_max: 0 }),
 };
 
 function composed(
   config: Config,
-  { store, publicFiles, answers }: Pick<AppContext, 'store' | 'publicFiles' | 'answers'>,
+  {
+    store,
+    publicFiles,
+    answers,
+  }: Pick<ContentContext, 'publicFiles'> & { readonly store: Store; readonly answers: CacheStore },
 ): AppInstance {
   const destination = new Writable({
     write(_chunk, _encoding, done) {
@@ -105,57 +111,66 @@ function composed(
   });
   const compressors = createCompressors();
   const assetFiles = new AssetFiles(config.server.data);
+  const monotonicMs = (): number => performance.now();
   return compose(config, {
     store,
-    hostStates: () => [],
-    liveAccess: new LiveAccess({ now: Date.now }),
-    stateWatcher: new StateWatcher(
-      stateVersions({
-        ...{ store, cache: answers },
-        gatherMetrics: () => Promise.resolve([]),
-        status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
-        certificates: () => Promise.resolve([]),
-        seriesChangedMs: () => Promise.resolve(0),
-      }),
-    ),
-    rowChecks: () => [],
-    publicFiles,
-    consoleFiles: new Map(),
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
-    rules: createRuleCache(store, Date.now),
-    ownFiles: createPublicFileReplies(compressors.pages),
-    storedPages: createStoredPages(compressors),
-    assetFiles,
-    assetPages: createAssetPages(assetFiles, compressors),
-    renderedPages,
-    newRenderedPages: () => renderedPages,
-    compressors,
-    answers,
-    sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
-    sourceStatistics: new SourceStatistics({ now: Date.now }),
-    gatherMetrics: () => Promise.resolve([]),
-    wrongKeys: createWrongKeys({ now: Date.now }),
-    passwords: new Passwords({ now: Date.now }),
-    keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
-    rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
-    keyUses: { note: () => undefined, last: () => new Map() },
-    anonymousWrites: createAnonymousWrites({ monotonicMs: () => performance.now() }),
-    visits: {
-      count: () => undefined,
-      flush: () => Promise.resolve(),
-      ofKey: () => [],
-      async *ofAll() {
-        // Nothing is counted.
-      },
-      retentionMs: 0,
-    },
-    emit: () => Promise.resolve(),
     version: 'test',
-    metricsText: () => Promise.resolve(''),
-    status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
-    certificates: () => Promise.resolve([]),
-    memory: () => memoryUse([]),
-    started: '',
+    emit: () => Promise.resolve(),
+    content: {
+      publicFiles,
+      consoleFiles: new Map(),
+      rules: createRuleCache(store, Date.now),
+      ownFiles: createPublicFileReplies(compressors.pages),
+      storedPages: createStoredPages(compressors),
+      assetFiles,
+      assetPages: createAssetPages(assetFiles, compressors),
+      renderedPages,
+      newRenderedPages: () => renderedPages,
+      compressors,
+    },
+    sources: {
+      answers,
+      health: new SourceHealth({ monotonicMs, log: silentLog }),
+      statistics: new SourceStatistics({ now: Date.now }),
+    },
+    callers: {
+      wrongKeys: createWrongKeys({ now: Date.now }),
+      passwords: new Passwords({ now: Date.now }),
+      keyRates: createKeyRates({ monotonicMs }),
+      rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
+      keyUses: { note: () => undefined, last: () => new Map() },
+      anonymousWrites: createAnonymousWrites({ monotonicMs }),
+      visits: {
+        count: () => undefined,
+        flush: () => Promise.resolve(),
+        ofKey: () => [],
+        async *ofAll() {
+          // Nothing is counted.
+        },
+        retentionMs: 0,
+      },
+    },
+    state: {
+      started: '',
+      liveAccess: new LiveAccess({ now: Date.now }),
+      stateWatcher: new StateWatcher(
+        stateVersions({
+          ...{ store, cache: answers },
+          gatherMetrics: () => Promise.resolve([]),
+          status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
+          certificates: () => Promise.resolve([]),
+          seriesChangedMs: () => Promise.resolve(0),
+        }),
+      ),
+      status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
+      metricsText: () => Promise.resolve(''),
+      gatherMetrics: () => Promise.resolve([]),
+      certificates: () => Promise.resolve([]),
+      memory: () => memoryUse([]),
+      hostStates: () => [],
+      rowChecks: () => [],
+    },
   });
 }
 

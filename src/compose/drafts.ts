@@ -1,22 +1,22 @@
 import { LRUCache } from 'lru-cache';
-import { createAssetReader } from './assets/asset.ts';
-import type { Authenticate } from './api/keys/authenticate.ts';
-import { openDraftSeen } from './api/bounds/drafts.ts';
-import type { Execute } from './api/execute.ts';
-import { bindOperations, type Operation } from './api/operation.ts';
-import { createPageRows, createPastRows, createRowsFor } from './api/rows/page-rows.ts';
-import { operations as definitions, type OperationParts } from './api/table.ts';
-import { previewedDraft } from './api/drafts/previews.ts';
-import type { SiteAccess } from './api/site-access.ts';
-import type { SiteDraft } from './model/draft.ts';
-import { now } from './model/clock.ts';
-import { Failure } from './model/failure.ts';
-import type { Caller } from './model/key.ts';
-import type { RenderedPages } from './rendering/rendered-pages.ts';
-import { createRuleCache } from './rules/rule-cache.ts';
-import { createSite, type SiteParts } from './site/site.ts';
-import { draftStore } from './store/drafts/draft-store.ts';
-import type { Store } from './store/store.ts';
+import { createAssetReader } from '../assets/asset.ts';
+import type { Authenticate } from '../api/keys/authenticate.ts';
+import { openDraftSeen } from '../api/bounds/drafts.ts';
+import type { Execute } from '../api/execute.ts';
+import { bindOperations, type Operation } from '../api/operation.ts';
+import { createPageRows, createPastRows, createRowsFor } from '../api/rows/page-rows.ts';
+import { operations as definitions, type OperationParts } from '../api/table.ts';
+import { previewedDraft } from '../api/drafts/previews.ts';
+import type { SiteAccess } from '../api/site-access.ts';
+import type { SiteDraft } from '../model/draft.ts';
+import { now } from '../model/clock.ts';
+import { Failure } from '../model/failure.ts';
+import type { Caller } from '../model/key.ts';
+import type { RenderedPages } from '../rendering/rendered-pages.ts';
+import { createRuleCache } from '../rules/rule-cache.ts';
+import { createSite, type SiteParts } from '../site/site.ts';
+import { draftStore } from '../store/drafts/draft-store.ts';
+import type { Store } from '../store/store.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */
 export interface Drafts {

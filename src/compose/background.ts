@@ -1,0 +1,39 @@
+import type { Config } from '../config/config.ts';
+import { newId, now } from '../model/clock.ts';
+import type { Logs } from '../observability/log.ts';
+import { createEmit, type Emit } from '../store/emit.ts';
+import { claimFolder } from '../store/folder/folder-claim.ts';
+import type { Store } from '../store/store.ts';
+import { Deliverer } from '../webhooks/deliverer.ts';
+import { createReports } from '../webhooks/reports.ts';
+import type { AppInstance } from './compose.ts';
+import type { AppContext } from './context.ts';
+
+/** Raises events in the log of a configuration's node, or in its outbox. */
+export function emitFor({ node }: Config, { log }: Logs, store: Store): Emit {
+  const outbox =
+    node.central === undefined ? {} : { outbox: { entries: store.outbox, node: node.name } };
+  return createEmit({ store, ...outbox, newId, now, by: 'serve', log });
+}
+
+/** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */
+export function createDeliverer(
+  folder: string,
+  { store, emit, logs: { log } }: Pick<AppContext, 'store' | 'emit' | 'logs'>,
+  instance: () => AppInstance,
+): Deliverer {
+  return new Deliverer({
+    store,
+    log,
+    attempt: (...args) => instance().attempt(...args),
+    settings: () => {
+      const { webhook, node } = instance().serving.config;
+      return { ...webhook, node };
+    },
+    claim: () => claimFolder(folder, { pid: process.pid }, 'deliver'),
+    now,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    report: createReports({ store, emit, log }),
+  });
+}

@@ -1,0 +1,118 @@
+import { createRates } from '../access/rates.ts';
+import { createExecute } from '../api/execute.ts';
+import { requireUnrevoked } from '../api/keys/authenticate.ts';
+import type { Config } from '../config/config.ts';
+import { createHostClient, type HostClient } from '../hosts/host-client.ts';
+import { now } from '../model/clock.ts';
+import type { CacheUse } from '../observability/memory-use.ts';
+import { createConnector, createDialler } from '../outbound/dialler.ts';
+import { createDocuments } from '../server/documents.ts';
+import { createPublicAnswers } from '../server/public-answers.ts';
+import type { Serving } from '../server/serving.ts';
+import { createSite } from '../site/site.ts';
+import { createDisk } from '../static/disk.ts';
+import { createAttempt, type DeliveryAttempt } from '../webhooks/attempt.ts';
+import { composeAuthenticate, composeSessions, composeVisitors } from './callers.ts';
+import {
+  composeSite,
+  composeIndexPages,
+  composeUploads,
+  composeFieldsAndLines,
+} from './content.ts';
+import type { AppContext } from './context.ts';
+import { composeDrafts } from './drafts.ts';
+import {
+  composeParts,
+  composeOperations,
+  composeRows,
+  composeDraftParts,
+  executeParts,
+} from './operations.ts';
+import { composeSourceAccess } from './transport.ts';
+
+/** Everything that depends on one configuration; a reload replaces and closes it. */
+export interface AppInstance {
+  readonly serving: Serving;
+  /** Makes one attempt at a delivery. */
+  readonly attempt: DeliveryAttempt;
+  /** Calls the data hosts of tables. */
+  readonly hosts: HostClient;
+  /** The memory of its caches. */
+  memory(): readonly CacheUse[];
+  /** Waits until running requests have ended, then closes everything. */
+  close(): Promise<void>;
+  /** Aborts requests to other servers when no client waits for their responses any more. */
+  cut(): void;
+}
+
+/** Creates the immutable instance that answers requests with a configuration. */
+export function compose(config: Config, context: AppContext): AppInstance {
+  const { store, version, content, callers } = context;
+  const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
+  const { base, publicUrl } = config.server;
+  const disk = createDisk({ mounts: config.disk, compressors, now });
+  const access = composeSourceAccess(config, context.sources);
+  const { dialler, diallers, checks } = access;
+  const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
+  const { login, visitors } = composeVisitors(config, context, diallers);
+  const sessions = composeSessions(config, store);
+  const authenticate = composeAuthenticate(config, callers, sessions);
+  const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
+  const rates = createRates(config.rates, callers.rates);
+  const siteParts = composeSite(config, context, { disk, ...access, pageRows, rates, login });
+  const site = createSite({ ...siteParts, countVisit: callers.visits.count });
+  // A page that an operation reads does not count as a visit.
+  const reads = { site: createSite(siteParts), ...readers };
+  const drafts = composeDrafts({
+    ...composeDraftParts(config, context, { siteParts, access, hosts }),
+    ...{ authenticate, parts: () => parts },
+  });
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const parts = composeParts(config, context, given);
+  const operations = composeOperations(config, hosts, parts);
+  const execute = createExecute(operations, {
+    ...executeParts(config, store, callers),
+    inDraft: (draft, name, caller) => drafts.operation(draft, name, caller),
+  });
+  const hookDialler = createDialler(config.webhook);
+  const publicAnswers = createPublicAnswers(ownFiles);
+  return {
+    serving: {
+      ...{ config, site, version },
+      refresh: () => {
+        rules.refresh();
+      },
+      period: () => rules.period(),
+      execute,
+      ...{ authenticate, visitors, login },
+      requireUnrevoked: (caller) => {
+        requireUnrevoked(sessions, caller, now);
+        if (caller.keyId !== undefined) callers.keyUses.note(caller.keyId);
+      },
+      ...{ publicFiles, ownFiles, consoleFiles },
+      metricsText: context.state.metricsText,
+      ...composeFieldsAndLines(config, siteParts),
+      ...{ publicAnswers, indexPages: composeIndexPages(config, content) },
+      ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
+      documents: createDocuments({
+        ...{ operations, version, anonymous: config.auth.anonymous },
+        ...{ base, publicUrl },
+      }),
+    },
+    attempt: createAttempt({
+      ...{ dialler: hookDialler, userAgent: `Waymark/${version}`, now },
+      monotonicMs: () => performance.now(),
+    }),
+    hosts,
+    memory: () => [disk.memory(), publicAnswers.memory()],
+    async close() {
+      checks.close();
+      await disk.close();
+      await Promise.all([diallers.close(), hookDialler.close(), visitors.close()]);
+    },
+    cut: () => {
+      checks.close();
+      diallers.cut();
+    },
+  };
+}

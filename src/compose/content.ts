@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { createAccessGuard, type AccessGuard } from '../access/access-guard.ts';
+import { openLinkKeys } from '../access/link-keys.ts';
+import { openNetworkFile } from '../access/network-file.ts';
+import { openPasswordFile } from '../access/password-file.ts';
+import type { Rates } from '../access/rates.ts';
+import { writeAssetTable } from '../api/assets/asset-table.ts';
+import { createAssetReader } from '../assets/asset.ts';
+import type { AccessConfig, Config } from '../config/config.ts';
+import {
+  createResponseHeaders,
+  matchesPattern,
+  strictFields,
+  type HeaderRule,
+} from '../http/response-headers.ts';
+import type { Login } from '../login/login.ts';
+import { newId, now } from '../model/clock.ts';
+import { proxyId } from '../model/rule.ts';
+import { createAccessRules } from '../observability/access-rules.ts';
+import { createGenericPages } from '../pages/generic-pages.ts';
+import { configuredProxies } from '../proxy/configured-proxies.ts';
+import type { SourceDiallers } from '../proxy/source-diallers.ts';
+import type { RowReader } from '../rendering/rendered-pages.ts';
+import { createIndexPages, type IndexPages } from '../server/index-pages.ts';
+import type { Serving } from '../server/serving.ts';
+import { configuredRedirects, mountRedirects } from '../site/redirect-lists.ts';
+import { createRewriter } from '../site/rewrite-source.ts';
+import type { SiteParts } from '../site/site.ts';
+import type { Disk } from '../static/disk.ts';
+import type { Store } from '../store/store.ts';
+import type { AppContext, ContentContext } from './context.ts';
+import { type SourceAccess, composeFetch } from './transport.ts';
+
+/** What the site answers from, in its order, and the rules about who may see what. */
+export function composeSite(
+  config: Config,
+  context: AppContext,
+  {
+    disk,
+    pageRows,
+    rates,
+    login,
+    ...sources
+  }: {
+    readonly disk: Disk;
+    readonly pageRows: RowReader;
+    readonly rates: Rates | undefined;
+    readonly login: Login | undefined;
+  } & SourceAccess,
+): SiteParts {
+  const { store, content } = context;
+  const { rules, publicFiles, ownFiles, storedPages: stored, renderedPages: rendered } = content;
+  const generic = createGenericPages({
+    engines: config.engines,
+    builtInPage: publicFiles.page({ base: config.server.base, nonce: '' }),
+    ownFiles,
+  });
+  const fetch = composeFetch(config, context, sources);
+  const proxies = configuredProxies(config.proxies);
+  for (const proxy of proxies) sources.checks.watch(proxy);
+  const headerRules = headerRulesOf(config);
+  const configured = {
+    ...{ proxies, headerRules },
+    redirects: config.redirects.map(configuredRedirects),
+    mountRedirects: config.disk.map(mountRedirects),
+    rewriter: createRewriter(config.rewrites),
+    rates,
+    access: composeAccess(config, context, { diallers: sources.diallers, login }),
+  };
+  const assets = { assets: createAssetReader(store), assetPages: content.assetPages };
+  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
+}
+
+/** Who may see what. Password files are read at once, so that the log names their mistakes. */
+function composeAccess(
+  config: Config,
+  { callers: { passwords }, logs }: Pick<AppContext, 'callers' | 'logs'>,
+  { diallers, login }: { readonly diallers: SourceDiallers; readonly login: Login | undefined },
+): AccessGuard | undefined {
+  const { userHeader, jwtJwks } = config.auth;
+  // A proxy or a token may name another user than the session.
+  const isAlone = userHeader === undefined && jwtJwks === undefined;
+  return createAccessGuard(accessRules(config), config.disk, {
+    passwords,
+    openFile(file) {
+      const opened = openPasswordFile(file, { now, log: logs.log });
+      void opened.prepare();
+      return opened;
+    },
+    openKeys(file) {
+      const opened = openLinkKeys(file, { now, log: logs.log });
+      void opened.prepare();
+      return opened;
+    },
+    openNetworks(file) {
+      const opened = openNetworkFile(file, { now, log: logs.log });
+      void opened.ready();
+      return opened;
+    },
+    dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+    ...(login !== undefined &&
+      isAlone && { userOf: ({ cookie, isSecure }) => login.userOf(cookie, isSecure) }),
+  });
+}
+
+/** The access rules, in which `login` is the path to which browsers are sent. */
+function accessRules({ access, login, server: { base } }: Config): readonly AccessConfig[] {
+  const own = `${base}/svc1/login/sign-in`;
+  return access.map((rule) => {
+    const asksUsers = rule.users.length + rule.roles.length > 0;
+    const word = rule.login ?? (asksUsers && login.issuer !== undefined ? 'yes' : 'no');
+    return { ...rule, login: word === 'yes' ? own : word === 'no' ? undefined : word };
+  });
+}
+
+/** The changes of answers: those of mounts and proxies, then those for paths in their order. */
+function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[] {
+  const ofMounts = disk.flatMap(({ name, headerBlocks }) =>
+    headerBlocks.map(({ line, origin, path, fields }) => {
+      const named = `line ${line} of headers_file of [disk.${name}]`;
+      const place = { name: named, origin, paths: [path], hasPlaceholders: true };
+      return { ...place, source: `disk:${name}`, fields };
+    }),
+  );
+  const ofProxies = proxies
+    .filter(({ headers: fields }) => fields.length > 0)
+    .map(({ name, headers: fields }) => {
+      const place = { name: `[proxy.${name}.headers]`, origin: '*', paths: ['/*'] };
+      return { ...place, source: proxyId(name), fields };
+    });
+  const ofPaths = headers.map(({ name, origin, path: paths, security, fields }) => {
+    const strict = security === undefined ? [] : strictFields;
+    const place = { name: `[headers.${name}]`, origin, paths, source: undefined };
+    return { ...place, fields: [...strict, ...fields] };
+  });
+  return [...ofMounts, ...ofProxies, ...ofPaths];
+}
+
+/** What changes the fields of answers, and the lines of the access log. */
+export function composeFieldsAndLines(
+  { log }: Config,
+  { headerRules }: { readonly headerRules: readonly HeaderRule[] },
+): Pick<Serving, 'responseHeaders' | 'accessRules'> {
+  const random = Math.random;
+  return {
+    responseHeaders: createResponseHeaders(headerRules, newNonce),
+    accessRules: createAccessRules(log, { matches: matchesPattern, random }),
+  };
+}
+
+/** A nonce with 128 random bits (CSP 3 §7.1). */
+function newNonce(): string {
+  return randomBytes(16).toString('base64');
+}
+
+/** The pages at the service's own addresses that lead to the others. */
+export function composeIndexPages(
+  config: Config,
+  { publicFiles, consoleFiles }: ContentContext,
+): IndexPages {
+  const { console, base } = config.server;
+  const consoleAt = console === 'yes' ? `${base}/svc1/console/` : `${console}${base}/svc1/console/`;
+  const hasNone = console === 'no' || consoleFiles.size === 0;
+  return createIndexPages({
+    base,
+    engines: config.engines,
+    publicFiles,
+    console: hasNone ? undefined : consoleAt,
+  });
+}
+
+/** What uploads need, and the downloads of assets by their names. */
+export function composeUploads(
+  store: Store,
+  { assetFiles, assetPages }: ContentContext,
+): Serving['assets'] {
+  return {
+    files: assetFiles,
+    pages: assetPages,
+    ...createAssetReader(store),
+    prepareTable: () => writeAssetTable(store, newId),
+  };
+}

@@ -1,0 +1,88 @@
+import type { Passwords } from '../access/passwords.ts';
+import type { RateParts } from '../access/rates.ts';
+import type { createWrongKeys } from '../api/keys/authenticate.ts';
+import type { KeyRates } from '../api/keys/key-rates.ts';
+import type { KeyUseRecorder } from '../api/keys/key-use-recorder.ts';
+import type { AnonymousWrites } from '../api/rows/anonymous-writes.ts';
+import type { CertificateState, ConfigurationState } from '../api/server-status.ts';
+import type { OperationParts } from '../api/table.ts';
+import type { RowCheckProgress } from '../api/tables/row-checks.ts';
+import type { AssetFiles } from '../assets/asset-files.ts';
+import type { AssetPages } from '../assets/asset-pages.ts';
+import type { VisitCounter } from '../breadcrumbs/visit-counter.ts';
+import type { CacheStore } from '../cache/cache-store.ts';
+import type { Compressors } from '../compression/compressors.ts';
+import type { TableHostState } from '../hosts/host-follower.ts';
+import type { LiveAccess } from '../observability/live-access.ts';
+import type { Logs } from '../observability/log.ts';
+import type { MemoryUse } from '../observability/memory-use.ts';
+import type { GatherMetrics } from '../observability/metrics.ts';
+import type { StateWatcher } from '../observability/state-watcher.ts';
+import type { ConsoleFiles } from '../pages/console-files.ts';
+import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
+import type { StoredPages } from '../pages/stored-pages.ts';
+import type { SourceHealth } from '../proxy/source-health.ts';
+import type { SourceStatistics } from '../proxy/source-statistics.ts';
+import type { RenderedPages } from '../rendering/rendered-pages.ts';
+import type { RuleCache } from '../rules/rule-cache.ts';
+import type { Emit } from '../store/emit.ts';
+import type { Store } from '../store/store.ts';
+
+/** What lives as long as the process and does not depend on the configuration. */
+export interface AppContext {
+  readonly store: Store;
+  readonly logs: Logs;
+  readonly version: string;
+  readonly emit: Emit;
+  readonly content: ContentContext;
+  readonly sources: SourceContext;
+  readonly callers: CallerContext;
+  readonly state: StateContext;
+}
+
+/** What pages and files are made of, and the memory of those that are made. */
+export interface ContentContext {
+  readonly rules: RuleCache;
+  readonly publicFiles: PublicFiles;
+  readonly consoleFiles: ConsoleFiles;
+  readonly ownFiles: PublicFileReplies;
+  readonly storedPages: StoredPages;
+  readonly assetFiles: AssetFiles;
+  readonly assetPages: AssetPages;
+  readonly renderedPages: RenderedPages;
+  /** Makes rendered pages that are apart from those of visitors. */
+  readonly newRenderedPages: () => RenderedPages;
+  readonly compressors: Compressors;
+}
+
+/** What the process knows of other servers: their answers, and how they are. */
+export interface SourceContext {
+  readonly answers: CacheStore;
+  readonly health: SourceHealth;
+  readonly statistics: SourceStatistics;
+}
+
+/** What the process counts and remembers of visitors and keys. */
+export interface CallerContext {
+  readonly wrongKeys: ReturnType<typeof createWrongKeys>;
+  readonly passwords: Passwords;
+  readonly keyRates: KeyRates;
+  readonly rates: RateParts;
+  readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
+  readonly anonymousWrites: AnonymousWrites;
+  readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
+}
+
+/** What the process says about itself. */
+interface StateContext {
+  readonly started: string;
+  readonly liveAccess: LiveAccess;
+  readonly stateWatcher: StateWatcher;
+  readonly status: () => ConfigurationState;
+  readonly metricsText: () => Promise<string>;
+  readonly gatherMetrics: GatherMetrics;
+  readonly certificates: () => Promise<readonly CertificateState[]>;
+  readonly memory: () => MemoryUse;
+  readonly hostStates: () => readonly TableHostState[];
+  readonly rowChecks: () => readonly RowCheckProgress[];
+}

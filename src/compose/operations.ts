@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto';
+import { createExecute, type Execute, type ExecuteParts } from '../api/execute.ts';
+import type { Authenticate } from '../api/keys/authenticate.ts';
+import { takeRows } from '../api/nodes/taken-rows.ts';
+import { bindOperations, type Operation } from '../api/operation.ts';
+import { withDataHosts } from '../api/rows/hosted-rows.ts';
+import { createPageRows, createPastRows, createRowsFor } from '../api/rows/page-rows.ts';
+import { createNodeStatus, createWebhookState } from '../api/server-status.ts';
+import { operations as definitions, type OperationParts } from '../api/table.ts';
+import { namesOrigin, type Config } from '../config/config.ts';
+import type { HostClient } from '../hosts/host-client.ts';
+import { newId, now } from '../model/clock.ts';
+import type { JsonObject } from '../model/json.ts';
+import { builtInEngines } from '../model/rule.ts';
+import { createCentralClient } from '../nodes/central-client.ts';
+import { createPassOn, type PassOn } from '../nodes/pass-on.ts';
+import { readSeries } from '../observability/series-recorder.ts';
+import { createFetcher, withOwnFields, withUsers } from '../proxy/fetcher.ts';
+import { withCompression } from '../proxy/response-compression.ts';
+import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { SiteParts } from '../site/site.ts';
+import { eventInsert, rowInsert } from '../store/outbox.ts';
+import type { Store } from '../store/store.ts';
+import type { Visitors } from '../visitors/visitor.ts';
+import { createSecret } from '../webhooks/sign.ts';
+import { writeInThread } from '../write-thread.ts';
+import type { AppContext, CallerContext } from './context.ts';
+import type { Drafts, DraftsParts } from './drafts.ts';
+import type { SourceAccess } from './transport.ts';
+
+/** The names of all engines: the built-in ones and those of the configuration. */
+export function engineNames(config: Config): ReadonlySet<string> {
+  return new Set([...builtInEngines, ...config.engines.map(({ name }) => name)]);
+}
+
+export function composeParts(
+  config: Config,
+  context: AppContext,
+  {
+    visitors,
+    drafts,
+    ...given
+  }: Pick<
+    OperationParts,
+    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login'
+  > & {
+    readonly visitors: Visitors;
+    readonly drafts: Drafts;
+  },
+): OperationParts {
+  const { store, sources, callers, state } = context;
+  const { base, publicUrl, data } = config.server;
+  const written = { folder: data, cluster: config.cluster };
+  return {
+    store,
+    newId,
+    now,
+    randomBytes,
+    newSecret: () => createSecret(randomBytes),
+    log: context.logs.log,
+    node: config.node,
+    takesEvents: takesEvents(config),
+    engines: engineNames(config),
+    allowPrivate: config.fetch.allowPrivate,
+    webhookAllowPrivate: config.webhook.allowPrivate,
+    view: {
+      base,
+      publicUrl,
+      engines: config.engines,
+      schemaOf: (name) => schemaOf(config, store, name),
+    },
+    ...given,
+    locationOf: (address) => visitors.locationOf(address),
+    namesOrigin: (origin) => namesOrigin(config, origin),
+    anonymousWrites: callers.anonymousWrites,
+    keyUses: callers.keyUses,
+    isOwnOrigin: (origin) => origin === publicUrl,
+    configuredTables: new Set(config.tables.map(({ name }) => name)),
+    revertInThread: (request) => writeInThread(written, 'revert', request),
+    importInThread: (request) => writeInThread(written, 'import', request),
+    publishInThread: (request) => writeInThread(written, 'publish', request),
+    siteOf: (draft) => drafts.site(draft),
+    cache: sources.answers,
+    series: () => readSeries(data),
+    countVisit: callers.visits.count,
+    visits: callers.visits,
+    liveAccess: state.liveAccess,
+    stateWatcher: state.stateWatcher,
+    gatherMetrics: state.gatherMetrics,
+    config,
+    status: statusParts(config, context),
+  };
+}
+
+/** The state that server.status reports. */
+function statusParts(
+  config: Config,
+  { store, version, state }: Pick<AppContext, 'store' | 'version' | 'state'>,
+): OperationParts['status'] {
+  return {
+    version,
+    started: state.started,
+    counts: () => store.counts(),
+    indexes: () => store.indexBuilds(),
+    webhooks: createWebhookState(store, {
+      node: config.node,
+      hasCentre: config.node.central !== undefined,
+      localAddress: config.webhook.localAddress,
+    }),
+    configuration: state.status,
+    node: createNodeStatus(store, config.node),
+    certificates: state.certificates,
+    memory: state.memory,
+    hosts: state.hostStates,
+    rowChecks: state.rowChecks,
+  };
+}
+
+/** The schema of a table as it is now; that of the ini file until the log has it. */
+function schemaOf({ tables }: Config, store: Store, name: string): JsonObject | undefined {
+  const { schema } = store.table(name)?.table ?? {};
+  return schema ?? tables.find((table) => table.name === name)?.definition.schema;
+}
+
+/** The operations with the parts that they need. */
+export function composeOperations(
+  config: Config,
+  hosts: HostClient,
+  parts: OperationParts,
+): readonly Operation[] {
+  const bound = bindOperations(definitions, parts).map((one) =>
+    one.name === rowInsert && parts.takesEvents ? { ...one, run: takeRows(parts, now) } : one,
+  );
+  return withHosts(config, hosts, bound, parts);
+}
+
+/** The operations on rows, which the data host of a table answers if it has one. */
+function withHosts(
+  config: Config,
+  hosts: HostClient,
+  bound: readonly Operation[],
+  parts: OperationParts,
+): readonly Operation[] {
+  return withDataHosts(bound, { ...parts, hosts, keyFileOf: hostKeyFiles(config) });
+}
+
+/** The files with the keys for the data hosts of tables. */
+export function hostKeyFiles({ tables }: Config): (table: string) => string | undefined {
+  return (name) => tables.find((table) => table.name === name)?.hostKeyFile;
+}
+
+/** What the running of operations needs. */
+export function executeParts(
+  config: Config,
+  store: Store,
+  { keyRates }: CallerContext,
+): ExecuteParts {
+  return {
+    keyRates,
+    generation: () => store.rowLog.identity().generation,
+    passOn: composePassOn(config, store),
+    isTaken: (name, { keyId }) => {
+      // The centre knows visitors without a key better.
+      const isRow = name === rowInsert && keyId !== undefined;
+      return takesEvents(config) && (isRow || name === eventInsert);
+    },
+  };
+}
+
+/** Passes writes on to the centre, if there is one. */
+function composePassOn({ node: { central } }: Config, store: Store): PassOn | undefined {
+  if (central === undefined) return undefined;
+  return createPassOn({ store, client: createCentralClient(central, store) });
+}
+
+/** Whether this node is a counter with a centre. */
+function takesEvents({ node: { role, central } }: Config): boolean {
+  return role === 'counter' && central !== undefined;
+}
+
+/** The rows that pages show, now and at a moment. */
+export function composeRows(
+  store: Store,
+  authenticate: Authenticate,
+  execute: () => Execute,
+): { readonly pageRows: RowReader } & Pick<OperationParts, 'rowsFor' | 'pastRows'> {
+  const anonymous = (address: string) => authenticate({ apikey: undefined, address });
+  const parts = { store, execute, anonymous };
+  return {
+    pageRows: createPageRows(parts),
+    rowsFor: createRowsFor(parts),
+    pastRows: (moment) => createPastRows(parts, moment),
+  };
+}
+
+/** What drafts need; their fetched content is in no cache, and a failure there raises no event. */
+export function composeDraftParts(
+  config: Config,
+  context: AppContext,
+  {
+    siteParts,
+    access: { diallers, names, checks },
+    hosts,
+  }: {
+    readonly siteParts: SiteParts;
+    readonly access: SourceAccess;
+    readonly hosts: HostClient;
+  },
+): Omit<DraftsParts, 'authenticate' | 'parts'> {
+  const { store, content, callers, sources } = context;
+  const { health, statistics } = sources;
+  const { bodyBytesMax } = config.fetch;
+  const fetch = createFetcher({
+    ...{ diallers, health, names, checks, bodyBytesMax, statistics },
+    via: 'waymark',
+  });
+  const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
+  return {
+    store,
+    site: { ...siteParts, fetch: direct },
+    rendered: content.newRenderedPages,
+    executeOf: (operations) => createExecute(operations, { keyRates: callers.keyRates }),
+    withHosts: (bound, parts) => withHosts(config, hosts, bound, parts),
+  };
+}
