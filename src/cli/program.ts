@@ -100,6 +100,12 @@ function messageOf({ code, message }: CommanderError, command: Command): string 
     const lines = owners.map((owner) => `${owner.name()} ${word}`);
     return `unknown command '${word}'. Did you mean ${lines.join(', ')}?`;
   }
+  const isRemote = code === 'commander.unknownOption' && /'--(?:apikey|url)'/.test(message);
+  if (isRemote && command.options.some(({ long }) => long === '--config')) {
+    const [unknown = ''] = /'--\w+'/.exec(message) ?? [];
+    const why = 'this command works on the data folder of this machine, without a key';
+    return `unknown option ${unknown}: ${why}. Name its ini file by --config.`;
+  }
   const [what = '', hint] = message.replace(/^error: /, '').split('\n(');
   return hint === undefined ? what : `${what}. ${hint.replace(/\)$/, '')}`;
 }

@@ -55,6 +55,10 @@ suite('a wrong command line', () => {
       ['rules', /^waymark: unknown command 'rules'\. Did you mean rule\?\n/],
       ['help rules', /Did you mean rule\?/],
       ['rule lst', /^waymark: unknown command 'lst'\. Did you mean list\?\n/],
+      [
+        'key list --apikey wmk_x',
+        /^waymark: unknown option '--apikey': this command works on the data folder of this machine/,
+      ],
       ['check --jsn', /^waymark: unknown option '--jsn'\. Did you mean --json\?\n/],
       ['rule list --kind contnt', /Did you mean content\? Write one of content, content\.fetch,/],
       ['key add --name n --scope raed', /Did you mean read\? Write one of render, read,/],

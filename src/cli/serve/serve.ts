@@ -62,6 +62,7 @@ export const defineServe: DefineCommand = (command, terminal) => {
     .option(
       '--proxy <url>',
       'an application that answers for all paths; with dir, for those without a file',
+      withScheme,
     )
     .option(
       '--listen <address>',
@@ -82,6 +83,12 @@ function servedOf(folder: string | undefined, options: ServeOptions, terminal: T
   if (proxy === undefined) return iniFileOf(options, terminal);
   if (isUrl(proxy)) return proxy;
   throw new UsageError(notUrl(proxy));
+}
+
+/** Most applications listen without TLS on this machine: `localhost:3000` and `:3000` mean them. */
+function withScheme(proxy: string): string {
+  const [, host = '', port] = /^([\w.-]+|\[[\da-f:.]+\])?:(\d{1,5})$/i.exec(proxy) ?? [];
+  return port === undefined ? proxy : `http://${host === '' ? '127.0.0.1' : host}:${port}`;
 }
 
 function notUrl(proxy: string): string {

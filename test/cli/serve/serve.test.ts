@@ -248,7 +248,7 @@ suite('waymark serve --proxy', () => {
       response.end(`app ${method} ${url}`);
     });
     const env = { XDG_DATA_HOME: join(folder, 'share') };
-    const words = ['--proxy', origin, '--listen', '127.0.0.1:0'];
+    const words = ['--proxy', origin.replace('http://', ''), '--listen', '127.0.0.1:0'];
     const alone = await startServed(t, '', { words, env });
     const get = async (url: string, method = 'GET') => (await fetch(url, { method })).text();
     assert.equal(await get(`${alone.url}/a%2Fb`, 'DELETE'), 'app DELETE /a%2Fb');
@@ -261,7 +261,7 @@ suite('waymark serve --proxy', () => {
     const both = await startServed(t, '', { words: [join(folder, 'site'), ...words], env });
     assert.equal(await get(`${both.url}/a.html`), '<h1>A</h1>');
     assert.equal(await get(`${both.url}/b`), 'app GET /b');
-    const wrong = await runHere(['serve', '--proxy', 'localhost:3000'], { env });
+    const wrong = await runHere(['serve', '--proxy', 'localhost/app'], { env });
     assert.deepEqual([wrong.code, wrong.out], [2, '']);
     assert.match(wrong.err, /is not a URL: write one such as --proxy http:\/\/127\.0\.0\.1:3000/);
   });
