@@ -53,18 +53,21 @@ suite('two processes on one data folder', () => {
     const store = await scratchStore(t, { folder });
     const { child: writer, lines, closed } = startWriter(t, [folder, '1000000']);
     const opener = join(import.meta.dirname, 'opener.ts');
+    const stored: string[] = [];
+    // Writers wait for an opening: on a busy machine, few changes come between 150 of them.
     const ends = [1, 2].map(async () => {
-      const child = spawn(process.execPath, [opener, folder, '150'], { stdio: 'inherit' });
-      t.after(() => child.kill('SIGKILL'));
-      const [code] = (await once(child, 'close')) as [number | null];
-      assert.equal(code, 0);
+      do {
+        const child = spawn(process.execPath, [opener, folder, '150'], { stdio: 'inherit' });
+        t.after(() => child.kill('SIGKILL'));
+        const [code] = (await once(child, 'close')) as [number | null];
+        assert.equal(code, 0);
+      } while (stored.length <= 100);
     });
     let isOver = false as boolean;
     const opened = Promise.all(ends).finally(() => {
       isOver = true;
       writer.kill('SIGTERM');
     });
-    const stored: string[] = [];
     const writing = (async () => {
       while (!isOver) {
         const id = `mine ${stored.length}`;
@@ -81,7 +84,6 @@ suite('two processes on one data folder', () => {
     const file = openSync(join(folder, 'data.mdb'), 'r');
     assert.deepEqual(checkPages(file), { damage: undefined, isComplete: true });
     const log = new Set((await dumpChecked(folder)).map(({ seq, id }) => `${seq} ${id}`));
-    assert.ok(stored.length > 100);
     assert.deepEqual(
       stored.filter((one) => !log.has(one)),
       [],
