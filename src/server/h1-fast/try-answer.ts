@@ -4,6 +4,7 @@ import { FastExchange, type FastParts } from './fast-exchange.ts';
 import { fastHeadBytesMax } from './limits.ts';
 import { readPlainHead } from './plain-head.ts';
 
+/** Answers a request that the fast path has read. */
 type Handle = (exchange: FastExchange) => void;
 
 /**
