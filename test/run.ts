@@ -141,6 +141,7 @@ async function report({ name, files, node }: GroupRun): Promise<void> {
     'NODE_CHANNEL_FD',
     `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
     ...(program === undefined ? [] : [`WAYMARK_TEST_PROGRAM=${program}`]),
+    `WAYMARK_TEST_TIER=${given.tier}`,
     `PATH=${resolve(dirname(node))}${delimiter}${process.env.PATH ?? ''}`,
   ];
   const options: SpawnOpts = { buffered: true, stdio: ['ignore', 'pipe', 'inherit'] };

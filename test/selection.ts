@@ -26,8 +26,8 @@ const groups: readonly { readonly folders: readonly string[]; readonly parts?: n
   { folders: ['cli'] },
   { folders: ['store', 'cluster', 'faults'] },
   { folders: ['server/corpus', 'server/h1', 'server/h1-fast', 'server/h2', 'server/tls'] },
-  { folders: ['webhooks', 'nodes', 'hosts', 'follow'] },
-  { folders: ['acme', 'cache', 'observability', 'outbound', 'proxy', 'static'] },
+  { folders: ['webhooks', 'nodes', 'hosts', 'follow', 'access', 'login'] },
+  { folders: ['acme', 'cache', 'observability', 'outbound', 'proxy', 'static', 'assets'] },
   { folders: ['docs', 'tidy'] },
   {
     folders: [

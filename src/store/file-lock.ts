@@ -30,15 +30,15 @@ export class FileLock {
       const database = new DatabaseSync(path);
       this.#database = database;
       this.#wait(waitMs);
-      // Nothing is ever written, so nothing needs a journal, which costs a file for each lock.
-      database.exec('PRAGMA journal_mode = OFF');
+      // A journal in a file would cost a file for each lock.
+      database.exec('PRAGMA journal_mode = MEMORY');
       const prepare = (sql: string) => database.prepare(sql);
       this.#statements = {
         begin: prepare('BEGIN'),
         alone: prepare('BEGIN EXCLUSIVE'),
         read: prepare('SELECT 1 FROM sqlite_schema'),
-        end: prepare('COMMIT'),
-        undo: prepare('ROLLBACK'),
+        // A commit would write the first page of an empty database, and wait for the disk.
+        end: prepare('ROLLBACK'),
       };
     } catch (error) {
       throw this.#failure(error);
@@ -50,14 +50,14 @@ export class FileLock {
    * Throws what SQLite throws: a Failure would tell clients the path.
    */
   share(waitMs: number): boolean {
-    const { begin, read, undo } = this.#statements;
+    const { begin, read, end } = this.#statements;
     this.#wait(waitMs);
     begin.run();
     try {
       read.get();
       return true;
     } catch (error) {
-      undo.run();
+      end.run();
       if (isBusy(error)) return false;
       throw error;
     }

@@ -13,6 +13,7 @@ import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import type { Fetcher } from '../../src/proxy/fetcher.ts';
 import { temporaryFolder } from '../folder.ts';
 import { fetchRule, visit } from '../proxy/fetch-rig.ts';
+import { randomRuns } from '../random-runs.ts';
 
 /** The Cache-Control of a page, and how long it may be used, in seconds. */
 interface Policy {
@@ -325,6 +326,6 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
 test('after any sequence of requests, no client gets a stale, foreign or purged response', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => run(t, steps)),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   );
 });

@@ -308,6 +308,14 @@ suite('bad input', () => {
     ['apache', '\n</Directory>', 'line 2: </Directory> without its start'],
     ['netlify', 'a = = 1', 'line 1: '],
   ];
+  test('words of a Caddyfile that begin with a backslash stay in their line', () => {
+    const { left } = convertCaddy(':80\nheader X-A \\d \\e\nfile_server');
+    assert.deepEqual(
+      left.map(({ line, text }) => [line, text]),
+      [[2, 'header X-A \\d \\e']],
+    );
+  });
+
   for (const [format, text, message] of brokenTable) {
     test(`${format}: ${text.slice(0, 30)}`, () => {
       assert.throws(

@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { newIssuer } from '../visitors/issuer.ts';
+import { randomRuns } from '../random-runs.ts';
 
 interface Answered {
   readonly status: number;
@@ -522,7 +523,7 @@ test('no response depends on earlier requests', async (t) => {
         tag = answer.fields.etag;
       }
     }),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   );
 });
 

@@ -32,7 +32,7 @@ function tokensOf(text: string): readonly Token[] {
     }
     const breaks = text.slice(at, end).split('\n').length - 1;
     line += breaks;
-    if (whole.startsWith('\\')) joined += 1;
+    if (space?.startsWith('\\') === true) joined += 1;
     else if (breaks > 0 && space !== undefined) joined = 0;
     at = end;
   }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
+import { randomRuns } from '../../random-runs.ts';
 
 type Fields = Readonly<Record<string, string | number>>;
 
@@ -172,6 +173,6 @@ test('rows are as a naive model of the same calls has them, now and in the past'
       await holdWhole(world);
       await holdPast(world);
     }),
-    { numRuns: 20 },
+    { numRuns: randomRuns(20) },
   );
 });

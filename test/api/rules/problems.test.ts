@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { Problem } from '../../../src/model/failure.ts';
+import { cleaningAfterAll } from '../../folder.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
 import { runHere } from '../../cli/here.ts';
 import { transports } from '../transports.ts';
@@ -144,11 +145,19 @@ const cases: readonly (readonly [
   ['a path of Waymark itself', { ...page, path: '/svc1/x' }, ['path no_effect']],
 ];
 
+/** Removes a rule, so that it hides no other one. */
+async function remove(site: TestSite, id: string): Promise<void> {
+  const report = await site.call(`${rule}.invalidate`, { id });
+  await site.call(`${rule}.invalidate`, { id, confirm: report.data.digest });
+}
+
 for (const [transport, open] of Object.entries(transports)) {
   suite(`the answer to a write names its problems, over ${transport}`, () => {
+    const shared = startSite(cleaningAfterAll());
     for (const [title, sent, problems, waiting = {}] of cases) {
-      test(title, async (t) => {
-        const call = await open(await startSite(t));
+      test(title, async () => {
+        const site = await shared;
+        const call = await open(site);
         const inserted = await call(`${rule}.insert`, sent);
         assert.deepEqual(told(inserted), problems);
         assert.deepEqual(inserted.data._unknowns_ ?? {}, waiting);
@@ -160,6 +169,7 @@ for (const [transport, open] of Object.entries(transports)) {
           edited.filter((one) => one !== 'path shadowed'),
           problems,
         );
+        for (const gone of [inserted.data.id, id]) await remove(site, gone as string);
       });
     }
 

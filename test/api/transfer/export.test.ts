@@ -13,6 +13,7 @@ import { secretDraft } from '../../../src/api/webhooks/hook-family.ts';
 import { readImportLines } from '../../../src/api/transfer/import-line.ts';
 import { importBlocks, type Imported } from '../../../src/api/transfer/import.ts';
 import { placeRuleFields } from '../../../src/api/rules/placement.ts';
+import { randomRuns } from '../../random-runs.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
 
 const engines = new Set(['html', 'template']);
@@ -328,5 +329,5 @@ test('an export and its import give equal rules after any writes', async (t) => 
       await Promise.all([store.close(), copy.close()]);
     },
   );
-  await fc.assert(property, { numRuns: 100 });
+  await fc.assert(property, { numRuns: randomRuns(100) });
 });

@@ -11,6 +11,7 @@ import { httpSource } from '../../outbound/sources.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { firstRequest, openUsed, rawConnection, serverSockets } from '../raw-connection.ts';
+import { randomRuns } from '../../random-runs.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = json\n';
 /** More than the system's buffers hold for a client that does not read. */
@@ -246,7 +247,7 @@ suite('requests in a row', () => {
       }
       client.socket.destroy();
     });
-    await fc.assert(property, { numRuns: 60 });
+    await fc.assert(property, { numRuns: randomRuns(60) });
     assert.doesNotMatch(site.logged(), /"level":50/);
   });
 });
