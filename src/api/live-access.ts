@@ -90,9 +90,9 @@ export const followAccess = defineOperation({
     (filters) => {
       const read = liveAccess.read((row) => matches(filters, row));
       return {
-        kind: 'feed',
+        kind: 'stream',
         data: { from: new Date(now()).toISOString() },
-        feed: (signal) => packets(read(signal)),
+        stream: (signal) => packets(read(signal)),
       };
     },
 });

@@ -92,8 +92,7 @@ export type OperationResult<Data = unknown> =
       readonly unsubscribed?: unknown;
     }
   | { readonly kind: 'reply'; readonly reply: Reply }
-  | { readonly kind: 'stream'; readonly data: Data; readonly stream: ChangeStream }
-  | { readonly kind: 'feed'; readonly data: Data; readonly feed: Feed };
+  | { readonly kind: 'stream'; readonly data: Data; readonly stream: ChangeStream | Feed };
 
 /**
  * The packets that an operation sends after its answer, until the signal aborts. The sender takes

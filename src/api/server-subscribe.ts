@@ -76,9 +76,9 @@ export const subscribeToState = defineOperation({
       const seq = store.seq();
       const changes = await stateWatcher.watch(topics);
       return {
-        kind: 'feed',
+        kind: 'stream',
         data: { seq },
-        feed: (signal) => packets(changes(signal), newest),
+        stream: (signal) => packets(changes(signal), newest),
       };
     },
 });

@@ -109,13 +109,15 @@ async function answerHeld(
     isStrict: isStrictPreferred(prefer, fields.prefer),
     signal,
   });
-  if (outcome.kind === 'feed' && operation.ndjson !== undefined) {
+  if (outcome.kind === 'stream') {
+    if (operation.ndjson === undefined || typeof outcome.stream !== 'function') {
+      throw websocketOnly(name);
+    }
     const requireAllowed = (): void => {
       serving.requireUnrevoked(caller);
     };
-    return linesReply(outcome.feed, operation.ndjson, requireAllowed);
+    return linesReply(outcome.stream, operation.ndjson, requireAllowed);
   }
-  if (outcome.kind === 'stream' || outcome.kind === 'feed') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
   const envelope = { r: name, ...outcomeMembers(outcome) };
   const bytes = (): Buffer => jsonBytes(envelope);

@@ -138,9 +138,9 @@ export const followLog = defineOperation({
       requireNode(store, v, call);
       await requirePlace(store, v);
       return {
-        kind: 'feed',
+        kind: 'stream',
         data: endOf(store, status.version),
-        feed: (signal) => packets(store, v.seq, signal),
+        stream: (signal) => packets(store, v.seq, signal),
       };
     },
 });

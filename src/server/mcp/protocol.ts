@@ -143,7 +143,7 @@ async function callTool(
     const { v, vk, qk, draft } = envelopeFrom(sent, name);
     requireReach(serving.execute.require(name), call.caller, draft);
     const outcome = await serving.execute.run(name, v, { ...call, vk, qk, draft, via });
-    if (outcome.kind === 'stream' || outcome.kind === 'feed') {
+    if (outcome.kind === 'stream') {
       throw new Failure('invalid', `${name} sends packets: a tool cannot call it.`);
     }
     const members =

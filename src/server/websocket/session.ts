@@ -6,7 +6,6 @@ import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { canWrite, type Caller } from '../../model/key.ts';
 import { readBodyBytesMax, socketRequestsInFlightMax } from '../../api/limits.ts';
-import type { Feed } from '../../api/operation.ts';
 import { operationBodyBytesMax } from '../limits.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
 import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
@@ -20,7 +19,6 @@ import type { Serving } from '../serving.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
 import { corkForTurn, sendPieces } from './send-pieces.ts';
-import { sendFeed } from './send-feed.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { UnfinishedMessage } from './unfinished.ts';
 
@@ -62,8 +60,6 @@ export class WebSocketSession {
   readonly #abort = new AbortController();
   /** Received messages that wait for an earlier one, in order. */
   readonly #waiting: Buffer[] = [];
-  /** The feeds that are being sent, with the ids of their requests. */
-  readonly #feeds = new Set<{ readonly id: unknown; readonly ending: AbortController }>();
   #caller: Caller;
   #inFlight = 0;
   #lastContent: Promise<unknown> = Promise.resolve();
@@ -113,7 +109,6 @@ export class WebSocketSession {
     });
     websocket.on('close', () => {
       this.#abort.abort();
-      for (const { ending } of this.#feeds) ending.abort();
       this.subscriptions.stop();
       this.#unfinished.stop();
       this.#onIdle?.();
@@ -280,53 +275,9 @@ export class WebSocketSession {
       this.subscriptions.add({ name: a, stream: outcome.stream, call, echo });
       return { data: outcome.data };
     }
-    if (outcome.kind === 'feed') {
-      this.#sendFeed({ name: a, feed: outcome.feed, echo });
-      return { data: outcome.data };
-    }
     if (outcome.caller !== undefined) this.#caller = outcome.caller;
-    if (outcome.unsubscribed !== undefined) this.#unsubscribe(outcome.unsubscribed);
+    if (outcome.unsubscribed !== undefined) this.subscriptions.remove(outcome.unsubscribed);
     return outcomeMembers(outcome);
-  }
-
-  /** Sends the packets of a feed in later turns of the event loop, after the answer. */
-  #sendFeed({
-    name,
-    feed,
-    echo,
-  }: {
-    readonly name: string;
-    readonly feed: Feed;
-    readonly echo: { readonly id?: unknown };
-  }) {
-    const ending = new AbortController();
-    const one = { id: echo.id, ending };
-    this.#feeds.add(one);
-    void sendFeed({
-      packets: feed(ending.signal),
-      echo,
-      websocket: this.#websocket,
-      // Revoking a key is a change of the log, too.
-      requireAllowed: () => {
-        this.#parts.serving().requireUnrevoked(this.#caller);
-      },
-      isEnded: () => ending.signal.aborted,
-    })
-      .catch((thrown: unknown) => {
-        if (ending.signal.aborted) return;
-        const { code } = this.#sendFailure(name, thrown, echo);
-        const isRefused = code === 'unauthenticated' || code === 'forbidden';
-        this.#websocket.close(isRefused ? 1008 : 1011, 'The server ends the feed.');
-      })
-      .finally(() => {
-        this.#feeds.delete(one);
-      });
-  }
-
-  /** Ends the subscriptions that requests with this id began. */
-  #unsubscribe(id: unknown): void {
-    this.subscriptions.remove(id);
-    for (const feed of this.#feeds) if (feed.id === id) feed.ending.abort();
   }
 
   /** Collects one content at a time, so that one client has at most one content in memory. */

@@ -1,21 +1,23 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import { Failure, type FailureCode } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
 import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import type { AnyChange, Call, ChangeStream } from '../../api/operation.ts';
+import type { AnyChange, Call, ChangeStream, Feed, Packet } from '../../api/operation.ts';
 import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
 
-/** A stream of changes for a client. */
+/** What follows the answer to a request of a client. */
 interface Subscription {
   /** The operation that started the subscription. */
   readonly name: string;
-  readonly stream: ChangeStream;
+  /** Changes of the log, or packets that the operation makes itself. */
+  readonly stream: ChangeStream | Feed;
   readonly call: Call;
   /** The members of the request that every packet repeats: the id, if there is one. */
   readonly echo: { readonly id?: unknown };
@@ -38,16 +40,23 @@ interface SubscriptionParts {
   readonly sendFailure: (name: string, thrown: unknown, echo: object) => Failure;
 }
 
-/** An active subscription, and the seq up to which it has seen the log. */
+/** An active subscription. */
 interface ActiveSubscription extends Subscription {
   readonly allocation: Allocation;
+  readonly ending: AbortController;
+}
+
+/** A subscription to changes, and the seq up to which it has seen the log. */
+interface LogSubscription extends ActiveSubscription {
+  readonly stream: ChangeStream;
   after: number;
 }
 
 /**
- * The subscriptions of one websocket. They follow the log together, from the lowest `after`, so
- * that all packets are in the order of seq. They follow at the pace of the client: unread changes
- * wait in the log, not in memory.
+ * The subscriptions of one websocket. Those to changes follow the log together, from the lowest
+ * `after`, so that all their packets are in the order of seq. All go at the pace of the client:
+ * unread changes wait in the log, not in memory, and a feed makes its next packet when the client
+ * has taken the one before.
  */
 export class Subscriptions {
   readonly #parts: SubscriptionParts;
@@ -56,7 +65,8 @@ export class Subscriptions {
   #interrupt = new AbortController();
   readonly #stopped = new AbortController();
   #unsentBytes = 0;
-  #isPaused = false;
+  /** How many packets wait until the client reads earlier ones. */
+  #waiting = 0;
   #isFollowing = false;
 
   constructor(parts: SubscriptionParts) {
@@ -82,8 +92,15 @@ export class Subscriptions {
     this.#requireRoom(subscription);
     const allocation = this.#parts.shared.subscriptions.allocation(subscription.call.caller);
     allocation.grow(1);
-    const { after } = subscription.stream;
-    this.#active = [...this.#active, { ...subscription, allocation, after }];
+    const { stream } = subscription;
+    const one = { ...subscription, allocation, ending: new AbortController() };
+    if (typeof stream === 'function') {
+      this.#active = [...this.#active, one];
+      void this.#sendFeed(one, stream(one.ending.signal));
+      return;
+    }
+    const follower: LogSubscription = { ...one, stream, after: stream.after };
+    this.#active = [...this.#active, follower];
     // The new subscription may start at a lower seq than the others wait for.
     this.#interrupt.abort();
     this.#interrupt = new AbortController();
@@ -92,9 +109,7 @@ export class Subscriptions {
 
   /** Ends the subscriptions that requests with this id began. */
   remove(id: unknown): void {
-    const ended = this.#active.filter(({ echo }) => echo.id === id);
-    for (const { allocation } of ended) allocation.free();
-    this.#active = this.#active.filter((one) => !ended.includes(one));
+    for (const one of this.#active) if (one.echo.id === id) this.#remove(one);
     this.#interrupt.abort();
     this.#interrupt = new AbortController();
   }
@@ -102,14 +117,19 @@ export class Subscriptions {
   /** Ends all subscriptions and stops reading the log. */
   stop(): void {
     this.#stopped.abort();
-    for (const { allocation } of this.#active) allocation.free();
-    this.#active = [];
+    for (const one of this.#active) this.#remove(one);
     this.#interrupt.abort();
   }
 
-  /** Whether changes wait until the client reads earlier packets. */
+  #remove(one: ActiveSubscription): void {
+    one.allocation.free();
+    one.ending.abort();
+    this.#active = this.#active.filter((other) => other !== one);
+  }
+
+  /** Whether packets wait until the client reads earlier packets. */
   get isPaused(): boolean {
-    return this.#isPaused;
+    return this.#waiting > 0;
   }
 
   #isStopped(): boolean {
@@ -135,7 +155,9 @@ export class Subscriptions {
   async #follow(): Promise<void> {
     this.#isFollowing = true;
     try {
-      while (this.#active.length > 0) await this.#deliverBatch(this.#active);
+      for (let those = this.#ofLog(); those.length > 0; those = this.#ofLog()) {
+        await this.#deliverBatch(those);
+      }
     } catch (thrown) {
       this.#end(thrown);
     } finally {
@@ -143,8 +165,29 @@ export class Subscriptions {
     }
   }
 
+  #ofLog(): readonly LogSubscription[] {
+    return this.#active.filter((one): one is LogSubscription => 'after' in one);
+  }
+
+  /** Sends the packets of a feed in later turns of the event loop, after the answer. */
+  async #sendFeed(one: ActiveSubscription, packets: AsyncIterable<Packet>): Promise<void> {
+    const { signal } = one.ending;
+    try {
+      await nextTurn();
+      for await (const packet of packets) {
+        if (signal.aborted) return;
+        // Revoking a key is a change of the log, too.
+        this.#parts.serving().requireUnrevoked(this.#parts.caller());
+        await this.#send({ ...packet, ...one.echo }, 0);
+      }
+      this.#remove(one);
+    } catch (thrown) {
+      if (!signal.aborted) this.#end(thrown);
+    }
+  }
+
   /** Delivers the next batch of the log to the subscriptions that exist when the read begins. */
-  async #deliverBatch(active: readonly ActiveSubscription[]): Promise<void> {
+  async #deliverBatch(active: readonly LogSubscription[]): Promise<void> {
     const [first] = active;
     if (first === undefined) return;
     const after = Math.min(...active.map((one) => one.after));
@@ -164,29 +207,37 @@ export class Subscriptions {
     for (const one of active) one.after = Math.max(one.after, batch.upTo);
   }
 
-  async #deliver({ name, call, echo }: ActiveSubscription, change: AnyChange): Promise<void> {
-    const { websocket, serving } = this.#parts;
+  async #deliver({ name, call, echo }: LogSubscription, change: AnyChange): Promise<void> {
+    const { serving } = this.#parts;
     const caller = this.#parts.caller();
     const { execute, requireUnrevoked } = serving();
     requireUnrevoked(caller);
     const packet = execute.packet(name, change, { ...call, caller });
-    const pieces = jsonPieces({ ...packet, ...echo });
+    await this.#send({ ...packet, ...echo }, subscriptionUnsentBytesMax);
+  }
+
+  /** Sends a packet; resolves when the client has left at most `unsentBytesMax` unread. */
+  async #send(packet: object, unsentBytesMax: number): Promise<void> {
+    const pieces = jsonPieces(packet);
     const free = await this.#countWhenRead(pieces);
     if (free === undefined) return;
     const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
     this.#unsentBytes += bytes;
     const read = new Promise<void>((resolve) => {
       // `sendPieces` also calls this when the connection ends first.
-      sendPieces(websocket, pieces, () => {
+      sendPieces(this.#parts.websocket, pieces, () => {
         this.#unsentBytes -= bytes;
         free();
         resolve();
       });
     });
-    if (this.#unsentBytes <= subscriptionUnsentBytesMax) return;
-    this.#isPaused = true;
-    await read;
-    this.#isPaused = false;
+    if (this.#unsentBytes > unsentBytesMax) await this.#paused(read);
+  }
+
+  async #paused(until: Promise<unknown>): Promise<void> {
+    this.#waiting += 1;
+    await until;
+    this.#waiting -= 1;
   }
 
   /**
@@ -201,9 +252,7 @@ export class Subscriptions {
       } catch (thrown) {
         if (!(thrown instanceof Failure)) throw thrown;
         this.#parts.limits.passed('unread_answers', this.#parts.caller().address);
-        this.#isPaused = true;
-        await shared.unread.freed();
-        this.#isPaused = false;
+        await this.#paused(shared.unread.freed());
       }
     }
     return undefined;
@@ -216,9 +265,9 @@ export class Subscriptions {
       code = this.#parts.sendFailure(name, thrown, echo).code;
     this.stop();
     if (code === 'unauthenticated' || code === 'forbidden') {
-      this.#parts.websocket.close(1008, 'The caller may no longer read the changes.');
+      this.#parts.websocket.close(1008, 'The caller may no longer read this.');
     } else {
-      this.#parts.websocket.close(1011, 'The server cannot read the changes.');
+      this.#parts.websocket.close(1011, 'The server cannot go on with the subscription.');
     }
   }
 }

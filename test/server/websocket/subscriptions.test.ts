@@ -92,6 +92,21 @@ suite('subscribing', () => {
   });
 });
 
+test('packets that an operation makes itself count as a subscription, and end with its id', async (t) => {
+  const site = await startSite(t);
+  const socket = await site.socket(site.adminKey);
+  const watch = () => socket.call('svc1.server.subscribe', { topics: ['changes'] });
+  const watching = await watch();
+  assert.equal(watching.error, undefined);
+  const v = { origin: site.url, path: '/a' };
+  for (let others = 1; others < socketSubscriptionsMax; others += 1) {
+    assert.equal((await socket.call(`${rule}.follow`, v)).error, undefined);
+  }
+  assert.equal((await watch()).error?.code, 'too_large');
+  await socket.call('svc1.session.unsubscribe', { id: watching.id });
+  assert.equal((await watch()).error, undefined);
+});
+
 suite('a subscriber that may no longer read', () => {
   test('because its key was revoked gets an error and is closed at once, whichever way it was revoked', async (t) => {
     const site = await startSite(t);
@@ -107,7 +122,7 @@ suite('a subscriber that may no longer read', () => {
       const closed = closing(socket.websocket);
       const subscribers = [await subscribe(socket), await subscribe(socket, { path: '/none' })];
       await revoke(id);
-      assert.deepEqual(await closed, [1008, 'The caller may no longer read the changes.']);
+      assert.deepEqual(await closed, [1008, 'The caller may no longer read this.']);
       for (const { errors, packets } of subscribers) {
         assert.deepEqual(packets, []);
         assert.deepEqual(
