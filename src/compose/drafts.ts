@@ -7,7 +7,7 @@ import { bindOperations, type Operation } from '../api/operation.ts';
 import { createPageRows, createPastRows, createRowsFor } from '../api/rows/page-rows.ts';
 import { operations as definitions, type OperationParts } from '../api/table.ts';
 import { previewedDraft } from '../api/drafts/previews.ts';
-import type { SiteAccess } from '../api/site-access.ts';
+import type { SiteAccess } from '../site/site-access.ts';
 import type { SiteDraft } from '../model/draft.ts';
 import { now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';

@@ -1,6 +1,6 @@
 import type { AccessGuard } from '../access/access-guard.ts';
 import type { Rates } from '../access/rates.ts';
-import type { SiteAccess } from '../api/site-access.ts';
+import type { SiteAccess } from './site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
 import { resolveKey, type ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';

@@ -17,7 +17,7 @@ import { defineOperation, type Call } from '../operation.ts';
 import { clientOf } from '../rules/page-lookup.ts';
 import { parseOrigin, parseUrl, requireBreadcrumbKey } from '../rules/place.ts';
 import { previewFor, previewProperties, previewTimeMs, type Previewed } from '../rules/preview.ts';
-import type { SiteAccess } from '../site-access.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
 import { draftProperty } from './drafts.ts';
 import { comparedAtOnce, comparedBytesMax, comparedUrlsMax } from './limits.ts';
 import { versionsIn } from './publish-plan.ts';

@@ -12,7 +12,7 @@ import { boundExplanation } from '../bounds/explanation.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation } from '../operation.ts';
-import type { KeyVisit, SiteAccess } from '../site-access.ts';
+import type { KeyVisit, SiteAccess } from '../../site/site-access.ts';
 import { siteFor, type PageParts } from './page-lookup.ts';
 import {
   parseOrigin,

@@ -4,7 +4,7 @@ import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
 import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call, type OperationResult } from '../operation.ts';
-import type { SiteAccess } from '../site-access.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
 import { breadcrumbSite, clientOf, type PageParts } from './page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';

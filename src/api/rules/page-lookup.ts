@@ -12,7 +12,7 @@ import type { Reads } from '../../store/store.ts';
 import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { asOfProperty, seqOfMoment, timeThen } from '../records/moment.ts';
 import type { Call } from '../operation.ts';
-import type { SiteAccess } from '../site-access.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
 import { parsePlace, type Place } from './place.ts';
 import { isPreview, previewTimeMs } from './preview.ts';
 import type { ViewConfig } from './rule-view.ts';

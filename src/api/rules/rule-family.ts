@@ -23,7 +23,7 @@ import type {
   RecordStep,
   StoredRecord,
 } from '../records/family.ts';
-import type { SiteAccess } from '../site-access.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../drafts/limits.ts';
 import { limitOf, parseRuleOrigin } from './fields.ts';

@@ -4,7 +4,7 @@ import type { Candidate, Rule } from '../../model/rule.ts';
 import { sortByPrecedence, lossReason } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
-import type { SiteAccess } from '../site-access.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
 
 /** The parts by which shadowProblems finds what hides a rule. */
 export interface ShadowParts {

@@ -11,7 +11,7 @@ import { boundOrigins, boundRoots } from '../bounds/tree.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { listRowsDefault, listRowsMax, shadowedNodesPerTurn } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
-import type { SiteAccess } from '../site-access.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { shadowsAt } from './shadows.ts';
 
