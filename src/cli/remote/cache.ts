@@ -1,25 +1,13 @@
-import type { Operations } from '../../client/operations.ts';
-import { clientCommand, table, type Subcommand } from './client-command.ts';
+import { clientCommand, type Subcommand } from './client-command.ts';
 import { UsageError } from '../command.ts';
 import { callApi } from './api-client.ts';
+import { listSubcommand } from './list-command.ts';
 import { operationSubcommands } from './operation-command.ts';
-
-type CacheListRow = Operations['cache.list']['output']['rows'][number];
 
 const filters = {
   prefix: { value: 'url', description: 'all URLs that start with this text' },
   rule: { value: 'id', description: 'all URLs that a page rule has fetched' },
 };
-
-/** `waymark cache purge | list | status`. */
-export const defineCache = clientCommand({
-  description: 'Show and purge cached content of other servers, through the HTTP API.',
-  subcommands: operationSubcommands('cache', {
-    purge: purgeAct(),
-    list: listAct(),
-    status: statusAct(),
-  }),
-});
 
 function purgeAct(): Subcommand {
   return {
@@ -38,23 +26,23 @@ function purgeAct(): Subcommand {
   };
 }
 
-function listAct(): Subcommand {
-  return {
-    summary: 'list cached responses',
-    options: filters,
-    async *run(_args, { api, input }) {
-      let after: string | undefined;
-      do {
-        const v = { ...input, ...(after !== undefined && { after }) };
-        const answer = await callApi(api, 'cache.list', { v });
-        const { rows, next } = answer.data;
-        const lines = table(['STATUS', 'BYTES', 'AGE', 'FRESH', 'URL'], rows.map(cells));
-        yield { answer, lines: after === undefined ? lines : lines.slice(1) };
-        after = next ?? undefined;
-      } while (after !== undefined);
+const list = listSubcommand('cache.list', {
+  summary: 'list cached responses',
+  options: filters,
+  columns: {
+    STATUS: ({ status }) => String(status),
+    BYTES: ({ bytes }) => String(bytes),
+    AGE: (row) => `${row.age_seconds} s`,
+    FRESH: (row) => `${row.fresh_seconds} s`,
+    URL: ({ url, vary, range }) => {
+      const more = [
+        ...(vary.length > 0 ? [`(varies by ${vary.join(', ')})`] : []),
+        ...(range === undefined ? [] : [`(bytes ${range})`]),
+      ];
+      return [url, ...more].join(' ');
     },
-  };
-}
+  },
+});
 
 function statusAct(): Subcommand {
   return {
@@ -69,12 +57,12 @@ function statusAct(): Subcommand {
   };
 }
 
-function cells(row: CacheListRow): readonly string[] {
-  const { url, status, bytes, vary, range } = row;
-  const more = [
-    ...(vary.length > 0 ? [`(varies by ${vary.join(', ')})`] : []),
-    ...(range === undefined ? [] : [`(bytes ${range})`]),
-  ];
-  const seconds = [row.age_seconds, row.fresh_seconds].map((one) => `${one} s`);
-  return [String(status), String(bytes), ...seconds, [url, ...more].join(' ')];
-}
+/** `waymark cache purge | list | status`. */
+export const defineCache = clientCommand({
+  description: 'Show and purge cached content of other servers, through the HTTP API.',
+  subcommands: operationSubcommands('cache', {
+    purge: purgeAct(),
+    list,
+    status: statusAct(),
+  }),
+});

@@ -1,21 +1,20 @@
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json.ts';
 import { shownMoment } from '../../model/time.ts';
 import { callApi } from './api-client.ts';
 import {
   clientCommand,
   parseObject,
   readText,
-  table,
   type InputOption,
   type Subcommand,
 } from './client-command.ts';
+import { listSubcommand } from './list-command.ts';
 import { operationSubcommands } from './operation-command.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;
 
-const list: Subcommand = {
+const list = listSubcommand('draft.list', {
   summary: 'list the drafts',
   options: {
     state: {
@@ -24,23 +23,14 @@ const list: Subcommand = {
       values: ['open', 'published', 'discarded'],
     },
   },
-  async *run(_args, { api, input }) {
-    let after: string | null = '';
-    let isFirst = true;
-    while (after !== null) {
-      const v: JsonObject = { ...input, after };
-      const answer: JsonObject & { readonly data: Operations['draft.list']['output'] } =
-        await callApi(api, 'draft.list', { v });
-      const { rows, next } = answer.data;
-      const cells = rows.map(({ id, name, state, created, comment = '' }) => {
-        return [id, state, created, name, comment.split('\n')[0] ?? ''];
-      });
-      const lines = table(['ID', 'STATE', 'MADE', 'NAME', 'COMMENT'], cells);
-      yield { answer, lines: isFirst ? lines : lines.slice(1) };
-      [after, isFirst] = [next, false];
-    }
+  columns: {
+    ID: ({ id }) => id,
+    STATE: ({ state }) => state,
+    MADE: ({ created }) => created,
+    NAME: ({ name }) => name,
+    COMMENT: ({ comment = '' }) => comment.split('\n')[0] ?? '',
   },
-};
+});
 
 const publish: Subcommand = {
   summary: 'make a draft live; without --confirm, only show what would change',

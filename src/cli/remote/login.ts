@@ -1,31 +1,19 @@
-import { callApi } from './api-client.ts';
-import { clientCommand, table, type Subcommand } from './client-command.ts';
+import { clientCommand } from './client-command.ts';
+import { listSubcommand } from './list-command.ts';
 import { operationSubcommands } from './operation-command.ts';
 
-const list: Subcommand = {
+const list = listSubcommand('login.list', {
   summary: 'list the open sessions of visitors',
   options: { user: { value: 'name', description: 'only the sessions of this user' } },
-  async *run(_args, { api, input }) {
-    let after: string | undefined;
-    let count = 0;
-    do {
-      const v = { ...input, ...(after !== undefined && { after }) };
-      const answer = await callApi(api, 'login.list', { v });
-      const { rows, next } = answer.data;
-      const cells = rows.map(({ id, user, roles, created, expires }) => {
-        return [id, created, expires, roles.join(',') || '-', user];
-      });
-      count += rows.length;
-      const heading = ['ID', 'CREATED', 'EXPIRES', 'ROLES', 'USER'];
-      yield {
-        answer,
-        lines: rows.length === 0 ? [] : table(heading, cells),
-        notes: next === null && count === 0 ? ['Nobody has signed in by [login].'] : [],
-      };
-      after = next ?? undefined;
-    } while (after !== undefined);
+  columns: {
+    ID: ({ id }) => id,
+    CREATED: ({ created }) => created,
+    EXPIRES: ({ expires }) => expires,
+    ROLES: ({ roles }) => roles.join(',') || '-',
+    USER: ({ user }) => user,
   },
-};
+  none: 'Nobody has signed in by [login].',
+});
 
 /** `waymark login list | end`. */
 export const defineLogin = clientCommand({

@@ -14,6 +14,7 @@ import {
 } from './client-command.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
 import { UsageError, type DefineCommand } from '../command.ts';
+import { listPages, type ListColumns } from './list-command.ts';
 import { inputOptions, operationSubcommands } from './operation-command.ts';
 
 type Read = Operations['userinterface.read']['output'];
@@ -135,16 +136,8 @@ function readingSubcommands(records: CommandFamily) {
       async *run(args, { api, input: options }) {
         const { named } = splitArgs(records, args);
         const input = withObjects({ ...named, ...options }, list.filters);
-        let after: string | null = '';
-        while (after !== null) {
-          const isFirst: boolean = after === '';
-          const v: JsonObject = { ...input, ...(!isFirst && { after }) };
-          const answer: JsonObject = await callApi(api, `${family}.list`, { v });
-          const { rows, next } = answer.data as unknown as ListPage;
-          const lines = listLines(list.columns, rows);
-          yield { answer, lines: isFirst ? lines : lines.slice(1) };
-          after = next;
-        }
+        const columns = columnsOf(list.columns);
+        yield* listPages({ api, name: `${family}.list`, columns }, input);
       },
     },
     read: {
@@ -251,19 +244,16 @@ function withObjects(input: JsonObject, filters: CommandFamily['list']['filters'
   );
 }
 
-/** A page of a list as a table with the columns of its family. */
-function listLines(
-  columns: CommandFamily['list']['columns'],
-  rows: readonly JsonObject[],
-): readonly string[] {
-  const cells = rows.map((row) =>
-    Object.values(columns).map((column) => {
-      if (typeof column !== 'string') return column(row);
-      const value = row[column];
-      return typeof value === 'string' ? value : JSON.stringify(value ?? '');
+/** The columns of a family: the text of a field, or what a function makes of the row. */
+function columnsOf(columns: CommandFamily['list']['columns']): ListColumns<JsonObject> {
+  return Object.fromEntries(
+    Object.entries(columns).map(([heading, column]) => {
+      if (typeof column !== 'string') return [heading, column] as const;
+      const shown = ({ [column]: value }: JsonObject): string =>
+        typeof value === 'string' ? value : JSON.stringify(value ?? '');
+      return [heading, shown] as const;
     }),
   );
-  return table(Object.keys(columns), cells);
 }
 
 /** The preference of a write for strict handling (RFC 7240). */
@@ -272,11 +262,6 @@ function preference({ strict = false }: JsonObject): { readonly prefer?: string 
 }
 
 const strict: InputOption = { description: 'refuse the write if a field is not valid' };
-
-interface ListPage {
-  readonly rows: readonly JsonObject[];
-  readonly next: string | null;
-}
 
 /** The pages of a history, from the newest row to the first. */
 async function* historyPages(

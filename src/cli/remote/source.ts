@@ -1,26 +1,24 @@
-import { callApi } from './api-client.ts';
-import { clientCommand, table, type Subcommand } from './client-command.ts';
+import { clientCommand } from './client-command.ts';
+import { listSubcommand } from './list-command.ts';
 
-const list: Subcommand = {
+const list = listSubcommand('source.list', {
   summary: 'list the servers that content is fetched from',
-  async *run(_args, { api }) {
-    const answer = await callApi(api, 'source.list', { v: {} });
-    const { rows } = answer.data;
-    const heading = ['ORIGIN', 'REQUESTS', 'FAILED', '5XX', 'P50', 'P99', 'OPEN', 'LAST ERROR'];
-    const cells = rows.map(({ origin, requests, failed, last_error: last, ...more }) => [
-      more.set_aside ? `${origin} (set aside)` : origin,
-      ...[requests, failed, more.server_errors].map(String),
-      ...[more.p50_ms, more.p99_ms].map((ms) => (ms === null ? '-' : `${ms.toFixed(1)} ms`)),
-      `${more.open_requests}/${more.connections}`,
-      last === null ? '-' : `${last.at} ${last.message}`,
-    ]);
-    yield {
-      answer,
-      lines: rows.length === 0 ? [] : table(heading, cells),
-      notes: rows.length === 0 ? ['The server has fetched nothing yet.'] : [],
-    };
+  columns: {
+    ORIGIN: (row) => (row.set_aside ? `${row.origin} (set aside)` : row.origin),
+    REQUESTS: (row) => String(row.requests),
+    FAILED: (row) => String(row.failed),
+    '5XX': (row) => String(row.server_errors),
+    P50: (row) => shownMs(row.p50_ms),
+    P99: (row) => shownMs(row.p99_ms),
+    OPEN: (row) => `${row.open_requests}/${row.connections}`,
+    'LAST ERROR': ({ last_error: last }) => (last === null ? '-' : `${last.at} ${last.message}`),
   },
-};
+  none: 'The server has fetched nothing yet.',
+});
+
+function shownMs(ms: number | null): string {
+  return ms === null ? '-' : `${ms.toFixed(1)} ms`;
+}
 
 /** `waymark source list`. */
 export const defineSource = clientCommand({
