@@ -47,12 +47,14 @@ const absoluteForm = /^(https?):\/\/([^/?#]*)/i;
 
 /**
  * Validates the head of a request (docs/design/requests.md#validation). Returns its one canonical
- * target, its fields and its client. Throws `invalid` for a head that two recipients could read
+ * target, its fields and its client; `known` is what canonicalTarget has returned for this head and
+ * the scheme of its connection. Throws `invalid` for a head that two recipients could read
  * differently (RFC 9110 §7, RFC 9112 §3 and §6).
  */
 export function parseRequest(
   head: RequestHead,
   { trustProxy }: { readonly trustProxy: readonly Cidr[] },
+  known?: RequestTarget,
 ): ValidatedRequest {
   requireVersion(head);
   requireLength(head);
@@ -60,17 +62,18 @@ export function parseRequest(
   const fields = readFields(head.rawFields);
   requireFraming(fields, head.httpVersion);
   requireExpectation(fields, head.httpVersion);
+  const ownScheme = head.secure ? 'https' : 'http';
   const { address, scheme, authority } = resolveClient({
     fields,
     peerAddress: head.peerAddress,
-    scheme: head.secure ? 'https' : 'http',
+    scheme: ownScheme,
     trustProxy,
   });
   const encoded = encodeBytes(head.target);
-  const target = canonicalTarget(
-    { method: head.method, target: encoded },
-    { scheme, host: fields.host },
-  );
+  const isKnown = known !== undefined && scheme === ownScheme && encoded === head.target;
+  const target = isKnown
+    ? known
+    : canonicalTarget({ method: head.method, target: encoded }, { scheme, host: fields.host });
   return {
     target: authority === undefined ? target : { ...target, origin: `${scheme}://${authority}` },
     isUnencoded: encoded !== head.target,

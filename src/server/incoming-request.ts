@@ -1,6 +1,6 @@
 import { cgiName } from '../http/fields.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
-import type { Fields } from '../http/request.ts';
+import type { Fields, RequestTarget } from '../http/request.ts';
 import { parseRequest, type ValidatedRequest } from '../http/target.ts';
 import type { ClientIdentity } from '../model/client-certificate.ts';
 import { Failure } from '../model/failure.ts';
@@ -26,8 +26,12 @@ const noClaims: ProxyClaims = {
   city: undefined,
 };
 
-/** Validates a request; throws `invalid` for one that must be refused. */
-export function acceptRequest({ config }: Serving, { head, peer }: Arrived): IncomingRequest {
+/** Validates a request as parseRequest; throws `invalid` for one that must be refused. */
+export function acceptRequest(
+  { config }: Serving,
+  { head, peer }: Arrived,
+  known?: RequestTarget,
+): IncomingRequest {
   const peerAddress = peer.remoteAddress ?? '';
   const validated = withBearerKey(
     parseRequest(
@@ -40,6 +44,7 @@ export function acceptRequest({ config }: Serving, { head, peer }: Arrived): Inc
         peerAddress,
       },
       config.server,
+      known,
     ),
   );
   const certificate = certificateReader(peer, validated.target.origin);

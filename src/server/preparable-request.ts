@@ -1,4 +1,5 @@
 import { headerFieldsMax } from '../http/limits.ts';
+import type { RequestTarget } from '../http/request.ts';
 import { canonicalTarget } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { previewCookie } from '../model/preview.ts';
@@ -26,8 +27,7 @@ export interface PreparableRequest {
   readonly head: PreparableHead;
   /** Its URL, with the path as it was sent: sources may answer two spellings differently. */
   readonly key: string;
-  /** Its origin and canonical path. */
-  readonly place: { readonly origin: string; readonly path: string };
+  readonly target: RequestTarget;
 }
 
 /** The effect of a field on the answer; `ignored` ones have none. */
@@ -77,18 +77,18 @@ export function preparableRequest(
   const head = readHead(fields);
   // The preview of a draft gets another answer.
   if (head === undefined || head.cookie?.includes(previewCookie) === true) return undefined;
-  const place = placeOf({ method, target: url }, { scheme, host: head.host });
-  if (place === undefined) return undefined;
+  const target = targetOf({ method, target: url }, { scheme, host: head.host });
+  if (target === undefined) return undefined;
   // No part of a valid target contains a line end.
-  return { head, place, key: `${place.origin}\n${place.sentPath}\n${place.query}` };
+  return { head, target, key: `${target.origin}\n${target.sentPath}\n${target.query}` };
 }
 
-/** The parts of a target; undefined if it is not valid. */
-function placeOf(
-  ...target: Parameters<typeof canonicalTarget>
+/** The target of a request; undefined if it is not valid. */
+function targetOf(
+  ...sent: Parameters<typeof canonicalTarget>
 ): ReturnType<typeof canonicalTarget> | undefined {
   try {
-    return canonicalTarget(...target);
+    return canonicalTarget(...sent);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

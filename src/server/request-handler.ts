@@ -78,7 +78,7 @@ export class RequestHandler {
     const known = prepared.find(request, moment, address);
     const { rates } = moment.serving;
     if (known === undefined || rates === undefined) return known;
-    return rates.countPlain({ ...request.place, address }) ? known : undefined;
+    return rates.countPlain({ ...request.target, address }) ? known : undefined;
   }
 
   /** Refuses a request that could not be read; `head` is what has arrived of its head. */
@@ -135,7 +135,7 @@ export class RequestHandler {
     const { sourceAnswered } = details ?? {};
     const parts = sourceAnswered === undefined ? this.#parts : { ...this.#parts, sourceAnswered };
     const { peer } = exchange;
-    const responder = new Responder(parts, moment, exchange);
+    const responder = new Responder(parts, moment, exchange, request?.target);
     const answer = async (): Promise<void> => {
       const reply = withHsts(await responder.reply(), moment.serving.config.tls, peer);
       if (request !== undefined) {

@@ -3,6 +3,7 @@ import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import { withoutOwnCookies } from '../http/own-cookies.ts';
 import { respelledReply } from '../http/respelled.ts';
+import type { RequestTarget } from '../http/request.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import {
   changedReply,
@@ -57,11 +58,14 @@ export class Responder {
   readonly #parts: ResponderParts;
   readonly #moment: Moment;
   readonly #exchange: Exchange;
+  readonly #known: RequestTarget | undefined;
   #incoming: IncomingRequest | undefined;
   address: string;
   caller: Caller | undefined;
 
-  constructor(parts: ResponderParts, moment: Moment, exchange: Exchange) {
+  /** `known`: the target of the request, if it has been read already. */
+  constructor(parts: ResponderParts, moment: Moment, exchange: Exchange, known?: RequestTarget) {
+    this.#known = known;
     this.#parts = parts;
     this.#moment = moment;
     this.#exchange = exchange;
@@ -108,7 +112,7 @@ export class Responder {
     let incoming: IncomingRequest | undefined;
     try {
       if (exchange.failure !== undefined) throw exchange.failure;
-      incoming = acceptRequest(serving, exchange);
+      incoming = acceptRequest(serving, exchange, this.#known);
       this.#incoming = incoming;
       this.address = incoming.address;
       if (incoming.isUnencoded) return respelledReply(incoming.target, 'none');

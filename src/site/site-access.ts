@@ -59,6 +59,8 @@ export interface SiteAccess {
   };
   /** Explains respond; reads only, and sends no request to another server. */
   explain(request: PageRequest): Explanation;
+  /** Whether a mount has a file or a folder there. */
+  hasFile(request: PageRequest): boolean;
   /** Explains resolve. */
   explainKey(visit: KeyVisit): Explanation;
   /** The files and folders of the mounts directly below a path. */

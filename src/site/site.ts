@@ -22,7 +22,7 @@ import type { AssetPages } from '../assets/asset-pages.ts';
 import { rulesAtTime, type RuleReader } from '../rules/valid-rules.ts';
 import { candidatesFor } from '../rules/matcher.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
-import { diskSource, fallbackSource } from '../static/disk-sources.ts';
+import { diskSource, fallbackSource, hasFile } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import {
   guardedPrecedence,
@@ -127,6 +127,7 @@ export function createSite(parts: SiteParts): Site {
       const { key, origin, visitor } = visit;
       return withAccess(access, { origin, path: key, visitor }, explainKey(rules, visit));
     },
+    hasFile: (request) => hasFile(disk, request),
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
     withRows: (pageRows, timeMs) =>

@@ -9,6 +9,7 @@ import {
   type ExplainedReply,
   type ExpectedReply,
   type ContentSource,
+  type PageRequest,
 } from '../rules/source.ts';
 import type { Disk } from './disk.ts';
 import type { MountExplanation } from './mount-explainer.ts';
@@ -23,8 +24,7 @@ export function diskSource(disk: Disk): ContentSource {
     name: 'disk',
     respond(request) {
       if (isRead(request.method)) return disk.respond(request);
-      const exists = disk.mounts.some((mount) => 'status' in mount.explain(request));
-      return exists ? readOnlyReply(request.method) : undefined;
+      return hasFile(disk, request) ? readOnlyReply(request.method) : undefined;
     },
     explain: (request) =>
       explainMounts(disk.mounts, (mount) => {
@@ -33,6 +33,11 @@ export function diskSource(disk: Disk): ContentSource {
         return isRead(request.method) ? explained : explainReadOnly(request.method);
       }),
   };
+}
+
+/** Whether a mount answers a path with a file or a folder. */
+export function hasFile({ mounts }: Disk, request: PageRequest): boolean {
+  return mounts.some((mount) => 'status' in mount.explain(request));
 }
 
 /** The fallback files of the mounts: the last source, for GET and HEAD only. */

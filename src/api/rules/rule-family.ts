@@ -36,7 +36,7 @@ import { shadowProblems } from './shadows.ts';
 /** The parts that the operations on page rules need. */
 export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
   readonly view: ViewConfig;
-  readonly site: Pick<SiteAccess, 'explain'>;
+  readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
 }
 
 const text = { type: 'string', nullable: true } as const;

@@ -9,7 +9,7 @@ import type { SiteAccess } from '../../site/site-access.ts';
 /** The parts by which shadowProblems finds what hides a rule. */
 export interface ShadowParts {
   readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
-  readonly site: Pick<SiteAccess, 'explain'>;
+  readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
 }
 
 /** The call for which shadows are described. */
@@ -101,14 +101,17 @@ function fileShadow(
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
   call: ShadowCall,
 ): string | undefined {
-  const { winner } = site.explain({
+  const request = {
     method: 'GET',
     origin: origin === '*' ? call.origin : origin,
     ...requestPathOf(path as CanonicalPath),
     query: '',
     fields: {},
     visitor: call.visitor,
-  });
+  };
+  // A write asks only the disk, unless there is a file.
+  if (!site.hasFile(request)) return undefined;
+  const { winner } = site.explain(request);
   if (winner?.source !== 'disk' || winner.mount === undefined) return undefined;
   if (call.caller.bounds !== undefined) return 'A file has this path and hides the page rule.';
   return `A file of [disk.${winner.mount}] has this path and hides the page rule.`;

@@ -18,7 +18,7 @@ import { shadowsAt } from './shadows.ts';
 /** The parts of userinterface.tree. */
 interface TreeParts {
   readonly store: Store;
-  readonly site: Pick<SiteAccess, 'explain' | 'namesBelow' | 'mountOrigins'>;
+  readonly site: Pick<SiteAccess, 'explain' | 'hasFile' | 'namesBelow' | 'mountOrigins'>;
 }
 
 const text = { type: 'string', nullable: true } as const;
