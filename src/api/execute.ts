@@ -51,7 +51,7 @@ export interface ExecuteParts {
   /** Undefined at a node without a centre. */
   readonly passOn?: PassOn | undefined;
   /** Whether this node takes the writes of an operation into its outbox. */
-  readonly isTaken?: (name: string, caller: Caller) => boolean;
+  readonly goesToOutbox?: (name: string, caller: Caller) => boolean;
   /** An operation that can be in drafts, in an open one; throws `not_found` or `conflict`. */
   readonly inDraft?: (draft: string, name: string, caller: Caller) => Operation;
 }
@@ -59,7 +59,7 @@ export interface ExecuteParts {
 /** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
-  { keyRates, generation = () => 0, passOn, isTaken = () => false, inDraft }: ExecuteParts,
+  { keyRates, generation = () => 0, passOn, goesToOutbox = () => false, inDraft }: ExecuteParts,
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
@@ -99,7 +99,8 @@ export function createExecute(
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
       if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
       if ((v.as_of ?? null) !== null && call.draft !== undefined) throw presentOnly('A draft');
-      const isKept = isLocal.has(name) || (call.draft === undefined && isTaken(name, call.caller));
+      const isKept =
+        isLocal.has(name) || (call.draft === undefined && goesToOutbox(name, call.caller));
       const isPassed = found.effect === 'writes' && !isKept;
       if (passOn !== undefined && isPassed) {
         return passedOn(await passOn(name, passedRequest(v, call)));

@@ -27,7 +27,7 @@ import { authenticateSession, unsubscribeSession } from './keys/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
-import { insertTaken } from './nodes/insert.ts';
+import { insertFromNode } from './nodes/insert.ts';
 import { followLog, readLogEnd, readLogRows } from './nodes/log.ts';
 import { discardEntry, listOutbox, retryEntry } from './nodes/outbox.ts';
 import { listNodes, reportNode } from './nodes/reports.ts';
@@ -146,7 +146,7 @@ const others = [
   reportNode,
   listNodes,
   readNodeSecrets,
-  insertTaken,
+  insertFromNode,
   listOutbox,
   retryEntry,
   discardEntry,

@@ -49,7 +49,7 @@ type Outcome =
 
 const { noMessage, tooLarge, wrongLastSequence, wrongLastSequenceUnknown } = jetStreamErrors;
 
-/** SharedLog.append: see there. */
+/** @inheritdoc SharedLog.append. */
 export async function appendEntry(
   parts: AppendParts,
   data: Uint8Array,

@@ -32,7 +32,7 @@ interface ReaderParts {
   readonly report: (reason: unknown) => void;
 }
 
-/** SharedLog.entries: see there. */
+/** @inheritdoc SharedLog.entries. */
 export async function* readEntries(
   parts: ReaderParts,
   after: number,

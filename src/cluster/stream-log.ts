@@ -93,7 +93,7 @@ async function findLog(
   }
 }
 
-/** SharedLog.end: see there. */
+/** @inheritdoc SharedLog.end. */
 async function endOf(nats: ReconnectingNats, name: string): Promise<number> {
   const started = performance.now();
   for (;;) {
@@ -137,13 +137,13 @@ export class Broadcasts {
     [this.#nats, this.#subject] = [nats, `${name}.node.${id}`];
   }
 
-  /** SharedLog.broadcast: see there. */
+  /** @inheritdoc SharedLog.broadcast. */
   async send(data: Uint8Array): Promise<void> {
     const connection = await this.#nats.connection(0).catch(() => undefined);
     if (connection?.isClosed() === false) connection.publish(this.#subject, data);
   }
 
-  /** SharedLog.onBroadcast: see there. */
+  /** @inheritdoc SharedLog.onBroadcast. */
   listen(listener: (data: Uint8Array) => void): () => void {
     this.#listeners.add(listener);
     this.#running ??= this.#run();

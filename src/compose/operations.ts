@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createExecute, type Execute, type ExecuteParts } from '../api/execute.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
-import { takeRows } from '../api/nodes/taken-rows.ts';
+import { queueRows } from '../api/nodes/taken-rows.ts';
 import { bindOperations, type Operation } from '../api/operation.ts';
 import { withDataHosts } from '../api/rows/hosted-rows.ts';
 import { createPageRows, createPastRows, createRowsFor } from '../api/rows/page-rows.ts';
@@ -59,7 +59,7 @@ export function composeParts(
     newSecret: () => createSecret(randomBytes),
     log: context.logs.log,
     node: config.node,
-    takesEvents: takesEvents(config),
+    queuesEvents: queuesEvents(config),
     engines: engineNames(config),
     allowPrivate: config.fetch.allowPrivate,
     webhookAllowPrivate: config.webhook.allowPrivate,
@@ -129,7 +129,7 @@ export function composeOperations(
   parts: OperationParts,
 ): readonly Operation[] {
   const bound = bindOperations(definitions, parts).map((one) =>
-    one.name === rowInsert && parts.takesEvents ? { ...one, run: takeRows(parts, now) } : one,
+    one.name === rowInsert && parts.queuesEvents ? { ...one, run: queueRows(parts, now) } : one,
   );
   return withHosts(config, hosts, bound, parts);
 }
@@ -159,10 +159,10 @@ export function executeParts(
     keyRates,
     generation: () => store.rowLog.identity().generation,
     passOn: composePassOn(config, store),
-    isTaken: (name, { keyId }) => {
+    goesToOutbox: (name, { keyId }) => {
       // The centre knows visitors without a key better.
       const isRow = name === rowInsert && keyId !== undefined;
-      return takesEvents(config) && (isRow || name === eventInsert);
+      return queuesEvents(config) && (isRow || name === eventInsert);
     },
   };
 }
@@ -174,7 +174,7 @@ function composePassOn({ node: { central } }: Config, store: Store): PassOn | un
 }
 
 /** Whether this node is a counter with a centre. */
-function takesEvents({ node: { role, central } }: Config): boolean {
+function queuesEvents({ node: { role, central } }: Config): boolean {
   return role === 'counter' && central !== undefined;
 }
 

@@ -168,7 +168,7 @@ export class SourceHealth {
     const samples = (value: (server: SourceState) => number): readonly Sample[] =>
       servers.map(([source, server]) => ({ labels: { source }, value: value(server) }));
     const nowMs = this.#monotonicMs();
-    const setAside = samples(({ pausedUntilMs: restUntilMs }) => (restUntilMs > nowMs ? 1 : 0));
+    const setAside = samples(({ pausedUntilMs }) => (pausedUntilMs > nowMs ? 1 : 0));
     return [
       {
         name: 'waymark_fetch_source_answers_total',
@@ -249,6 +249,6 @@ export class SourceHealth {
   }
 }
 
-function pauseMs(rests: number): number {
-  return Math.min(sourcePauseMs * 2 ** (rests - 1), sourcePauseMsMax);
+function pauseMs(pauses: number): number {
+  return Math.min(sourcePauseMs * 2 ** (pauses - 1), sourcePauseMsMax);
 }

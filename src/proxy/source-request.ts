@@ -1,4 +1,4 @@
-import { requireWhole } from '../http/broken-content.ts';
+import { requireIntactBody } from '../http/broken-content.ts';
 import { finished, Readable } from 'node:stream';
 import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
@@ -201,7 +201,7 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
   if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
   if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
   // It broke before it was read: the source would wait for the rest.
-  requireWhole(body);
+  requireIntactBody(body);
   if (body.destroyed && !body.readableEnded) {
     // An `error` event may still follow; without a listener it would end the process.
     body.on('error', () => undefined);

@@ -3,7 +3,7 @@ import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
 import { uploadsAtOnceMax } from '../assets/limits.ts';
 import type { Call, OperationResult } from '../api/operation.ts';
-import { requireWhole } from '../http/broken-content.ts';
+import { requireIntactBody } from '../http/broken-content.ts';
 import { pageFields } from '../http/page-fields.ts';
 import { takeParameter } from '../http/query.ts';
 import { noBody, type Reply } from '../http/reply.ts';
@@ -245,7 +245,7 @@ function readTo(body: RequestBody, write: (chunk: Buffer) => Promise<void>): Pro
       fail();
     };
     try {
-      requireWhole(body);
+      requireIntactBody(body);
     } catch (failure) {
       reject(failureFrom(failure));
       return;

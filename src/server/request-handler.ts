@@ -27,7 +27,7 @@ interface HandlerParts extends ResponderParts {
 }
 
 /** The release function of answers without content to release. */
-const nothingHeld = (): void => undefined;
+const releaseNothing = (): void => undefined;
 
 /** Answers the requests of a port: with a prepared answer, or with a new one of the site or API. */
 export class RequestHandler {
@@ -62,7 +62,7 @@ export class RequestHandler {
       this.#answer({ exchange, start, request, prepared });
       return;
     }
-    if (free !== nothingHeld) exchange.onClose(free);
+    if (free !== releaseNothing) exchange.onClose(free);
     exchange.respondPrepared(known, nowMs);
     const { bytes } = known;
     requestLog.record(exchange, start, known, { address, bytes, fields: request.head });
@@ -108,7 +108,7 @@ export class RequestHandler {
    * Undefined if that is too much: the request then gets the refusal of any other.
    */
   #hold({ content }: Prepared, address: string): (() => void) | undefined {
-    if (typeof content !== 'object') return nothingHeld;
+    if (typeof content !== 'object') return releaseNothing;
     const holder = { keyId: undefined, address };
     try {
       return this.#parts.shared.unread.hold(holder, [content]);

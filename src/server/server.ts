@@ -100,7 +100,7 @@ export async function startServer(
   listens: readonly ListenAddress[],
   { inherited = [], isWorker = false }: PortOptions = {},
 ): Promise<Server> {
-  const port = new Port(parts);
+  const port = new HttpServer(parts);
   try {
     const sockets = await matchSockets(listens, inherited);
     for (const [at, where] of listens.entries()) {
@@ -113,7 +113,7 @@ export async function startServer(
   return port;
 }
 
-class Port implements Server {
+class HttpServer implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ResponderParts & ServerParts & ConnectionLimits;
   readonly #servers: Listener[] = [];

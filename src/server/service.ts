@@ -63,7 +63,7 @@ export async function answerService(
     const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {
-      const told = unread(exchange);
+      const told = methodReply(exchange);
       if (told !== undefined) return { reply: told, caller };
       if (!isFromLoopback(exchange, incoming, serving.config.server.publicUrl)) {
         caller = authenticateRequest(serving, incoming);
@@ -89,7 +89,7 @@ export async function answerService(
     const shown = isConsoleOrigin(serving.config, target.origin) ? withoutScripts(reply) : reply;
     const whole = withFields(shown, cors);
     request.hold(whole, caller);
-    return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
+    return { reply: variesByVisitor(serving) ? notReusable(whole) : whole, caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);
     // People open breadcrumbs and the documentation, too.
@@ -123,7 +123,7 @@ async function mcpReply(
  * Whether an answer may depend on a cookie with the user, or on who may see a page: the key of
  * prepared answers contains neither.
  */
-function tellsVisitorsApart({ config }: Serving): boolean {
+function variesByVisitor({ config }: Serving): boolean {
   const { auth, login, access } = config;
   return (auth.jwtJwks ?? login.issuer) !== undefined || access.length > 0;
 }
@@ -147,16 +147,16 @@ function loginReply(
   });
 }
 
-function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
+function notReusable({ isReusable: _reusable, ...reply }: Reply): Reply {
   return reply;
 }
 
 /** Returns one of Waymark's own files; undefined for any other path. */
 function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   const { path, exchange, incoming } = request;
-  if (path === '/health') return unread(exchange) ?? healthReply;
+  if (path === '/health') return methodReply(exchange) ?? healthReply;
   if (path === '/ws') {
-    const told = unread(exchange);
+    const told = methodReply(exchange);
     if (told !== undefined) return told;
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
@@ -165,7 +165,7 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   const docs = docsReply(serving, request);
   if (docs !== undefined) return docs;
   const preview = previewLinkReply(serving, path, request);
-  if (preview !== undefined) return unread(exchange) ?? preview;
+  if (preview !== undefined) return methodReply(exchange) ?? preview;
   const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
@@ -183,7 +183,7 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   const fields = varies ? negotiatedFields : ownFields;
   const { method } = exchange.head;
   return (
-    unread(exchange) ??
+    methodReply(exchange) ??
     serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: incoming.fields })
   );
 }
@@ -193,14 +193,14 @@ function consoleReply(
   { config, consoleFiles, ownFiles }: Serving,
   { path, exchange, incoming }: ServiceRequest,
 ): Reply | undefined {
-  if (path === '/console') return unread(exchange) ?? redirectToConsole(config);
+  if (path === '/console') return methodReply(exchange) ?? redirectToConsole(config);
   const { origin } = incoming.target;
   const found = consoleFile(config, consoleFiles, { path, origin });
   if (found === undefined) return undefined;
   const { file, fields } = found;
   const { method } = exchange.head;
   const asked = { method, fields: incoming.fields };
-  return unread(exchange) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
+  return methodReply(exchange) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
 }
 
 /** Returns a file of the documentation; undefined for any other path. */
@@ -214,12 +214,12 @@ function docsReply(
   }
   // Links of the documentation are relative to its folder.
   if (path === '/docs')
-    return unread(exchange) ?? redirectReply(`${config.server.base}/svc1/docs/`);
+    return methodReply(exchange) ?? redirectReply(`${config.server.base}/svc1/docs/`);
   const found = docs.get(path.slice('/docs/'.length));
   if (found === undefined) return undefined;
   const { fields } = found;
   const asked = { method: exchange.head.method, fields: incoming.fields };
-  return unread(exchange) ?? ownFiles.respond(found.file, { fields, source: 'svc1' }, asked);
+  return methodReply(exchange) ?? ownFiles.respond(found.file, { fields, source: 'svc1' }, asked);
 }
 
 function redirectReply(location: string): Reply {
@@ -238,7 +238,7 @@ const ownFields: FieldList = [
 const negotiatedFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
 /** Refuses methods other than GET and HEAD, as pages do; undefined for those two. */
-function unread({ head: { method } }: Exchange): Reply | undefined {
+function methodReply({ head: { method } }: Exchange): Reply | undefined {
   return isRead(method) ? undefined : { ...readOnlyReply(method), source: 'svc1' };
 }
 

@@ -8,7 +8,7 @@ interface HeldContent {
   readonly allocation: Allocation;
 }
 
-const nothingHeld = (): void => undefined;
+const releaseNothing = (): void => undefined;
 
 /**
  * Limits the memory of answers that clients have not read yet. Content of several answers counts
@@ -39,7 +39,7 @@ export class UnreadAnswers {
     { encrypted = false } = {},
   ): () => void {
     const large = pieces.filter(({ length }) => length >= unreadPieceBytesMin);
-    if (large.length === 0) return nothingHeld;
+    if (large.length === 0) return releaseNothing;
     const frees: (() => void)[] = [];
     const free = (): void => {
       for (const one of frees.splice(0)) one();

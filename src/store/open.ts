@@ -43,7 +43,7 @@ import { createOutbox } from './outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
-import { joinShared, leaveShared, type Sharing } from './shared/join.ts';
+import { joinCluster, leaveShared, type Sharing } from './shared/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { createSharedValues, valuesOf } from './shared/shared-values.ts';
@@ -188,7 +188,7 @@ async function openShared(
   {
     condition,
     ...given
-  }: Omit<Parameters<typeof joinShared>[0], 'valuesChanged'> & {
+  }: Omit<Parameters<typeof joinCluster>[0], 'valuesChanged'> & {
     readonly condition: StoreCondition;
   },
   sharing: Sharing | undefined,
@@ -201,7 +201,7 @@ async function openShared(
   };
   const parts = { ...given, valuesChanged };
   try {
-    const { shared, follower } = await joinShared(parts, sharing);
+    const { shared, follower } = await joinCluster(parts, sharing);
     const member = memberOf(databases);
     const writer = new SharedWriter({ databases, condition, shared, follower, member });
     const catchUp = async (): Promise<void> => follower.reach(await shared.end());
@@ -239,7 +239,7 @@ class PageChecks {
     this.#parts = parts;
   }
 
-  /** Store.checkPages: see there. */
+  /** @inheritdoc Store.checkPages. */
   async check(): Promise<void> {
     const { folder, databases, condition, isDone } = this.#parts;
     if (isDone) return;

@@ -47,7 +47,7 @@ type InsertInput = StaticInput<typeof insertInput>;
  * node.insert: stores the writes that a node accepted without the centre, in order, each entry
  * once. A refused entry does not stop the next ones (docs/design/nodes.md#outbox).
  */
-export const insertTaken = defineOperation({
+export const insertFromNode = defineOperation({
   name: 'svc1.node.insert',
   scope: 'follow',
   effect: 'writes',

@@ -13,7 +13,7 @@ const insertRow = insertOperation(rowFamily);
  * Makes the run of record.insert at a counter: it decides as usual, by the rows that the counter
  * has, and puts the row into the outbox instead of the log (docs/design/nodes.md#outbox).
  */
-export function takeRows(parts: RowParts, now: () => number): Operation['run'] {
+export function queueRows(parts: RowParts, now: () => number): Operation['run'] {
   return async (v, call) => {
     let isRepeated = false;
     const commit = async <T>(

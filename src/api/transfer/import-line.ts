@@ -50,7 +50,7 @@ export interface ImportLine extends RequestHashes {
    * The meaning of the vk: the author of the line chose it for a request, the server derived it
    * from the fields, or an export made it from the id of the record.
    */
-  readonly standsFor: 'request' | 'fields' | 'record';
+  readonly vkScope: 'request' | 'fields' | 'record';
 }
 
 /** Lines that were read, in their order. */
@@ -152,7 +152,7 @@ function readLine(
     text: JSON.stringify(data),
     vk: vk ?? derivedVk(hashes),
     ...hashes,
-    standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
+    vkScope: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
     ...found,
   };
 }
@@ -181,7 +181,7 @@ function unplacedLine({
     text: JSON.stringify(v),
     vk: vk ?? derivedVk(hashes),
     ...hashes,
-    standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
+    vkScope: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
     ...noProblems,
   };
 }

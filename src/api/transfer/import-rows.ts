@@ -56,11 +56,11 @@ export class RowImport {
     return line.family === 'table' ? this.#table(v, line) : this.#row(v, line);
   }
 
-  #table(v: JsonObject, { standsFor }: ImportLine): PlacedLine | undefined {
+  #table(v: JsonObject, { vkScope }: ImportLine): PlacedLine | undefined {
     this.#require('admin', 'a table needs the scope admin.');
     const place = (sent: JsonObject): JsonObject =>
       placeTableFields({ current: undefined, sent }, this.#reads);
-    const data = standsFor === 'record' ? restored(v, place) : place(v);
+    const data = vkScope === 'record' ? restored(v, place) : place(v);
     const definition = data as unknown as TableDefinition;
     const { name } = definition;
     const existing = this.#reads.table(name)?.table ?? this.#tables.get(name)?.definition;
@@ -75,7 +75,7 @@ export class RowImport {
     return { draft: { family: 'table', action: 'insert', data }, names, problems: [] };
   }
 
-  #row(v: JsonObject, { standsFor }: ImportLine): PlacedLine {
+  #row(v: JsonObject, { vkScope }: ImportLine): PlacedLine {
     const { table: name, id: _id, ...sent } = v;
     const table = typeof name === 'string' ? this.#tableOf(name) : undefined;
     if (table === undefined) {
@@ -91,7 +91,7 @@ export class RowImport {
     }
     const place = (fields: JsonObject): JsonObject =>
       placeRowFields({ current: undefined, sent: fields }, table);
-    const isExported = standsFor === 'record';
+    const isExported = vkScope === 'record';
     const data = isExported ? restored(sent, place) : place(sent);
     this.#takeKey(definition, data);
     const draft = { family: 'record', action: 'insert', data } as const;

@@ -329,10 +329,10 @@ function outsideReason(
 
 /** For a bound key, the vk of an export is that of a record only if it sees the record. */
 function lineInside(reads: Reads, line: ImportLine, bounds: Bounds | undefined): ImportLine {
-  if (bounds === undefined || line.standsFor !== 'record') return line;
+  if (bounds === undefined || line.vkScope !== 'record') return line;
   const id = idOfExportVk(line.family, line.vk) ?? '';
   const isSeen = currentHash(reads, line.family, { id, bounds }) !== undefined;
-  return isSeen ? line : { ...line, standsFor: 'request' };
+  return isSeen ? line : { ...line, vkScope: 'request' };
 }
 
 /** What the lines of one transaction are placed by. */
@@ -417,15 +417,15 @@ function stateOf(
     readonly bounds: Bounds | undefined;
   },
 ): 'free' | 'same' | 'other' {
-  const { family, vk, standsFor } = line;
+  const { family, vk, vkScope } = line;
   const before = taken.get(vk);
   if (before !== undefined) return before.requestHash === line.requestHash ? 'same' : 'other';
   const claim = claimBefore(reads, line, by);
   const claimed = claim && currentHash(reads, family, { id: claim.id, bounds });
-  const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
+  const isUsed = claim !== undefined && (vkScope === 'request' || claimed !== undefined);
   if (isUsed && isSameRequest(claim, line)) return 'same';
   const current =
-    standsFor === 'record'
+    vkScope === 'record'
       ? (currentHash(reads, family, { id: idOfExportVk(family, vk) ?? '', bounds }) ?? claimed)
       : undefined;
   if (current === undefined) return isUsed ? 'other' : 'free';
@@ -434,8 +434,8 @@ function stateOf(
 
 /** The claim to store for a line: each key has vks of its own for requests, but not for records. */
 function claimFor(line: ImportLine, by: string): VkClaim {
-  const { vk, requestHash, standsFor } = line;
-  return { vk: standsFor === 'request' ? claimName(keyedLine(line, by)) : vk, requestHash };
+  const { vk, requestHash, vkScope } = line;
+  return { vk: vkScope === 'request' ? claimName(keyedLine(line, by)) : vk, requestHash };
 }
 
 function claimBefore(
@@ -443,10 +443,10 @@ function claimBefore(
   line: ImportLine,
   by: string,
 ): StoredVkClaim | undefined {
-  const { vk, formerHash, standsFor } = line;
-  if (standsFor === 'request') return findClaim(reads, keyedLine(line, by));
+  const { vk, formerHash, vkScope } = line;
+  if (vkScope === 'request') return findClaim(reads, keyedLine(line, by));
   const claim = reads.vkClaim(vk);
-  if (claim !== undefined || standsFor === 'record' || formerHash === undefined) return claim;
+  if (claim !== undefined || vkScope === 'record' || formerHash === undefined) return claim;
   return reads.vkClaim(derivedVk({ requestHash: formerHash }));
 }
 
@@ -484,14 +484,14 @@ function insertHash(family: RevertibleFamily, v: JsonObject): string {
   return hashRequest(`${family}.insert`, v).requestHash;
 }
 
-function conflictReason({ vk, standsFor }: ImportLine): string {
-  return standsFor === 'record'
+function conflictReason({ vk, vkScope }: ImportLine): string {
+  return vkScope === 'record'
     ? `${vk} exists with other fields, and an import edits no record.`
     : `The vk ${JSON.stringify(vk)} was used before for another request.`;
 }
 
 /** The id of an exported record, if no record here ever had it. */
-function freeId(reads: Reads, { family, vk, standsFor }: ImportLine): string | undefined {
-  const id = standsFor === 'record' ? idOfExportVk(family, vk) : undefined;
+function freeId(reads: Reads, { family, vk, vkScope }: ImportLine): string | undefined {
+  const id = vkScope === 'record' ? idOfExportVk(family, vk) : undefined;
   return id === undefined || reads.rows(family, id).length > 0 ? undefined : id;
 }

@@ -41,7 +41,7 @@ export interface EventParts {
   readonly now: () => number;
   readonly node: Node;
   /** Whether this node stores events in its outbox, because its centre decides about them. */
-  readonly takesEvents: boolean;
+  readonly queuesEvents: boolean;
   readonly log: Log;
 }
 
@@ -126,7 +126,7 @@ export const insertEvent = defineOperation({
       // Without a time, equal requests are different events.
       const made = v.occurred_at === undefined ? parts.newId() : request.derivedVk;
       const wanted = { fields, vk: call.vk ?? made, request };
-      if (parts.takesEvents) return takeEvent(parts, call, wanted);
+      if (parts.queuesEvents) return takeEvent(parts, call, wanted);
       return putEvent(parts, call, { ...wanted, warn });
     };
   },

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Connect } from '../connector.ts';
 import type { OutboundExchange } from '../exchange.ts';
 import { outboundConnectionsMax } from '../limits.ts';
-import { Corks } from './corks.ts';
+import { TurnWriteBatcher } from './turn-write-batcher.ts';
 import { GetConnection, type ConnectionPool } from './get-connection.ts';
 import { getHead } from './heads.ts';
 import {
@@ -25,7 +25,7 @@ interface GetClientOptions {
  */
 export class GetClient {
   readonly #options: GetClientOptions;
-  readonly #corks = new Corks();
+  readonly #batcher = new TurnWriteBatcher();
   readonly #pools = new Map<string, Pool>();
   #closed: PromiseWithResolvers<void> | undefined;
   #ticking: NodeJS.Timeout | undefined;
@@ -63,7 +63,7 @@ export class GetClient {
   #open(origin: string): Pool {
     const pool = new Pool(new URL(origin), {
       ...this.#options,
-      corks: this.#corks,
+      batcher: this.#batcher,
       onEmpty: () => {
         this.#pools.delete(origin);
         if (this.#pools.size > 0) return;
@@ -105,14 +105,14 @@ class Pool {
     {
       connect,
       timeoutMs,
-      corks,
+      batcher,
       onEmpty,
-    }: GetClientOptions & { readonly corks: Corks; readonly onEmpty: () => void },
+    }: GetClientOptions & { readonly batcher: TurnWriteBatcher; readonly onEmpty: () => void },
   ) {
     this.origin = origin;
     this.#connect = connect;
     this.#onEmpty = onEmpty;
-    this.#shared = { corks, timeoutMs, release: this.#release, remove: this.#remove };
+    this.#shared = { batcher, timeoutMs, release: this.#release, remove: this.#remove };
   }
 
   /** Sends the head of a GET. Returns false if all connections are in use. */

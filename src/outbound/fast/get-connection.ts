@@ -4,13 +4,13 @@ import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
 import type { Control, OutboundExchange } from '../exchange.ts';
 import { brokenAnswer, connectionClosed, timedOut } from '../failure.ts';
-import type { Corks } from './corks.ts';
+import type { TurnWriteBatcher } from './turn-write-batcher.ts';
 import { HeadReader, parseResponseHead } from './heads.ts';
 import type { ResponseContent } from './response-content.ts';
 
 /** The pool that a connection belongs to. */
 export interface ConnectionPool {
-  readonly corks: Corks;
+  readonly batcher: TurnWriteBatcher;
   /** Limits the wait for a header section, and for each further chunk of content. */
   readonly timeoutMs: number;
   /** Called when the connection can carry another request. */
@@ -74,7 +74,7 @@ export class GetConnection implements Control, ConnectionInfo {
       this.#pool.release(this);
     } else {
       this.#isSent = true;
-      this.#pool.corks.write(this.#socket, head);
+      this.#pool.batcher.write(this.#socket, head);
     }
   }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import type { Corks } from '../../outbound/fast/corks.ts';
+import type { TurnWriteBatcher } from '../../outbound/fast/turn-write-batcher.ts';
 import type { Cancellation } from '../../model/cancellation.ts';
 import type { Prepared, Sent } from '../exchange.ts';
 import { ClientGone } from '../client-gone.ts';
@@ -9,11 +9,11 @@ import type { Connection, Http1Exchange } from '../h1/connection.ts';
 import { goesInPieces } from '../h1/pieces.ts';
 import { preparedTextBytesMax } from '../limits.ts';
 import { headEnd, headText } from '../response-head.ts';
-import type { PlainHead } from './plain-head.ts';
+import type { PlainHead } from './simple-head.ts';
 
 /** The parts that all exchanges of the fast path share. */
 export interface FastParts {
-  readonly corks: Corks;
+  readonly batcher: TurnWriteBatcher;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -97,7 +97,7 @@ export class FastExchange implements Http1Exchange {
   handOver(): Http1Exchange | undefined {
     if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
     const { socket } = this.#connection;
-    const node = socket.destroyed ? undefined : this.#connection.parseAgain(this.#request);
+    const node = socket.destroyed ? undefined : this.#connection.handToNodeParser(this.#request);
     if (node === undefined) {
       socket.destroy();
       return undefined;
@@ -169,12 +169,12 @@ export class FastExchange implements Http1Exchange {
     if (content === undefined) return undefined;
     const head = headText(reply);
     if (head === undefined) return undefined;
-    const { corks, now } = this.#parts;
+    const { batcher, now } = this.#parts;
     const date = replyField(reply, 'date') === undefined ? now() : undefined;
     const text = head + headEnd(date, this.shouldKeepAlive) + content;
     this.#isSent = true;
     if (this.shouldKeepAlive) {
-      corks.write(this.#connection.socket, text);
+      batcher.write(this.#connection.socket, text);
     } else {
       this.#connection.socket.write(text, 'latin1');
       this.#connection.closeWhenWritten();

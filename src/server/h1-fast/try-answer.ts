@@ -1,8 +1,8 @@
-import { Corks } from '../../outbound/fast/corks.ts';
+import { TurnWriteBatcher } from '../../outbound/fast/turn-write-batcher.ts';
 import type { Connection, TryAnswer } from '../h1/connection.ts';
 import { FastExchange, type FastParts } from './fast-exchange.ts';
 import { fastHeadBytesMax } from './limits.ts';
-import { readPlainHead } from './plain-head.ts';
+import { readSimpleHead } from './simple-head.ts';
 
 /** Answers a request that the fast path has read. */
 type Handle = (exchange: FastExchange) => void;
@@ -13,7 +13,7 @@ type Handle = (exchange: FastExchange) => void;
  * requests. Without the fast path, Node's server gives the same answers.
  */
 export function createTryAnswer(handle: Handle, now: () => number): TryAnswer {
-  const path = new FastPath(handle, { corks: new Corks(), now });
+  const path = new FastPath(handle, { batcher: new TurnWriteBatcher(), now });
   return (connection, bytes) => path.tryAnswer(connection, bytes);
 }
 
@@ -36,7 +36,7 @@ class FastPath {
       return false;
     }
     if (bytes.length > fastHeadBytesMax) return false;
-    const head = readPlainHead(bytes.toString('latin1'));
+    const head = readSimpleHead(bytes.toString('latin1'));
     if (head === undefined) return false;
     const exchange = new FastExchange(this.#parts, connection, { bytes, head });
     this.#handle(exchange);

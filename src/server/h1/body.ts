@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requireWhole } from '../../http/broken-content.ts';
+import { requireIntactBody } from '../../http/broken-content.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import type { Fields } from '../../http/request.ts';
 import type { RequestBody } from '../exchange.ts';
@@ -69,7 +69,7 @@ export function readBody(
             }),
       );
     };
-    requireWhole(body);
+    requireIntactBody(body);
     if (lengthOf(fields) > bytesMax) throw tooLarge(bytesMax);
     body.on('error', failed).once('close', failed);
     body.once('end', () => {

@@ -147,7 +147,7 @@ export class Connection {
   }
 
   /** Gives a whole request that has arrived earlier to Node's parser; returns what it makes. */
-  parseAgain(request: Buffer): Http1Exchange | undefined {
+  handToNodeParser(request: Buffer): Http1Exchange | undefined {
     let parsed: Http1Exchange | undefined;
     this.#parsedAgain = (made) => {
       parsed = made;

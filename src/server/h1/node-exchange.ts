@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { breakBody } from '../../http/broken-content.ts';
+import { failBody } from '../../http/broken-content.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { Cancellation } from '../../model/cancellation.ts';
 import type { Failure } from '../../model/failure.ts';
@@ -75,7 +75,7 @@ export class NodeExchange implements Http1Exchange {
 
   breakOff(failure: Failure): boolean {
     this.failure = failure;
-    return this.body !== undefined && breakBody(this.body, failure);
+    return this.body !== undefined && failBody(this.body, failure);
   }
 
   interim(status: number, fields: FieldList): void {

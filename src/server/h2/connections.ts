@@ -7,7 +7,7 @@ import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.t
 import { noBody } from '../../http/reply.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import { breakBody } from '../../http/broken-content.ts';
+import { failBody } from '../../http/broken-content.ts';
 import { isPassedOn } from '../h1/body.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
@@ -457,6 +457,6 @@ class OpenRequest implements StreamReader {
     this.#hasBeenLate = true;
     const failure = tooLate('request_time');
     this.exchange.failure = failure;
-    return !breakBody(content, failure);
+    return !failBody(content, failure);
   }
 }

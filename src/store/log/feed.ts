@@ -62,12 +62,12 @@ export class LogFeed {
     this.#state = versionsOutsideLog(databases);
   }
 
-  /** Store.memory: see there. */
+  /** @inheritdoc Store.memory. */
   memory(): CacheUse {
     return cacheUse('changes', this.#remembered);
   }
 
-  /** Store.changesAfter: see there. */
+  /** @inheritdoc Store.changesAfter. */
   async next<F extends RevertibleFamily>(
     families: readonly F[],
     after: number,
@@ -81,7 +81,7 @@ export class LogFeed {
     return this.#slice(new Set<Family>(families), after) as FeedSlice<F>;
   }
 
-  /** Store.waitForRows: see there. */
+  /** @inheritdoc Store.waitForRows. */
   async waitForRows(after: number, signal: AbortSignal, pollMs = feedPollMs): Promise<void> {
     await this.#growth(after, signal, pollMs);
     this.#requireOpen();

@@ -36,7 +36,7 @@ interface KeyRange {
   readonly check: ((value: Scalar) => boolean) | undefined;
 }
 
-/** Reads.rowsByIndex: see there. */
+/** @inheritdoc Reads.rowsByIndex. */
 export function* rowsByIndex(
   databases: RowDatabases,
   table: StoredTable | undefined,
@@ -59,7 +59,7 @@ export function* rowsByIndex(
   }
 }
 
-/** Reads.placesInIndex: see there. */
+/** @inheritdoc Reads.placesInIndex. */
 export function placesInIndex(
   databases: RowDatabases,
   table: StoredTable | undefined,
@@ -87,7 +87,7 @@ export function placesInIndex(
   });
 }
 
-/** Reads.countByIndex: see there. */
+/** @inheritdoc Reads.countByIndex. */
 export function countByIndex(
   databases: RowDatabases,
   table: StoredTable | undefined,

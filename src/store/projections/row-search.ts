@@ -34,7 +34,7 @@ interface Posting {
   readonly length: number;
 }
 
-/** Reads.searchRows: see there. */
+/** @inheritdoc Reads.searchRows. */
 export function* searchRows(
   databases: SearchedDatabases,
   stored: StoredTable | undefined,

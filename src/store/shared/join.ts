@@ -50,7 +50,7 @@ interface JoinParts {
  * Makes a data folder a part of a cluster, and follows the shared log. Rejects with `conflict` for
  * a folder with a history that the shared log does not have.
  */
-export async function joinShared(
+export async function joinCluster(
   parts: JoinParts,
   sharing: Sharing,
 ): Promise<{ readonly shared: SharedLog; readonly follower: SharedFollower }> {
@@ -67,7 +67,7 @@ export async function joinShared(
   return { shared, follower };
 }
 
-/** Makes sure that the folder is a part of the cluster. Rejects as joinShared. */
+/** Makes sure that the folder is a part of the cluster. Rejects as joinCluster. */
 async function requirePlace(
   parts: JoinParts,
   shared: SharedLog,

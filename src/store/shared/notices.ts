@@ -20,7 +20,7 @@ export class Notices {
     this.#log = log;
   }
 
-  /** Sharing.notice: see there. Resolves after the first attempt, or after noticeMsMax. */
+  /** @inheritdoc Sharing.notice. Resolves after the first attempt, or after noticeMsMax. */
   async receive(notice: Notice): Promise<void> {
     if (this.#apply === undefined) this.#early.push(notice);
     else await this.#begin(this.#apply, notice);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { listOutbox } from '../../../src/api/nodes/outbox.ts';
-import { takeRows } from '../../../src/api/nodes/taken-rows.ts';
+import { queueRows } from '../../../src/api/nodes/taken-rows.ts';
 import type { Call } from '../../../src/api/operation.ts';
 import type { RowParts } from '../../../src/api/rows/row-family.ts';
 import { openStore } from '../../../src/store/open.ts';
@@ -49,7 +49,7 @@ async function counter(t: TestContext) {
     }));
   await insert('table', uuidv7(), { name: 'orders', schema, key: 'no' });
   const parts = { store, newId: uuidv7, isOwnOrigin: () => true } as unknown as RowParts;
-  const take = takeRows(parts, Date.now);
+  const take = queueRows(parts, Date.now);
   const send = async (no: string) => {
     const outcome = await take({ table: 'orders', no }, { ...call, vk: `order ${no}` });
     return outcome as { readonly data: { readonly id: string }; readonly replayed?: boolean };

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
 import { corkedConnectionsMax } from '../../../src/outbound/fast/limits.ts';
-import { Corks } from '../../../src/outbound/fast/corks.ts';
+import { TurnWriteBatcher } from '../../../src/outbound/fast/turn-write-batcher.ts';
 
 interface Pair {
   readonly server: Socket;
@@ -35,16 +35,16 @@ const bytesWritten = ({ server }: Pair): number => server.bytesWritten - server.
 
 suite('corked connections', () => {
   test('write at the end of the turn of the event loop, each in the order of its writes', async (t) => {
-    const corks = new Corks();
+    const batcher = new TurnWriteBatcher();
     const open = await pairs(t, 3);
     for (const { server } of open) server.write('<');
-    for (const { server } of open) corks.write(server, 'one ');
-    for (const { server } of open) corks.write(server, 'tw\u00f6 ');
+    for (const { server } of open) batcher.write(server, 'one ');
+    for (const { server } of open) batcher.write(server, 'tw\u00f6 ');
     assert.deepEqual(open.map(bytesWritten), [1, 1, 1]);
     await turn();
     assert.deepEqual(open.map(bytesWritten), [9, 9, 9]);
     for (const { server } of open) {
-      corks.write(server, 'three');
+      batcher.write(server, 'three');
       server.end('>', 'latin1');
     }
     const expected = Buffer.from('<one tw\u00f6 three>', 'latin1').toString('utf8');
@@ -52,24 +52,24 @@ suite('corked connections', () => {
   });
 
   test('write at once when their number reaches the limit, or on uncork', async (t) => {
-    const corks = new Corks();
+    const batcher = new TurnWriteBatcher();
     const open = await pairs(t, corkedConnectionsMax + 1);
-    for (const { server } of open) corks.write(server, 'abc');
+    for (const { server } of open) batcher.write(server, 'abc');
     const written = open.map(bytesWritten);
     assert.deepEqual(written, [...Array.from({ length: corkedConnectionsMax }, () => 3), 0]);
-    corks.uncork();
+    batcher.uncork();
     assert.equal(open.at(-1)?.server.writableLength, 0);
   });
 
   test('still write after one of them was destroyed', async (t) => {
-    const corks = new Corks();
+    const batcher = new TurnWriteBatcher();
     const [gone = assert.fail(), other = assert.fail()] = await pairs(t, 2);
-    corks.write(gone.server, 'abc');
-    corks.write(other.server, 'abc');
+    batcher.write(gone.server, 'abc');
+    batcher.write(other.server, 'abc');
     gone.server.destroy();
-    corks.write(gone.server, 'def');
+    batcher.write(gone.server, 'def');
     await turn();
-    corks.write(other.server, 'def');
+    batcher.write(other.server, 'def');
     other.server.end();
     assert.equal(await other.got(), 'abcdef');
     assert.equal(await gone.got(), '');

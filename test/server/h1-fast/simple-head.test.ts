@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { readPlainHead, type PlainHead } from '../../../src/server/h1-fast/plain-head.ts';
+import { readSimpleHead, type PlainHead } from '../../../src/server/h1-fast/simple-head.ts';
 import { RequestScanner } from '../../../src/http/request-scanner.ts';
 import { headerFieldsMax } from '../../../src/http/limits.ts';
 
@@ -14,7 +14,7 @@ suite('the head of an ordinary request', () => {
   test('is read unchanged, without the blanks around values', () => {
     const fields =
       'hOST:localhost\r\nX-A: \t a b\t \r\nX-Empty:\r\nConnection: Keep-Alive \r\nX-A: \xe9\r\n';
-    assert.deepEqual(readPlainHead(`HEAD /a%20b/?c=d&[e] HTTP/1.1\r\n${fields}\r\n`), {
+    assert.deepEqual(readSimpleHead(`HEAD /a%20b/?c=d&[e] HTTP/1.1\r\n${fields}\r\n`), {
       method: 'HEAD',
       url: '/a%20b/?c=d&[e]',
       version: '1.1',
@@ -28,7 +28,7 @@ suite('the head of an ordinary request', () => {
       ...{ method: 'GET', url: '/', version: '1.1', fields: [] },
       shouldKeepAlive: true,
     };
-    assert.deepEqual(readPlainHead('GET / HTTP/1.1\r\n\r\n'), bare);
+    assert.deepEqual(readSimpleHead('GET / HTTP/1.1\r\n\r\n'), bare);
   });
 
   const others: Readonly<Record<string, string>> = {
@@ -56,7 +56,7 @@ suite('the head of an ordinary request', () => {
   };
   for (const [what, text] of Object.entries(others)) {
     test(`is not one ${what}`, () => {
-      assert.equal(readPlainHead(text), undefined);
+      assert.equal(readSimpleHead(text), undefined);
     });
   }
 
@@ -68,7 +68,7 @@ suite('the head of an ordinary request', () => {
   ];
   for (const line of aboutTheHop) {
     test(`has no header about framing or the connection: ${line}`, () => {
-      assert.equal(readPlainHead(`GET / HTTP/1.1\r\n${host}${line}\r\n\r\n`), undefined);
+      assert.equal(readSimpleHead(`GET / HTTP/1.1\r\n${host}${line}\r\n\r\n`), undefined);
     });
   }
 
@@ -76,7 +76,7 @@ suite('the head of an ordinary request', () => {
     const askNode = await startParser(t);
     let read = 0;
     const property = fc.asyncProperty(anyHead, async (text) => {
-      const head = readPlainHead(text);
+      const head = readSimpleHead(text);
       if (head === undefined) return;
       read += 1;
       const bytes = Buffer.from(text, 'latin1');

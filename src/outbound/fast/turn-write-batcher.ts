@@ -2,11 +2,11 @@ import type { Writable } from 'node:stream';
 import { corkedConnectionsMax } from './limits.ts';
 
 /**
- * Corks connections until the end of a turn of the event loop, and then writes to one right after
- * the other. A write that wakes a sleeping reader costs the writer more than the rest of the write;
- * the next one to the same process finds it awake.
+ * Collects the writes to many connections until the end of a turn of the event loop, and then
+ * writes to one right after the other. To write to an idle peer wakes it, which costs more than the
+ * write; a batch pays for that once.
  */
-export class Corks {
+export class TurnWriteBatcher {
   #corked: Writable[] = [];
 
   /**

@@ -31,7 +31,7 @@ const longestNotPlain = 'transfer-encoding'.length;
  * form of RFC 9112 §3 and §5. Undefined for any other text, malformed or only unusual: Node's
  * parser reads it.
  */
-export function readPlainHead(text: string): PlainHead | undefined {
+export function readSimpleHead(text: string): PlainHead | undefined {
   const line = requestLine.exec(text);
   if (line === null || !text.endsWith('\r\n\r\n')) return undefined;
   const [{ length }, method, url = ''] = line;
