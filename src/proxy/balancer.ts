@@ -53,7 +53,7 @@ export class Balancer {
     const ordered = candidates.toSorted(
       (a, b) =>
         a.rank - b.rank ||
-        a.restsUntilMs - b.restsUntilMs ||
+        a.pausedUntilMs - b.pausedUntilMs ||
         Number(b.target.source.mark === preferred) - Number(a.target.source.mark === preferred) ||
         Number(b.weight > 0) - Number(a.weight > 0) ||
         (plan.balance === 'least' ? relativeLoad(a) - relativeLoad(b) : 0) ||

@@ -34,7 +34,7 @@ export interface SourceLoad {
   /** 0 if it is ready, 1 if its health check fails, 2 if it is set aside. */
   readonly rank: 0 | 1 | 2;
   /** When its pause ends; 0 without one. */
-  readonly restsUntilMs: number;
+  readonly pausedUntilMs: number;
 }
 
 /** One request to one server. */
@@ -83,9 +83,9 @@ export class SourceHealth {
   /** How ready a server is, by its requests and by the health check with a path. */
   loadOf(origin: string, checkPath: string | undefined, nowMs: number): SourceLoad {
     const { open, pausedUntilMs } = this.#server(origin);
-    if (pausedUntilMs > nowMs) return { open, rank: 2, restsUntilMs: pausedUntilMs };
+    if (pausedUntilMs > nowMs) return { open, rank: 2, pausedUntilMs };
     const isFailing = this.checkProblem(origin, checkPath) !== undefined;
-    return { open, rank: isFailing ? 1 : 0, restsUntilMs: 0 };
+    return { open, rank: isFailing ? 1 : 0, pausedUntilMs: 0 };
   }
 
   /** Whether a server is set aside, or its health check fails. */
