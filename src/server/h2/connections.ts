@@ -264,11 +264,13 @@ class ServedConnection {
       this.connection.receive(chunk);
     });
     socket.on('error', ignore);
-    const left = (): void => {
+    socket.once('close', () => {
+      this.connection.close();
+    });
+    socket.once('end', () => {
       this.connection.close();
       socket.end();
-    };
-    socket.once('end', left).once('close', left);
+    });
   }
 
   /** Warns the client that another process takes its next connection. */
