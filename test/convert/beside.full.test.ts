@@ -38,6 +38,9 @@ async function startApplication(t: Cleaning, name: string): Promise<number> {
     const told = [headers['x-real-ip'], headers['x-app']].map((one) => one?.toString() ?? '-');
     response.setHeader('content-type', 'text/plain');
     response.setHeader('x-powered-by', 'tests');
+    // For servers that ask another one who may see a page.
+    response.setHeader('x-app', `seen by ${name}`);
+    if (url === '/refused') response.statusCode = 401;
     response.end(`${name} ${method} ${url} ${host} ${told.join(' ')}\n`);
   });
   server.listen(0, '127.0.0.1');
