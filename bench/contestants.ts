@@ -20,7 +20,7 @@ export interface Servers {
 
 /** Prepares Waymark and the other servers that are installed, on free ports. */
 export async function prepareServers(
-  { folderFor, diskRoot, peerRoot, sourceRoot, tlsFiles }: Workspace,
+  workspace: Workspace,
   {
     programs,
     cores,
@@ -32,9 +32,9 @@ export async function prepareServers(
     readonly beside?: string | undefined;
   },
 ): Promise<Servers> {
+  const { folderFor, diskRoot, peerRoot, tlsFiles } = workspace;
   const [sourcePort = 0, ...ports] = await freePorts(10 + nodeProxies.length);
   const source = `http://127.0.0.1:${sourcePort}`;
-  const sourcePlace = { folder: await folderFor('source'), port: sourcePort, core: cores.load };
   const pair = await tlsFiles();
   const place = async (name: string, port = 0, tlsPort?: number) => ({
     folder: await folderFor(name),
@@ -62,12 +62,24 @@ export async function prepareServers(
     contestants.push(nodeProxy(name, await place(name, ports[3 + at])));
   }
   return {
-    source:
-      programs.nginx === undefined
-        ? nodeSource(sourcePlace)
-        : nginxSource(programs.nginx, sourcePlace, { root: sourceRoot }),
+    source: await prepareSource(workspace, { programs, cores, port: sourcePort }),
     contestants,
   };
+}
+
+/** Prepares the source of fetched pages: nginx, or a server of Node without it. */
+export async function prepareSource(
+  { folderFor, sourceRoot }: Workspace,
+  {
+    programs,
+    cores,
+    port,
+  }: { readonly programs: Programs; readonly cores: Cores; readonly port: number },
+): Promise<BenchServer> {
+  const place = { folder: await folderFor('source'), port, core: cores.load };
+  return programs.nginx === undefined
+    ? nodeSource(place)
+    : nginxSource(programs.nginx, place, { root: sourceRoot });
 }
 
 /** Starts the source, then one after the other the contestants that a scenario measures. */

@@ -2,7 +2,7 @@ import { discard, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
-import { unsharedMs, unsharedUrlsMax } from './limits.ts';
+import { coalescedWaitMsMax, unsharedMs, unsharedUrlsMax } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import { fetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
@@ -102,7 +102,11 @@ class Cache {
   constructor(parts: CachedFetchParts) {
     this.#parts = parts;
     this.#planOf = cachePlans(parts.identityFields);
-    this.#coalescer = new RequestCoalescer(parts.answers);
+    this.#coalescer = new RequestCoalescer(parts.answers, {
+      waitMsMax: coalescedWaitMsMax,
+      // Later requests would wait for nothing, too.
+      onLate: (key) => this.#unshareable.set(key, true),
+    });
   }
 
   async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {

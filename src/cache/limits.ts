@@ -16,6 +16,11 @@ export const staleUnreachableMsMax = 3_600_000;
 /** URLs that are remembered for responses that cannot be shared, and for how long. */
 export const unsharedUrlsMax = 10_000;
 export const unsharedMs = 120_000;
+/**
+ * How long a request waits for the response to another one of the same content, before it is sent
+ * itself: that of `proxy_cache_lock_timeout` of nginx.
+ */
+export const coalescedWaitMsMax = 5_000;
 /** Responses that are stored for one URL, with different values of the fields in Vary. */
 export const answersPerUrlMax = 32;
 /** Memory for the content of one response that has not been written to its file. */

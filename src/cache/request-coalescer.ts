@@ -20,22 +20,34 @@ interface CoalescedTarget {
   readonly url: string;
 }
 
+/** How long a request waits for another one, and what is called with its key after that. */
+interface WaitLimit {
+  readonly waitMsMax: number;
+  readonly onLate: (key: string) => void;
+}
+
 /**
  * Sends one request to a source for several client requests (RFC 9111 §4, collapsed requests). The
  * request is aborted only when all of them have gone, so none depends on the first. A client
  * request after a purge never gets a response that was requested before it.
+ *
+ * A request waits for another one for a limited time: a source may hold an answer back until it has
+ * news (long polling), and then wants to know of all clients that wait.
  */
 export class RequestCoalescer<T> {
   readonly #requests = new Map<string, CoalescedRequest<T>>();
   readonly #purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>;
+  readonly #limit: WaitLimit;
 
-  constructor(purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>) {
+  constructor(purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>, limit: WaitLimit) {
     this.#purges = purges;
+    this.#limit = limit;
   }
 
   /**
-   * Joins the request of a key, or calls `start` to send it. Resolves to the result of `take`;
-   * rejects as `start` does, and when the signal aborts.
+   * Joins the request of a key, or calls `start` to send it. Resolves to the result of `take`, or
+   * to undefined if another request has no result in time; rejects as `start` does, and when the
+   * signal aborts.
    */
   async join<R>(
     { key, url }: CoalescedTarget,
@@ -49,7 +61,11 @@ export class RequestCoalescer<T> {
       this.#requests.set(key, request);
       this.#removeWhenComplete(key, request);
     }
-    return request.wait(signal, take);
+    const { waitMsMax, onLate } = this.#limit;
+    const late = (): void => {
+      onLate(key);
+    };
+    return request.wait(signal, take, { waitMsMax, onLate: late });
   }
 
   /** The number of requests in progress. */
@@ -85,11 +101,21 @@ class CoalescedRequest<T> {
     this.result.catch(() => undefined);
   }
 
-  async wait<R>(signal: Cancellation, take: TakeResult<T, R>): Promise<R | undefined> {
+  async wait<R>(
+    signal: Cancellation,
+    take: TakeResult<T, R>,
+    { waitMsMax, onLate }: { readonly waitMsMax: number; readonly onLate: () => void },
+  ): Promise<R | undefined> {
     const position = { isFirst: this.#isFirst };
     this.#isFirst = false;
     this.#waiting += 1;
-    const gone = Promise.withResolvers<never>();
+    const gone = Promise.withResolvers<undefined>();
+    const timer = position.isFirst
+      ? undefined
+      : setTimeout(() => {
+          onLate();
+          gone.resolve(undefined);
+        }, waitMsMax);
     const leave = (): void => {
       gone.reject(new Failure('bad_gateway', 'The request was cancelled.'));
     };
@@ -98,10 +124,12 @@ class CoalescedRequest<T> {
     let result: SharedResult<T> | undefined;
     try {
       result = await Promise.race([this.result, gone.promise]);
+      if (result === undefined) return undefined;
       const taken = take(result.value, position);
       this.#isTaken ||= taken !== undefined;
       return taken;
     } finally {
+      clearTimeout(timer);
       signal.removeEventListener('abort', leave);
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#onLastLeft(result);

@@ -150,13 +150,17 @@ export class Conversion {
   /** The next number of each name that several sections wish for. */
   readonly #numbers = new Map<string, number>();
   readonly #files = new Map<string, string>();
-  /** The notes that are made already. */
+  /** The remarks that are made already. */
   readonly #told = new Set<string>();
 
   /** A line that cannot be expressed; `nearest` is what comes nearest, as a clause. */
   leave({ file, line, text }: Source, nearest: string): void {
     const isOpen = nearest.includes('[access.<name>]');
     const says = isOpen ? `${nearest}; until then, everybody may see this` : nearest;
+    // Several places may inherit one line.
+    const told = JSON.stringify([file, line, text, says]);
+    if (this.#told.has(told)) return;
+    this.#told.add(told);
     this.#left.push({ ...(file && { file }), line, text: shortened(text), says });
   }
 

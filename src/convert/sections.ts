@@ -36,7 +36,6 @@ export function addMount(place: SitePlace, wish: MountWish, source: Source): rea
 
 /** An application that requests are passed to. */
 export interface ProxyWish {
-  /** Without a slash at its end, the path itself is passed on as well. */
   readonly path: string;
   readonly sources: readonly string[];
   readonly host?: string | undefined;
@@ -51,17 +50,11 @@ export interface ProxyWish {
   /** The path that checks request from the application, and how often. */
   readonly health?: string | undefined;
   readonly healthInterval?: string | undefined;
-  /** Whether another proxy passes the path itself to the same application. */
-  readonly isCovered?: boolean;
 }
 
-/** Adds a `[proxy.<name>]` for each origin. */
+/** Adds a `[proxy.<name>]` for each origin, which answers its path without the last slash, too. */
 export function addProxy(place: SitePlace, wish: ProxyWish, source: Source): readonly IniSection[] {
   const { path, sources, host } = wish;
-  if (!path.endsWith('/') && wish.isCovered !== true) {
-    const exact = sources.map((one) => one.replace(/(\/[^/]+)\/$/, '$1'));
-    addExactProxy(place, { path, sources: exact, host }, source);
-  }
   return forOrigins(place, 'proxy', path, source, (section) => {
     if (path !== '/') section.set('path', path.endsWith('/') ? path : `${path}/`);
     section.setAll('source', sources);
@@ -121,6 +114,7 @@ export interface AccessWish {
   readonly passwordFile?: string | undefined;
   readonly forward?: string | undefined;
   readonly copy?: readonly string[];
+  readonly clientCertificate?: string | undefined;
   /** Whether one of the conditions is enough. */
   readonly isAny?: boolean;
 }
@@ -136,6 +130,9 @@ export function addAccess(place: SitePlace, wish: AccessWish, source: Source): v
     if (wish.passwordFile !== undefined) section.set('password_file', wish.passwordFile);
     if (wish.forward !== undefined) section.set('forward', wish.forward);
     if (copy.length > 0) section.set('copy', copy.join(', '));
+    if (wish.clientCertificate !== undefined) {
+      section.set('client_certificate', wish.clientCertificate);
+    }
     if (wish.isAny === true) section.set('satisfy', 'any');
   });
 }

@@ -118,11 +118,13 @@ export function parseTemplate(text: string): FieldTemplate {
   }
   return {
     variables: used,
-    value: (request) =>
-      parts
-        .map((part) => (typeof part === 'string' ? part : part(request).replace(notInField, '')))
-        .join('')
-        .trim() || undefined,
+    value: (request) => {
+      let text = '';
+      for (const part of parts) {
+        text += typeof part === 'string' ? part : part(request).replace(notInField, '');
+      }
+      return text.trim() || undefined;
+    },
   };
 }
 

@@ -99,6 +99,8 @@ interface Change {
 export interface FieldChanges {
   /** The lower-case names of the fields that are left out. */
   readonly removed: ReadonlySet<string>;
+  /** Whether a name in any case is one of them. */
+  readonly removes: (name: string) => boolean;
   /** The fields that are added then. */
   readonly added: readonly Change[];
   /** Further names of Vary: what an answer varies by stays true, whatever is changed. */
@@ -137,7 +139,7 @@ export function createFieldChanges(fields: FieldList): FieldChanges {
   }
   const used = templates.flatMap(({ variables }) => variables);
   return {
-    ...{ removed, added, varies },
+    ...{ removed, removes: anyCase(removed), added, varies },
     isSame: templates.every(isSameForUrl),
     usesUser: used.includes('user'),
     usesNonce: used.includes('nonce') || texts.includes(strictPolicy),
@@ -148,9 +150,10 @@ export function createFieldChanges(fields: FieldList): FieldChanges {
 function mergeChanges(all: readonly FieldChanges[]): FieldChanges {
   const [first, ...others] = all;
   if (first === undefined) return createFieldChanges([]);
-  return others.reduce(
+  const merged = others.reduce(
     (before, next) => ({
       removed: before.removed.union(next.removed),
+      removes: before.removes,
       added: [
         ...before.added.filter(({ lowerName }) => !next.removed.has(lowerName)),
         ...next.added,
@@ -162,7 +165,23 @@ function mergeChanges(all: readonly FieldChanges[]): FieldChanges {
     }),
     first,
   );
+  return { ...merged, removes: anyCase(merged.removed) };
 }
+
+/** Whether a set of lower-case names has a name; a name that it has seen costs one look-up. */
+function anyCase(names: ReadonlySet<string>): (name: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (name) => {
+    const answer = known.get(name);
+    if (answer !== undefined) return answer;
+    const isOne = names.has(name.toLowerCase());
+    // Sources may send any name.
+    if (known.size < namesKnownMax) known.set(name, isOne);
+    return isOne;
+  };
+}
+
+const namesKnownMax = 256;
 
 /** The reply with changed fields; waits for the user if a field names one. */
 export function applyChanges(
@@ -182,13 +201,13 @@ export function applyChanges(
 
 function changedFields(
   before: FieldList,
-  { removed, added, varies }: FieldChanges,
+  { removes, added, varies }: FieldChanges,
   request: TemplateRequest,
 ): FieldList {
   const fields: string[] = [];
   for (let at = 0; at + 1 < before.length; at += 2) {
     const [name = '', value = ''] = [before[at], before[at + 1]];
-    if (!removed.has(name.toLowerCase())) fields.push(name, value);
+    if (!removes(name)) fields.push(name, value);
   }
   for (const { name, value } of added) {
     const text = value(request);
@@ -202,6 +221,7 @@ function changedFields(
 type AppliesTo = (source: string, request: Pick<TemplateRequest, 'origin' | 'path'>) => boolean;
 
 function compileRule({ origin, paths, hasPlaceholders = false, source }: HeaderRule): AppliesTo {
+  const isOfAll = paths.includes('*');
   const matchers = paths.map((pattern) => {
     if (hasPlaceholders && pattern.includes('/:')) {
       return (path: string) => matchesSegments(pattern, path);
@@ -212,7 +232,7 @@ function compileRule({ origin, paths, hasPlaceholders = false, source }: HeaderR
   return (of, request) =>
     (source === undefined || source === of) &&
     (origin === '*' || origin === request.origin) &&
-    matchers.some((matches) => matches(request.path));
+    (isOfAll || matchers.some((matches) => matches(request.path)));
 }
 
 /** Whether a path matches a pattern, in time that is linear in its length for each `*`. */

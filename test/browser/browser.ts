@@ -41,7 +41,8 @@ const args = [
 let launched: Promise<Browser> | undefined;
 let sharing = 0;
 
-async function launch(): Promise<Browser> {
+/** Starts Chromium, for a command; tests share one by `oneBrowser`. */
+export async function launch(): Promise<Browser> {
   const { executablePath, env } = await unpackChromium();
   return chromium.launch({ executablePath, env, args });
 }

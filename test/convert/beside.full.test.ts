@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { createServer, request, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { before, suite, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { cleaningAfterAll, temporaryFolder, writeFiles, type Cleaning } from '../folder.ts';
 import { freePort } from '../free-port.ts';
+import { startCaddy, startNginx, versionOf } from '../other-servers.ts';
 import { startServed } from '../process.ts';
 import { configurations, converters, type Configuration, type Question } from './configurations.ts';
 
@@ -39,6 +38,9 @@ async function startApplication(t: Cleaning, name: string): Promise<number> {
     const told = [headers['x-real-ip'], headers['x-app']].map((one) => one?.toString() ?? '-');
     response.setHeader('content-type', 'text/plain');
     response.setHeader('x-powered-by', 'tests');
+    // For servers that ask another one who may see a page.
+    response.setHeader('x-app', `seen by ${name}`);
+    if (url === '/refused') response.statusCode = 401;
     response.end(`${name} ${method} ${url} ${host} ${told.join(' ')}\n`);
   });
   server.listen(0, '127.0.0.1');
@@ -123,83 +125,10 @@ function filled({ text }: Configuration, port: number, { root, app, app2 }: Plac
     .replaceAll('{{APP2}}', String(app2));
 }
 
-/** Starts a program until the test ends; resolves once its port answers. */
-async function startProgram(
-  t: Cleaning,
-  {
-    words: [file = '', ...words],
-    port,
-    env = {},
-  }: { words: readonly string[]; port: number; env?: NodeJS.ProcessEnv },
-): Promise<void> {
-  const child = spawn(file, words, {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let told = '';
-  child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()));
-  t.after(() => {
-    child.kill('SIGTERM');
-  });
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`${file} ended: ${told}`);
-    const question = { method: 'GET', host: '', path: '/' };
-    const isUp = await ask(port, question).then(
-      () => true,
-      () => false,
-    );
-    if (isUp) return;
-    await wait(20);
-  }
-}
-
-async function startNginx(
-  t: Cleaning,
-  text: string,
-  port: number,
-  { folder }: Place,
-): Promise<void> {
-  const own = join(folder, 'nginx');
-  await mkdir(own, { recursive: true });
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map((name) => `${name}_temp_path ${own}/${name};`)
-    .join('\n');
-  const user = process.getuid?.() === 0 ? 'user root;' : '';
-  await writeFile(
-    join(own, 'nginx.conf'),
-    `${user}\ndaemon off;\npid ${own}/pid;\nerror_log ${own}/error.log;\nevents {}\n` +
-      `http {\ninclude /etc/nginx/mime.types;\n${temporary}\naccess_log off;\n${text}\n}\n`,
-  );
-  await startProgram(t, { words: ['nginx', '-p', own, '-c', join(own, 'nginx.conf')], port });
-}
-
-async function startCaddy(
-  t: Cleaning,
-  text: string,
-  port: number,
-  { folder }: Place,
-): Promise<void> {
-  const own = join(folder, 'caddy');
-  await mkdir(own, { recursive: true });
-  // A file with one site needs its address before the options.
-  const [, comments = '', rest = ''] = /^((?:#.*\n)*)([^]*)$/.exec(text) ?? [];
-  const isBare = /^\S+\n/.test(rest) && !rest.split('\n', 1)[0]?.includes('{');
-  const [address = '', ...lines] = rest.split('\n');
-  const sites = isBare ? `${address} {\n${lines.join('\n')}\n}` : rest;
-  await writeFile(
-    join(own, 'Caddyfile'),
-    `${comments}{\n\tadmin off\n\tauto_https off\n}\n${sites}\n`,
-  );
-  const words = ['caddy', 'run', '--config', join(own, 'Caddyfile'), '--adapter', 'caddyfile'];
-  await startProgram(t, { words, port, env: { XDG_DATA_HOME: own, XDG_CONFIG_HOME: own } });
-}
-
 const programs = { nginx: startNginx, caddy: startCaddy } as const;
 
 for (const format of ['nginx', 'caddy'] as const) {
-  const isThere = spawnSync(format, [format === 'nginx' ? '-v' : 'version']).error === undefined;
-  const skip = !isThere && `${format} is not on the PATH`;
+  const skip = versionOf(format) === undefined && `${format} is not on the PATH`;
   suite(`a converted configuration answers as ${format} does`, { skip }, () => {
     const cleaning = cleaningAfterAll();
     let place: Omit<Place, 'folder'> = { root: '', app: 0, app2: 0 };
@@ -221,7 +150,7 @@ for (const format of ['nginx', 'caddy'] as const) {
         const folder = await temporaryFolder(t);
         const within = { ...place, folder };
         const [theirs, ours] = [await freePort(), await freePort()];
-        await programs[format](t, filled(configuration, theirs, within), theirs, within);
+        await programs[format](t, filled(configuration, theirs, within), { folder, port: theirs });
         const converted = converters[format]?.(filled(configuration, ours, within), name);
         await writeFiles(folder, {
           'server.ini': converted?.ini ?? '',

@@ -91,7 +91,7 @@ const nginxTable: readonly (readonly [text: string, ini: string])[] = [
   ],
   [
     'server { listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key; location /a { proxy_pass http://b:1/c/; } }',
-    '[server]\nlisten = https://:443\nimport = rules.ndjson\n\n[tls]\ncert = a.pem\nkey = a.key\n\n' +
+    '[server]\nlisten = https://:443\n\n[tls]\ncert = a.pem\nkey = a.key\n\n' +
       '[proxy.a]\npath = /a/\nsource = http://b:1/c/\nhost = source\ncache = no\n',
   ],
   [
@@ -204,7 +204,32 @@ const accessTable: readonly (readonly [format: string, text: string, sections: s
     'server { root /s; auth_basic_user_file /u; satisfy any; location /a { auth_basic a; allow 10.0.0.0/8; deny all; } location /a/b { } }',
     '[access.a]\npath = /a*\nexcept = /a/b*\nallow = 10.0.0.0/8\npassword_file = /u\nsatisfy = any\n',
   ],
+  [
+    'nginx',
+    'upstream u { server a:1; } server { auth_request /q; location = /q { internal; proxy_pass http://u/v; } location / { proxy_pass http://b:1; } location /o/ { auth_request off; proxy_pass http://b:1; } }',
+    '[access.site]\nexcept = /o/*\nforward = http://a:1/v\n',
+  ],
+  [
+    'nginx',
+    'server { root /s; satisfy any; location = /q { internal; proxy_pass http://a:1; } location /a/ { auth_request /q; auth_request_set $u $upstream_http_remote_user; proxy_set_header Remote-User $u; allow 10.0.0.0/8; deny all; proxy_pass http://b:1; } }',
+    '[access.a]\npath = /a/*\nallow = 10.0.0.0/8\nforward = http://a:1/q\ncopy = Remote-User\nsatisfy = any\n',
+  ],
+  [
+    'nginx',
+    'server { listen 443 ssl; ssl_certificate a; ssl_certificate_key b; ssl_client_certificate /ca.pem; ssl_verify_client on; root /s; }',
+    '[access.site]\nclient_certificate = /ca.pem\n',
+  ],
+  [
+    'nginx',
+    'server { listen 443 ssl; ssl_certificate a; ssl_certificate_key b; ssl_client_certificate /ca.pem; ssl_verify_client optional; root /s; location /a/ { if ($ssl_client_verify != "SUCCESS") { return 403; } } }',
+    '[access.a]\npath = /a/*\nclient_certificate = /ca.pem\n',
+  ],
   ['nginx', 'server { root /s; location ~ /\\. { deny all; } }', ''],
+  [
+    'caddy',
+    'a.example {\n\ttls {\n\t\tclient_auth {\n\t\t\ttrust_pool file /ca.pem\n\t\t}\n\t}\n\treverse_proxy b:1\n}',
+    '[access.site]\nclient_certificate = /ca.pem\n',
+  ],
   [
     'caddy',
     'http://a.example {\n\troot /s\n\tfile_server\n\tbasic_auth /a/* {\n\t\tann $2a$14$x\n\t}\n}',
@@ -265,6 +290,16 @@ suite('a line that keeps somebody out is never dropped', () => {
     ['nginx', 'server { root /s; location /a/ { internal; } }'],
     ['nginx', 'server { root /s; location ~ /(conf|data)/ { deny all; } }'],
     ['nginx', 'server { root /s; auth_basic "a"; }'],
+    ['nginx', 'server { root /s; location /a/ { auth_request /missing; } }'],
+    ['nginx', 'server { root /s; auth_request $uri; }'],
+    ['nginx', 'server { root /s; ssl_verify_client on; }'],
+    ['nginx', 'server { root /s; ssl_client_certificate /c; ssl_verify_client optional; }'],
+    ['nginx', 'server { root /s; if ($ssl_client_verify != SUCCESS) { return 403; } }'],
+    ['nginx', 'http { auth_request /a; server { root /s; } }'],
+    [
+      'caddy',
+      'a.example {\n\ttls {\n\t\tclient_auth {\n\t\t\tmode request\n\t\t}\n\t}\n\tfile_server\n}',
+    ],
     ['nginx', 'server { root /s; if ($remote_addr != 10.0.0.1) { return 403; } }'],
     ['caddy', ':80\nfile_server\nrespond /a/* 403'],
     ['caddy', ':80\nfile_server\nerror /a/* 404'],

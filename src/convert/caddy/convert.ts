@@ -3,6 +3,7 @@ import { Conversion, type Converted } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import {
   convertBasicAuth,
+  convertClientAuth,
   convertFiles,
   convertForwardAuth,
   convertHeader,
@@ -117,6 +118,8 @@ function convertSite(
     hasFiles: files,
   };
   convertBlock(site, block);
+  const client = lastOf(lastOf(block, 'tls')?.block ?? [], 'client_auth');
+  if (client !== undefined) convertClientAuth(site, client);
 }
 
 function listensOf({ scheme, port }: Address): readonly string[] {
@@ -159,11 +162,12 @@ function convertCertificates(
   { block, source, addresses, isOnly }: Certified,
 ): void {
   const tls = lastOf(block, 'tls');
+  if (tls !== undefined) leaveTlsLines(conversion, tls);
   const secure = addresses.filter(({ scheme }) => scheme === 'https');
   const [cert = '', key] = tls?.words ?? [];
   if (tls !== undefined && key === undefined && cert.includes('@')) {
     conversion.only('tls', tls).set('acme_email', cert, tls);
-  } else if (tls !== undefined && key === undefined) {
+  } else if (tls !== undefined && key === undefined && (cert !== '' || tls.block === undefined)) {
     conversion.leave(tls, '`acme = yes` of a [tls.<host>], or `cert` and `key`');
     return;
   }
@@ -180,6 +184,19 @@ function convertCertificates(
         source,
         `a certificate for ${host || 'all names'}: \`cert\` and \`key\` of [tls]`,
       );
+  }
+}
+
+/** Lines of `tls { … }` that are converted, or need no counterpart. */
+const tlsLines: ReadonlySet<string> = new Set([
+  ...['client_auth', 'protocols', 'ciphers', 'curves', 'alpn'],
+]);
+
+function leaveTlsLines(conversion: Conversion, { block = [] }: Directive): void {
+  for (const one of block) {
+    if (!tlsLines.has(one.name)) {
+      conversion.leave(one, '`acme = yes` and its keys of a [tls.<host>], or `cert` and `key`');
+    }
   }
 }
 

@@ -310,6 +310,25 @@ export function convertForwardAuth(site: CaddySite, directive: Directive): void 
   addAccess(at.place, { paths: at.paths, forward: source + uri, copy }, directive);
 }
 
+/** `client_auth { … }` of `tls`: the certificates that the clients of a site need. */
+export function convertClientAuth(site: CaddySite, directive: Directive): void {
+  const block = directive.block ?? [];
+  const pool = lastOf(block, 'trust_pool')?.words ?? [];
+  const files = [
+    ...allOf(block, 'trusted_ca_cert_file').flatMap(({ words }) => words),
+    ...(pool[0] === 'file' ? pool.slice(1) : []),
+  ];
+  const { words: [mode = 'require_and_verify'] = [] } = lastOf(block, 'mode') ?? {};
+  const known = ['mode', 'trust_pool', 'trusted_ca_cert_file'];
+  const [file, ...others] = files;
+  const isExpressed = block.every(({ name }) => known.includes(name)) && others.length === 0;
+  if (file === undefined || !isExpressed || mode !== 'require_and_verify') {
+    leaveUnknown(site, directive);
+    return;
+  }
+  addAccess(site, { paths: ['/*'], clientCertificate: withVariables(site, file) }, directive);
+}
+
 /** Whether a field of `copy_headers` gets another name. */
 function isRenamed(word: string): boolean {
   return word.includes('>');

@@ -18,6 +18,7 @@ export const nearest: Readonly<Record<string, string>> = {
   basic_auth: `${accessNearest} with \`password_file\``,
   basicauth: `${accessNearest} with \`password_file\``,
   forward_auth: `${accessNearest} with \`forward\``,
+  client_auth: `${accessNearest} with \`client_certificate\``,
   rate_limit: 'a `[rate.<name>]` section',
   templates: 'a page with the engine `template`',
   rewrite: 'a `[rewrite.<name>]` section with `match` and `to`',

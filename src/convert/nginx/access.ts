@@ -2,12 +2,15 @@ import type { Source } from '../conversion.ts';
 import { allOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf } from '../patterns.ts';
 import { addAccess, type AccessWish } from '../sections.ts';
+import { forwardOf, isAuthLocation } from './auth-request.ts';
+import { convertClientCertificates } from './client-certificates.ts';
 import { effective, type NginxSite } from './site.ts';
 import { nearest } from './words.ts';
 
 /** Directives about who may see something, which this file converts. */
 export const accessDirectives: readonly string[] = [
   ...['allow', 'deny', 'auth_basic', 'auth_basic_user_file', 'satisfy'],
+  ...['auth_request', 'auth_request_set'],
 ];
 
 /** A location with the paths that it answers; undefined paths cannot be expressed. */
@@ -26,8 +29,10 @@ export interface NginxLocation {
  * the locations that have directives of their own, or do not inherit its ones.
  */
 export function convertAccess(site: NginxSite, block: readonly Directive[]): void {
-  const places = placesIn(allOf(block, 'location'), [block, ...site.outer]);
+  const locations = allOf(block, 'location').filter((one) => !isAuthLocation(block, one));
+  const places = placesIn(locations, [block, ...site.outer]);
   const own = places.filter((place) => hasAccess(place.block));
+  convertClientCertificates(site, block, places);
   if (hasAccess(block)) {
     const except = own.flatMap(({ paths = [] }) => paths);
     protect(site, { paths: ['/*'], except }, { block, outer: site.outer });
@@ -116,10 +121,12 @@ function protect(
   const networks = networksOf(block, outer);
   if (networks === undefined) leaveAccess(site, block, ['allow', 'deny']);
   const { allow = [], deny = [] } = networks ?? {};
-  if (password === undefined && allow.length === 0 && deny.length === 0) return;
+  const { forward, copy = [] } = forwardOf({ ...site, outer }, block) ?? {};
+  const conditions = [password, forward, allow[0]].filter((one) => one !== undefined);
+  if (conditions.length === 0 && deny.length === 0) return;
   const isAny = effective({ outer }, block, 'satisfy')?.words[0] === 'any';
-  const isChoice = isAny && password !== undefined && allow.length > 0;
-  const wish = { ...where, allow, deny, passwordFile: password, isAny: isChoice };
+  const isChoice = isAny && conditions.length > 1;
+  const wish = { ...where, allow, deny, forward, copy, passwordFile: password, isAny: isChoice };
   addAccess(site, wish, source);
 }
 

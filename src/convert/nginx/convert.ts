@@ -13,6 +13,7 @@ import {
   redirectOf,
   type NginxServer,
 } from './servers.ts';
+import { clientCertificateDirectives } from './client-certificates.ts';
 import { rateDirectives } from './rates.ts';
 import { isKnownInclude, leaveOthers, type NginxSite } from './site.ts';
 import { redirectTarget } from './variables.ts';
@@ -39,6 +40,7 @@ const handled: ReadonlySet<string> = new Set([
     'autoindex',
   ],
   ...['real_ip_header', 'real_ip_recursive', 'try_files', 'ssl_certificate', 'ssl_certificate_key'],
+  ...clientCertificateDirectives,
   ...rateDirectives,
 ]);
 

@@ -3,6 +3,7 @@ import { lastOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf, type PathPattern } from '../patterns.ts';
 import { addAnswer, addFields, addMount, addRedirect, addRewrite } from '../sections.ts';
 import { accessDirectives, hidesDotFiles } from './access.ts';
+import { refusesOthers } from './client-certificates.ts';
 import { rateDirectives } from './rates.ts';
 import { addProxyOf, proxyDirectives } from './proxies.ts';
 import { effective, fieldsOf, leaveOthers, type NginxSite } from './site.ts';
@@ -59,7 +60,8 @@ function answer(site: NginxSite, location: Location, shared: Locations): void {
   const { block, path, isExact } = location;
   const foreign = block.find(({ name }) => foreignHandlers.includes(name));
   const redirect = lastOf(block, 'return');
-  leaveOthers(site.conversion, block, handled);
+  const others = block.filter((one) => one.name !== 'if' || !refusesOthers(one));
+  leaveOthers(site.conversion, others, handled);
   const pattern: PathPattern = isExact
     ? { kind: 'exact', path }
     : { kind: 'below', path, isCaptured: true };

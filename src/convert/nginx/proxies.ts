@@ -8,7 +8,7 @@ import {
   type FieldWish,
   type ProxyWish,
 } from '../sections.ts';
-import { effective, effectiveAll, type NginxSite } from './site.ts';
+import { copiesOfRequest, effective, effectiveAll, type NginxSite } from './site.ts';
 import { fieldTemplate, sizeWords, timeText } from './variables.ts';
 
 /** The directives of a location that addProxyOf reads. */
@@ -54,7 +54,6 @@ export function addProxyOf(
   const isWhole = uri === '' || (uri === '/' && path === '/');
   const wish: ProxyWish = {
     path,
-    isCovered: isWhole && site.rootPass === pass.words[0],
     sources: target.sources.map((source) => source + (isWhole ? '' : uri)),
     host,
     timeout: valueOf(site, block, 'proxy_read_timeout', timeText),
@@ -120,8 +119,10 @@ function hostOf({ conversion }: NginxSite, directive: Directive | undefined): st
 }
 
 function requestFields(site: NginxSite, block: readonly Directive[]): readonly FieldWish[] {
+  const copies = copiesOfRequest(site, block);
   return effectiveAll(site, block, 'proxy_set_header').flatMap((directive): FieldWish[] => {
     const [name = '', value = ''] = directive.words;
+    if (copies.has(directive)) return [];
     if (setByWaymark.has(name.toLowerCase())) return [];
     const template = value === '$proxy_add_x_forwarded_for' ? '${client.ip}' : fieldTemplate(value);
     if (template !== undefined) return [{ name, template, source: directive }];
@@ -135,7 +136,7 @@ function requestFields(site: NginxSite, block: readonly Directive[]): readonly F
 }
 
 /** The servers and the URI of a `proxy_pass`; undefined if it cannot be expressed. */
-function targetOf(site: NginxSite, pass: Directive): Target | undefined {
+export function targetOf(site: NginxSite, pass: Directive): Target | undefined {
   const { conversion, upstreams } = site;
   const [url = ''] = pass.words;
   const [, scheme, authority = '', uri = ''] = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(url) ?? [];

@@ -3,6 +3,8 @@ import type { Conversion } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { addFields, addRedirect } from '../sections.ts';
 import { accessDirectives, convertAccess } from './access.ts';
+import { isAuthLocation } from './auth-request.ts';
+import { clientCertificateDirectives, refusesOthers } from './client-certificates.ts';
 import { convertRates, rateDirectives } from './rates.ts';
 import { convertLocation, convertReturn, convertRewrite, errorFolder } from './locations.ts';
 import type { Locations } from './locations.ts';
@@ -126,6 +128,7 @@ const handled: ReadonlySet<string> = new Set([
   ...['proxy_read_timeout', 'proxy_connect_timeout', 'proxy_hide_header', 'set_real_ip_from'],
   ...['autoindex_exact_size', 'autoindex_localtime', 'real_ip_header', 'real_ip_recursive'],
   ...accessDirectives,
+  ...clientCertificateDirectives,
   ...rateDirectives,
 ]);
 
@@ -137,11 +140,12 @@ export function convertServer(site: NginxSite, { block, names }: NginxServer): v
   const own = fieldsOf(conversion, block);
   // nginx uses the fields of the outer block only if the inner one has none.
   addFields(site, ['/*'], own.length > 0 ? own : outerFields);
-  for (const one of allOf(block, 'if')) convertIf(site, one, names);
-  const locations = allOf(block, 'location');
+  for (const one of allOf(block, 'if')) {
+    if (!refusesOthers(one)) convertIf(site, one, names);
+  }
+  const locations = allOf(block, 'location').filter((one) => !isAuthLocation(block, one));
   const root = locations.find(({ words }) => /^(?:\^~ )?\/$/.test(words.join(' ')));
-  const rootPass = lastOf(root?.block ?? [], 'proxy_pass')?.words[0];
-  const within: NginxSite = { ...site, outer: [block, ...site.outer], rootPass };
+  const within: NginxSite = { ...site, outer: [block, ...site.outer] };
   const shared = sharedOf(conversion, block, root);
   const redirect = lastOf(block, 'return');
   const pattern = { kind: 'below', path: '/', isCaptured: false } as const;
@@ -172,7 +176,7 @@ function sharedOf(
   for (const page of pages) {
     const isFallback = page.words[0] === '404' && page.words[1] === '=200';
     if (errorFolder(page.words) !== undefined || isFallback) continue;
-    conversion.leave(page, errorsNearest);
+    conversion.leave(page, page.words[0] === '401' ? signInNearest : errorsNearest);
   }
   const named = allOf(block, 'location').filter(({ words }) => words[0]?.startsWith('@'));
   return {
@@ -181,6 +185,10 @@ function sharedOf(
     hasRootFiles: !answersItself,
   };
 }
+
+const signInNearest =
+  '`login` for users and passwords of Waymark; with `forward`, the answer of that server, which ' +
+  'may lead to its page to sign in';
 
 /** Converts an `if` that redirects the requests of a host; leaves others. */
 function convertIf(site: NginxSite, directive: Directive, names: readonly string[]): void {

@@ -8,8 +8,6 @@ import { fieldTemplate, secondsOf } from './variables.ts';
 export interface NginxSite extends SitePlace {
   /** The scheme of all its addresses; undefined if it has both. */
   readonly scheme: 'http' | 'https' | undefined;
-  /** The `proxy_pass` of `location /`. */
-  readonly rootPass?: string | undefined;
   /** The first name. */
   readonly server: string | undefined;
   readonly upstreams: ReadonlyMap<string, Directive>;
@@ -41,6 +39,27 @@ export function effectiveAll(
     if (found.length > 0) return found;
   }
   return [];
+}
+
+/**
+ * The `proxy_set_header` lines of a block that send a field of the answer to `auth_request` under
+ * its own name, as `copy` does.
+ */
+export function copiesOfRequest(
+  site: Pick<NginxSite, 'outer'>,
+  block: readonly Directive[],
+): ReadonlySet<Directive> {
+  const set = effectiveAll(site, block, 'auth_request_set');
+  const fields = new Map(
+    set.map(({ words: [variable = '', value = ''] }) => {
+      const [, field = ''] = /^\$upstream_http_(\w+)$/.exec(value) ?? [];
+      return [variable, field.replaceAll('_', '-').toLowerCase()];
+    }),
+  );
+  const sent = effectiveAll(site, block, 'proxy_set_header');
+  return new Set(
+    sent.filter(({ words: [name = '', value = ''] }) => fields.get(value) === name.toLowerCase()),
+  );
 }
 
 /** Whether an `include` names a file of nginx or certbot that needs no counterpart. */

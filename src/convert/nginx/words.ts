@@ -48,6 +48,8 @@ export const nearest: Readonly<Record<string, string>> = {
   allow: `${accessNearest} with \`allow\` and \`deny\``,
   deny: `${accessNearest} with \`allow\` and \`deny\``,
   satisfy: `${accessNearest} with \`satisfy\``,
+  ssl_crl: `${accessNearest} with \`certificate_names\`, for those that are let in`,
+  ssl_verify_depth: 'nothing: a certificate may have any number of authorities above it',
   ssl_client_certificate: `${accessNearest} with \`client_certificate\``,
   ssl_verify_client: `${accessNearest} with \`client_certificate\``,
   limit_req: 'a `[rate.<name>]` section',
