@@ -36,6 +36,7 @@ import { openCacheStore } from './cache/open-cache-store.ts';
 import { createCompressors, type Compressors } from './compression/compressors.ts';
 import { SourceHealth } from './proxy/source-health.ts';
 import { SourceStatistics } from './proxy/source-statistics.ts';
+import { openPageCounter, type PageCounter } from './pages/page-counter.ts';
 import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
 import {
   createPublicFileReplies,
@@ -182,6 +183,7 @@ class ServingProcess implements RunningServer {
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
   readonly #visits: VisitCounter;
+  readonly #pages: PageCounter;
   readonly #keyUses: KeyUseRecorder;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
@@ -230,6 +232,7 @@ class ServingProcess implements RunningServer {
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visits = openVisitCounter(config, { now, log: logs.log });
+    this.#pages = openPageCounter(config, { now, log: logs.log });
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
@@ -252,7 +255,7 @@ class ServingProcess implements RunningServer {
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
         keyUses: this.#keyUses,
         anonymousWrites: createAnonymousWrites({ monotonicMs }),
-        visits: this.#visits,
+        ...{ visits: this.#visits, pages: this.#pages },
       },
       state: this.#state(config, store),
     };
@@ -302,6 +305,7 @@ class ServingProcess implements RunningServer {
         log,
         access,
         liveAccess: this.liveAccess,
+        pages: this.#pages,
         metrics: this.#metrics.requests,
         newId,
         now,
@@ -316,6 +320,7 @@ class ServingProcess implements RunningServer {
     for (const task of this.#background) task.start();
     tls.start();
     this.#visits.start();
+    void this.#pages.flush();
     this.#checkPages();
     this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
   }
@@ -395,7 +400,7 @@ class ServingProcess implements RunningServer {
       this.#tableWrites = this.#tableWrites.then(write);
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
-    this.#visits.retain(next.stats.retentionMs);
+    for (const one of [this.#visits, this.#pages]) one.retain(next.stats.retentionMs);
     this.#tls?.reload(next);
     log.info({}, 'The server uses the changed ini file.');
     for (const name of this.#restartNeeded)
@@ -436,7 +441,7 @@ class ServingProcess implements RunningServer {
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
-    await this.#visits.close();
+    await Promise.all([this.#visits.close(), this.#pages.close()]);
     await this.#keyUses.close();
     await this.#templates.close();
     this.#context.content.compressors.pages.close();

@@ -632,9 +632,20 @@ export const texts = {
     liveHistory: 'History of the live site',
     compareTitle: 'Compare',
     compareLead: 'Answers URLs and breadcrumbs live and in the draft, and shows those that differ.',
-    compareUrls: 'URLs, one a line; without any, those of the changes',
+    compareList: 'Which URLs',
+    compareLists: {
+      changes: 'Those of the changes',
+      sitemap: 'Those of the sitemap',
+      visited: 'The most visited of 30 days',
+      given: 'These:',
+    },
+    compareUrls: 'URLs, one a line',
+    compareLines: 'The lines that differ',
     compare: 'Compare',
-    comparing: 'Comparing …',
+    comparing: (compared: number, total: number | undefined) =>
+      total === undefined || total === 0
+        ? 'Comparing …'
+        : `${compared.toLocaleString()} of ${total.toLocaleString()} compared …`,
     compared: (compared: number, differing: number) =>
       `${compared.toLocaleString()} compared, ${differing.toLocaleString()} differ.`,
     previews: 'Preview links',

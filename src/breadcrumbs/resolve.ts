@@ -154,34 +154,44 @@ function resolvedAt(
     readonly capture: string | undefined;
   },
 ): ResolvedBreadcrumb {
-  const { id, contenttype, forwardQuery } = breadcrumb;
-  const { answer: destination, name: matched } = branch;
+  const { id } = breadcrumb;
   const isDirect = steps.length === 1;
   const dependencies = isDirect
     ? breadcrumb.dependencies
     : joinedDependencies(steps.map((step) => step.breadcrumb.dependencies));
-  const base = {
-    ...{ id, contenttype, matched, dependencies, hops: steps },
-    cacheKey: isDirect ? branch : undefined,
+  const outcome = outcomeOf(breadcrumb, branch, { query: visit.query, capture });
+  const { answer: destination } = branch;
+  // A Location with the query or the capture of this visit is not that of the next one.
+  const isFixed = destination.kind !== 'redirect' || outcome.target === destination.target.location;
+  return {
+    ...{ id, matched: branch.name, dependencies, hops: steps, ...outcome },
+    cacheKey: isDirect && isFixed ? branch : undefined,
   };
+}
+
+/**
+ * What a branch answers, for the query of a visit and the capture of its path. Throws `not_found`
+ * for a branch without a target, and for one that leads to another key.
+ */
+export function outcomeOf(
+  { contenttype, forwardQuery }: Pick<ParsedBreadcrumb, 'contenttype' | 'forwardQuery'>,
+  { answer: destination }: Branch<Destination>,
+  { query, capture }: { readonly query: string; readonly capture: string | undefined },
+): Pick<Resolution, 'status' | 'target' | 'content' | 'contenttype'> {
   switch (destination.kind) {
     case 'redirect': {
-      const query = forwardQuery ? visit.query : '';
-      const target = locationOf(destination.target, { query, capture });
+      const forwarded = forwardQuery ? query : '';
+      const target = locationOf(destination.target, { query: forwarded, capture });
       if (target === undefined) throw noTarget();
-      const cacheKey = target === destination.target.location ? base.cacheKey : undefined;
-      return { ...base, cacheKey, status: destination.status, target, content: undefined };
+      return { status: destination.status, target, content: undefined, contenttype };
     }
     case 'content': {
       const { status, html } = destination;
-      return {
-        ...base,
-        contenttype: contenttype ?? 'text/html; charset=utf-8',
-        ...{ status, target: undefined, content: html },
-      };
+      const type = contenttype ?? 'text/html; charset=utf-8';
+      return { status, target: undefined, content: html, contenttype: type };
     }
     case 'bare':
-      return { ...base, status: destination.status, target: undefined, content: undefined };
+      return { status: destination.status, target: undefined, content: undefined, contenttype };
     case 'nothing':
     case 'key':
       throw noTarget();

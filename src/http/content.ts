@@ -1,3 +1,4 @@
+import { chunkBytesMax } from './limits.ts';
 import { Failure } from '../model/failure.ts';
 import { discard, type Reply } from './reply.ts';
 
@@ -38,29 +39,60 @@ export async function readContent(reply: Reply, bytesMax: number): Promise<Buffe
   }
 }
 
-async function readParts({
-  file,
-  parts,
-}: Extract<Reply['body'], { kind: 'file' }>): Promise<Buffer> {
-  const pieces: Buffer[] = [];
+/**
+ * The content of a reply in chunks; closes it at the end. Rejects with `unavailable` for a file
+ * that changes meanwhile, and with the error of its stream.
+ */
+export async function* contentChunks(reply: Reply): AsyncGenerator<Buffer> {
+  const { body } = reply;
+  try {
+    if (body.kind === 'bytes') yield body.bytes;
+    if (body.kind === 'file') yield* fileChunks(body);
+    if (body.kind === 'stream') yield* body.stream as AsyncIterable<Buffer>;
+  } finally {
+    await discard(reply);
+  }
+}
+
+async function* fileChunks({ file, parts }: FileBody): AsyncGenerator<Buffer> {
   for (const part of parts) {
     if (Buffer.isBuffer(part)) {
-      pieces.push(part);
+      yield part;
       continue;
     }
-    const piece = Buffer.allocUnsafe(part.last - part.first + 1);
-    for (let filled = 0; filled < piece.length;) {
-      const count = await file.read(piece.subarray(filled), part.first + filled);
-      if (count === 0)
-        throw new Failure(
-          'unavailable',
-          'The file changed during the request. Send the request again.',
-        );
-      filled += count;
+    for (let first = part.first; first <= part.last; first += chunkBytesMax) {
+      const length = Math.min(chunkBytesMax, part.last + 1 - first);
+      yield await readPiece(file, { first, length });
     }
-    pieces.push(piece);
+  }
+}
+
+type FileBody = Extract<Reply['body'], { kind: 'file' }>;
+
+async function readParts({ file, parts }: FileBody): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) pieces.push(part);
+    else pieces.push(await readPiece(file, { ...part, length: part.last - part.first + 1 }));
   }
   return Buffer.concat(pieces);
+}
+
+async function readPiece(
+  file: FileBody['file'],
+  { first, length }: { readonly first: number; readonly length: number },
+): Promise<Buffer> {
+  const piece = Buffer.allocUnsafe(length);
+  for (let filled = 0; filled < length;) {
+    const count = await file.read(piece.subarray(filled), first + filled);
+    if (count === 0)
+      throw new Failure(
+        'unavailable',
+        'The file changed during the request. Send the request again.',
+      );
+    filled += count;
+  }
+  return piece;
 }
 
 function requireSize(bytes: number, bytesMax: number): void {

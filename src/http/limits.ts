@@ -29,3 +29,5 @@ export const fileChunkBytes = 256 * KIB;
 /** Redirects of a file, such as `_redirects`. */
 export const redirectLinesMax = 100_000;
 export const redirectLineCharactersMax = 4 * KIB;
+/** Bytes of a file that are read at once, by code that needs only a part of them in memory. */
+export const chunkBytesMax = 2 ** 20;

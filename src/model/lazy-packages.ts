@@ -12,6 +12,11 @@ export function loadAjv2020(): typeof import('ajv/dist/2020.js') {
   return require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
 }
 
+/** diff, which finds the lines that differ between two texts. */
+export function loadDiff(): typeof import('diff') {
+  return require('diff') as typeof import('diff');
+}
+
 /** The parts of jose that verify the tokens of users. */
 export function loadJose(): typeof import('jose/errors') &
   typeof import('jose/jwks/local') &

@@ -12,6 +12,7 @@ import type { Log } from '../observability/log.ts';
 import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
+import type { PageCounter } from '../pages/page-counter.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
@@ -56,6 +57,8 @@ interface ServerParts {
   readonly access: AccessLog;
   readonly liveAccess: LiveAccess;
   readonly metrics: RequestMetrics;
+  /** Counts the pages that are answered. */
+  readonly pages: Pick<PageCounter, 'count'>;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;

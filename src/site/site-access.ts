@@ -1,4 +1,5 @@
 import type { Reads } from '../store/store.ts';
+import type { BranchOutcome } from '../breadcrumbs/branches.ts';
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { AccessClient, ContentRequest, Fields, RequestTarget } from '../http/request.ts';
@@ -57,6 +58,14 @@ export interface SiteAccess {
     readonly data: Resolution;
     readonly caching: FieldList;
   };
+  /**
+   * What each branch answers of the breadcrumb with a key, or of the resolve rule that answers at
+   * an origin and path if no file does; none without such a rule.
+   */
+  branches(
+    place: { readonly key: string } | Pick<RequestTarget, 'origin' | 'path'>,
+    visit: BreadcrumbVisit,
+  ): readonly BranchOutcome[];
   /** Explains respond; reads only, and sends no request to another server. */
   explain(request: PageRequest): Explanation;
   /** Whether a mount has a file or a folder there. */

@@ -1,9 +1,16 @@
 import type { AccessGuard } from '../access/access-guard.ts';
 import type { Rates } from '../access/rates.ts';
 import type { SiteAccess } from './site-access.ts';
+import { branchOutcomes } from '../breadcrumbs/branches.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
-import { resolveKey, type ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
+import {
+  breadcrumbCandidates,
+  resolveKey,
+  type BreadcrumbStart,
+  type BreadcrumbVisit,
+  type ResolvedBreadcrumb,
+} from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
@@ -128,6 +135,10 @@ export function createSite(parts: SiteParts): Site {
       return withAccess(access, { origin, path: key, visitor }, explainKey(rules, visit));
     },
     hasFile: (request) => hasFile(disk, request),
+    branches: (place, visit) => {
+      const start = breadcrumbStart(parts, place, visit);
+      return start === undefined ? [] : branchOutcomes(rules, start, visit);
+    },
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
     mountOrigins: [...new Set(disk.mounts.map(({ origin }) => origin))],
     withRows: (pageRows, timeMs) =>
@@ -149,6 +160,21 @@ export function createSite(parts: SiteParts): Site {
         rules: rulesAtTime({ anyTime: past, ruleOf: ({ id }) => past.rule(id) }, timeMs),
       }),
   };
+}
+
+/** The resolve rule of a key, or the one that answers a path; undefined without one. */
+function breadcrumbStart(
+  { rules }: SiteParts,
+  place: Parameters<SiteAccess['branches']>[0],
+  visit: BreadcrumbVisit,
+): BreadcrumbStart | undefined {
+  if ('key' in place) {
+    const [winner] = breadcrumbCandidates(rules, place.key, visit);
+    const stored = winner && rules.ruleOf(winner);
+    return stored && { stored, capture: undefined };
+  }
+  const found = findRule('stored', rules, { ...place, fields: visit.fields });
+  return found?.stored.rule.kind === 'resolve' ? found : undefined;
 }
 
 /** The sources of content in their order (docs/design/requests.md#precedence). */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visitKeysBufferedMax } from '../../src/breadcrumbs/limits.ts';
+import { visitKeysBufferedMax } from '../../src/store/limits.ts';
 import { VisitCounter } from '../../src/breadcrumbs/visit-counter.ts';
 import { unknownLocation, type Visitor } from '../../src/model/visitor.ts';
 import { silentLog } from '../../src/observability/log.ts';

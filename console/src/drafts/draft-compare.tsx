@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { call } from '../api/api.ts';
+import { comparedChunks, comparedLists } from '../../../src/model/comparison.ts';
+import { call, type Json } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Busy, CopyCurl, Fault, Field } from '../components/ui.tsx';
 import { texts } from '../texts.ts';
@@ -14,49 +15,116 @@ interface Answer {
   readonly failure?: string;
 }
 
+interface Branch {
+  readonly conditions: readonly Json[];
+  readonly status?: number;
+  readonly target?: string;
+  readonly failure?: string;
+}
+
+interface Row {
+  readonly url?: string;
+  readonly key?: string;
+  readonly differs: readonly string[];
+  readonly headers?: readonly string[];
+  readonly diff?: string;
+  readonly branches?: readonly {
+    readonly branch: string;
+    readonly live?: Branch;
+    readonly draft?: Branch;
+  }[];
+  readonly live: Answer;
+  readonly draft: Answer;
+}
+
 interface Comparison {
   readonly compared: number;
   readonly differing: number;
-  readonly rows: readonly {
-    readonly url?: string;
-    readonly key?: string;
-    readonly differs: readonly string[];
-    readonly headers?: readonly string[];
-    readonly live: Answer;
-    readonly draft: Answer;
-  }[];
+  readonly rows: readonly Row[];
+  readonly total: number;
+  readonly next: string | null;
+}
+
+type List = (typeof comparedLists)[number] | 'given';
+
+/** Rows that the screen shows; a browser takes seconds for thousands of differences. */
+const shownRowsMax = 500;
+
+const nothing: Comparison = { compared: 0, differing: 0, rows: [], total: 0, next: null };
+
+/** Compares page by page; `found` is what all pages so far have. */
+function useComparison(id: string, list: List, urls: string) {
+  const [found, setFound] = useState<Comparison>();
+  const action = useAction(() => undefined);
+  const compare = async (): Promise<string> => {
+    let sum = nothing;
+    setFound(undefined);
+    const chunks = list === 'given' ? comparedChunks(urls) : [undefined];
+    for (const chunk of chunks) {
+      const v = { draft: id, ...(chunk === undefined ? { list } : { urls: chunk }) };
+      let after: string | null = '';
+      while (after !== null) {
+        const place: { after?: string } = after === '' ? {} : { after };
+        const page: Comparison = await call<Comparison>('draft.compare', { ...v, ...place });
+        sum = {
+          ...page,
+          compared: sum.compared + page.compared,
+          differing: sum.differing + page.differing,
+          rows: [...sum.rows, ...page.rows].slice(0, shownRowsMax),
+          total: chunk === undefined ? page.total : sum.total + page.total,
+        };
+        setFound(sum);
+        after = page.next;
+      }
+    }
+    if (chunks.length === 0) setFound(nothing);
+    return '';
+  };
+  return { found, compare, ...action };
 }
 
 /** The URLs and breadcrumbs that answer otherwise in the draft. */
 export function Compare({ id }: { id: string }) {
   const [urls, setUrls] = useState('');
-  const [found, setFound] = useState<Comparison>();
-  const { error, isRunning, run } = useAction(() => undefined);
-  const v = { draft: id, ...(urls.trim() !== '' && { urls }) };
-  const compare = async (): Promise<string> => {
-    setFound(await call<Comparison>('draft.compare', v));
-    return '';
-  };
+  const [list, setList] = useState<List>('changes');
+  const { found, compare, error, isRunning, run } = useComparison(id, list, urls);
+  const shown = { draft: id, ...(list === 'given' ? { urls } : { list }) };
   return (
     <section>
       <div class="panel-head">
         <h2>{t.compareTitle}</h2>
-        <CopyCurl shown={['draft.compare', v]} />
+        <CopyCurl shown={['draft.compare', shown]} />
       </div>
       <p class="note">{t.compareLead}</p>
       <div class="draft-form">
-        <Field label={t.compareUrls}>
-          <textarea
-            rows={2}
-            class="mono"
-            spellcheck={false}
-            placeholder="/"
-            value={urls}
-            onInput={({ currentTarget }) => {
-              setUrls(currentTarget.value);
+        <Field label={t.compareList}>
+          <select
+            value={list}
+            onChange={({ currentTarget }) => {
+              setList(currentTarget.value as List);
             }}
-          />
+          >
+            {([...comparedLists, 'given'] as const).map((one) => (
+              <option key={one} value={one}>
+                {t.compareLists[one]}
+              </option>
+            ))}
+          </select>
         </Field>
+        {list === 'given' ? (
+          <Field label={t.compareUrls}>
+            <textarea
+              rows={4}
+              class="mono"
+              spellcheck={false}
+              placeholder="/"
+              value={urls}
+              onInput={({ currentTarget }) => {
+                setUrls(currentTarget.value);
+              }}
+            />
+          </Field>
+        ) : null}
         <p>
           <button type="button" disabled={isRunning} onClick={() => void run(compare)}>
             {t.compare}
@@ -64,44 +132,87 @@ export function Compare({ id }: { id: string }) {
         </p>
       </div>
       <Fault error={error} />
-      {isRunning ? <Busy text={t.comparing} /> : null}
-      {found === undefined ? null : (
-        <>
-          <p role="status">{t.compared(found.compared, found.differing)}</p>
-          <ol class="draft-changes">
-            {found.rows.map((row) => (
-              <li key={row.url ?? `key ${row.key ?? ''}`}>
-                <p>
-                  <b>{row.url ?? row.key}</b>{' '}
-                  {row.differs.map((what) => (
-                    <span key={what} class="tag">
-                      {what}
-                    </span>
-                  ))}{' '}
-                  <span class="quiet">{row.headers?.join(', ')}</span>
-                </p>
-                <div class="diff-sides">
-                  <Side name={t.now} answer={row.live} />
-                  <Side name={t.drafted} answer={row.draft} />
-                </div>
-              </li>
-            ))}
-          </ol>
-        </>
-      )}
+      {isRunning ? <Busy text={t.comparing(found?.compared ?? 0, found?.total)} /> : null}
+      {found === undefined ? null : <Found found={found} isRunning={isRunning} />}
     </section>
   );
 }
 
-function Side({ name, answer }: { name: string; answer: Answer }) {
-  const { status, source, target, line, failure } = answer;
+function Found({ found, isRunning }: { found: Comparison; isRunning: boolean }) {
+  const { compared, differing, rows } = found;
+  return (
+    <>
+      <p role="status">{isRunning ? '' : t.compared(compared, differing)}</p>
+      <ol class="draft-changes">
+        {rows.map((row, at) => (
+          <li key={`${at} ${row.url ?? row.key ?? ''}`}>
+            <Difference row={row} />
+          </li>
+        ))}
+      </ol>
+      {differing > rows.length ? <p class="note">{t.unlisted(differing - rows.length)}</p> : null}
+    </>
+  );
+}
+
+function Difference({ row }: { row: Row }) {
+  const { url, key, differs, headers, diff, branches = [], live, draft } = row;
+  return (
+    <>
+      <p>
+        <b>{url ?? key}</b>{' '}
+        {differs.map((what) => (
+          <span key={what} class="tag">
+            {what}
+          </span>
+        ))}{' '}
+        <span class="quiet">{headers?.join(', ')}</span>
+      </p>
+      <div class="diff-sides">
+        <Side name={t.now} lines={answerLines(live, diff)} />
+        <Side name={t.drafted} lines={answerLines(draft, diff)} />
+      </div>
+      {diff === undefined ? null : (
+        <pre class="side" role="group" aria-label={t.compareLines} tabIndex={0}>
+          {diff}
+        </pre>
+      )}
+      {branches.map((one) => (
+        <div key={one.branch}>
+          <p class="note">{one.branch}</p>
+          <div class="diff-sides">
+            <Side name={t.now} lines={branchLines(one.live)} />
+            <Side name={t.drafted} lines={branchLines(one.draft)} />
+          </div>
+        </div>
+      ))}
+    </>
+  );
+}
+
+type Line = string | undefined;
+
+function answerLines(
+  { status, source, target, line, failure }: Answer,
+  diff: string | undefined,
+): readonly Line[] {
+  const first = diff === undefined ? line : undefined;
+  return [`${status} ${source}`, target && `→ ${target}`, first, failure];
+}
+
+function branchLines(branch: Branch | undefined): readonly Line[] {
+  if (branch === undefined) return [t.nothing];
+  const { conditions, status, target, failure } = branch;
+  const written = conditions.filter((one) => one !== null).map((one) => JSON.stringify(one));
+  return [...written, status?.toString(), target && `→ ${target}`, failure];
+}
+
+function Side({ name, lines }: { name: string; lines: readonly Line[] }) {
   return (
     <div>
       <span class="quiet">{name}</span>
       <pre class="side" role="group" aria-label={name} tabIndex={0}>
-        {[`${status} ${source}`, target && `→ ${target}`, line, failure]
-          .filter((one) => one !== undefined && one !== '')
-          .join('\n')}
+        {lines.filter((one) => one !== undefined && one !== '').join('\n')}
       </pre>
     </div>
   );

@@ -1,26 +1,35 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { StaticInput, StaticOutput } from '../../model/static.ts';
 import type { SiteDraft } from '../../model/draft.ts';
-import { readContent } from '../../http/content.ts';
-import { discard, replyField, type Reply } from '../../http/reply.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import { statusOf } from '../../http/status.ts';
-import { Failure, failureFrom } from '../../model/failure.ts';
-import { isInside, type BoundedPlace } from '../../model/bounds.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { Caller } from '../../model/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
-import type { Reads, Store } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { openDraftSeen } from '../bounds/drafts.ts';
-import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { defineOperation, type Call } from '../operation.ts';
-import { clientOf } from '../rules/page-lookup.ts';
-import { parseOrigin, parseUrl, requireBreadcrumbKey } from '../rules/place.ts';
-import { previewFor, previewProperties, previewTimeMs, type Previewed } from '../rules/preview.ts';
+import { parseOrigin } from '../rules/place.ts';
+import { previewFor, previewProperties, previewTimeMs } from '../rules/preview.ts';
 import type { SiteAccess } from '../../site/site-access.ts';
+import {
+  answerSignal,
+  branchDifferences,
+  compareAnswers,
+  comparedSite,
+  differences,
+  type Asker,
+  type ComparedSites,
+} from './compare-answers.ts';
+import {
+  givenQuestions,
+  ruleQuestions,
+  sitemapQuestions,
+  visitedQuestions,
+  type QuestionPage,
+  type VisitReads,
+} from './compare-questions.ts';
 import { draftProperty } from './drafts.ts';
-import { comparedAtOnce, comparedBytesMax, comparedUrlsMax } from './limits.ts';
-import { versionsIn } from './publish-plan.ts';
+import { comparedLists, comparedUrlsMax } from '../../model/comparison.ts';
+import { visitDaysMax } from '../limits.ts';
+import { comparedAtOnce, comparedDaysDefault } from './limits.ts';
 
 /** The parts that compare needs. */
 interface CompareParts {
@@ -31,6 +40,11 @@ interface CompareParts {
   /** The site as a draft has it, with such rows. */
   readonly siteOf: (draft: SiteDraft) => Pick<CompareParts, 'site' | 'rowsFor'>;
   readonly locationOf: (address: string) => Promise<Location>;
+  /** The counts of visits, of breadcrumbs and of pages. */
+  readonly visits: VisitReads;
+  readonly pageVisits: VisitReads;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 const text = { type: 'string' } as const;
@@ -49,32 +63,94 @@ const answerSchema = {
   },
 } as const;
 
+const branchSchema = {
+  type: 'object',
+  required: ['conditions'],
+  properties: {
+    conditions: {
+      type: 'array',
+      items: {},
+      description: 'The if of the branch, after those of the branches that lead to it.',
+    },
+    status: { type: 'integer' },
+    target: text,
+    failure: text,
+  },
+} as const;
+
 const comparedRow = {
   type: 'object',
   required: ['differs', 'live', 'draft'],
   properties: {
     url: text,
     key: { ...text, description: 'The key of a breadcrumb.' },
-    differs: {
-      type: 'array',
-      items: { ...text, enum: ['status', 'target', 'headers', 'content'] },
-    },
+    differs: { type: 'array', items: { ...text, enum: differences } },
     headers: { type: 'array', items: text, description: 'The fields that differ.' },
+    diff: {
+      ...text,
+      description:
+        'The lines that differ, with two around them, as in a unified diff: of text that has ' +
+        'enough in common, the start.',
+    },
+    branches: {
+      type: 'array',
+      description:
+        'The branches of a breadcrumb that differ, also those that the visitor does not take. A ' +
+        'side without the branch is absent.',
+      items: {
+        type: 'object',
+        required: ['branch', 'differs'],
+        properties: {
+          branch: { ...text, description: 'when[0] and so on, or default.' },
+          differs: { type: 'array', items: { ...text, enum: branchDifferences } },
+          live: branchSchema,
+          draft: branchSchema,
+        },
+      },
+    },
+    unlisted: count('Further branches that differ.'),
     live: answerSchema,
     draft: answerSchema,
   },
 } as const;
 
-type ComparedRow = StaticOutput<typeof comparedRow>;
+type ComparedRows = StaticOutput<typeof comparedRow>[];
 
 const compareInput = {
   type: 'object',
   required: ['draft'],
   properties: {
     draft: draftProperty,
-    urls: { ...lines, description: 'URLs, or paths at the origin: one a line.' },
+    urls: {
+      ...lines,
+      description: `URLs, or paths at the origin: one a line, at most ${comparedUrlsMax}.`,
+    },
     keys: { ...lines, description: 'Keys of breadcrumbs: one a line.' },
+    list: {
+      ...text,
+      nullable: true,
+      enum: [...comparedLists, null] as unknown as readonly (typeof comparedLists)[number][],
+      description:
+        'Without urls and keys, which URLs: changes, those of the page rules that the draft ' +
+        'changes (the default), sitemap, those of /sitemap.xml of the origin, or visited, the ' +
+        'pages and breadcrumbs that were visited most.',
+    },
+    days: {
+      type: 'integer',
+      minimum: 1,
+      maximum: visitDaysMax,
+      nullable: true,
+      description: `The days up to today whose visits count; ${comparedDaysDefault} by default.`,
+    },
     origin: { ...text, nullable: true, description: 'That of the request by default.' },
+    after: { ...text, nullable: true, description: 'The next of the page before.' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: comparedUrlsMax,
+      nullable: true,
+      description: 'URLs and keys that one answer compares.',
+    },
     ...previewProperties,
   },
 } as const;
@@ -83,7 +159,7 @@ type CompareInput = StaticInput<typeof compareInput>;
 
 /**
  * draft.compare: answers URLs and breadcrumbs live and in a draft, and returns those whose answers
- * differ. Without any, those of the page rules that the draft changes.
+ * differ: those that the input names, or a list of them in pages.
  */
 export const compareDraft = defineOperation({
   name: 'svc1.draft.compare',
@@ -94,7 +170,7 @@ export const compareDraft = defineOperation({
   output: {
     title: 'DraftComparison',
     type: 'object',
-    required: ['compared', 'differing', 'rows'],
+    required: ['compared', 'differing', 'rows', 'total', 'next'],
     properties: {
       compared: count('How many were answered live and in the draft.'),
       differing: count('How many of them differ.'),
@@ -103,292 +179,79 @@ export const compareDraft = defineOperation({
         description: 'Those that differ, in their order.',
         items: comparedRow,
       },
+      total: count('How many all pages together compare; of changes, the rules that change.'),
+      next: { type: ['string', 'null'], description: 'The after of the next page.' },
     },
   },
-  failures: ['not_found', 'conflict'],
+  failures: ['not_found', 'conflict', 'too_large'],
   run: (parts: CompareParts) => async (v, call) => {
     const { store } = parts;
-    const { caller } = call;
-    const draft = openDraftSeen({ store, reads: store }, v.draft, caller);
-    const origin = v.origin === undefined ? call.origin : parseOrigin(v.origin);
-    const { locationOf } = parts;
-    const previewed = await previewFor(v, call, { nowMs: undefined, locationOf });
-    const visitor = previewed ?? { visitor: call.visitor, fields: {} };
-    const asked = questions(parts, v, { draft, origin, caller });
-    // What a described visitor may read decides nothing: see previewFor.
-    const shown = ({ site, rowsFor }: Pick<CompareParts, 'site' | 'rowsFor'>): SiteAccess =>
-      previewed === undefined ? site : site.withRows(rowsFor(call), previewTimeMs(v));
-    const ofDraft = parts.siteOf(draft);
-    const timeMs = previewTimeMs(v) ?? call.visitor.nowMs;
-    const sites = {
-      live: comparedSite(shown(parts), { reads: store, rows: parts.rowsFor(call), caller, timeMs }),
-      draft: comparedSite(shown(ofDraft), {
-        ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller, timeMs },
-      }),
-    };
-    const rows: ComparedRow[] = [];
-    for (let at = 0; at < asked.length; at += comparedAtOnce) {
-      const group = asked.slice(at, at + comparedAtOnce);
-      const compared = await Promise.all(
-        group.map((one) => compareAnswers(sites, one, { visitor, call, origin })),
-      );
+    const draft = openDraftSeen({ store, reads: store }, v.draft, call.caller);
+    const { sites, asker } = await comparison(parts, draft, { v, call });
+    const { questions, next, total } = await questionsOf(parts, { v, draft, sites, asker });
+    const rows: ComparedRows = [];
+    for (let at = 0; at < questions.length; at += comparedAtOnce) {
+      const group = questions.slice(at, at + comparedAtOnce);
+      const timed = { ...asker, signal: answerSignal(call) };
+      const compared = await Promise.all(group.map((one) => compareAnswers(sites, one, timed)));
       for (const row of compared) if (row !== undefined) rows.push(row);
+      // Stored pages take no time to wait for, and visitors must not wait for all of them.
+      await turn();
     }
-    return { kind: 'data', data: { compared: asked.length, differing: rows.length, rows } };
+    const compared = questions.length;
+    return { kind: 'data', data: { compared, differing: rows.length, rows, total, next } };
   },
 });
 
-/** A URL, or the key of a breadcrumb. */
-type Question = { readonly url: string; readonly target: RequestTarget } | { readonly key: string };
+/** The two sites of a comparison, and the visitor of both. */
+async function comparison(
+  parts: CompareParts,
+  draft: SiteDraft,
+  { v, call }: { readonly v: CompareInput; readonly call: Call },
+): Promise<{ readonly sites: ComparedSites; readonly asker: Asker }> {
+  const { store, locationOf } = parts;
+  const { caller } = call;
+  const previewed = await previewFor(v, call, { nowMs: undefined, locationOf });
+  const visitor = previewed ?? { visitor: call.visitor, fields: {} };
+  // What a described visitor may read decides nothing: see previewFor.
+  const shown = ({ site, rowsFor }: Pick<CompareParts, 'site' | 'rowsFor'>): SiteAccess =>
+    previewed === undefined ? site : site.withRows(rowsFor(call), previewTimeMs(v));
+  const ofDraft = parts.siteOf(draft);
+  const timeMs = previewTimeMs(v) ?? call.visitor.nowMs;
+  const sites = {
+    live: comparedSite(shown(parts), { reads: store, rows: parts.rowsFor(call), caller, timeMs }),
+    draft: comparedSite(shown(ofDraft), {
+      ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller, timeMs },
+    }),
+  };
+  return { sites, asker: { visitor, call, nowMs: timeMs, signal: answerSignal(call) } };
+}
 
-/** The URLs and keys to compare; by default those of the rules that the draft changes. */
-function questions(
-  { store }: Pick<CompareParts, 'store'>,
-  { urls, keys }: CompareInput,
+function questionsOf(
+  parts: CompareParts,
   {
+    v,
     draft,
-    origin,
-    caller,
-  }: { readonly draft: SiteDraft; readonly origin: string; readonly caller: Caller },
-): readonly Question[] {
-  const ofUrl = (url: string): Question => ({ url, target: parseUrl(url, { origin, query: '' }) });
-  if (urls !== undefined || keys !== undefined) {
-    const named = linesOf(keys);
-    for (const key of named) requireBreadcrumbKey(key);
-    const all = [...linesOf(urls).map(ofUrl), ...named.map((key) => ({ key }))];
-    for (const one of all) requireInside(caller, placeOf(one, origin), 'key' in one ? 'k' : 'url');
-    if (all.length <= comparedUrlsMax) return all;
-    const message = `A comparison has at most ${comparedUrlsMax} URLs and keys.`;
-    throw new Failure('too_large', message, { field: 'urls' });
-  }
-  const asked = new Map<string, Question>();
-  const inDraft = store.inDraft(draft);
-  for (const record of store.draftRecords(draft)) {
-    if (record.family !== 'userinterface') continue;
-    const { live, draft: drafted } = versionsIn(inDraft, record);
-    for (const fields of [live, drafted]) {
-      if (asked.size >= comparedUrlsMax) return [...asked.values()];
-      const question = fields && questionOf(fields, ofUrl);
-      if (question === undefined || !isInside(caller.bounds, placeOf(question, origin))) continue;
-      asked.set(JSON.stringify(question), question);
-    }
-  }
-  return [...asked.values()];
-}
-
-function placeOf(question: Question, origin: string): BoundedPlace {
-  return 'key' in question ? { origin, path: question.key } : question.target;
-}
-
-function linesOf(given = ''): readonly string[] {
-  return given
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
-}
-
-/** The URL of a rule without a wildcard, or the key of a breadcrumb. */
-function questionOf(
-  { origin, path, kind }: JsonObject,
-  ofUrl: (url: string) => Question,
-): Question | undefined {
-  if (typeof path !== 'string' || path.endsWith('*')) return undefined;
-  if (kind === 'resolve') return { key: path };
-  try {
-    return ofUrl(origin === '*' || typeof origin !== 'string' ? path : `${origin}${path}`);
-  } catch (error) {
-    // No visitor can ask for this path.
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
-}
-
-interface Compared {
-  readonly status: number;
-  readonly source: string;
-  readonly target?: string;
-  readonly failure?: string;
-  readonly headers: ReadonlyMap<string, string>;
-  readonly content: Buffer;
-}
-
-/** The differences of the answers to one question; undefined if they are equal. */
-async function compareAnswers(
-  sites: { readonly live: ComparedSite; readonly draft: ComparedSite },
-  question: Question,
-  asked: { readonly visitor: Previewed; readonly call: Call; readonly origin: string },
-): Promise<ComparedRow | undefined> {
-  const [live, draft] = await Promise.all([
-    answerOf(sites.live, question, asked),
-    answerOf(sites.draft, question, asked),
-  ]);
-  const headers = differingNames(live.headers, draft.headers);
-  const isText = live.content.equals(draft.content);
-  const differs: ComparedRow['differs'] = [
-    ...(live.status === draft.status ? [] : ['status' as const]),
-    ...(live.target === draft.target ? [] : ['target' as const]),
-    ...(headers.length === 0 ? [] : ['headers' as const]),
-    ...(isText ? [] : ['content' as const]),
-  ];
-  if (differs.length === 0) return undefined;
-  const lines = isText ? [] : firstDifference(live.content, draft.content);
-  return {
-    ...('key' in question ? { key: question.key } : { url: question.url }),
-    differs,
-    ...(headers.length > 0 && { headers }),
-    live: shownAnswer(live, lines[0]),
-    draft: shownAnswer(draft, lines[1]),
-  };
-}
-
-function shownAnswer(
-  { status, source, target, failure }: Compared,
-  line: string | undefined,
-): ComparedRow['live'] {
-  return {
-    status,
-    source,
-    ...(target !== undefined && { target }),
-    ...(failure !== undefined && { failure }),
-    ...(line !== undefined && { line }),
-  };
-}
-
-/** The site that answers one side of a comparison. */
-interface ComparedSite {
-  readonly site: SiteAccess;
-  /** The same site, in which a bound key resolves breadcrumbs. */
-  readonly breadcrumbs: SiteAccess;
-  /** Whether the caller may see a reply or failure, by its source. */
-  readonly isSeen: (source: string | undefined) => boolean;
-}
-
-function comparedSite(
-  site: SiteAccess,
-  {
-    reads,
-    rows,
-    caller: { bounds },
-    timeMs,
+    sites,
+    asker,
   }: {
-    readonly reads: Reads;
-    readonly rows: RowReader;
-    readonly caller: Caller;
-    readonly timeMs: number;
+    readonly v: CompareInput;
+    readonly draft: SiteDraft;
+    readonly sites: ComparedSites;
+    readonly asker: Asker;
   },
-): ComparedSite {
-  if (bounds === undefined) return { site, breadcrumbs: site, isSeen: () => true };
-  const inside = rulesInside(reads, bounds);
-  return {
-    site,
-    breadcrumbs: site.at(inside, rows, timeMs),
-    isSeen: isSourceInside(inside),
-  };
-}
-
-async function answerOf(
-  { site, breadcrumbs, isSeen }: ComparedSite,
-  question: Question,
-  { visitor, call, origin }: Parameters<typeof compareAnswers>[2],
-): Promise<Compared> {
-  try {
-    const reply =
-      'key' in question
-        ? await breadcrumbReply(breadcrumbs, question.key, { visitor, call, origin })
-        : await pageReply(site, question.target, { visitor, call });
-    const { status, source } = reply;
-    if ('url' in question && !isSeen(source)) {
-      await discard(reply);
-      return failedAnswer(noRuleInside);
-    }
-    const target = replyField(reply, 'location');
-    const content = await readContent(reply, comparedBytesMax);
-    const answer = { status, source, headers: headersOf(reply), content };
-    // The content of a redirect only repeats its target.
-    return target === undefined ? answer : { ...answer, target, content: Buffer.alloc(0) };
-  } catch (error) {
-    const failure = failureFrom(error);
-    const isHidden = 'url' in question && !isSeen(failure.source);
-    return failedAnswer(isHidden ? noRuleInside : failure);
+): QuestionPage | Promise<QuestionPage> {
+  const { call } = asker;
+  const { caller } = call;
+  const origin = v.origin === undefined ? call.origin : parseOrigin(v.origin);
+  const asked = { origin, caller };
+  if (v.urls !== undefined || v.keys !== undefined) return givenQuestions(v, asked);
+  const place = { after: v.after ?? '', limit: v.limit ?? comparedUrlsMax };
+  if (v.list === 'sitemap') return sitemapQuestions(sites, { ...asked, asker }, place);
+  if (v.list === 'visited') {
+    const { visits, pageVisits: pages, now } = parts;
+    const when = { days: v.days, nowMs: now() };
+    return visitedQuestions({ visits, pages }, when, { ...asked, ...place });
   }
-}
-
-/** What a bound key sees of an answer that no page rule inside makes. */
-const noRuleInside = {
-  code: 'not_found',
-  message: 'No page rule inside of the bounds of this key answers.',
-} as const;
-
-function failedAnswer({ code, message }: Pick<Failure, 'code' | 'message'>): Compared {
-  const failed = { status: statusOf[code], source: 'none', failure: message };
-  return { ...failed, headers: new Map(), content: Buffer.alloc(0) };
-}
-
-async function breadcrumbReply(
-  site: SiteAccess,
-  key: string,
-  { visitor, call, origin }: Parameters<typeof compareAnswers>[2],
-): Promise<Reply> {
-  const visit = { key, origin, query: '', ...visitor, client: clientOf(call) };
-  return site.breadcrumb(await site.resolve(visit), visit);
-}
-
-async function pageReply(
-  site: SiteAccess,
-  target: RequestTarget,
-  { visitor, call }: { readonly visitor: Previewed; readonly call: Call },
-): Promise<Reply> {
-  return site.respond({
-    method: 'GET',
-    ...target,
-    fields: visitor.fields,
-    address: call.caller.address,
-    visitor: visitor.visitor,
-    client: clientOf(call),
-    body: undefined,
-    signal: call.signal(),
-  });
-}
-
-/** Fields that two answers to the same request may differ in without any change of the site. */
-const changing: ReadonlySet<string> = new Set([
-  'age',
-  'cache-status',
-  'date',
-  'etag',
-  'location',
-  'server-timing',
-  'set-cookie',
-]);
-
-function headersOf({ fields }: Pick<Reply, 'fields'>): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>();
-  for (let at = 0; at < fields.length; at += 2) {
-    const name = (fields[at] ?? '').toLowerCase();
-    if (changing.has(name) || name === 'content-length') continue;
-    const before = headers.get(name);
-    const value = fields[at + 1] ?? '';
-    headers.set(name, before === undefined ? value : `${before}, ${value}`);
-  }
-  return headers;
-}
-
-function differingNames(
-  one: ReadonlyMap<string, string>,
-  other: ReadonlyMap<string, string>,
-): readonly string[] {
-  const names = new Set([...one.keys(), ...other.keys()]);
-  return [...names].filter((name) => one.get(name) !== other.get(name)).toSorted();
-}
-
-const shownLineCharacters = 200;
-
-/** The first lines that differ, shortened; none for content that is no text. */
-function firstDifference(one: Buffer, other: Buffer): readonly string[] {
-  const [lines, others] = [one, other].map((bytes) => bytes.toString('utf8').split('\n'));
-  const at = (lines ?? []).findIndex((line, index) => line !== others?.[index]);
-  const index = at === -1 ? (lines?.length ?? 0) : at;
-  const shown = [lines?.[index] ?? '', others?.[index] ?? ''];
-  if (shown.some((line) => line.includes('\u0000') || line.includes('\ufffd'))) return [];
-  return shown.map((line) => line.slice(0, shownLineCharacters).toWellFormed());
+  return ruleQuestions(parts.store, { ...asked, draft }, place);
 }

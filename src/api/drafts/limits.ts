@@ -24,9 +24,28 @@ export const draftRowsMax = 1_000;
 export const publishListedMax = 100;
 /** Records that a draft publishes in the thread that serves pages. */
 export const publishInlineRecordsMax = 500;
-/** URLs that one draft.compare answers … */
-export const comparedUrlsMax = 1_000;
-/** … and bytes of an answer that it compares. */
+/**
+ * Bytes of an answer that draft.compare shows the differences of; of a longer one, it compares a
+ * digest …
+ */
 export const comparedBytesMax = 4 * 2 ** 20;
+/** … and how long it waits for an answer. */
+export const comparedAnswerMs = 30_000;
 /** Live requests and requests of the draft that it waits for at the same time. */
 export const comparedAtOnce = 8;
+/** Branches of a breadcrumb that it lists; it counts the others. */
+export const comparedBranchesMax = 50;
+/** URLs of the sitemaps of a site … */
+export const sitemapUrlsMax = 50_000;
+/** … bytes of one of them, and how many an index may name. */
+export const sitemapBytesMax = 16 * 2 ** 20;
+export const sitemapsMax = 50;
+/** Days whose most visited pages it compares by default. */
+export const comparedDaysDefault = 30;
+/** Characters of two texts, changed lines that it looks for in them, and for how long. */
+export const diffTextCharactersMax = 512 * 1_024;
+export const diffEditsMax = 1_000;
+export const diffMs = 20;
+/** Characters of a difference, and of each of its lines. */
+export const diffCharactersMax = 4_000;
+export const diffLineCharactersMax = 200;

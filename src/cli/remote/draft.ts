@@ -1,5 +1,7 @@
 import type { Operations } from '../../client/operations.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { shownMoment } from '../../model/time.ts';
+import { comparedChunks, comparedLists } from '../../model/comparison.ts';
 import { callApi } from './api-client.ts';
 import {
   clientCommand,
@@ -7,6 +9,7 @@ import {
   readText,
   type InputOption,
   type Subcommand,
+  type SubcommandInput,
 } from './client-command.ts';
 import { listSubcommand } from './list-command.ts';
 import { operationSubcommands } from './operation-command.ts';
@@ -128,6 +131,12 @@ const compare: Subcommand = {
   options: {
     urls: lines('URLs or paths'),
     keys: lines('keys of breadcrumbs'),
+    list: {
+      value: 'list',
+      description: 'without these, the URLs of the changes, of the sitemap, or the most visited',
+      values: comparedLists,
+    },
+    days: { value: 'days', description: 'the days whose visits count', isNumber: true },
     origin: { value: 'origin', description: 'the origin of the paths' },
     ...Object.fromEntries(
       ['lang', 'country', 'device', 'user'].map((name) => {
@@ -135,28 +144,78 @@ const compare: Subcommand = {
       }),
     ),
   },
-  async *run([draft = ''], { api, input, stdin }) {
-    const v: Record<string, unknown> = { ...input, draft };
-    for (const name of ['urls', 'keys']) {
-      const given = input[name];
-      if (typeof given === 'string') v[name] = await readText(given, stdin);
+  async *run([draft = ''], { api, input: { urls, keys, ...others }, stdin }) {
+    const given = [
+      ...comparedChunks(await textOf(urls, stdin)).map((chunk) => ({ urls: chunk })),
+      ...comparedChunks(await textOf(keys, stdin)).map((chunk) => ({ keys: chunk })),
+    ];
+    const isGiven = urls !== undefined || keys !== undefined;
+    let [compared, differing] = [0, 0];
+    for (const chunk of isGiven ? given : [{}]) {
+      let after: string | null = '';
+      while (after !== null) {
+        const place: JsonObject = after === '' ? {} : { after };
+        const v = { ...others, ...chunk, ...place, draft };
+        const answer: JsonObject & { readonly data: Comparison } = await callApi(
+          api,
+          'draft.compare',
+          { v },
+        );
+        compared += answer.data.compared;
+        differing += answer.data.differing;
+        after = answer.data.next;
+        const shown = answer.data.rows.flatMap(comparedLines);
+        yield { answer, lines: shown, notes: [`${differing} of ${compared} differ.`] };
+      }
     }
-    const answer = await callApi(api, 'draft.compare', { v });
-    const { compared, differing, rows } = answer.data;
-    const shown = rows.flatMap(({ url, key, differs, live, draft: drafted }) => [
-      `${url ?? `key ${key ?? ''}`}  ${differs.join(', ')}`,
-      `  live   ${answerText(live)}`,
-      `  draft  ${answerText(drafted)}`,
-    ]);
-    yield { answer, lines: shown, notes: [`${differing} of ${compared} differ.`] };
   },
 };
 
-type Answered = Operations['draft.compare']['output']['rows'][number]['live'];
+type Comparison = Operations['draft.compare']['output'];
+
+/** The text that an option names; none for an option that is absent. */
+async function textOf(given: unknown, stdin: SubcommandInput['stdin']): Promise<string> {
+  return typeof given === 'string' ? readText(given, stdin) : '';
+}
+
+function comparedLines({
+  url,
+  key = '',
+  differs,
+  headers = [],
+  diff,
+  branches = [],
+  live,
+  draft,
+}: Comparison['rows'][number]): readonly string[] {
+  const names = headers.length === 0 ? '' : ` (${headers.join(', ')})`;
+  return [
+    `${url ?? `key ${key}`}  ${differs.join(', ')}${names}`,
+    `  live   ${answerText(live)}`,
+    `  draft  ${answerText(draft)}`,
+    ...(diff === undefined ? [] : diff.trimEnd().split('\n')).map((line) => `    ${line}`),
+    ...branches.flatMap((one) => [
+      `    ${one.branch}  ${one.differs.join(', ')}`,
+      `      live   ${branchText(one.live)}`,
+      `      draft  ${branchText(one.draft)}`,
+    ]),
+  ];
+}
+
+type Answered = Comparison['rows'][number]['live'];
 
 function answerText({ status, source, target, failure, line }: Answered): string {
   const more = target ?? failure ?? line;
   return `${status} ${source}${more === undefined ? '' : `  ${more}`}`;
+}
+
+type Branch = NonNullable<Comparison['rows'][number]['branches']>[number]['live'];
+
+function branchText(branch: Branch): string {
+  if (branch === undefined) return 'no such branch';
+  const { conditions, status, target, failure } = branch;
+  const of = JSON.stringify(conditions.filter((one) => one !== null));
+  return [status, target ?? failure, `if ${of}`].filter((one) => one !== undefined).join(' ');
 }
 
 /** `waymark draft insert | list | changes | compare | publish | …`. */

@@ -16,7 +16,7 @@ interface VisitedKey {
   readonly origin: string;
 }
 
-/** The counts of one breadcrumb on one day. */
+/** The counts of one breadcrumb, or page, on one day. */
 export interface DayVisits extends VisitedKey {
   /** In UTC: `2026-11-24`. */
   readonly day: string;
@@ -54,6 +54,12 @@ export async function prepareVisitDatabase(data: string): Promise<unknown> {
   }
 }
 
+/** The names of the databases of what is counted. */
+const databaseNames = {
+  breadcrumbs: ['visits', 'days'],
+  pages: ['page visits', 'page days'],
+} as const;
+
 /** The visit counts of a data folder; several processes may have them open and add to them. */
 export class VisitDatabase {
   readonly #environment: RootDatabase;
@@ -63,12 +69,13 @@ export class VisitDatabase {
   readonly #days: Database<number, string>;
 
   /** Opens the database of a data folder that prepareVisitDatabase has prepared. */
-  constructor(data: string) {
+  constructor(data: string, counted: keyof typeof databaseNames = 'breadcrumbs') {
+    const [visits, days] = databaseNames[counted];
     const environment = openEnvironment(join(data, visitsFolder));
     this.#environment = environment;
     [this.#visits, this.#days] = transactSync(environment, () => [
-      environment.openDB<string, string>('visits', { encoding: 'string' }),
-      environment.openDB<number, string>('days', { encoding: 'json' }),
+      environment.openDB<string, string>(visits, { encoding: 'string' }),
+      environment.openDB<number, string>(days, { encoding: 'json' }),
     ]);
   }
 

@@ -194,7 +194,7 @@ test('compare names what differs, of pages and of breadcrumbs', async (t) => {
   );
   assert.deepEqual(rows['/'].differs, ['content']);
   assert.deepEqual([rows['/'].live.line, rows['/'].draft.line], ['', 'drafted']);
-  assert.deepEqual(rows.sale.differs, ['target']);
+  assert.deepEqual(rows.sale.differs, ['target', 'branches']);
   assert.match(rows.sale.draft.target, /\/b$/);
   assert.deepEqual([rows['/new'].live.status, rows['/new'].draft.status], [404, 201]);
   const given = await site.call('svc1.draft.compare', { draft, urls: '/same\n/\n' });

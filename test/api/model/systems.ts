@@ -141,13 +141,12 @@ function composed(
       rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
       keyUses: { note: () => undefined, last: () => new Map() },
       anonymousWrites: createAnonymousWrites({ monotonicMs }),
+      pages: { flush: () => Promise.resolve(), ofAll: noVisits },
       visits: {
         count: () => undefined,
         flush: () => Promise.resolve(),
         ofKey: () => [],
-        async *ofAll() {
-          // Nothing is counted.
-        },
+        ofAll: noVisits,
         retentionMs: 0,
       },
     },
@@ -279,3 +278,7 @@ export const overWebsockets: OpenSystem = async (t) => {
     },
   };
 };
+
+async function* noVisits(): AsyncGenerator<never> {
+  // Nothing is counted.
+}

@@ -15,7 +15,7 @@ test('waymark draft: made, filled by --draft, compared, published and undone', a
   assert.match(await out('explain', '/a', '--draft', 'spring'), /200/);
   assert.match(await out('draft', 'changes', 'spring'), /"becomes": "inserted"/);
   const compared = await out('draft', 'compare', 'spring', '--urls', '/a\n/b');
-  assert.match(compared, /^\/a {2}status, headers, content\n {2}live {3}404 none/);
+  assert.match(compared, /^\/a {2}status, headers, content \(.*\n {2}live {3}404 none/);
   const report = await out('draft', 'publish', 'spring');
   assert.match(report, /insert 1, change 0 and remove 0 records/);
   const digest = /--confirm (\S+)/.exec(report)?.[1] ?? '';
@@ -43,4 +43,31 @@ test('waymark draft publish --at: scheduled in a time zone, listed and cancelled
   assert.match((await waymark('schedule', 'list')).err, /Nothing is scheduled/);
   const past = await waymark('draft', 'publish', 'spring', '--at', '2020-01-01T08:00Z');
   assert.match(past.err, /has passed/);
+});
+
+test('waymark draft compare: a long list in parts, with its progress, and what differs', async (t) => {
+  const { waymark, out } = await startClient(t);
+  const breadcrumb = (target: string): string =>
+    JSON.stringify({ path: 'go', kind: 'resolve', enginedata: { target } });
+  const { id } = JSON.parse(await out('rule', 'insert', breadcrumb('/a'))) as { id: string };
+  await out('draft', 'insert', 'spring');
+  await out('rule', 'edit', id, breadcrumb('/b'), '--draft', 'spring');
+  await out('rule', 'insert', '{"path":"/1","content":"new"}', '--draft', 'spring');
+  const urls = Array.from({ length: 2_500 }, (_, at) => `/${at}`).join('\n');
+  const long = await waymark('draft', 'compare', 'spring', '--urls', urls);
+  assert.deepEqual(long.err.trim().split('\n'), [
+    '1 of 1000 differ.',
+    '1 of 2000 differ.',
+    '1 of 2500 differ.',
+  ]);
+  const compared = await out('draft', 'compare', 'spring', '--keys', 'go');
+  assert.match(compared, /^key go {2}target, branches\n/);
+  assert.match(
+    compared,
+    / {4}default {2}target\n {6}live {3}302 \/a if \[\]\n {6}draft {2}302 \/b/,
+  );
+  const listed = await waymark('draft', 'compare', 'spring', '--list', 'visited', '--days', '3');
+  assert.match(listed.err, /0 of 0 differ/);
+  const missing = await waymark('draft', 'compare', 'spring', '--list', 'sitemap');
+  assert.match(missing.err, /sitemap.xml lists no page/);
 });
