@@ -1,21 +1,13 @@
-import type { Config } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
+import { isPrefetch, prefetchPurpose } from '../http/prefetch.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { singleMetric, type Metric } from '../observability/metrics.ts';
 import type { Log } from '../observability/log.ts';
-import { addCounts, addName, noVisits, type VisitCounts } from '../store/visits/visit-counts.ts';
-import {
-  otherKeys,
-  VisitDatabase,
-  type DaySpan,
-  type DayVisits,
-} from '../store/visits/visit-database.ts';
-import {
-  visitBatchKeysMax,
-  visitFlushMs,
-  visitKeysBufferedMax,
-  visitRefererCharactersMax,
-} from './limits.ts';
+import { visitKeysBufferedMax } from '../store/limits.ts';
+import { dayOf, VisitBuffer } from '../store/visits/visit-buffer.ts';
+import { addName, type BreadcrumbDimension } from '../store/visits/visit-counts.ts';
+import type { DaySpan, DayVisits, VisitTable } from '../store/visits/visit-database.ts';
+import { referringHost } from '../visitors/referring-host.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
 
 /** Counts one visit of each breadcrumb that a request has followed. */
@@ -24,17 +16,8 @@ export type CountVisit = (
   visit: { readonly fields: Fields; readonly visitor: Visitor },
 ) => void;
 
-/** Opens the counter of a data folder. Throws the errors of lmdb. */
-export function openVisitCounter(
-  { server, stats }: Pick<Config, 'server' | 'stats'>,
-  { now, log }: Pick<CounterParts, 'now' | 'log'>,
-): VisitCounter {
-  const database = new VisitDatabase(server.data);
-  return new VisitCounter({ database, retentionMs: stats.retentionMs, now, log });
-}
-
 interface CounterParts {
-  readonly database: VisitDatabase;
+  readonly table: VisitTable<BreadcrumbDimension>;
   /** How long counts are stored; 0 counts nothing and deletes all stored counts. */
   readonly retentionMs: number;
   /** Milliseconds since 1970. */
@@ -42,8 +25,6 @@ interface CounterParts {
   readonly log: Log;
 }
 
-const dayMs = 86_400_000;
-const nothing = '(none)';
 const unknown = '(unknown)';
 
 /**
@@ -51,44 +32,34 @@ const unknown = '(unknown)';
  * few seconds added to the database, which has no address, user, cookie or path of a visitor.
  */
 export class VisitCounter {
-  readonly #parts: CounterParts;
-  #retentionMs: number;
-  #pending = new Map<string, DayVisits>();
-  #timer: NodeJS.Timeout | undefined;
-  /** Writes run one after the other. */
-  #writing: Promise<void> = Promise.resolve();
-  #isFailing = false;
-  #isClosed = false;
-  /** The day before which counts have been deleted. */
-  #deletedBefore = '';
+  readonly #table: VisitTable<BreadcrumbDimension>;
+  readonly #buffer: VisitBuffer<BreadcrumbDimension>;
   #visits = 0;
   #robots = 0;
 
   constructor(parts: CounterParts) {
-    this.#parts = parts;
-    this.#retentionMs = parts.retentionMs;
+    this.#table = parts.table;
+    this.#buffer = new VisitBuffer({ ...parts, keysMax: visitKeysBufferedMax });
   }
 
   /** How long counts are stored; 0 if nothing is counted. */
   get retentionMs(): number {
-    return this.#retentionMs;
+    return this.#buffer.retentionMs;
   }
 
   /** The written counts of a breadcrumb by day, at one origin of its rules or at all. */
   ofKey(path: string, origin: string | undefined, span: DaySpan): Iterable<DayVisits> {
-    return this.#parts.database.ofKey(path, origin, span);
+    return this.#table.ofKey(path, origin, span);
   }
 
   /** The written counts of all breadcrumbs by day. */
   ofAll(span: DaySpan): AsyncIterable<DayVisits> {
-    return this.#parts.database.ofAll(span);
+    return this.#table.ofAll(span);
   }
 
   /** Counts from now on as a changed configuration says. */
   retain(retentionMs: number): void {
-    this.#retentionMs = retentionMs;
-    this.#deletedBefore = '';
-    this.#schedule();
+    this.#buffer.retain(retentionMs);
   }
 
   /** Deletes counts that are too old. */
@@ -98,7 +69,7 @@ export class VisitCounter {
 
   /** See CountVisit. Takes no time of the request if the visitor's country must be loaded first. */
   readonly count: CountVisit = (resolved, visit) => {
-    if (this.#retentionMs === 0 || isPrefetch(visit.fields)) return;
+    if (this.retentionMs === 0 || isPrefetch(prefetchPurpose(visit.fields))) return;
     const loading = visit.visitor.prepare({ user: false, location: true });
     if (loading === undefined) this.#countNow(resolved, visit);
     else {
@@ -110,18 +81,12 @@ export class VisitCounter {
 
   /** Writes the counts in memory. Never rejects: counts that cannot be written stay in memory. */
   flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    return this.#buffer.flush();
   }
 
-  /** Writes the counts in memory, and closes the database. */
-  async close(): Promise<void> {
-    await this.flush();
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    await this.#parts.database.close();
+  /** Writes the counts in memory, and counts no more. */
+  close(): Promise<void> {
+    return this.#buffer.close();
   }
 
   metrics(): readonly Metric[] {
@@ -141,7 +106,8 @@ export class VisitCounter {
     { hops }: Parameters<CountVisit>[0],
     { fields, visitor }: Parameters<CountVisit>[1],
   ): void {
-    if (this.#isClosed) return;
+    if (this.#buffer.isClosed) return;
+    const { shape } = this.#table;
     const devices = visitor.devices();
     const isRobot = devices.has('bot');
     const day = dayOf(visitor.nowMs);
@@ -150,88 +116,18 @@ export class VisitCounter {
       (['mobile', 'tablet', 'desktop'] as const).find((one) => devices.has(one)) ?? unknown;
     const host = referringHost(fields.referer);
     for (const { stored, branch } of hops) {
-      const counts = this.#countsOf(day, stored.rule);
+      const counts = this.#buffer.countsOf(day, stored.rule);
       if (isRobot) {
         counts.robots += 1;
         continue;
       }
       counts.visits += 1;
-      addName(counts.branches, branch.name, 1);
-      addName(counts.countries, country, 1);
-      addName(counts.devices, device, 1);
-      addName(counts.hosts, host, 1);
+      addName(counts.branches, branch.name, shape);
+      addName(counts.countries, country, shape);
+      addName(counts.devices, device, shape);
+      addName(counts.hosts, host, shape);
     }
     if (isRobot) this.#robots += 1;
     else this.#visits += 1;
-    this.#schedule();
   }
-
-  #countsOf(
-    day: string,
-    { path, origin }: { readonly path: string; readonly origin: string },
-  ): VisitCounts {
-    const key = `${day}${origin}\n${path}`;
-    const known = this.#pending.get(key);
-    if (known !== undefined) return known.counts;
-    if (this.#pending.size >= visitKeysBufferedMax && path !== '') {
-      return this.#countsOf(day, otherKeys);
-    }
-    const counts = noVisits();
-    this.#pending.set(key, { day, path, origin, counts });
-    return counts;
-  }
-
-  #schedule(): void {
-    this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
-  }
-
-  async #write(): Promise<void> {
-    if (this.#isClosed) return;
-    const { database, now, log } = this.#parts;
-    const written = this.#pending;
-    this.#pending = new Map();
-    try {
-      const oldest = dayOf(now() - this.#retentionMs + dayMs);
-      if (oldest !== this.#deletedBefore) {
-        await database.deleteBefore(oldest);
-        this.#deletedBefore = oldest;
-      }
-      while (written.size > 0) {
-        const batch = [...written].slice(0, visitBatchKeysMax);
-        await database.add(batch.map(([, one]) => one));
-        for (const [key] of batch) written.delete(key);
-      }
-      this.#isFailing = false;
-    } catch (error) {
-      if (!this.#isFailing) log.warn({ err: error }, 'Cannot write the visits of breadcrumbs.');
-      this.#isFailing = true;
-      for (const { day, counts, ...key } of written.values()) {
-        addCounts(this.#countsOf(day, key), counts);
-      }
-      this.#schedule();
-    }
-  }
-}
-
-/** The UTC day of a time: `2026-11-24`. */
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
-}
-
-/**
- * Whether a browser requests a page that it may never show (Fetch §Sec-Purpose, and the fields of
- * older browsers).
- */
-function isPrefetch(fields: Fields): boolean {
-  const purpose = fields['sec-purpose'] ?? fields.purpose ?? fields['x-moz'];
-  return purpose !== undefined && /^\s*(?:prefetch|preview)/i.test(purpose);
-}
-
-/** The host in a Referer (RFC 9110 §10.1.3), without its port. */
-function referringHost(referer: string | undefined): string {
-  if (referer === undefined || referer === '') return nothing;
-  // Only the host is of interest, and a URL that is cut off still has it.
-  const url = URL.parse(referer.slice(0, visitRefererCharactersMax));
-  const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';
-  return isWeb && url.hostname !== '' ? url.hostname.slice(0, 253) : unknown;
 }

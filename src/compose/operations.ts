@@ -84,6 +84,7 @@ export function composeParts(
     series: () => readSeries(data),
     countVisit: callers.visits.count,
     visits: callers.visits,
+    requestVisits: callers.requestVisits,
     liveAccess: state.liveAccess,
     stateWatcher: state.stateWatcher,
     gatherMetrics: state.gatherMetrics,

@@ -65,7 +65,8 @@ export class RequestHandler {
     if (free !== nothingHeld) exchange.onClose(free);
     exchange.respondPrepared(known, nowMs);
     const { bytes } = known;
-    requestLog.record(exchange, start, known, { address, bytes, fields: request.head });
+    const { head: fields, place } = request;
+    requestLog.record(exchange, start, known, { address, bytes, fields, place });
   }
 
   /** The prepared answer to a request; undefined without one, or if no rate lets it pass. */
@@ -142,7 +143,7 @@ export class RequestHandler {
         prepared.keep(request, moment, { reply, address: peerAddress(peer) });
       }
       const { cut, bytes } = await responder.send(reply);
-      const { address, caller } = responder;
+      const { address, caller, incoming } = responder;
       const fields = request?.head;
       requestLog.record(exchange, start, reply, {
         address,
@@ -151,6 +152,8 @@ export class RequestHandler {
         cut,
         fields,
         details,
+        place: incoming?.target,
+        claimedCountry: incoming?.claims.country,
       });
     };
     answer().catch((error: unknown) => {

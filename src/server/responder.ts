@@ -58,6 +58,7 @@ export class Responder {
   readonly #moment: Moment;
   readonly #exchange: Exchange;
   #incoming: IncomingRequest | undefined;
+  /** Of the client, as far as it is known. */
   address: string;
   caller: Caller | undefined;
 
@@ -66,6 +67,11 @@ export class Responder {
     this.#moment = moment;
     this.#exchange = exchange;
     this.address = peerAddress(exchange.peer);
+  }
+
+  /** The request, once it is validated. */
+  get incoming(): IncomingRequest | undefined {
+    return this.#incoming;
   }
 
   /** Makes the answer. It never rejects: a failure is an answer as well. */
@@ -219,13 +225,14 @@ export class Responder {
     if (page === undefined) return undefined;
     const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
     const fields = [...page.fields, ...withoutFields(said, 'content-length')];
-    const { failureId, isPrivate } = reply;
-    const source = reply.source.startsWith('access:') ? reply.source : page.source;
+    const { failureId, reason, isPrivate } = reply;
+    const source = /^(?:access|rate):/.test(reply.source) ? reply.source : page.source;
     return {
       ...page,
       fields,
       source,
       ...(failureId && { failureId }),
+      ...(reason && { reason }),
       ...(isPrivate && { isPrivate }),
     };
   }

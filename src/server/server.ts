@@ -13,6 +13,7 @@ import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
+import type { RequestVisits } from '../visitors/request-visits.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import { continueOnRead } from './h1/body.ts';
@@ -56,6 +57,8 @@ interface ServerParts {
   readonly access: AccessLog;
   readonly liveAccess: LiveAccess;
   readonly metrics: RequestMetrics;
+  /** Counts the requests of visitors. */
+  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;

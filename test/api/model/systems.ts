@@ -150,6 +150,17 @@ function composed(
         },
         retentionMs: 0,
       },
+      requestVisits: {
+        flush: () => Promise.resolve(),
+        ofPage: () => [],
+        async *ofPages() {
+          // Nothing is counted.
+        },
+        async *ofSite() {
+          // Nothing is counted.
+        },
+        retentionMs: 0,
+      },
     },
     state: {
       started: '',
