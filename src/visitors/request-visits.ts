@@ -6,7 +6,10 @@ import { singleMetric, type Metric } from '../observability/metrics.ts';
 import { pagesBufferedMax } from '../store/limits.ts';
 import { dayOf, VisitBuffer } from '../store/visits/visit-buffer.ts';
 import {
+  addCounts,
   addName,
+  addNames,
+  pageDimensions,
   type PageDimension,
   type SiteDimension,
   type VisitCounts,
@@ -27,6 +30,7 @@ import {
   referringHostCharactersMax,
   rememberedCharactersMax,
   slowAnswerMs,
+  talliedNamesMax,
 } from './limits.ts';
 import { referringHost } from './referring-host.ts';
 
@@ -45,16 +49,35 @@ const none = '(none)';
 const unknown = '(unknown)';
 const sameSite = '(this site)';
 
-/** The day that is being counted, with its counts in memory. */
-interface Today {
-  readonly endMs: number;
-  readonly day: string;
-  readonly site: VisitCounts<SiteDimension>;
-  /** The counts of pages by origin and path. */
-  readonly pages: Map<string, Map<string, VisitCounts<PageDimension>>>;
-  /** The number of those pages. */
-  size: number;
-  readonly writes: number;
+/** The answers of one source. */
+interface SourceTally {
+  answers: number;
+  failed: number;
+  slow: number;
+}
+
+/** The visits of a page, and those of each name of a dimension. */
+interface PageTally {
+  visits: number;
+  robots: number;
+  readonly names: Readonly<Record<PageDimension, Map<string, { count: number }>>>;
+}
+
+/**
+ * What was counted since the last write, in a form that costs a request little; it is added to the
+ * buffers when they are written.
+ */
+interface Tally {
+  /** The day, from its first to its last millisecond since 1970. */
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** Answers by the first digit of their status. */
+  readonly classes: number[];
+  readonly sources: Map<string, SourceTally>;
+  /** By origin and path. */
+  readonly pages: Map<string, Map<string, PageTally>>;
+  /** Pages and their names, which have a limit together. */
+  entries: number;
 }
 
 /**
@@ -72,7 +95,7 @@ export class RequestVisits {
     referringHost(referer).slice(0, referringHostCharactersMax),
   );
 
-  #today: Today | undefined;
+  #tally: Tally | undefined;
   #visits = 0;
   #robots = 0;
 
@@ -82,8 +105,11 @@ export class RequestVisits {
   ) {
     const { pages, site } = database;
     this.#database = database;
-    this.#pages = new VisitBuffer({ ...parts, table: pages, keysMax: pagesBufferedMax });
-    this.#site = new VisitBuffer({ ...parts, table: site, keysMax: 1 });
+    const collect = (): void => {
+      this.#collect();
+    };
+    this.#pages = new VisitBuffer({ ...parts, table: pages, keysMax: pagesBufferedMax, collect });
+    this.#site = new VisitBuffer({ ...parts, table: site, keysMax: 1, collect });
   }
 
   /** How long counts are stored; 0 if nothing is counted. */
@@ -145,34 +171,35 @@ export class RequestVisits {
   }
 
   /** Counts an answered request. */
-  add(entry: AccessEntry, { place, country, nowMs }: RequestPlace): void {
+  add(entry: AccessEntry, { place, country = unknown, nowMs }: RequestPlace): void {
     if (this.retentionMs === 0 || this.#site.isClosed) return;
-    const today = this.#dayAt(nowMs);
-    const { site } = today;
-    const { shape } = this.#database.site;
+    const tally = this.#tallyAt(nowMs);
     const { status, source, durationMs } = entry;
-    addName(site.statuses, classes[Math.floor(status / 100)] ?? unknown, shape);
-    addName(site.answers, source, shape);
-    if (durationMs >= slowAnswerMs) addName(site.slow, source, shape);
-    if (status >= 400) {
-      if (status >= 500) addName(site.failed, source, shape);
-      if (isRefusal(entry)) addName(site.refused, refusalName(entry), shape);
-    } else if (place !== undefined) {
-      if (isPageRequest(entry)) this.#countPage(entry, { place, country, today });
-      else if (entry.reason !== undefined) addName(site.refused, refusalName(entry), shape);
+    const at = Math.floor(status / 100);
+    tally.classes[at] = (tally.classes[at] ?? 0) + 1;
+    const ofSource = sourceTally(tally, source);
+    ofSource.answers += 1;
+    if (durationMs >= slowAnswerMs) ofSource.slow += 1;
+    if (status >= 500) ofSource.failed += 1;
+    if (status >= 400 ? isRefusal(entry) : entry.reason !== undefined) {
+      const { refused } = this.#site.countsOf(dayOf(nowMs), otherKeys);
+      addName(refused, refusalName(entry), this.#database.site.shape);
+    } else if (place !== undefined && isPageRequest(entry)) {
+      this.#countPage(entry, { place, country, tally });
     }
+    if (tally.entries > talliedNamesMax) this.#collect();
   }
 
   #countPage(
     entry: AccessEntry,
     {
       place,
-      country = unknown,
-      today,
+      country,
+      tally,
     }: {
       readonly place: NonNullable<RequestPlace['place']>;
-      readonly country: string | undefined;
-      readonly today: Today;
+      readonly country: string;
+      readonly tally: Tally;
     },
   ): void {
     const { accept } = entry;
@@ -180,61 +207,130 @@ export class RequestVisits {
     // Robots need not say that they want a page; scripts of pages accept anything, too.
     if (!isOpened && accept !== '' && accept !== '*/*') return;
     const device = this.#deviceOf(entry.userAgent);
-    const isRobot = device === robot;
-    if (!isOpened && !isRobot) return;
-    const page = this.#pageOf(today, place);
-    if (isRobot) {
+    if (!isOpened && device !== robot) return;
+    const page = pageTally(tally, place);
+    if (device === robot) {
       this.#robots += 1;
       page.robots += 1;
-      today.site.robots += 1;
       return;
     }
     this.#visits += 1;
-    const host = this.#hostOf(entry.referer);
-    const names = {
-      sources: kindOf(entry),
-      countries: country,
-      languages: this.#languageOf(entry.acceptLanguage),
-      devices: device,
-      hosts: host !== none && hasHost(place.origin, host) ? sameSite : host,
-    };
-    count(page, names, this.#database.pages.shape);
-    count(today.site, names, this.#database.site.shape);
-    addName(today.site.origins, place.origin, this.#database.site.shape);
+    page.visits += 1;
+    const { names } = page;
+    count(tally, names.sources, kindOf(entry));
+    count(tally, names.countries, country);
+    count(tally, names.languages, this.#languageOf(entry.acceptLanguage));
+    count(tally, names.devices, device);
+    count(tally, names.hosts, this.#hostOf(entry.referer));
   }
 
-  #dayAt(nowMs: number): Today {
-    const today = this.#today;
-    // Counts that were written are out of use, of pages and of the site alike.
-    const writes = this.#site.writes + this.#pages.writes;
-    const isSame = today?.writes === writes && nowMs < today.endMs && nowMs >= today.endMs - dayMs;
-    if (isSame) return today;
-    const day = dayOf(nowMs);
-    const next = {
-      endMs: (Math.floor(nowMs / dayMs) + 1) * dayMs,
-      day,
-      site: this.#site.countsOf(day, otherKeys),
+  #tallyAt(nowMs: number): Tally {
+    const known = this.#tally;
+    if (known !== undefined && nowMs >= known.firstMs && nowMs <= known.lastMs) return known;
+    this.#collect();
+    const firstMs = Math.floor(nowMs / dayMs) * dayMs;
+    const tally = {
+      firstMs,
+      lastMs: firstMs + dayMs - 1,
+      classes: classes.map(() => 0),
+      sources: new Map(),
       pages: new Map(),
-      size: 0,
-      writes,
+      entries: 0,
     };
-    this.#today = next;
-    return next;
+    this.#tally = tally;
+    // Starts their timers.
+    this.#site.countsOf(dayOf(nowMs), otherKeys);
+    return tally;
   }
 
-  #pageOf(today: Today, { origin, path }: { origin: string; path: string }) {
-    const counted = path.slice(0, countedPathCharactersMax);
-    const known = today.pages.get(origin)?.get(counted);
-    if (known !== undefined) return known;
-    const counts = this.#pages.countsOf(today.day, { origin, path: counted });
-    if (today.size < pagesBufferedMax) {
-      today.size += 1;
-      const ofOrigin = today.pages.get(origin);
-      if (ofOrigin === undefined) today.pages.set(origin, new Map([[counted, counts]]));
-      else ofOrigin.set(counted, counts);
+  /** Adds what was counted to the buffers. */
+  #collect(): void {
+    const tally = this.#tally;
+    if (tally === undefined) return;
+    this.#tally = undefined;
+    const day = dayOf(tally.firstMs);
+    const site = this.#site.countsOf(day, otherKeys);
+    const { shape } = this.#database.site;
+    for (const [at, name] of classes.entries()) {
+      const answers = tally.classes[at] ?? 0;
+      if (answers > 0) addName(site.statuses, name, shape, answers);
     }
-    return counts;
+    for (const [source, { answers, failed, slow }] of tally.sources) {
+      addName(site.answers, source, shape, answers);
+      if (failed > 0) addName(site.failed, source, shape, failed);
+      if (slow > 0) addName(site.slow, source, shape, slow);
+    }
+    for (const [origin, pages] of tally.pages) {
+      for (const [path, page] of pages) {
+        const counts = countsOf(page, origin);
+        addCounts(this.#pages.countsOf(day, { origin, path }), counts, this.#database.pages.shape);
+        site.visits += counts.visits;
+        site.robots += counts.robots;
+        for (const one of pageDimensions) addNames(site[one], counts[one], shape.namesMax);
+        if (counts.visits > 0) addName(site.origins, origin, shape, counts.visits);
+      }
+    }
   }
+}
+
+function sourceTally({ sources }: Tally, source: string): SourceTally {
+  let found = sources.get(source);
+  if (found === undefined) {
+    found = { answers: 0, failed: 0, slow: 0 };
+    sources.set(source, found);
+  }
+  return found;
+}
+
+function pageTally(tally: Tally, { origin, path }: { origin: string; path: string }): PageTally {
+  const counted = path.slice(0, countedPathCharactersMax);
+  let pages = tally.pages.get(origin);
+  if (pages === undefined) {
+    pages = new Map();
+    tally.pages.set(origin, pages);
+  }
+  let page = pages.get(counted);
+  if (page === undefined) {
+    const names = {
+      sources: new Map(),
+      countries: new Map(),
+      languages: new Map(),
+      devices: new Map(),
+      hosts: new Map(),
+    };
+    page = { visits: 0, robots: 0, names };
+    pages.set(counted, page);
+    tally.entries += 1;
+  }
+  return page;
+}
+
+function count(tally: Tally, names: Map<string, { count: number }>, name: string): void {
+  const known = names.get(name);
+  if (known !== undefined) known.count += 1;
+  else {
+    names.set(name, { count: 1 });
+    tally.entries += 1;
+  }
+}
+
+/** The counts of a page, whose own host is no referring one. */
+function countsOf(
+  { visits, robots, names }: PageTally,
+  origin: string,
+): VisitCounts<PageDimension> {
+  const own = (name: string): string => (hasHost(origin, name) ? sameSite : name);
+  const plain = (counts: Map<string, { count: number }>): Map<string, number> =>
+    new Map([...counts].map(([name, one]) => [name, one.count]));
+  return {
+    visits,
+    robots,
+    sources: plain(names.sources),
+    countries: plain(names.countries),
+    languages: plain(names.languages),
+    devices: plain(names.devices),
+    hosts: new Map([...names.hosts].map(([name, one]) => [own(name), one.count])),
+  };
 }
 
 const classes = ['', '1xx', '2xx', '3xx', '4xx', '5xx'];
@@ -264,20 +360,6 @@ function kindOf({ source, cache }: AccessEntry): string {
   if (cache !== undefined || source.startsWith('proxy:')) return 'proxied';
   if (source.startsWith('disk:')) return 'disk';
   return source.startsWith('rule:') ? 'stored' : 'other';
-}
-
-/** Adds one visit, and its name in each dimension of pages. */
-function count(
-  counts: VisitCounts<PageDimension>,
-  names: Readonly<Record<PageDimension, string>>,
-  shape: { readonly namesMax: number },
-): void {
-  counts.visits += 1;
-  addName(counts.sources, names.sources, shape);
-  addName(counts.countries, names.countries, shape);
-  addName(counts.languages, names.languages, shape);
-  addName(counts.devices, names.devices, shape);
-  addName(counts.hosts, names.hosts, shape);
 }
 
 /** Whether an origin is of a host: `https://one.example:8443` of `one.example`. */

@@ -12,6 +12,8 @@ interface BufferParts<D extends string> {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Log;
+  /** Called before each write: adds to the counts in memory. */
+  readonly collect?: () => void;
 }
 
 const dayMs = 86_400_000;
@@ -28,7 +30,6 @@ export class VisitBuffer<D extends string> {
   #isClosed = false;
   /** The day before which counts have been deleted. */
   #deletedBefore = '';
-  #writes = 0;
 
   constructor(parts: BufferParts<D>) {
     this.#parts = parts;
@@ -38,11 +39,6 @@ export class VisitBuffer<D extends string> {
   /** How long counts are stored; 0 if nothing is to be counted. */
   get retentionMs(): number {
     return this.#retentionMs;
-  }
-
-  /** Grows with each write: counts that countsOf has returned before are no longer in use. */
-  get writes(): number {
-    return this.#writes;
   }
 
   get isClosed(): boolean {
@@ -56,7 +52,7 @@ export class VisitBuffer<D extends string> {
     this.#schedule();
   }
 
-  /** The counts in memory of a key and day, to be added to; they will be written. */
+  /** The counts in memory of a key and day, to be added to at once; they will be written. */
   countsOf(day: string, { path, origin }: typeof otherKeys): VisitCounts<D> {
     const key = `${day}${origin}\n${path}`;
     const known = this.#pending.get(key);
@@ -90,10 +86,10 @@ export class VisitBuffer<D extends string> {
 
   async #write(): Promise<void> {
     if (this.#isClosed) return;
-    const { table, now, log } = this.#parts;
+    const { table, now, log, collect } = this.#parts;
+    collect?.();
     const written = this.#pending;
     this.#pending = new Map();
-    this.#writes += 1;
     try {
       const oldest = dayOf(now() - this.#retentionMs + dayMs);
       if (oldest !== this.#deletedBefore) {
