@@ -933,7 +933,7 @@ export const texts = {
     title: 'Visits',
     lead: 'Pages that browsers have opened, and breadcrumbs that they have followed.',
     all: 'All pages',
-    page: 'One page',
+    everyOrigin: 'At every origin',
     visits: 'Visits',
     ofPages: 'Pages',
     ofBreadcrumbs: 'Breadcrumbs',

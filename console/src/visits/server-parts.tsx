@@ -1,5 +1,6 @@
 import { call } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
+import '../operations/operations.css';
 import { useLoad } from '../components/loading.ts';
 import { Fault, When } from '../components/ui.tsx';
 import { texts } from '../texts.ts';

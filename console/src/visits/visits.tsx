@@ -48,8 +48,8 @@ export function Visits({ route }: { route: Route }) {
   return (
     <>
       <ScreenHead
-        title={path === undefined ? t.title : `${origin ?? ''}${path}`}
-        lead={path === undefined ? t.lead : t.page}
+        title={path ?? t.title}
+        lead={path === undefined ? t.lead : (origin ?? t.everyOrigin)}
         back={
           path === undefined ? undefined : { href: linkTo('/visits', { days: span }), name: t.all }
         }
