@@ -36,14 +36,15 @@ import { openCacheStore } from './cache/open-cache-store.ts';
 import { createCompressors, type Compressors } from './compression/compressors.ts';
 import { SourceHealth } from './proxy/source-health.ts';
 import { SourceStatistics } from './proxy/source-statistics.ts';
-import { openPageCounter, type PageCounter } from './pages/page-counter.ts';
 import { loadConsoleFiles, type ConsoleFiles } from './pages/console-files.ts';
 import {
   createPublicFileReplies,
   loadPublicFiles,
   type PublicFiles,
 } from './pages/public-files.ts';
-import { openVisitCounter, type VisitCounter } from './breadcrumbs/visit-counter.ts';
+import { VisitCounter } from './breadcrumbs/visit-counter.ts';
+import { VisitDatabase } from './store/visits/visit-database.ts';
+import { RequestVisits } from './visitors/request-visits.ts';
 import { createRenderedPages, type RenderedPages } from './rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './rendering/shared-rendering.ts';
 import { TemplateThread } from './rendering/template-thread.ts';
@@ -182,8 +183,9 @@ class ServingProcess implements RunningServer {
   #endRotation: (() => void) | undefined;
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
+  readonly #visitDatabase: VisitDatabase;
   readonly #visits: VisitCounter;
-  readonly #pages: PageCounter;
+  readonly #requestVisits: RequestVisits;
   readonly #keyUses: KeyUseRecorder;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
@@ -231,8 +233,10 @@ class ServingProcess implements RunningServer {
     const compressors = createCompressors();
     this.#templates = new TemplateThread(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
-    this.#visits = openVisitCounter(config, { now, log: logs.log });
-    this.#pages = openPageCounter(config, { now, log: logs.log });
+    this.#visitDatabase = new VisitDatabase(config.server.data);
+    const counted = { retentionMs: config.stats.retentionMs, now, log: logs.log };
+    this.#visits = new VisitCounter({ ...counted, table: this.#visitDatabase.breadcrumbs });
+    this.#requestVisits = new RequestVisits(this.#visitDatabase, counted);
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
@@ -255,7 +259,8 @@ class ServingProcess implements RunningServer {
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
         keyUses: this.#keyUses,
         anonymousWrites: createAnonymousWrites({ monotonicMs }),
-        ...{ visits: this.#visits, pages: this.#pages },
+        visits: this.#visits,
+        requestVisits: this.#requestVisits,
       },
       state: this.#state(config, store),
     };
@@ -305,8 +310,8 @@ class ServingProcess implements RunningServer {
         log,
         access,
         liveAccess: this.liveAccess,
-        pages: this.#pages,
         metrics: this.#metrics.requests,
+        visits: this.#requestVisits,
         newId,
         now,
         monotonicMs,
@@ -320,7 +325,7 @@ class ServingProcess implements RunningServer {
     for (const task of this.#background) task.start();
     tls.start();
     this.#visits.start();
-    void this.#pages.flush();
+    this.#requestVisits.start();
     this.#checkPages();
     this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
   }
@@ -400,7 +405,8 @@ class ServingProcess implements RunningServer {
       this.#tableWrites = this.#tableWrites.then(write);
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
-    for (const one of [this.#visits, this.#pages]) one.retain(next.stats.retentionMs);
+    this.#visits.retain(next.stats.retentionMs);
+    this.#requestVisits.retain(next.stats.retentionMs);
     this.#tls?.reload(next);
     log.info({}, 'The server uses the changed ini file.');
     for (const name of this.#restartNeeded)
@@ -441,7 +447,8 @@ class ServingProcess implements RunningServer {
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
-    await Promise.all([this.#visits.close(), this.#pages.close()]);
+    await Promise.all([this.#visits.close(), this.#requestVisits.close()]);
+    await this.#visitDatabase.close();
     await this.#keyUses.close();
     await this.#templates.close();
     this.#context.content.compressors.pages.close();
@@ -463,6 +470,7 @@ class ServingProcess implements RunningServer {
     this.#metrics.add(() => this.#deliverer.metrics());
     this.#metrics.add(() => this.#rateCounts.metrics());
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
+    this.#metrics.add(() => this.#requestVisits.metrics());
     this.#metrics.add(() => [
       ...this.#context.callers.anonymousWrites.metrics(),
       ...(this.#tls?.metrics() ?? []),

@@ -463,7 +463,7 @@ export const keyTexts: Texts = {
   stats: {
     retention: {
       about:
-        'How many days the visits of [breadcrumbs](../how-to/breadcrumbs.md) and [pages](../how-to/drafts.md#compare-it-with-the-live-site) are stored; `no` counts none.',
+        'How many days the [visits](../how-to/visits.md) of pages and breadcrumbs are stored; `no` counts none.',
       example: '400d',
     },
   },

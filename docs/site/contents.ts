@@ -57,7 +57,7 @@ function howToSections(): readonly Section[] {
     'Data and hooks':
       'records webhooks form-to-receiver rows-on-another-server postgresql typescript-client',
     'Run it':
-      'tls keys-and-scopes sign-in command-line logs monitoring troubleshoot backup upgrade ' +
+      'tls keys-and-scopes sign-in command-line logs visits monitoring troubleshoot backup upgrade ' +
       'purge-secrets several-machines cluster',
   };
   const sections = Object.entries(groups).map(([title, names]) => {

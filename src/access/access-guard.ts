@@ -189,12 +189,14 @@ function satisfy(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome>
 }
 
 function decide(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> {
-  if (rule.isDenied(request.visitor.address)) return { isMet: false };
+  if (rule.isDenied(request.visitor.address)) return { isMet: false, key: 'deny' };
   const { conditions, satisfy: mode } = rule;
   const from = (at: number, so: Outcome): Outcome | Promise<Outcome> => {
     const condition = conditions[at];
     if (condition === undefined) return so;
-    const after = (outcome: Outcome): Outcome | Promise<Outcome> => {
+    const { key } = condition;
+    const after = (checked: Outcome): Outcome | Promise<Outcome> => {
+      const outcome = checked.isMet ? checked : { ...checked, key };
       if (mode === 'any') {
         if (!outcome.isMet) return from(at + 1, betterOf(so, outcome));
         return withoutUnused(outcome, conditions.slice(at + 1), request);
@@ -236,22 +238,25 @@ function betterOf(before: Outcome, now: Unmet): Unmet {
 /** The reply to a client that a rule refuses. Throws `unauthenticated` or `forbidden`. */
 function refusal(
   rule: Rule,
-  { reply, challenge, status, says = 'This page is not for everybody.' }: Unmet,
+  { key, reply, challenge, status, says = 'This page is not for everybody.' }: Unmet,
   request: AccessRequest,
   canLead: boolean,
 ): Admission {
-  if (reply !== undefined) return { reply };
+  const reason = key ?? 'satisfy';
+  if (reply !== undefined) return { reply: { ...reply, reason } };
   if (challenge === undefined) {
     throw new Failure('forbidden', says, {
       source: rule.source,
+      reason,
       ...(status !== undefined && { status }),
     });
   }
   if (rule.login !== undefined && canLead && isNavigation(request)) {
-    return { reply: signIn(rule, rule.login, request) };
+    return { reply: { ...signIn(rule, rule.login, request), reason } };
   }
   throw new Failure('unauthenticated', 'This page is only for those who have signed in.', {
     source: rule.source,
+    reason,
     challenge,
   });
 }

@@ -15,6 +15,8 @@ import { verifyLink } from './signed-links.ts';
 /** Why a condition does not hold. */
 export interface Unmet {
   readonly isMet: false;
+  /** The key of the condition in the ini file. */
+  readonly key?: string;
   /** The challenge for a client that can still sign in (RFC 9110 §11.6.1). */
   readonly challenge?: string;
   /** The answer of another server. */

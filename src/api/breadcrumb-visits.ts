@@ -1,16 +1,20 @@
-import type { StaticInput, StaticOutput } from '../model/static.ts';
+import type { StaticOutput } from '../model/static.ts';
 import { isInside } from '../model/bounds.ts';
-import { Failure } from '../model/failure.ts';
 import { breadcrumbKeyCharactersMax } from '../model/limits.ts';
-import {
-  addCounts,
-  noVisits,
-  visitDimensions,
-  type VisitCounts,
-} from '../store/visits/visit-counts.ts';
+import { addCounts, breadcrumbDimensions, noVisits } from '../store/visits/visit-counts.ts';
+import { visitNamesMax } from '../store/limits.ts';
 import type { DaySpan, DayVisits } from '../store/visits/visit-database.ts';
-import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from './limits.ts';
+import { visitedKeysDefault, visitedKeysMax } from './limits.ts';
 import { defineOperation } from './operation.ts';
+import {
+  daysIn,
+  namesOf,
+  namesSchema as names,
+  retentionDays,
+  robotsSchema as robots,
+  spanFields,
+  spanOf,
+} from './visit-days.ts';
 
 /** The parts of breadcrumb.visits. */
 interface VisitParts {
@@ -27,22 +31,9 @@ interface VisitParts {
   };
 }
 
-const dayMs = 86_400_000;
-const daysDefault = 30;
-
 const optionalText = { type: 'string', nullable: true } as const;
-const day = { ...optionalText, pattern: '^\\d{4}-\\d{2}-\\d{2}$' } as const;
 const count = { type: 'integer', minimum: 0 } as const;
-const names = {
-  type: 'array',
-  description: 'The most frequent first; (other) stands for those above the limit.',
-  items: {
-    type: 'object',
-    required: ['name', 'visits'],
-    properties: { name: { type: 'string' }, visits: count },
-  },
-} as const;
-const robots = { ...count, description: 'Visits of robots, which `visits` does not contain.' };
+const shape = { dimensions: breadcrumbDimensions, namesMax: visitNamesMax };
 
 const visitedKey = {
   type: 'object',
@@ -62,8 +53,7 @@ const visitsInput = {
   properties: {
     k: { ...optionalText, maxLength: breadcrumbKeyCharactersMax, description: 'The key of one.' },
     origin: { ...optionalText, description: 'The origin of its rule; all by default.' },
-    from: { ...day, description: 'The first day, in UTC; 30 days up to `until` by default.' },
-    until: { ...day, description: 'The last day; today by default.' },
+    ...spanFields,
     limit: {
       type: 'integer',
       minimum: 1,
@@ -73,8 +63,6 @@ const visitsInput = {
     },
   },
 } as const;
-
-type VisitsInput = StaticInput<typeof visitsInput>;
 
 /**
  * breadcrumb.visits: how often breadcrumbs were followed (docs/design/rendering.md#visit-counts),
@@ -89,7 +77,15 @@ export const breadcrumbVisits = defineOperation({
   output: {
     title: 'BreadcrumbVisits',
     type: 'object',
-    required: ['from', 'until', 'retention_days', 'visits', 'robots', 'days', ...visitDimensions],
+    required: [
+      'from',
+      'until',
+      'retention_days',
+      'visits',
+      'robots',
+      'days',
+      ...breadcrumbDimensions,
+    ],
     properties: {
       from: { type: 'string', description: 'The first day, in UTC.' },
       until: { type: 'string', description: 'The last day.' },
@@ -134,17 +130,17 @@ export const breadcrumbVisits = defineOperation({
       const all =
         k === undefined ? await ofAll(visits, span, origin) : [...visits.ofKey(k, origin, span)];
       const rows = all.filter((one) => isInside(caller.bounds, one));
-      const total = noVisits();
-      const byDay = new Map(daysIn(span).map((one) => [one, noVisits()]));
+      const total = noVisits(shape);
+      const byDay = new Map(daysIn(span).map((one) => [one, noVisits(shape)]));
       for (const { day: at, counts } of rows) {
-        addCounts(total, counts);
-        addCounts(byDay.get(at) ?? noVisits(), counts);
+        addCounts(total, counts, shape);
+        addCounts(byDay.get(at) ?? noVisits(shape), counts, shape);
       }
       return {
         kind: 'data',
         data: {
           ...span,
-          retention_days: Math.floor(visits.retentionMs / dayMs),
+          retention_days: retentionDays(visits.retentionMs),
           visits: total.visits,
           robots: total.robots,
           days: [...byDay].map(([at, counts]) => ({
@@ -176,12 +172,6 @@ async function ofAll(
   return rows;
 }
 
-function namesOf(counts: VisitCounts['hosts']): StaticOutput<typeof names> {
-  return [...counts]
-    .toSorted(([one, visits], [other, more]) => more - visits || (one < other ? -1 : 1))
-    .map(([name, visits]) => ({ name, visits }));
-}
-
 function keysOf(rows: readonly DayVisits[], limit: number): readonly VisitedKey[] {
   const keys = new Map<string, { -readonly [Name in keyof VisitedKey]: VisitedKey[Name] }>();
   for (const { path, origin, counts } of rows) {
@@ -195,40 +185,4 @@ function keysOf(rows: readonly DayVisits[], limit: number): readonly VisitedKey[
     (one, other) => other.visits - one.visits || other.robots - one.robots,
   );
   return sorted.slice(0, limit);
-}
-
-function spanOf({ from, until }: Pick<VisitsInput, 'from' | 'until'>, nowMs: number): DaySpan {
-  const lastMs = until === undefined ? nowMs : timeOf(until, 'until');
-  const firstMs = from === undefined ? lastMs - (daysDefault - 1) * dayMs : timeOf(from, 'from');
-  if (firstMs > lastMs) {
-    throw new Failure('invalid', '`from` is after `until`: give an earlier day.', {
-      field: 'from',
-    });
-  }
-  if (lastMs - firstMs >= visitDaysMax * dayMs) {
-    throw new Failure(
-      'invalid',
-      `A span has at most ${visitDaysMax} days: give a later \`from\`.`,
-      {
-        field: 'from',
-      },
-    );
-  }
-  return { from: dayText(firstMs), until: dayText(lastMs) };
-}
-
-function timeOf(text: string, field: string): number {
-  const ms = Date.parse(`${text}T00:00:00Z`);
-  if (!Number.isNaN(ms) && dayText(ms) === text) return ms;
-  throw new Failure('invalid', `${text} is no day: write one such as 2026-11-24.`, { field });
-}
-
-function dayText(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
-}
-
-function daysIn({ from, until }: DaySpan): readonly string[] {
-  const first = Date.parse(from);
-  const days = Math.round((Date.parse(until) - first) / dayMs) + 1;
-  return Array.from({ length: days }, (_, at) => dayText(first + at * dayMs));
 }

@@ -31,9 +31,9 @@ export const changesRowsMax = 200;
 export const changesExaminedMax = 20_000;
 /** Rows of the log that it examines in one turn of the event loop. */
 export const listSliceChanges = 500;
-/** Days that an answer of breadcrumb.visits covers. */
+/** Days that an answer of breadcrumb.visits or visit.summary covers. */
 export const visitDaysMax = 3_660;
-/** Breadcrumbs in an answer of breadcrumb.visits. */
+/** Breadcrumbs in an answer of breadcrumb.visits, and pages in one of visit.summary. */
 export const visitedKeysDefault = 100;
 export const visitedKeysMax = 1_000;
 /** Attempts of a webhook that server.subscribe compares. */

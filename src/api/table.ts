@@ -1,4 +1,5 @@
 import { breadcrumbVisits } from './breadcrumb-visits.ts';
+import { visitSummary } from './visit-summary.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
 import { listChanges } from './changes.ts';
@@ -122,6 +123,7 @@ const others = [
   openConsole,
   metricsSeries,
   breadcrumbVisits,
+  visitSummary,
   listChanges,
   ruleTree,
   listTimes,

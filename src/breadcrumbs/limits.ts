@@ -5,5 +5,3 @@ export const breadcrumbOutcomesMax = 2_000;
 /** Branches of a `when`, and values of one of its conditions. */
 export const breadcrumbBranchesMax = 1_000;
 export const conditionValuesMax = 1_000;
-/** Characters of a Referer that are read for its host. */
-export const visitRefererCharactersMax = 2_048;

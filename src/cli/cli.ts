@@ -99,6 +99,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./remote/cache.ts')).defineCache,
   },
   {
+    name: 'visits',
+    summary: 'show the visits of pages, and who was refused',
+    load: async () => (await import('./remote/visits.ts')).defineVisits,
+  },
+  {
     name: 'breadcrumb',
     summary: 'show the visits of breadcrumbs',
     load: async () => (await import('./remote/breadcrumb.ts')).defineBreadcrumb,

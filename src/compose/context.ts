@@ -71,7 +71,7 @@ export interface CallerContext {
   readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
   readonly anonymousWrites: AnonymousWrites;
   readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
-  readonly pages: OperationParts['pageVisits'];
+  readonly requestVisits: OperationParts['requestVisits'];
 }
 
 /** What the process says about itself. */

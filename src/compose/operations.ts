@@ -84,7 +84,7 @@ export function composeParts(
     series: () => readSeries(data),
     countVisit: callers.visits.count,
     visits: callers.visits,
-    pageVisits: callers.pages,
+    requestVisits: callers.requestVisits,
     liveAccess: state.liveAccess,
     stateWatcher: state.stateWatcher,
     gatherMetrics: state.gatherMetrics,

@@ -269,7 +269,7 @@ export const sections = {
     enabled: single(yesNo, 'yes'),
   },
   stats: {
-    /** How long the visits of breadcrumbs are stored, in days; 0 counts none. */
+    /** How long the visits of pages and breadcrumbs are stored, in days; 0 counts none. */
     retention: single(retention, '90d', {
       field: 'retentionMs',
       write: (ms: number) => (ms === 0 ? 'no' : durationText(ms)),

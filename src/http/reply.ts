@@ -95,6 +95,8 @@ export interface Reply {
   readonly source: string;
   /** The id of the failure in the answer; the log has the same id. */
   readonly failureId?: string;
+  /** Why the answer is a refusal or a failure: the key of an access rule, or the failure's code. */
+  readonly reason?: string;
   /** Undefined for an answer that passed no cache. */
   readonly cache?: CacheOutcome;
   /**

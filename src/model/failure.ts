@@ -46,6 +46,8 @@ interface FailureDetail {
    * `access:<name>`.
    */
   readonly source?: string;
+  /** Why an access rule refuses: the key of its condition in the ini file. */
+  readonly reason?: string;
   /** Further header fields of the answer, flat. */
   readonly fields?: readonly string[];
   /** True if the answer is only for the client that it goes to. */
@@ -71,6 +73,7 @@ export class Failure extends Error {
   readonly status: number | undefined;
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
+  readonly reason: string | undefined;
   readonly fields: readonly string[] | undefined;
   readonly isPrivate: true | undefined;
   readonly problems: readonly Problem[] | undefined;
@@ -89,6 +92,7 @@ export class Failure extends Error {
     this.status = detail.status;
     this.limit = detail.limit;
     this.source = detail.source;
+    this.reason = detail.reason;
     this.fields = detail.fields;
     this.isPrivate = detail.isPrivate;
     this.problems = detail.problems;

@@ -9,6 +9,10 @@ export interface AccessEntry {
   readonly httpVersion: string;
   readonly userAgent: string;
   readonly referer: string;
+  readonly accept: string;
+  readonly acceptLanguage: string;
+  /** The field Sec-Purpose, or the one that older browsers send instead. */
+  readonly purpose: string;
   readonly status: number;
   /** Bytes of content that were written to the socket. */
   readonly bytes: number;
@@ -19,6 +23,8 @@ export interface AccessEntry {
   readonly cache?: string | undefined;
   /** The id of the failure, which the response shows, too. */
   readonly failureId?: string | undefined;
+  /** Why the answer is a refusal or a failure: the key of an access rule, or the failure's code. */
+  readonly reason?: string | undefined;
   /** Id of the caller's key. */
   readonly keyId: string | undefined;
   /** Whether the connection or the content ended before the response was complete. */

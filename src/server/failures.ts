@@ -151,6 +151,7 @@ function answer(
     body: { kind: 'bytes', bytes },
     source: failure.source ?? 'none',
     failureId: id,
+    reason: failure.reason ?? failure.code,
     ...(failure.isPrivate && { isPrivate: failure.isPrivate }),
   };
 }

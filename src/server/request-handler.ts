@@ -6,8 +6,6 @@ import type { Reply } from '../http/reply.ts';
 import { respelledReply } from '../http/respelled.ts';
 import { parseRequest } from '../http/target.ts';
 import type { Failure } from '../model/failure.ts';
-import { servicePath } from '../model/path.ts';
-import type { PageCounter } from '../pages/page-counter.ts';
 import type { Exchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { writeAndClose } from './h1/refusal.ts';
@@ -16,7 +14,7 @@ import { preparableRequest, type PreparableRequest } from './preparable-request.
 import type { PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './request-log.ts';
 import { Responder, type ResponderParts } from './responder.ts';
-import type { Moment, Serving } from './serving.ts';
+import type { Serving } from './serving.ts';
 import { withHsts } from './tls/redirect.ts';
 
 /** The surroundings of the handler; `monotonicMs` measures durations. */
@@ -24,8 +22,6 @@ interface HandlerParts extends ResponderParts {
   readonly serving: () => Serving;
   readonly monotonicMs: () => number;
   readonly requestLog: RequestLog;
-  /** Counts the pages that are answered. */
-  readonly pages: Pick<PageCounter, 'count'>;
   /** Whether the next response of each connection is its last. */
   readonly isLast: () => boolean;
 }
@@ -68,18 +64,9 @@ export class RequestHandler {
     }
     if (free !== releaseNothing) exchange.onClose(free);
     exchange.respondPrepared(known, nowMs);
-    this.#countPage(request, start.moment, known);
     const { bytes } = known;
-    requestLog.record(exchange, start, known, { address, bytes, fields: request.head });
-  }
-
-  #countPage(
-    { target }: PreparableRequest,
-    { serving, nowMs }: Moment,
-    answer: Pick<Reply, 'status' | 'source'>,
-  ): void {
-    if (servicePath(target.path, serving.config.server.base) !== undefined) return;
-    this.#parts.pages.count(target, answer, nowMs);
+    const { head: fields, target: place } = request;
+    requestLog.record(exchange, start, known, { address, bytes, fields, place });
   }
 
   /** The prepared answer to a request; undefined without one, or if no rate lets it pass. */
@@ -154,10 +141,9 @@ export class RequestHandler {
       const reply = withHsts(await responder.reply(), moment.serving.config.tls, peer);
       if (request !== undefined) {
         prepared.keep(request, moment, { reply, address: peerAddress(peer) });
-        this.#countPage(request, moment, reply);
       }
       const { cut, bytes } = await responder.send(reply);
-      const { address, caller } = responder;
+      const { address, caller, incoming } = responder;
       const fields = request?.head;
       requestLog.record(exchange, start, reply, {
         address,
@@ -166,6 +152,8 @@ export class RequestHandler {
         cut,
         fields,
         details,
+        place: incoming?.target,
+        claimedCountry: incoming?.claims.country,
       });
     };
     answer().catch((error: unknown) => {

@@ -1,4 +1,6 @@
 import type { Reply } from '../http/reply.ts';
+import { prefetchPurpose } from '../http/prefetch.ts';
+import type { RequestPlace, RequestVisits } from '../visitors/request-visits.ts';
 import { refusedLineCharactersMax } from './limits.ts';
 import type { AccessLog } from '../observability/access.ts';
 import type { AccessEntry } from '../observability/access-entry.ts';
@@ -15,33 +17,41 @@ export interface RequestStart {
 }
 
 /** The request fields in the access log. */
-type LoggedFields = Pick<AccessEntry, 'host' | 'userAgent' | 'referer'>;
+type LoggedFields = Pick<AccessEntry, 'host' | 'userAgent' | 'referer' | 'accept'> & {
+  readonly 'accept-language': string;
+  /** As AccessEntry.purpose. */
+  readonly purpose?: string;
+};
 
 /** The data of a request in the access log, and the result of sending its answer. */
 type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
-  Partial<Pick<AccessEntry, 'keyId' | 'cut'>> & {
+  Partial<Pick<AccessEntry, 'keyId' | 'cut'> & Pick<RequestPlace, 'place'>> & {
+    /** The country that a trusted proxy claims. */
+    readonly claimedCountry?: string | undefined;
     /** Undefined if `record` is to read them. */
     readonly fields?: LoggedFields | undefined;
     readonly details?: RequestDetails | undefined;
   };
 
 /** The data of an answer in the access log. */
-type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
+type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId' | 'reason'> &
+  Pick<AccessEntry, 'cache'>;
 
-/** The access log, its live readers and the metrics; `monotonicMs` measures durations. */
+/** The access log, its live readers, the counts of visits and the metrics; `monotonicMs` measures durations. */
 interface RequestLogParts {
   readonly access: AccessLog;
   readonly liveAccess: Pick<LiveAccess, 'isWatched' | 'add'>;
   readonly metrics: RequestMetrics;
+  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
   readonly monotonicMs: () => number;
 }
 
-/** Records the answers of a port: in the metrics, and in the access log if that is on. */
+/** Records the answers of a port: in the metrics, the counts of visits, and in the access log if that is on. */
 export class RequestLog {
   readonly #parts: RequestLogParts;
 
-  constructor({ access, liveAccess, metrics, monotonicMs }: RequestLogParts) {
-    this.#parts = { access, liveAccess, metrics, monotonicMs };
+  constructor({ access, liveAccess, metrics, visits, monotonicMs }: RequestLogParts) {
+    this.#parts = { access, liveAccess, metrics, visits, monotonicMs };
   }
 
   /** Begins to find what only some access logs show; undefined if this one does not. */
@@ -54,13 +64,14 @@ export class RequestLog {
   record(
     asked: Arrived,
     { startedMs, moment }: RequestStart,
-    { status, source, cache, failureId }: RecordedAnswer,
-    { address, bytes, keyId, cut = false, fields, details }: Recorded,
+    { status, source, cache, failureId, reason }: RecordedAnswer,
+    { address, bytes, keyId, cut = false, fields, details, place, claimedCountry }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source, cache, bytes }, startedMs);
     if (!this.#isRead(moment)) return;
     const { head } = asked;
-    const { host, userAgent, referer } = fields ?? loggedFields(head.fields);
+    const sent = fields ?? loggedFields(head.fields);
+    const { host, userAgent, referer, accept, purpose = '' } = sent;
     const entry = {
       address,
       method: head.method,
@@ -69,15 +80,23 @@ export class RequestLog {
       httpVersion: head.version === '2' ? '2.0' : head.version,
       userAgent,
       referer,
+      accept,
+      acceptLanguage: sent['accept-language'],
+      purpose,
       status,
       bytes,
       durationMs,
       source,
       cache,
       failureId,
+      reason,
       keyId,
       cut,
     };
+    const { serving, nowMs } = moment;
+    const country = serving.visitors.countryOf(address, claimedCountry);
+    this.#parts.visits.add(entry, { place, country, nowMs });
+    if (!this.#isLogged(moment)) return;
     if (moment.serving.accessRules?.wantsDetails !== true) {
       this.#add(moment, entry);
       return;
@@ -92,12 +111,12 @@ export class RequestLog {
   recordRefused(
     head: string,
     { startedMs, moment }: RequestStart,
-    { status, failureId }: Pick<Reply, 'status' | 'failureId'>,
+    { status, failureId, reason }: Pick<Reply, 'status' | 'failureId' | 'reason'>,
     { address, bytes }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source: 'none', bytes }, startedMs);
     if (!this.#isRead(moment)) return;
-    this.#add(moment, {
+    const entry = {
       ...refusedHead(head),
       address,
       status,
@@ -105,13 +124,22 @@ export class RequestLog {
       durationMs,
       source: 'none',
       failureId,
+      reason,
       keyId: undefined,
       cut: false,
-    });
+    };
+    const unknown = { place: undefined, country: undefined };
+    this.#parts.visits.add(entry, { ...unknown, nowMs: moment.nowMs });
+    if (this.#isLogged(moment)) this.#add(moment, entry);
+  }
+
+  /** Whether anything needs the entry of a request. */
+  #isRead(moment: Moment): boolean {
+    return this.#parts.visits.retentionMs > 0 || this.#isLogged(moment);
   }
 
   /** Whether the access log is on or has a live reader. */
-  #isRead({ serving }: Moment): boolean {
+  #isLogged({ serving }: Moment): boolean {
     return serving.config.log.access || this.#parts.liveAccess.isWatched;
   }
 
@@ -148,6 +176,9 @@ function loggedFields(rawHeaders: readonly string[]): LoggedFields {
   let host: string | undefined;
   let userAgent: string | undefined;
   let referer: string | undefined;
+  let accept: string | undefined;
+  let language: string | undefined;
+  let purposes: Record<string, string> | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
     // The length rules out most fields, without a lower-case copy of each.
@@ -155,15 +186,34 @@ function loggedFields(rawHeaders: readonly string[]): LoggedFields {
       if (name.toLowerCase() === 'host') host ??= rawHeaders[at + 1];
     } else if (name.length === 10) {
       if (name.toLowerCase() === 'user-agent') userAgent ??= rawHeaders[at + 1];
-    } else if (name.length === 7 && name.toLowerCase() === 'referer')
-      referer ??= rawHeaders[at + 1];
+    } else if (name.length === 7) {
+      const lower = name.toLowerCase();
+      if (lower === 'referer') referer ??= rawHeaders[at + 1];
+      else if (lower === 'purpose') (purposes ??= {})[lower] ??= rawHeaders[at + 1] ?? '';
+    } else if (name.length === 6) {
+      if (name.toLowerCase() === 'accept') accept ??= rawHeaders[at + 1];
+    } else if (name.length === 15) {
+      if (name.toLowerCase() === 'accept-language') language ??= rawHeaders[at + 1];
+    } else if (name.length === 11 || name.length === 5) {
+      const lower = name.toLowerCase();
+      const isPurpose = lower === 'sec-purpose' || lower === 'x-moz';
+      if (isPurpose) (purposes ??= {})[lower] ??= rawHeaders[at + 1] ?? '';
+    }
   }
-  return { host: host ?? '', userAgent: userAgent ?? '', referer: referer ?? '' };
+  return {
+    host: host ?? '',
+    userAgent: userAgent ?? '',
+    referer: referer ?? '',
+    accept: accept ?? '',
+    'accept-language': language ?? '',
+    purpose: purposes === undefined ? '' : prefetchPurpose(purposes),
+  };
 }
 
 type RefusedHead = Pick<
   AccessEntry,
-  'method' | 'target' | 'host' | 'httpVersion' | 'userAgent' | 'referer'
+  | ('method' | 'target' | 'host' | 'httpVersion' | 'userAgent' | 'referer')
+  | ('accept' | 'acceptLanguage' | 'purpose')
 >;
 
 function refusedHead(head: string): RefusedHead {
@@ -178,6 +228,9 @@ function refusedHead(head: string): RefusedHead {
     httpVersion: '',
     userAgent: '',
     referer: '',
+    accept: '',
+    acceptLanguage: '',
+    purpose: '',
   };
 }
 

@@ -60,6 +60,7 @@ export class Responder {
   readonly #exchange: Exchange;
   readonly #known: RequestTarget | undefined;
   #incoming: IncomingRequest | undefined;
+  /** Of the client, as far as it is known. */
   address: string;
   caller: Caller | undefined;
 
@@ -70,6 +71,11 @@ export class Responder {
     this.#moment = moment;
     this.#exchange = exchange;
     this.address = peerAddress(exchange.peer);
+  }
+
+  /** The request, once it is validated. */
+  get incoming(): IncomingRequest | undefined {
+    return this.#incoming;
   }
 
   /** Makes the answer. It never rejects: a failure is an answer as well. */
@@ -223,13 +229,14 @@ export class Responder {
     if (page === undefined) return undefined;
     const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
     const fields = [...page.fields, ...withoutFields(said, 'content-length')];
-    const { failureId, isPrivate } = reply;
-    const source = reply.source.startsWith('access:') ? reply.source : page.source;
+    const { failureId, reason, isPrivate } = reply;
+    const source = /^(?:access|rate):/.test(reply.source) ? reply.source : page.source;
     return {
       ...page,
       fields,
       source,
       ...(failureId && { failureId }),
+      ...(reason && { reason }),
       ...(isPrivate && { isPrivate }),
     };
   }

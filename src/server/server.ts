@@ -12,8 +12,8 @@ import type { Log } from '../observability/log.ts';
 import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
-import type { PageCounter } from '../pages/page-counter.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
+import type { RequestVisits } from '../visitors/request-visits.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import { continueOnRead } from './h1/body.ts';
@@ -57,8 +57,8 @@ interface ServerParts {
   readonly access: AccessLog;
   readonly liveAccess: LiveAccess;
   readonly metrics: RequestMetrics;
-  /** Counts the pages that are answered. */
-  readonly pages: Pick<PageCounter, 'count'>;
+  /** Counts the requests of visitors. */
+  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;

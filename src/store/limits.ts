@@ -146,17 +146,19 @@ export const expiredLoginsRemovedMax = 200;
 
 /** Branches, countries, devices and referring hosts of a breadcrumb and day, of each at most. */
 export const visitNamesMax = 100;
+/** Breadcrumbs that have counts of their own on one day; visits of others are counted together. */
+export const visitKeysPerDayMax = 10_000;
+/** Sources, countries, languages, devices and referring hosts of a page and day, of each at most. */
+export const pageNamesMax = 20;
+/** Pages that have counts of their own on one day: the most visited ones. */
+export const pagesPerDayMax = 1_000;
 /** The longest time that counts of visits are only in memory. */
 export const visitFlushMs = 5_000;
-/** Breadcrumbs, or pages, with counts in memory that are not written yet. */
+/** Breadcrumbs with counts in memory that are not written yet, and pages. */
 export const visitKeysBufferedMax = 10_000;
-/** The most of them in one transaction. */
+export const pagesBufferedMax = 2_000;
+/** The most breadcrumbs or pages with counts in one transaction. */
 export const visitBatchKeysMax = 500;
-/**
- * Breadcrumbs, and pages, that have counts of their own on one day; visits of others are counted
- * together.
- */
-export const visitKeysPerDayMax = 10_000;
 /** Entries that one transaction deletes. */
 export const visitDeletesMax = 5_000;
 /** Entries that a listing of all breadcrumbs reads before it lets other work run. */

@@ -38,3 +38,15 @@ export const userAgentCharactersMax = 512;
  * visitor.
  */
 export const visitorSeeds = 2 ** 20;
+/** Characters of a Referer that are read for its host, and referring hosts in memory. */
+export const refererCharactersMax = 2_048;
+export const referersRememberedMax = 2_048;
+/** Characters of the host of a Referer, and of the path of a page, that counts of visits have. */
+export const referringHostCharactersMax = 64;
+export const countedPathCharactersMax = 512;
+/** Pages, and names of their dimensions, that are counted before they are summed. */
+export const talliedNamesMax = 20_000;
+/** The time from which on an answer counts as slow. */
+export const slowAnswerMs = 1_000;
+/** Characters of the longest field whose result is in memory for counts of visits. */
+export const rememberedCharactersMax = 512;

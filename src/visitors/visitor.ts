@@ -56,6 +56,11 @@ export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): r
 /** Describes visitors by their requests. */
 export interface Visitors {
   visitorOf(arrived: VisitorRequest): Visitor;
+  /**
+   * The country of an address, or the one that a trusted proxy claims (ISO 3166-1); undefined if it
+   * is not known, or not yet. It takes no time.
+   */
+  countryOf(address: string, claimed: string | undefined): string | undefined;
   /** The location of an address, as far as `[geo] database` knows it. */
   locationOf(address: string): Promise<Location>;
   close(): Promise<void>;
@@ -86,6 +91,14 @@ export function createVisitors({
   };
   return {
     visitorOf: (arrived) => new RequestVisitor(arrived, parts),
+    countryOf(address, claimed) {
+      const code = claimed === undefined ? undefined : countryCode(claimed);
+      if (code !== undefined && code !== 'XX') return code;
+      if (locations === undefined) return undefined;
+      // Nobody waits until the database is read, or read again.
+      void locations.prepare();
+      return locations.locationOf(address).country;
+    },
     async locationOf(address) {
       await locations?.prepare();
       return locations?.locationOf(address) ?? unknownLocation;

@@ -4,7 +4,11 @@ import { visitKeysBufferedMax } from '../../src/store/limits.ts';
 import { VisitCounter } from '../../src/breadcrumbs/visit-counter.ts';
 import { unknownLocation, type Visitor } from '../../src/model/visitor.ts';
 import { silentLog } from '../../src/observability/log.ts';
-import type { DayVisits, VisitDatabase } from '../../src/store/visits/visit-database.ts';
+import {
+  breadcrumbDimensions,
+  type BreadcrumbDimension,
+} from '../../src/store/visits/visit-counts.ts';
+import type { DayVisits, VisitTable } from '../../src/store/visits/visit-database.ts';
 
 const dayMs = 86_400_000;
 
@@ -26,7 +30,8 @@ function hopOf(path: string) {
 function counterOf() {
   const state = { isFull: false, nowMs: 100 * dayMs, warnings: 0, before: '' };
   const written: DayVisits[] = [];
-  const database: Partial<VisitDatabase> = {
+  const table: Partial<VisitTable<BreadcrumbDimension>> = {
+    shape: { dimensions: breadcrumbDimensions, namesMax: 100, keysMax: 10_000 },
     add(all) {
       if (state.isFull) return Promise.reject(new Error('disk full'));
       written.push(...all);
@@ -36,10 +41,9 @@ function counterOf() {
       state.before = day;
       return Promise.resolve();
     },
-    close: () => Promise.resolve(),
   };
   const counter = new VisitCounter({
-    database: database as VisitDatabase,
+    table: table as VisitTable<BreadcrumbDimension>,
     retentionMs: 30 * dayMs,
     now: () => state.nowMs,
     log: { ...silentLog, warn: () => (state.warnings += 1) },

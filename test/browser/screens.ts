@@ -160,7 +160,8 @@ async function visitPages({ url }: TestSite): Promise<void> {
   };
   await fetch(`${url}/svc1/userinterface.link.htm?k=summer`, { headers, redirect: 'manual' });
   for (const path of [long, 'cut']) {
-    await (await fetch(`${url}/far/${encodeURIComponent(path)}`)).text();
+    const asked = { headers: { ...headers, accept: 'text/html' } };
+    await (await fetch(`${url}/far/${encodeURIComponent(path)}`, asked)).text();
   }
 }
 
@@ -204,6 +205,8 @@ function screensOf({
     [`#/explain?url=${encodeURIComponent(path)}`, 'Explain', '.precedence'],
     ['#/explain?url=/none', 'Explain', '.verdict.none'],
     ['#/breadcrumbs', 'Breadcrumbs', '.row'],
+    ['#/visits', 'Visits', '.bars .bar'],
+    [`#/visits?path=${encodeURIComponent('/far/')}${'w'.repeat(200)}`, /far/, '.chart canvas'],
     ['#/breadcrumbs/new', 'New breadcrumb', '.branch'],
     [`#/breadcrumbs/${key}`, 'summer', '.branch'],
     [`#/breadcrumbs/${key}?part=visitors`, 'summer', '.visitor-grid b'],

@@ -39,6 +39,9 @@ test('visits of all workers add up, and written ones survive a SIGKILL', async (
   assert.match(all.out, /^VISITS +ROBOTS +ORIGIN +KEY\n20 +0 +\* +k\n$/);
   assert.match(one.out, /^branch +default +20$/m);
   assert.match(one.err, /: 20 visits, and 0 of robots\.$/m);
+  const pages = await runWaymark(['visits', '--url', first.url, '--apikey', key]);
+  assert.equal(pages.code, 0, pages.err);
+  assert.match(pages.out, /^SOURCE +ANSWERS +FAILED +SLOW$/m);
   first.child.kill('SIGKILL');
   await first.closed;
   const second = await startServed(t, iniFile, { first: false });

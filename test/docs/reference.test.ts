@@ -94,7 +94,15 @@ suite('the reference', () => {
     const sink = { write: (text: string) => lines.push(text) };
     const log = createAccessLog({ format: 'json', sink, now: () => 0 });
     const texts = { address: '::1', method: 'GET', target: '/', host: 'a', httpVersion: '1.1' };
-    const agent = { userAgent: 'a', referer: 'a', source: 'none', cache: 'hit' };
+    const agent = {
+      userAgent: 'a',
+      referer: 'a',
+      accept: '*/*',
+      acceptLanguage: '',
+      purpose: '',
+      source: 'none',
+      cache: 'hit',
+    };
     const numbers = { status: 200, bytes: 1, durationMs: 1 };
     log.add({ ...texts, ...agent, ...numbers, failureId: 'a', keyId: 'a', cut: true });
     log.flush();

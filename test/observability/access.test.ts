@@ -19,6 +19,9 @@ const entry: AccessEntry = {
   httpVersion: '1.1',
   userAgent: '',
   referer: '',
+  accept: '*/*',
+  acceptLanguage: '',
+  purpose: '',
   status: 200,
   bytes: 1234,
   durationMs: 5.678,
@@ -88,6 +91,9 @@ suite('a line of the access log', () => {
       ...entry,
       userAgent: 'curl/8.5 "x"',
       referer: 'https://a.example/',
+      accept: '*/*',
+      acceptLanguage: '',
+      purpose: '',
     });
     const { user_agent: agent, referer } = JSON.parse(line);
     assert.deepEqual([agent, referer], ['curl/8.5 "x"', 'https://a.example/']);
@@ -104,6 +110,9 @@ suite('a line of the access log', () => {
           keyId: 'k1',
           userAgent: agent,
           referer: 'http://a.example/b',
+          accept: '*/*',
+          acceptLanguage: '',
+          purpose: '',
           httpVersion: '2.0',
         },
         // A malformed request line.

@@ -17,7 +17,17 @@ const origin = { host: 'web 1.example', pid: 7 };
 
 const entry: AccessEntry = {
   ...{ address: '192.0.2.7', method: 'GET', target: '/a', host: 'a.example', httpVersion: '1.1' },
-  ...{ userAgent: '', referer: '', status: 200, bytes: 1, durationMs: 1, source: 'none' },
+  ...{
+    userAgent: '',
+    referer: '',
+    accept: '*/*',
+    acceptLanguage: '',
+    purpose: '',
+    status: 200,
+    bytes: 1,
+    durationMs: 1,
+    source: 'none',
+  },
   ...{ keyId: undefined, cut: false },
 };
 

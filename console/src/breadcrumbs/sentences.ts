@@ -22,7 +22,8 @@ export function countryName(code: string): string {
   return named(() => regions.of(code.toUpperCase()), code);
 }
 
-function languageName(tag: string): string {
+/** The name of a language tag in English. */
+export function languageName(tag: string): string {
   return named(() => languages.of(tag), tag);
 }
 

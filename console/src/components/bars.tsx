@@ -2,6 +2,8 @@
 export interface BarRow {
   readonly name: string;
   readonly count: number;
+  /** Where its name leads to. */
+  readonly href?: string;
 }
 
 /** Counts as bars: each one's length is its part of the greatest, its percentage that of `all`. */
@@ -19,11 +21,11 @@ export function Bars({
     <section class="bars">
       <h2>{title}</h2>
       <dl>
-        {rows.map(({ name, count }) => (
+        {rows.map(({ name, count, href }) => (
           <div key={name}>
             <dt>
               <span class="bar" aria-hidden="true" style={{ width: `${(100 * count) / most}%` }} />
-              <span class="bar-name">{name}</span>
+              <span class="bar-name">{href === undefined ? name : <a href={href}>{name}</a>}</span>
             </dt>
             <dd>
               <b>{count.toLocaleString()}</b>{' '}

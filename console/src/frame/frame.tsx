@@ -24,6 +24,7 @@ const Breadcrumbs = lazy(() =>
 const Breadcrumb = lazy(() =>
   import('../breadcrumbs/breadcrumb.tsx').then(({ Breadcrumb: one }) => one),
 );
+const Visits = lazy(() => import('../visits/visits.tsx').then(({ Visits: one }) => one));
 const Past = lazy(() => import('../history/past.tsx').then(({ Past: one }) => one));
 const Help = lazy(() => import('../help/help.tsx').then(({ Help: one }) => one));
 const Tour = lazy(() => import('../help/tour.tsx').then(({ Tour: one }) => one));
@@ -40,6 +41,7 @@ const screens: readonly [ScreenLink, ...ScreenLink[]] = [
   { path: '/', name: texts.nav.overview, key: 'o', scope: 'read', isWhole: true },
   { path: '/pages', name: texts.nav.pages, key: 'p', scope: 'read' },
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
+  { path: '/visits', name: texts.nav.visits, key: 'v', scope: 'read' },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
   { path: '/drafts', name: texts.drafts.title, key: 'd', scope: 'read' },
   { path: '/calendar', name: texts.calendar.title, key: 'c', scope: 'read' },
@@ -93,6 +95,8 @@ function Screen({ route }: { route: Route }) {
       ) : (
         <Breadcrumb key={id} id={id} route={route} />
       );
+    case 'visits':
+      return <Visits route={route} />;
     case 'explain':
       return <Explain route={route} />;
     case 'history':

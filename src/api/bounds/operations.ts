@@ -24,6 +24,7 @@ export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
   ]),
   ...ofFamily('change', 'inside', ['list']),
   ...ofFamily('breadcrumb', 'inside', ['visits']),
+  ...ofFamily('visit', 'inside', ['summary']),
   ...ofFamily('session', 'open', ['authenticate', 'unsubscribe', 'insert', 'read', 'end']),
   ...ofFamily('session', 'refused', ['list']),
   ...ofFamily('login', 'refused', ['list', 'end', 'console']),

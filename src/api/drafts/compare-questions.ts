@@ -6,6 +6,7 @@ import { isInside } from '../../model/bounds.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Caller } from '../../model/key.ts';
 import { encodePath } from '../../model/path.ts';
+import type { BreadcrumbDimension, PageDimension } from '../../store/visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../../store/visits/visit-database.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
 import { requireInside } from '../bounds/rules.ts';
@@ -30,11 +31,16 @@ interface QuestionPlace {
   readonly limit: number;
 }
 
-/** The counts of visits. */
+/** The counts of the visits of breadcrumbs and of pages; `flush` writes those in memory. */
 export interface VisitReads {
-  /** Writes the counts in the memory of this process. */
-  flush(): Promise<void>;
-  ofAll(span: DaySpan): AsyncIterable<DayVisits>;
+  readonly visits: {
+    flush(): Promise<void>;
+    ofAll(span: DaySpan): AsyncIterable<DayVisits<BreadcrumbDimension>>;
+  };
+  readonly requestVisits: {
+    flush(): Promise<void>;
+    ofPages(span: DaySpan): AsyncIterable<DayVisits<PageDimension>>;
+  };
 }
 
 /** The caller, and the origin of paths alone. */
@@ -135,7 +141,7 @@ function questionOf(
  * (milliseconds since 1970), the most visited first.
  */
 export async function visitedQuestions(
-  { visits, pages }: { readonly visits: VisitReads; readonly pages: VisitReads },
+  { visits, requestVisits }: VisitReads,
   {
     days = comparedDaysDefault,
     nowMs,
@@ -145,9 +151,11 @@ export async function visitedQuestions(
   const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const span = { from: dayOf(nowMs - (days - 1) * 86_400_000), until: dayOf(nowMs) };
   const found = new Map<string, { readonly question: Question; count: number }>();
-  const add = async (reads: VisitReads, ask: (path: string) => Question): Promise<void> => {
-    await reads.flush();
-    for await (const { path, origin: own, counts } of reads.ofAll(span)) {
+  const add = async (
+    days: AsyncIterable<DayVisits<never>>,
+    ask: (path: string) => Question,
+  ): Promise<void> => {
+    for await (const { path, origin: own, counts } of days) {
       if (path === '' || (own !== '*' && own !== origin)) continue;
       const question = ask(path);
       if (!isInside(caller.bounds, placeOf(question))) continue;
@@ -157,8 +165,9 @@ export async function visitedQuestions(
       found.set(id, known);
     }
   };
-  await add(pages, (path) => urlQuestion(encodePath(path), origin));
-  await add(visits, (key) => ({ key, origin }));
+  await Promise.all([visits.flush(), requestVisits.flush()]);
+  await add(requestVisits.ofPages(span), (path) => urlQuestion(encodePath(path), origin));
+  await add(visits.ofAll(span), (key) => ({ key, origin }));
   const sorted = [...found.values()].toSorted((one, other) => other.count - one.count);
   const questions = sorted.slice(0, limit).map(({ question }) => question);
   return { questions, next: null, total: questions.length };

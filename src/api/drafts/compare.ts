@@ -32,7 +32,7 @@ import { visitDaysMax } from '../limits.ts';
 import { comparedAtOnce, comparedDaysDefault } from './limits.ts';
 
 /** The parts that compare needs. */
-interface CompareParts {
+interface CompareParts extends VisitReads {
   readonly store: Store;
   readonly site: SiteAccess;
   /** The rows that pages show in previews: those that a caller may read. */
@@ -41,8 +41,6 @@ interface CompareParts {
   readonly siteOf: (draft: SiteDraft) => Pick<CompareParts, 'site' | 'rowsFor'>;
   readonly locationOf: (address: string) => Promise<Location>;
   /** The counts of visits, of breadcrumbs and of pages. */
-  readonly visits: VisitReads;
-  readonly pageVisits: VisitReads;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -249,9 +247,8 @@ function questionsOf(
   const place = { after: v.after ?? '', limit: v.limit ?? comparedUrlsMax };
   if (v.list === 'sitemap') return sitemapQuestions(sites, { ...asked, asker }, place);
   if (v.list === 'visited') {
-    const { visits, pageVisits: pages, now } = parts;
-    const when = { days: v.days, nowMs: now() };
-    return visitedQuestions({ visits, pages }, when, { ...asked, ...place });
+    const when = { days: v.days, nowMs: parts.now() };
+    return visitedQuestions(parts, when, { ...asked, ...place });
   }
   return ruleQuestions(parts.store, { ...asked, draft }, place);
 }

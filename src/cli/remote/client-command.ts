@@ -80,6 +80,13 @@ export function clientCommand({
   };
 }
 
+/** Defines a command that itself calls the HTTP API. */
+export function singleCommand(subcommand: Subcommand): DefineCommand {
+  return (command, terminal) => {
+    defineSubcommand(command, subcommand, terminal);
+  };
+}
+
 function defineSubcommand(command: Command, subcommand: Subcommand, terminal: Terminal): void {
   const { summary, args = {}, options: inputOptions = {}, run } = subcommand;
   const { writes = false, inDrafts = false } = subcommand;

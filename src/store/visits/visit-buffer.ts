@@ -1,26 +1,28 @@
 import type { Log } from '../../observability/log.ts';
-import { visitBatchKeysMax, visitFlushMs, visitKeysBufferedMax } from '../limits.ts';
+import { visitBatchKeysMax, visitFlushMs } from '../limits.ts';
 import { addCounts, noVisits, type VisitCounts } from './visit-counts.ts';
-import { otherKeys, type DayVisits, type VisitDatabase } from './visit-database.ts';
+import { otherKeys, type DayVisits, type VisitTable } from './visit-database.ts';
 
-/** The parts of a buffer. */
-export interface VisitBufferParts {
-  readonly database: VisitDatabase;
-  /** How long counts are stored; 0 counts nothing and deletes all stored counts. */
+interface BufferParts<D extends string> {
+  readonly table: VisitTable<D>;
+  /** Keys with counts in memory; further ones are counted together. */
+  readonly keysMax: number;
+  /** How long counts are stored; 0 deletes all stored counts. */
   readonly retentionMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Log;
+  /** Called before each write: adds to the counts in memory. */
+  readonly collect?: () => void;
 }
 
 const dayMs = 86_400_000;
 
-/** Counts of visits in memory, which are added to their database every few seconds. */
-export class VisitBuffer {
-  readonly database: VisitDatabase;
-  readonly #parts: VisitBufferParts;
+/** Counts of visits in memory, which are added to the database every few seconds. */
+export class VisitBuffer<D extends string> {
+  readonly #parts: BufferParts<D>;
   #retentionMs: number;
-  #pending = new Map<string, DayVisits>();
+  #pending = new Map<string, DayVisits<D>>();
   #timer: NodeJS.Timeout | undefined;
   /** Writes run one after the other. */
   #writing: Promise<void> = Promise.resolve();
@@ -28,36 +30,39 @@ export class VisitBuffer {
   #isClosed = false;
   /** The day before which counts have been deleted. */
   #deletedBefore = '';
-  /** The last day that was named, and its number since 1970. */
-  #today = { number: -1, name: '' };
 
-  constructor(parts: VisitBufferParts) {
+  constructor(parts: BufferParts<D>) {
     this.#parts = parts;
-    this.database = parts.database;
     this.#retentionMs = parts.retentionMs;
   }
 
-  /** How long counts are stored; 0 if nothing is counted. */
+  /** How long counts are stored; 0 if nothing is to be counted. */
   get retentionMs(): number {
     return this.#retentionMs;
   }
 
-  /** Whether counts are taken: not after the end, and not without a retention. */
-  get isCounting(): boolean {
-    return this.#retentionMs > 0 && !this.#isClosed;
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
-  /** The counts of a path and origin at a time, to be added to; they are written soon. */
-  countsAt(nowMs: number, place: { readonly path: string; readonly origin: string }): VisitCounts {
-    this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
-    return this.#countsOf(this.#dayOf(nowMs), place);
-  }
-
-  /** Counts from now on as a changed configuration says. */
+  /** Stores counts as long as a changed configuration says. */
   retain(retentionMs: number): void {
     this.#retentionMs = retentionMs;
     this.#deletedBefore = '';
-    this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
+    this.#schedule();
+  }
+
+  /** The counts in memory of a key and day, to be added to at once; they will be written. */
+  countsOf(day: string, { path, origin }: typeof otherKeys): VisitCounts<D> {
+    const key = `${day}${origin}\n${path}`;
+    const known = this.#pending.get(key);
+    if (known !== undefined) return known.counts;
+    const { table, keysMax } = this.#parts;
+    if (this.#pending.size >= keysMax && path !== '') return this.countsOf(day, otherKeys);
+    const counts = noVisits(table.shape);
+    this.#pending.set(key, { day, path, origin, counts });
+    this.#schedule();
+    return counts;
   }
 
   /** Writes the counts in memory. Never rejects: counts that cannot be written stay in memory. */
@@ -68,43 +73,32 @@ export class VisitBuffer {
     return this.#writing;
   }
 
-  /** Writes the counts in memory, and closes the database. */
+  /** Writes the counts in memory, and counts no more. */
   async close(): Promise<void> {
     await this.flush();
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#parts.database.close();
   }
 
-  #countsOf(
-    day: string,
-    { path, origin }: { readonly path: string; readonly origin: string },
-  ): VisitCounts {
-    const key = `${day}${origin}\n${path}`;
-    const known = this.#pending.get(key);
-    if (known !== undefined) return known.counts;
-    if (this.#pending.size >= visitKeysBufferedMax && path !== '') {
-      return this.#countsOf(day, otherKeys);
-    }
-    const counts = noVisits();
-    this.#pending.set(key, { day, path, origin, counts });
-    return counts;
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
   }
 
   async #write(): Promise<void> {
     if (this.#isClosed) return;
-    const { database, now, log } = this.#parts;
+    const { table, now, log, collect } = this.#parts;
+    collect?.();
     const written = this.#pending;
     this.#pending = new Map();
     try {
-      const oldest = this.#dayOf(now() - this.#retentionMs + dayMs);
+      const oldest = dayOf(now() - this.#retentionMs + dayMs);
       if (oldest !== this.#deletedBefore) {
-        await database.deleteBefore(oldest);
+        await table.deleteBefore(oldest);
         this.#deletedBefore = oldest;
       }
       while (written.size > 0) {
         const batch = [...written].slice(0, visitBatchKeysMax);
-        await database.add(batch.map(([, one]) => one));
+        await table.add(batch.map(([, one]) => one));
         for (const [key] of batch) written.delete(key);
       }
       this.#isFailing = false;
@@ -112,19 +106,14 @@ export class VisitBuffer {
       if (!this.#isFailing) log.warn({ err: error }, 'Cannot write the counts of visits.');
       this.#isFailing = true;
       for (const { day, counts, ...key } of written.values()) {
-        addCounts(this.#countsOf(day, key), counts);
+        addCounts(this.countsOf(day, key), counts, table.shape);
       }
-      this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
+      this.#schedule();
     }
   }
+}
 
-  /** The UTC day of a time: `2026-11-24`. */
-  #dayOf(ms: number): string {
-    const number = Math.floor(ms / dayMs);
-    if (this.#today.number !== number) {
-      const name = new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
-      this.#today = { number, name };
-    }
-    return this.#today.name;
-  }
+/** The UTC day of a time in milliseconds since 1970: `2026-11-24`. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }

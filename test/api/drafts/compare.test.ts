@@ -46,6 +46,11 @@ async function compare(
 const text = (lines: readonly string[]): string => lines.join('\n');
 const poem = Array.from({ length: 40 }, (_, at) => `line ${at}`);
 
+const browserFields = {
+  accept: 'text/html',
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+};
+
 suite('draft.compare', () => {
   test('shows the lines that differ, of text that is not too long', async (t) => {
     const site = await siteWithDraft(t, [
@@ -155,7 +160,7 @@ suite('draft.compare', () => {
     const paths = ['/b', '/b', '/a%20b%20%C3%BC', '/missing', '/svc1/server/status', '/b?q=secret'];
     const key = '/svc1/userinterface.link.htm?k=go';
     for (const path of [...paths, key]) {
-      await (await fetch(site.url + path, { redirect: 'manual' })).text();
+      await (await fetch(site.url + path, { redirect: 'manual', headers: browserFields })).text();
     }
     await edit(site, '/b', { content: 'drafted' });
     await edit(site, '/a b ü', { content: 'drafted' });
