@@ -37,7 +37,10 @@ type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
 type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId' | 'reason'> &
   Pick<AccessEntry, 'cache'>;
 
-/** The access log, its live readers, the counts of visits and the metrics; `monotonicMs` measures durations. */
+/**
+ * The access log, its live readers, the counts of visits and the metrics; `monotonicMs` measures
+ * durations.
+ */
 interface RequestLogParts {
   readonly access: AccessLog;
   readonly liveAccess: Pick<LiveAccess, 'isWatched' | 'add'>;
@@ -46,7 +49,10 @@ interface RequestLogParts {
   readonly monotonicMs: () => number;
 }
 
-/** Records the answers of a port: in the metrics, the counts of visits, and in the access log if that is on. */
+/**
+ * Records the answers of a port: in the metrics, the counts of visits, and in the access log if
+ * that is on.
+ */
 export class RequestLog {
   readonly #parts: RequestLogParts;
 

@@ -148,7 +148,7 @@ export const expiredLoginsRemovedMax = 200;
 export const visitNamesMax = 100;
 /** Breadcrumbs that have counts of their own on one day; visits of others are counted together. */
 export const visitKeysPerDayMax = 10_000;
-/** Sources, countries, languages, devices and referring hosts of a page and day, of each at most. */
+/** Names of each dimension (sources, countries, referring hosts …) of a page and day. */
 export const pageNamesMax = 20;
 /** Pages that have counts of their own on one day: the most visited ones. */
 export const pagesPerDayMax = 1_000;

@@ -33,11 +33,17 @@ import {
   talliedNamesMax,
 } from './limits.ts';
 import { referringHost } from './referring-host.ts';
+import { flat, remembered } from './remembered.ts';
+
+interface Place {
+  readonly origin: string;
+  readonly path: string;
+}
 
 /** What the access log has no field for. */
 export interface RequestPlace {
   /** The origin and canonical path; undefined for a request that could not be read. */
-  readonly place: { readonly origin: string; readonly path: string } | undefined;
+  readonly place: Place | undefined;
   /** ISO 3166-1; undefined if it is not known. */
   readonly country: string | undefined;
   /** When the request arrived, in milliseconds since 1970. */
@@ -51,6 +57,8 @@ const sameSite = '(this site)';
 
 /** The answers of one source. */
 interface SourceTally {
+  /** The kind of source, for answers that the cache had no part in. */
+  readonly kind: string;
   answers: number;
   failed: number;
   slow: number;
@@ -89,10 +97,19 @@ export class RequestVisits {
   readonly #database: Pick<VisitDatabase, 'pages' | 'site'>;
   readonly #pages: VisitBuffer<PageDimension>;
   readonly #site: VisitBuffer<SiteDimension>;
-  readonly #deviceOf: (agent: string) => string = remembered(devicesRememberedMax, deviceReader());
-  readonly #languageOf: (field: string) => string = remembered(languagesRememberedMax, languageIn);
-  readonly #hostOf: (referer: string) => string = remembered(referersRememberedMax, (referer) =>
-    referringHost(referer).slice(0, referringHostCharactersMax),
+  readonly #deviceOf = remembered(deviceReader(), {
+    max: devicesRememberedMax,
+    charactersMax: rememberedCharactersMax,
+  });
+
+  readonly #languageOf = remembered(languageIn, {
+    max: languagesRememberedMax,
+    charactersMax: rememberedCharactersMax,
+  });
+
+  readonly #hostOf = remembered(
+    (referer) => referringHost(referer).slice(0, referringHostCharactersMax),
+    { max: referersRememberedMax, charactersMax: rememberedCharactersMax },
   );
 
   #tally: Tally | undefined;
@@ -185,7 +202,7 @@ export class RequestVisits {
       const { refused } = this.#site.countsOf(dayOf(nowMs), otherKeys);
       addName(refused, refusalName(entry), this.#database.site.shape);
     } else if (place !== undefined && isPageRequest(entry)) {
-      this.#countPage(entry, { place, country, tally });
+      this.#countPage(entry, { place, country, tally, kind: ofSource.kind });
     }
     if (tally.entries > talliedNamesMax) this.#collect();
   }
@@ -196,10 +213,12 @@ export class RequestVisits {
       place,
       country,
       tally,
+      kind,
     }: {
-      readonly place: NonNullable<RequestPlace['place']>;
+      readonly place: Place;
       readonly country: string;
       readonly tally: Tally;
+      readonly kind: string;
     },
   ): void {
     const { accept } = entry;
@@ -217,7 +236,7 @@ export class RequestVisits {
     this.#visits += 1;
     page.visits += 1;
     const { names } = page;
-    count(tally, names.sources, kindOf(entry));
+    count(tally, names.sources, cachedKind(entry.cache) ?? kind);
     count(tally, names.countries, country);
     count(tally, names.languages, this.#languageOf(entry.acceptLanguage));
     count(tally, names.devices, device);
@@ -276,18 +295,18 @@ export class RequestVisits {
 function sourceTally({ sources }: Tally, source: string): SourceTally {
   let found = sources.get(source);
   if (found === undefined) {
-    found = { answers: 0, failed: 0, slow: 0 };
+    found = { kind: kindOf(source), answers: 0, failed: 0, slow: 0 };
     sources.set(source, found);
   }
   return found;
 }
 
-function pageTally(tally: Tally, { origin, path }: { origin: string; path: string }): PageTally {
+function pageTally(tally: Tally, { origin, path }: Place): PageTally {
   const counted = path.slice(0, countedPathCharactersMax);
   let pages = tally.pages.get(origin);
   if (pages === undefined) {
     pages = new Map();
-    tally.pages.set(origin, pages);
+    tally.pages.set(flat(origin), pages);
   }
   let page = pages.get(counted);
   if (page === undefined) {
@@ -299,7 +318,7 @@ function pageTally(tally: Tally, { origin, path }: { origin: string; path: strin
       hosts: new Map(),
     };
     page = { visits: 0, robots: 0, names };
-    pages.set(counted, page);
+    pages.set(flat(counted), page);
     tally.entries += 1;
   }
   return page;
@@ -354,12 +373,16 @@ function refusalName({ source, status, reason = '' }: AccessEntry): string {
   return `${source} ${status} ${reason}`;
 }
 
-/** The kind of the source that an answer came from. */
-function kindOf({ source, cache }: AccessEntry): string {
-  if (cache === 'hit' || cache === 'stale' || cache === 'revalidated') return 'cache';
-  if (cache !== undefined || source.startsWith('proxy:')) return 'proxied';
+function kindOf(source: string): string {
+  if (source.startsWith('proxy:')) return 'proxied';
   if (source.startsWith('disk:')) return 'disk';
   return source.startsWith('rule:') ? 'stored' : 'other';
+}
+
+/** The kind of source of an answer; undefined if the cache had no part in it. */
+function cachedKind(cache: AccessEntry['cache']): string | undefined {
+  if (cache === undefined) return undefined;
+  return cache === 'hit' || cache === 'stale' || cache === 'revalidated' ? 'cache' : 'proxied';
 }
 
 /** Whether an origin is of a host: `https://one.example:8443` of `one.example`. */
@@ -384,19 +407,4 @@ function languageIn(field: string): string {
   if (field === '') return none;
   const range = preferredLanguage(field.slice(0, languageFieldCharactersMax));
   return /^[a-z]{2,3}(?=-|$)/.exec(range ?? '')?.[0] ?? unknown;
-}
-
-/** A function that remembers its latest results, of up to `max` texts. */
-function remembered(max: number, read: (text: string) => string): (text: string) => string {
-  const known = new Map<string, string>();
-  return (text) => {
-    let value = known.get(text);
-    if (value === undefined) {
-      value = read(text);
-      // Cheaper for each request than an order of use, and the usual texts are soon back.
-      if (known.size >= max) known.clear();
-      if (text.length <= rememberedCharactersMax) known.set(text, value);
-    }
-    return value;
-  };
 }

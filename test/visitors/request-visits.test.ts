@@ -43,9 +43,7 @@ function chooser(seed: number): <T>(values: readonly T[]) => T {
   };
 }
 
-interface Line {
-  readonly [field: string]: string | number | undefined;
-}
+type Line = Readonly<Record<string, string | number | undefined>>;
 
 type Counts = Map<string, number>;
 

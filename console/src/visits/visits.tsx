@@ -96,69 +96,83 @@ function Sums({
   span: number;
 }) {
   const chart = useMemo(() => chartOf(sums, breadcrumbs), [sums, breadcrumbs]);
-  const { requests, visits, robots, pages, origins = [] } = sums;
-  const refused = requests?.refused.reduce((all, { answers }) => all + answers, 0) ?? 0;
-  const failed = requests?.statuses['5xx'] ?? 0;
-  const pageRows = pages.filter((one) => one.visits > 0).slice(0, rowsShown);
+  const { visits, robots } = sums;
   return (
     <>
-      <dl class="tiles">
-        <Tile name={t.visits} value={shortCount(visits)}>
-          {shortCount(visits / Math.max(1, sums.days.length))} {texts.breadcrumbs.perDay}
-        </Tile>
-        {breadcrumbs === undefined ? null : (
-          <Tile name={t.ofBreadcrumbs} value={shortCount(breadcrumbs.visits)} />
-        )}
-        <Tile name={t.robots} value={shortCount(robots)}>
-          {t.robotsHint}
-        </Tile>
-        {requests === undefined ? null : (
-          <>
-            <Tile name={t.answers} value={shortCount(requests.answers)}>
-              <span class={failed > 0 ? 'bad-text' : ''}>{t.failed(shortCount(failed))}</span>
-            </Tile>
-            <Tile name={t.refused} value={shortCount(refused)} />
-          </>
-        )}
-      </dl>
+      <Figures sums={sums} breadcrumbs={breadcrumbs} />
       <div class="charts">
         <Chart title={t.byDay} data={chart} format={shortCount} onSelect={() => undefined} />
       </div>
       {visits + robots === 0 ? <p class="note">{t.none}</p> : null}
-      <div class="bar-columns">
-        {sums.pages.length < 2 ? null : (
-          <Bars
-            title={t.byPage}
-            all={visits}
-            rows={pageRows.map(({ origin, path, visits: count }) => ({
-              name: path === '' ? (t.names['(other)'] ?? '') : pageName(origin, path, origins),
-              count,
-              ...(path !== '' && { href: linkTo('/visits', { path, origin, days: span }) }),
-            }))}
-          />
-        )}
-        <Names title={t.byHost} names={sums.hosts} />
-        <Names title={t.byCountry} names={sums.countries} nameOf={countryName} />
-        <Names title={t.byLanguage} names={sums.languages} nameOf={languageName} />
-        <Names title={t.byDevice} names={sums.devices} />
-        <Names title={t.bySource} names={sums.sources} />
-        {origins.length > 1 ? <Names title={t.byOrigin} names={origins} /> : null}
-        {breadcrumbs === undefined ? null : (
-          <Bars
-            title={t.byBreadcrumb}
-            all={breadcrumbs.visits}
-            rows={breadcrumbs.keys
-              .filter((one) => one.visits > 0)
-              .map(({ k, visits: count }) => ({
-                name: k === '' ? (t.names['(other)'] ?? '') : k,
-                count,
-              }))}
-          />
-        )}
-      </div>
+      <Columns sums={sums} breadcrumbs={breadcrumbs} span={span} />
     </>
   );
 }
+
+function Figures({ sums, breadcrumbs }: Pick<Parameters<typeof Sums>[0], 'sums' | 'breadcrumbs'>) {
+  const { requests, visits, robots, days } = sums;
+  const refused = requests?.refused.reduce((all, { answers }) => all + answers, 0) ?? 0;
+  const failed = requests?.statuses['5xx'] ?? 0;
+  return (
+    <dl class="tiles">
+      <Tile name={t.visits} value={shortCount(visits)}>
+        {shortCount(visits / Math.max(1, days.length))} {texts.breadcrumbs.perDay}
+      </Tile>
+      {breadcrumbs === undefined ? null : (
+        <Tile name={t.ofBreadcrumbs} value={shortCount(breadcrumbs.visits)} />
+      )}
+      <Tile name={t.robots} value={shortCount(robots)}>
+        {t.robotsHint}
+      </Tile>
+      {requests === undefined ? null : (
+        <>
+          <Tile name={t.answers} value={shortCount(requests.answers)}>
+            <span class={failed > 0 ? 'bad-text' : ''}>{t.failed(shortCount(failed))}</span>
+          </Tile>
+          <Tile name={t.refused} value={shortCount(refused)} />
+        </>
+      )}
+    </dl>
+  );
+}
+
+/** The visits by each dimension. */
+function Columns({ sums, breadcrumbs, span }: Parameters<typeof Sums>[0]) {
+  const { visits, pages, origins = [] } = sums;
+  const pageRows = pages.filter((one) => one.visits > 0).slice(0, rowsShown);
+  return (
+    <div class="bar-columns">
+      {pages.length < 2 ? null : (
+        <Bars
+          title={t.byPage}
+          all={visits}
+          rows={pageRows.map(({ origin, path, visits: count }) => ({
+            name: path === '' ? others : pageName(origin, path, origins),
+            count,
+            ...(path !== '' && { href: linkTo('/visits', { path, origin, days: span }) }),
+          }))}
+        />
+      )}
+      <Names title={t.byHost} names={sums.hosts} />
+      <Names title={t.byCountry} names={sums.countries} nameOf={countryName} />
+      <Names title={t.byLanguage} names={sums.languages} nameOf={languageName} />
+      <Names title={t.byDevice} names={sums.devices} />
+      <Names title={t.bySource} names={sums.sources} />
+      {origins.length > 1 ? <Names title={t.byOrigin} names={origins} /> : null}
+      {breadcrumbs === undefined ? null : (
+        <Bars
+          title={t.byBreadcrumb}
+          all={breadcrumbs.visits}
+          rows={breadcrumbs.keys
+            .filter((one) => one.visits > 0)
+            .map(({ k, visits: count }) => ({ name: k === '' ? others : k, count }))}
+        />
+      )}
+    </div>
+  );
+}
+
+const others = t.names['(other)'] ?? '';
 
 /** The path of a page, with its origin if there are several. */
 function pageName(origin: string, path: string, origins: readonly Named[]): string {

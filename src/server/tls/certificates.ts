@@ -191,9 +191,18 @@ export class Certificates {
     );
   }
 
-  /** Returns the expiry time of each certificate in use. */
+  /** Returns from when until when each certificate in use is valid. */
   metrics(): readonly Metric[] {
     return [
+      {
+        type: 'gauge',
+        name: 'waymark_certificate_start_seconds',
+        help: 'When the certificate of a section of the ini file begins, in seconds since 1970.',
+        samples: this.#active().map(({ section, current }) => ({
+          labels: { section },
+          value: (current?.pair.certificate.validFromDate.getTime() ?? 0) / 1000,
+        })),
+      },
       {
         type: 'gauge',
         name: 'waymark_certificate_end_seconds',

@@ -101,6 +101,7 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask('svc1.source.list');
   await ask('svc1.metrics.series', { last: '24h' });
   await ask('svc1.breadcrumb.visits');
+  await ask('svc1.visit.summary');
   await ask('svc1.breadcrumb.visits', { k: 'spring', from: '2026-11-01', until: '2026-11-03' });
   await ask('svc1.change.list', { limit: 5 });
   await ask(`${rule}.tree`);
