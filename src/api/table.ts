@@ -1,3 +1,4 @@
+import { invalidateAsset, listAssets, readAsset } from './assets/assets.ts';
 import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
@@ -139,6 +140,9 @@ const others = [
   compareDraft,
   publishDraft,
   unscheduleDraft,
+  listAssets,
+  readAsset,
+  invalidateAsset,
   readLogEnd,
   readLogRows,
   followLog,

@@ -57,7 +57,9 @@ export function answerAsset(
   const caller = authenticateRequest(serving, incoming);
   identified(caller);
   if (method !== 'PUT') return download(serving, request, { name, caller });
-  serving.execute.admit({ name: putName, scope: 'design' }, caller);
+  const draft = draftOf(incoming);
+  const mayDraft = draft !== undefined;
+  serving.execute.admit({ name: putName, scope: 'design', inDrafts: true }, caller, { mayDraft });
   return upload(serving, request, { name, caller });
 }
 
@@ -268,8 +270,10 @@ async function store(
   const { sha256, bytes, head } = file;
   const asset: Asset = { name, sha256, bytes, contenttype: assetType(name, head) };
   const v: JsonObject = { table: assetTable, ...assetFields(asset) };
-  // The request has counted as one operation before its content was read.
-  const call = callOf(serving, request, { ...caller, rate: undefined });
+  // The request has counted as one operation, and its caller may do this, in a draft also by the
+  // scope `draft`: before its content was read.
+  const scopes = new Set([...caller.scopes, 'design'] as const);
+  const call = callOf(serving, request, { ...caller, scopes, rate: undefined });
   const insert = () => serving.execute.run('svc1.record.insert', v, call);
   const edit = () => serving.execute.run('svc1.record.edit', v, call);
   try {
@@ -292,12 +296,17 @@ function callOf(
   caller: Caller,
 ): Call {
   const { target, fields } = incoming;
-  const draft = takeParameter(target.query, 'draft')?.value;
+  const draft = draftOf(incoming);
   return {
     ...{ caller, vk: undefined, qk: undefined, draft, origin: target.origin, fields },
     ...{ visitor: visitors.visitorOf(incoming), transport: 'http', method: exchange.head.method },
     signal,
   };
+}
+
+/** The draft that a request names by `?draft=`; undefined for the live site. */
+function draftOf({ target }: IncomingRequest): string | undefined {
+  return takeParameter(target.query, 'draft')?.value;
 }
 
 function storedReply(result: OperationResult): Reply {
