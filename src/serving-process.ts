@@ -49,6 +49,7 @@ import { TemplateThread } from './rendering/template-thread.ts';
 import { AssetFiles } from './assets/asset-files.ts';
 import { AssetKeeper } from './assets/asset-keeper.ts';
 import { createAssetPages } from './assets/asset-pages.ts';
+import { createVariants } from './assets/variants.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
@@ -167,11 +168,14 @@ function renderedPagesMaker({
 
 /** The files of assets in the data folder, and the replies with them. */
 function assetsOf(
-  { server: { data } }: Config,
+  { server: { data }, asset: { variantsBytesMax: bytesMax } }: Config,
   compressors: Compressors,
-): Pick<ContentContext, 'assetFiles' | 'assetPages'> {
+  { log }: Logs,
+): Pick<ContentContext, 'assetFiles' | 'assetPages' | 'variants'> {
   const assetFiles = new AssetFiles(data);
-  return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
+  const variants = createVariants({ files: assetFiles, bytesMax, now, log });
+  const assetPages = createAssetPages(assetFiles, { compressors, variants });
+  return { assetFiles, assetPages, variants };
 }
 
 class ServingProcess implements RunningServer {
@@ -241,7 +245,7 @@ class ServingProcess implements RunningServer {
         rules: createRuleCache(store, now),
         ownFiles: createPublicFileReplies(compressors.pages),
         storedPages: createStoredPages(compressors),
-        ...assetsOf(config, compressors),
+        ...assetsOf(config, compressors, logs),
         renderedPages: newRenderedPages(),
         newRenderedPages,
       },
@@ -395,6 +399,7 @@ class ServingProcess implements RunningServer {
       this.#tableWrites = this.#tableWrites.then(write);
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
+    this.#context.content.variants.limit(next.asset.variantsBytesMax);
     this.#visits.retain(next.stats.retentionMs);
     this.#tls?.reload(next);
     log.info({}, 'The server uses the changed ini file.');

@@ -18,6 +18,12 @@ import {
 /** The folder of incomplete files, below that one: a file is renamed out of it when it is whole. */
 const incoming = '.incoming';
 
+/** The folder of variants of pictures: they are no assets, and can be made again. */
+export const variantsFolder = '.variants';
+
+/** The names of its files: SHA-256 of the picture, width, version of the encoder, format. */
+const variantFile = /^\.variants\/[0-9a-f]{64}-\d{1,9}-[\w.]{1,20}\.(?:avif|webp|jpeg|png)$/;
+
 /** A file that was received as a whole, and is on the disk. */
 export interface ReceivedFile {
   readonly sha256: string;
@@ -51,9 +57,10 @@ export class AssetFiles {
     this.#incoming = join(this.folder, incoming);
   }
 
-  /** The path of a file, whether it exists or not. */
+  /** The path of a file, or of a variant (variants.ts), whether it exists or not. */
   path(sha256: string): string {
-    if (!isDigest(sha256)) throw new TypeError('not the SHA-256 of a file');
+    const isFile = isDigest(sha256) || variantFile.test(sha256);
+    if (!isFile) throw new TypeError('not the SHA-256 of a file');
     return join(this.folder, sha256);
   }
 

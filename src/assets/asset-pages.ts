@@ -7,6 +7,7 @@ import type { CompressiblePage } from '../compression/page-compressor.ts';
 import { isCompressible } from '../http/compressible.ts';
 import { createFileSource, readBytes } from '../http/file-source.ts';
 import { pageFields } from '../http/page-fields.ts';
+import { withVary } from '../http/vary.ts';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
@@ -19,8 +20,10 @@ import type { Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetSafetyFields } from './asset-type.ts';
 import { assetPagesBytesMax } from './limits.ts';
+import { hasVariants, sizeIn } from './picture-request.ts';
+import type { Variants, WantedPicture } from './variants.ts';
 
-type AskedFor = Pick<ContentRequest, 'method' | 'fields'>;
+type AskedFor = Pick<ContentRequest, 'method' | 'fields' | 'query'>;
 
 /** Where the file of an asset is shown, and how. */
 interface AssetView {
@@ -53,7 +56,10 @@ interface RuleAsset {
 /** Creates the replies. A file never changes, so a page in memory is never out of date. */
 export function createAssetPages(
   files: Pick<AssetFiles, 'open'>,
-  { pages: compressor, responses }: Compressors,
+  {
+    compressors: { pages: compressor, responses },
+    variants,
+  }: { readonly compressors: Compressors; readonly variants: Pick<Variants, 'find'> },
 ): AssetPages {
   const known = new LRUCache<string, CompressiblePage>({
     maxSize: assetPagesBytesMax,
@@ -79,7 +85,7 @@ export function createAssetPages(
     return { ...compressor.respond(page, request), isReusable: true };
   }
 
-  function respond(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply> {
+  function respondWith(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply> {
     const { sha256 } = asset;
     const shown = representationOf(asset, view);
     const { representation, source } = shown;
@@ -92,6 +98,8 @@ export function createAssetPages(
     const reply = fromFile(files, { ...shown, sha256 }, request);
     return compresses ? withCodings(reply, request, responses) : reply;
   }
+
+  const respond = withVariants(respondWith, variants);
 
   return {
     respond,
@@ -114,6 +122,53 @@ export function createAssetPages(
     },
     memory: () => cacheUse('assets', known),
   };
+}
+
+/**
+ * Makes replies with a variant of a picture, if the query has a size; with the whole picture if
+ * there is none. `respond` replies with a file as it is.
+ */
+function withVariants(
+  respond: AssetPages['respond'],
+  variants: Pick<Variants, 'find'>,
+): AssetPages['respond'] {
+  async function respondVaried(
+    asset: Asset,
+    found: Asset | undefined | Promise<Asset | undefined>,
+    { wanted, view, request }: VariedRequest,
+  ): Promise<Reply> {
+    const variant = await found;
+    if (variant === undefined) return respond(asset, view, request);
+    try {
+      return await respond(variant, { ...view, contentType: variant.contenttype }, request);
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
+      if (wanted.isGone === true) return respond(asset, view, request);
+      // The folder of variants was full, and this one was not used for long: it is made again.
+      const again = { ...wanted, isGone: true } as const;
+      return respondVaried(asset, variants.find(asset, again), { wanted: again, view, request });
+    }
+  }
+
+  return (asset, given, request) => {
+    const size = sizeIn(request.query);
+    const isOther = given.contentType !== asset.contenttype;
+    if (size === undefined || isOther || !hasVariants(asset.contenttype)) {
+      return respond(asset, given, request);
+    }
+    const view = { ...given, fields: withVary(given.fields, 'Accept') };
+    const wanted = { size, accept: request.fields.accept };
+    const found = variants.find(asset, wanted);
+    if (found === undefined) return respond(asset, view, request);
+    return respondVaried(asset, found, { wanted, view, request });
+  };
+}
+
+/** A request for a picture in another size, and how that is shown. */
+interface VariedRequest {
+  readonly wanted: WantedPicture;
+  readonly view: AssetView;
+  readonly request: AskedFor;
 }
 
 /** The memory of a page besides its content. */

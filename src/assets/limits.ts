@@ -18,3 +18,17 @@ export const hashedAtOnceBytes = 256 * 1024;
 /** How often files are removed that no asset refers to, and assets that are read at once. */
 export const keepEveryMs = HOUR_MS;
 export const assetsAtOnce = 1_000;
+/** The widths in which pictures are made smaller: a stranger can ask for no other ones. */
+export const variantWidths = [160, 320, 480, 640, 800, 960, 1280, 1600, 1920, 2560] as const;
+/** A picture with more pixels has no variants: a small file can unpack to gigabytes. */
+export const variantPixelsMax = 64_000_000;
+/** A longer file has no variants. */
+export const variantSourceBytesMax = 64 * MIB;
+/** Seconds that a variant may take. */
+export const variantSecondsMax = 20;
+/** Variants that wait for their turn; while there are more, the whole picture is sent. */
+export const variantsWaitingMax = 64;
+/** Pictures whose sizes, or failures, a process keeps in memory. */
+export const knownPicturesMax = 10_000;
+/** The share of its room that the folder of variants is reduced to when it is full. */
+export const variantsKeptShare = 0.9;

@@ -90,11 +90,14 @@ interface NamedAsset {
 /** The file of an asset, as it is now; a page of the site may not run it (asset-type.ts). */
 async function download(
   serving: Serving,
-  { exchange, incoming: { fields } }: AssetRequest,
+  { exchange, incoming }: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
+  const { fields, target } = incoming;
   serving.execute.admit({ name: getName, scope: 'read' }, caller);
-  const asset = serving.assets.asset(name);
+  const draft = draftOf(incoming);
+  const reader = draft === undefined ? serving.assets : serving.assets.inDraft(draft);
+  const asset = reader?.asset(name);
   if (asset === undefined) throw noAsset(name);
   const view = {
     status: 200,
@@ -102,7 +105,7 @@ async function download(
     fields: ['Cache-Control', 'private, no-cache'],
     source: 'svc1',
   };
-  const asked = { method: exchange.head.method, fields };
+  const asked = { method: exchange.head.method, fields, query: target.query };
   const { isReusable: _isReusable, ...reply } = await serving.assets.pages.respond(
     asset,
     view,

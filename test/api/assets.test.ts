@@ -40,6 +40,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(await names({ sort: '-bytes', limit: 1 }), ['photos/pier.jpg']);
       assert.deepEqual(await names({ type: 'text/' }), ['a.csv', 'notes.txt']);
       assert.deepEqual(await names({ text: 'pier' }), ['photos/pier.jpg']);
+      assert.deepEqual(await names({ prefix: 'notes', type: 'text/' }), ['notes.txt']);
       assert.deepEqual(await names({ unused: true }), ['a.csv']);
       const first = await call('svc1.asset.list', { limit: 2 });
       assert.deepEqual(await names({ after: first.data.next }), ['photos/pier.jpg']);
@@ -112,6 +113,10 @@ test('the scope draft uploads to a draft and deletes there, and nowhere else', a
   const confirm = plan.data.digest;
   await call('svc1.asset.invalidate', { name, confirm }, { draft: 'spring' });
   assert.equal((await fetch(`${site.url}/notes`)).status, 200);
+  const download = async (query: string) =>
+    (await fetch(`${site.url}/svc1/asset/a.txt${query}`, { headers: { apikey: key } })).status;
+  assert.deepEqual([await download('?draft=spring'), await download('')], [200, 404]);
+  assert.equal(await download('?draft=none'), 404);
   const drafted = await call('svc1.asset.list', {}, { draft: 'spring' });
   assert.deepEqual(
     drafted.data.rows.map((one: Listed) => one.name),

@@ -58,6 +58,12 @@ const assetSchema = {
   properties: assetProperties,
 } as const satisfies JsonObject;
 
+/** What asset.list needs besides the parts of rows. */
+interface ListParts extends RowParts {
+  /** The widths in which this server makes pictures smaller. */
+  readonly pictureWidths: () => Promise<readonly number[]>;
+}
+
 /** asset.list: the assets by name or size, or those that have a text in their name. */
 export const listAssets = defineOperation({
   name: 'svc1.asset.list',
@@ -69,6 +75,7 @@ export const listAssets = defineOperation({
     type: 'object',
     properties: {
       text: { ...optional, description: 'Words in the name.' },
+      prefix: { ...optional, description: 'The start of the name, such as photos/.' },
       type: { ...optional, description: 'The start of the media type, such as image/.' },
       unused: {
         type: 'boolean',
@@ -87,16 +94,23 @@ export const listAssets = defineOperation({
   output: {
     title: 'AssetList',
     type: 'object',
-    required: ['rows', 'next'],
+    required: ['rows', 'next', 'widths'],
     properties: {
       rows: { type: 'array', items: assetSchema },
       next: { type: ['string', 'null'], description: 'The after of the next page.' },
+      widths: {
+        type: 'array',
+        items: { type: 'integer' },
+        description:
+          'The widths that width=… behind the path of a picture makes; none without them.',
+      },
     },
   },
-  run: (parts: RowParts) => async (v, call) => {
+  run: (parts: ListParts) => async (v, call) => {
     const { store } = parts;
-    if (!hasAssetTable(store)) return { kind: 'data', data: { rows: [], next: null } };
-    const { text: sought, type, unused, sort = 'name', after, limit = listRowsDefault } = v;
+    const widths = await parts.pictureWidths();
+    if (!hasAssetTable(store)) return { kind: 'data', data: { rows: [], next: null, widths } };
+    const { text: sought, prefix, type, unused, sort = 'name', after, limit = listRowsDefault } = v;
     const hasText = sought !== undefined && sought.trim() !== '';
     const { rows, next } = dataOf(
       await listRows.run(parts)(
@@ -107,7 +121,7 @@ export const listAssets = defineOperation({
           ...(hasText && { text: sought }),
           // What a search finds is in the order of its relevance.
           ...(!hasText && sort !== 'inserted' && { sort }),
-          ...(type !== undefined && type !== '' && { where: { contenttype: { prefix: type } } }),
+          where: { ...startsWith('name', prefix), ...startsWith('contenttype', type) },
         },
         call,
       ),
@@ -119,7 +133,7 @@ export const listAssets = defineOperation({
       if (at % assetsPerTurn === assetsPerTurn - 1)
         await nextTurn(undefined, { signal: call.signal() });
     }
-    return { kind: 'data', data: { rows: assets, next: next as string | null } };
+    return { kind: 'data', data: { rows: assets, next: next as string | null, widths } };
   },
 });
 
@@ -190,6 +204,11 @@ export const invalidateAsset = defineOperation({
     return { ...result, data: report };
   },
 });
+
+/** A condition on an indexed field of the rows; none for an empty text. */
+function startsWith(field: string, start: string | undefined): JsonObject {
+  return start === undefined || start === '' ? {} : { [field]: { prefix: start } };
+}
 
 /** An asset as the operations show it. */
 interface AssetView extends Asset {
