@@ -80,6 +80,11 @@ export class AssetFiles {
     }
   }
 
+  /** The bytes of a file; undefined if there is none. */
+  async bytesOf(sha256: string): Promise<number | undefined> {
+    return (await stat(this.path(sha256)).catch(undefinedIfNone))?.size;
+  }
+
   /** All files, in no particular order. */
   async *list(): AsyncGenerator<StoredFile, void, undefined> {
     for (const name of await namesIn(this.folder)) {
@@ -184,10 +189,20 @@ export class AssetFiles {
     await syncPath(this.folder);
   }
 
-  /** Whether there is room for another interrupted upload. */
-  async hasRoom(): Promise<boolean> {
-    const names = await namesIn(this.#incoming);
-    return names.filter((name) => name.endsWith(partSuffix)).length < interruptedUploadsMax;
+  /** Removes the oldest interrupted uploads, until there is room for another one. */
+  async makeRoom(): Promise<void> {
+    const names = (await namesIn(this.#incoming)).filter((name) => name.endsWith(partSuffix));
+    if (names.length < interruptedUploadsMax) return;
+    const parts: { readonly path: string; readonly atMs: number }[] = [];
+    for (const name of names) {
+      const path = join(this.#incoming, name);
+      const found = await stat(path).catch(undefinedIfNone);
+      if (found !== undefined) parts.push({ path, atMs: found.mtimeMs });
+    }
+    const oldestFirst = parts.toSorted((one, other) => one.atMs - other.atMs);
+    for (const { path } of oldestFirst.slice(0, parts.length + 1 - interruptedUploadsMax)) {
+      await rm(path, { force: true });
+    }
   }
 }
 
@@ -255,13 +270,14 @@ export class AssetWriter {
     }
   }
 
-  /** Ends the file early, and keeps its beginning if the upload has a name and there is room. */
+  /** Ends the file early, and keeps its beginning if the upload has a name. */
   async interrupt(): Promise<void> {
     const { files, handle, path, part } = this.#parts;
-    if (part === undefined || this.bytes === 0 || !(await files.hasRoom())) {
+    if (part === undefined || this.bytes === 0) {
       await this.discard();
       return;
     }
+    await files.makeRoom();
     await handle.close();
     await rename(path, part);
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import { withCodings } from '../compression/compressed-reply.ts';
@@ -16,11 +16,12 @@ import type { StoredRule } from '../model/rule.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
 import { cachedFileBytesMax, compressedFileBytesMax } from '../static/limits.ts';
-import type { Asset } from './asset.ts';
+import { isDigest, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetSafetyFields } from './asset-type.ts';
 import { assetPagesBytesMax } from './limits.ts';
 import { hasVariants, sizeIn } from './picture-request.ts';
+import type { MissingFiles } from './missing-files.ts';
 import type { Variants, WantedPicture } from './variants.ts';
 
 type AskedFor = Pick<ContentRequest, 'method' | 'fields' | 'query'>;
@@ -43,6 +44,8 @@ export interface AssetPages {
   respond(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply>;
   /** The reply of a page rule that refers to an asset; without such an asset it is `not_found`. */
   respondFor(given: RuleAsset, request: AskedFor): ReplyOrPromise;
+  /** As respond, from the disk and without other sizes or codings: for nodes, which check it. */
+  respondFromFile(asset: Asset, view: AssetView, request: AskedFor): Reply;
   memory(): CacheUse;
 }
 
@@ -59,7 +62,13 @@ export function createAssetPages(
   {
     compressors: { pages: compressor, responses },
     variants,
-  }: { readonly compressors: Compressors; readonly variants: Pick<Variants, 'find'> },
+    missing,
+  }: {
+    readonly compressors: Compressors;
+    readonly variants: Pick<Variants, 'find'>;
+    /** Gets files that are not here; undefined for a server that has its own. */
+    readonly missing?: Pick<MissingFiles, 'getSoon'> | undefined;
+  },
 ): AssetPages {
   const known = new LRUCache<string, CompressiblePage>({
     maxSize: assetPagesBytesMax,
@@ -79,7 +88,9 @@ export function createAssetPages(
     } finally {
       await file.close();
     }
-    if (bytes === undefined) throw incomplete();
+    // A page in memory stays, so it has to be the right one. Variants have other names.
+    const isRight = !isDigest(sha256) || (bytes && hash('sha256', bytes)) === sha256;
+    if (bytes === undefined || !isRight) throw incomplete();
     const page = compressor.prepare({ representation, bytes }, { source });
     known.set(key, page);
     return { ...compressor.respond(page, request), isReusable: true };
@@ -99,27 +110,13 @@ export function createAssetPages(
     return compresses ? withCodings(reply, request, responses) : reply;
   }
 
-  const respond = withVariants(respondWith, variants);
+  const respond = withMissing(withVariants(respondWith, variants), missing);
 
   return {
     respond,
-    respondFor({ stored, asset, variesByLanguage }, request) {
-      const { rule } = stored;
-      if (asset === undefined) {
-        const named = JSON.stringify(rule.asset ?? '');
-        throw new Failure('not_found', `The page shows the asset ${named}, which does not exist.`);
-      }
-      const view = {
-        status: rule.httpresponse ?? 200,
-        contentType: rule.contenttype ?? asset.contenttype,
-        fields: [
-          ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
-          ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),
-        ],
-        source: `rule:${rule.id}`,
-      };
-      return respond(asset, view, request);
-    },
+    respondFor: (given, request) => respond(requireAsset(given), viewOfRule(given), request),
+    respondFromFile: (asset, view, request) =>
+      fromFile(files, { ...representationOf(asset, view), sha256: asset.sha256 }, request),
     memory: () => cacheUse('assets', known),
   };
 }
@@ -164,11 +161,46 @@ function withVariants(
   };
 }
 
+/** Makes replies that get a missing or damaged file first. */
+function withMissing(
+  respond: AssetPages['respond'],
+  missing: Pick<MissingFiles, 'getSoon'> | undefined,
+): AssetPages['respond'] {
+  if (missing === undefined) return respond;
+  return async (asset, view, request) => {
+    try {
+      return await respond(asset, view, request);
+    } catch (error) {
+      const isMissing = error instanceof Failure && error.code === 'unavailable';
+      if (!isMissing || !(await missing.getSoon(asset.sha256))) throw error;
+      return respond(asset, view, request);
+    }
+  };
+}
+
 /** A request for a picture in another size, and how that is shown. */
 interface VariedRequest {
   readonly wanted: WantedPicture;
   readonly view: AssetView;
   readonly request: AskedFor;
+}
+
+function requireAsset({ stored: { rule }, asset }: RuleAsset): Asset {
+  if (asset !== undefined) return asset;
+  const named = JSON.stringify(rule.asset ?? '');
+  throw new Failure('not_found', `The page shows the asset ${named}, which does not exist.`);
+}
+
+function viewOfRule({ stored: { rule }, asset, variesByLanguage }: RuleAsset): AssetView {
+  return {
+    status: rule.httpresponse ?? 200,
+    contentType: rule.contenttype ?? asset?.contenttype ?? '',
+    fields: [
+      ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
+      ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),
+    ],
+    source: `rule:${rule.id}`,
+  };
 }
 
 /** The memory of a page besides its content. */
@@ -188,8 +220,8 @@ function representationOf(
   const guarded = safety.length > 0 ? safety : assetSafetyFields(contenttype);
   const all = [...fields, ...guarded, ...pageFields];
   const described = { status, contentType, fields: all };
-  const hash = createHash('sha256').update(JSON.stringify(described)).update(sha256);
-  const etag = `"${hash.digest('base64url').slice(0, 22)}"`;
+  const digest = createHash('sha256').update(JSON.stringify(described)).update(sha256);
+  const etag = `"${digest.digest('base64url').slice(0, 22)}"`;
   const representation = { ...described, etag, lastModifiedMs: undefined, bytesLength: bytes };
   return { representation, source };
 }

@@ -7,7 +7,7 @@ export const assetNameBytesMax = 255;
 export const uploadsAtOnceMax = 32;
 /** How long the server keeps the beginning of an interrupted upload. */
 export const interruptedUploadMs = 24 * HOUR_MS;
-/** Interrupted uploads that the server keeps; a further one starts anew. */
+/** Interrupted uploads that the server keeps; a further one takes the place of the oldest. */
 export const interruptedUploadsMax = 64;
 /** The first bytes of a file, by which the server knows images. */
 export const signatureBytes = 64;
@@ -32,3 +32,9 @@ export const variantsWaitingMax = 64;
 export const knownPicturesMax = 10_000;
 /** The share of its room that the folder of variants is reduced to when it is full. */
 export const variantsKeptShare = 0.9;
+/** How long a visitor waits for a file that this node gets from its centre. */
+export const missingFileWaitMs = 10_000;
+/** How long the centre may be silent while it sends a file. */
+export const centreSilentMs = 30_000;
+/** How long a node waits before it asks for the files again that it could not get. */
+export const missingFilesRetryMs = 10_000;

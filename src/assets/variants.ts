@@ -75,6 +75,8 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     if (sharp === undefined) return { variant: undefined, atMs };
     const { name, sha256, contenttype } = asset;
     const source = files.path(sha256);
+    // Not there yet, at a node that gets its files from a centre.
+    await stat(source);
     const { pages = 1, autoOrient: whole } = await sharp(source, guarded).metadata();
     const width = variantWidth(size, whole);
     const isWhole = width === whole.width && type === contenttype;
@@ -93,10 +95,10 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
       found.set(key, one);
       return one.variant;
     } catch (error) {
-      if (error instanceof Failure) return undefined;
+      const { code } = error as NodeJS.ErrnoException;
+      if (error instanceof Failure || code === 'ENOENT') return undefined;
       // A damaged picture, or one that would unpack to too many pixels; not a full disk.
-      const isOfDisk = (error as NodeJS.ErrnoException).code !== undefined;
-      if (!isOfDisk) unusable.set(asset.sha256, true);
+      if (code === undefined) unusable.set(asset.sha256, true);
       const { name } = asset;
       log.warn({ err: error, asset: name }, 'cannot make a smaller picture; the whole one is sent');
       return undefined;

@@ -1,4 +1,4 @@
-import { assetTable, assetFields, isAssetName, type Asset } from '../assets/asset.ts';
+import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../assets/asset.ts';
 import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
 import { uploadsAtOnceMax } from '../assets/limits.ts';
@@ -28,6 +28,7 @@ interface AssetRequest {
 /** The operations whose scopes an upload and a download need, as refusals name them. */
 const putName = 'svc1.asset.put';
 const getName = 'svc1.asset.get';
+const fileName = 'svc1.asset.file';
 
 let uploads = 0;
 
@@ -45,6 +46,7 @@ export function answerAsset(
 ): Promise<Reply> | Reply | undefined {
   const { path, exchange, incoming } = request;
   const { method } = exchange.head;
+  if (path.startsWith('/asset-file/')) return fileByHash(serving, request, identified);
   if (!path.startsWith('/asset/')) return undefined;
   const name = decodedName(path.slice('/asset/'.length));
   const isOperation = method !== 'PUT' && !isAssetName(name);
@@ -112,6 +114,35 @@ async function download(
     asked,
   );
   return reply;
+}
+
+/**
+ * `{base}/svc1/asset-file/SHA256`: a file for a node that follows this server, which knows its hash
+ * from the log (docs/design/nodes.md#files-of-assets).
+ */
+async function fileByHash(
+  serving: Serving,
+  { path, exchange, incoming }: AssetRequest,
+  identified: (caller: Caller) => void,
+): Promise<Reply> {
+  const { method } = exchange.head;
+  if (method !== 'GET' && method !== 'HEAD') {
+    throw new Failure('method_not_allowed', 'The file of an asset takes GET and HEAD.', {
+      allow: ['GET', 'HEAD'],
+    });
+  }
+  const caller = authenticateRequest(serving, incoming);
+  identified(caller);
+  serving.execute.admit({ name: fileName, scope: 'follow' }, caller);
+  const sha256 = path.slice('/asset-file/'.length);
+  const bytes = isDigest(sha256) ? await serving.assets.files.bytesOf(sha256) : undefined;
+  if (bytes === undefined) throw new Failure('not_found', 'This server has no such file.');
+  const contenttype = 'application/octet-stream';
+  const fields = ['Cache-Control', 'private, no-store'];
+  const view = { status: 200, contentType: contenttype, fields, source: 'svc1' };
+  const asked = { method, fields: incoming.fields, query: '' };
+  const asset = { name: sha256, sha256, bytes, contenttype };
+  return serving.assets.pages.respondFromFile(asset, view, asked);
 }
 
 function noAsset(name: string): Failure {
