@@ -6,6 +6,9 @@ import { bundleSources, project } from './sources.ts';
 /** Packages that need their own files, next to the bundle: an addon, and modules for browsers. */
 const unbundled = ['lmdb', 'liquidjs', 'dompurify'];
 
+/** Packages that only npm installs, for its machine: the program also runs without them. */
+const optional = ['sharp'];
+
 /** Their dependencies that are left out, because they also run without them. */
 const left = new Set(['msgpackr-extract', 'node-addon-api', 'commander', '@types/trusted-types']);
 
@@ -20,7 +23,7 @@ const unread =
 export async function bundle(folder: string, commit: string): Promise<void> {
   const { inputs } = await bundleSources(join(folder, 'app'), {
     target: 'node26',
-    external: unbundled,
+    external: [...unbundled, ...optional],
     define: { WAYMARK_COMMIT: JSON.stringify(commit) },
     // For packages in the form of CommonJS.
     banner: {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId, now, uptimeMs } from './model/clock.ts';
 import { createDeliverer, emitFor } from './compose/background.ts';
@@ -18,9 +19,10 @@ import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { TableHosts } from './hosts/hosts.ts';
 import { Failure } from './model/failure.ts';
 import { loadForVisitors } from './model/lazy-packages.ts';
+import { createCentralClient } from './nodes/central-client.ts';
 import { nodeMetrics } from './nodes/metrics.ts';
 import { NodeWatch } from './nodes/node-watch.ts';
-import { silentLog, type Logs } from './observability/log.ts';
+import { silentLog, type Log, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
@@ -51,6 +53,8 @@ import { TemplateThread } from './rendering/template-thread.ts';
 import { AssetFiles } from './assets/asset-files.ts';
 import { AssetKeeper } from './assets/asset-keeper.ts';
 import { createAssetPages } from './assets/asset-pages.ts';
+import { AssetFollower, createMissingFiles } from './assets/missing-files.ts';
+import { createVariants } from './assets/variants.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
@@ -169,11 +173,22 @@ function renderedPagesMaker({
 
 /** The files of assets in the data folder, and the replies with them. */
 function assetsOf(
-  { server: { data } }: Config,
-  compressors: Compressors,
-): Pick<ContentContext, 'assetFiles' | 'assetPages'> {
+  { server: { data }, asset: { variantsBytesMax: bytesMax }, node }: Config,
+  { compressors, log, store }: { compressors: Compressors; log: Log; store: Store },
+): Pick<ContentContext, 'assetFiles' | 'assetPages' | 'variants' | 'missingFiles'> {
   const assetFiles = new AssetFiles(data);
-  return { assetFiles, assetPages: createAssetPages(assetFiles, compressors) };
+  const variants = createVariants({ files: assetFiles, bytesMax, now, log });
+  const { central, keyFile = '' } = node;
+  const missing =
+    central === undefined
+      ? undefined
+      : createMissingFiles({
+          ...{ files: assetFiles, log },
+          client: createCentralClient(central, store),
+          apikey: async () => (await readFile(keyFile, 'utf8')).trim(),
+        });
+  const assetPages = createAssetPages(assetFiles, { compressors, variants, missing });
+  return { assetFiles, assetPages, variants, missingFiles: missing };
 }
 
 class ServingProcess implements RunningServer {
@@ -248,7 +263,7 @@ class ServingProcess implements RunningServer {
         rules: createRuleCache(store, now),
         ownFiles: createPublicFileReplies(compressors.pages),
         storedPages: createStoredPages(compressors),
-        ...assetsOf(config, compressors),
+        ...assetsOf(config, { compressors, log: logs.log, store }),
         renderedPages: newRenderedPages(),
         newRenderedPages,
       },
@@ -351,13 +366,15 @@ class ServingProcess implements RunningServer {
       anonymous: () => this.#instance.serving.config.auth.anonymous,
       publishInThread: (request) => writeInThread({ folder: data, cluster }, 'publish', request),
     });
+    const { assetFiles: files, missingFiles: missing } = this.#context.content;
     // A node that follows a centre gets the changes of these with its log.
     const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts, drafts] : [];
     return [
       ...ownLogTasks,
       new IndexBuilder({ store, log }),
+      ...(missing === undefined ? [] : [new AssetFollower({ files, missing, store, log })]),
       new AssetKeeper({
-        ...{ files: this.#context.content.assetFiles, store, now, log },
+        ...{ files, store, now, log },
         retentionMs: () => this.#instance.serving.config.asset.retentionMs,
       }),
       new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
@@ -405,6 +422,7 @@ class ServingProcess implements RunningServer {
       this.#tableWrites = this.#tableWrites.then(write);
     }
     this.#answers.limit(next.fetch.cacheBytesMax);
+    this.#context.content.variants.limit(next.asset.variantsBytesMax);
     this.#visits.retain(next.stats.retentionMs);
     this.#requestVisits.retain(next.stats.retentionMs);
     this.#tls?.reload(next);

@@ -445,6 +445,11 @@ export const keyTexts: Texts = {
         'How long the file of an asset stays after the last asset that refers to it is deleted or replaced: an undo within this time finds it.',
       example: '90d',
     },
+    variants: {
+      about:
+        'The room on the disk for [pictures in other sizes and formats](../how-to/assets.md#pictures-in-other-sizes); those that were not used for the longest time go. With 0, every picture is sent as it was uploaded.',
+      example: '5GiB',
+    },
   },
   review: {
     required: {

@@ -40,7 +40,11 @@ export interface Execute {
    * Authorises a request that is no operation of the table, and counts it as one. Throws
    * `unauthenticated`, `forbidden` or `rate_limited`.
    */
-  admit(request: Pick<Operation, 'name' | 'scope'>, caller: Caller): void;
+  admit(
+    request: Pick<Operation, 'name' | 'scope' | 'inDrafts'>,
+    caller: Caller,
+    options?: { readonly mayDraft?: boolean },
+  ): void;
 }
 
 /** The dependencies of Execute. */
@@ -114,8 +118,8 @@ export function createExecute(
       authorise(found, call.caller);
       return found.packet(change, call);
     },
-    admit(request, caller) {
-      authorise(request, caller);
+    admit(request, caller, options) {
+      authorise(request, caller, options);
       keyRates.count(caller);
     },
   };

@@ -1,3 +1,4 @@
+import { invalidateAsset, listAssets, readAsset } from './assets/assets.ts';
 import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { visitSummary } from './visit-summary.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
@@ -141,6 +142,9 @@ const others = [
   compareDraft,
   publishDraft,
   unscheduleDraft,
+  listAssets,
+  readAsset,
+  invalidateAsset,
   readLogEnd,
   readLogRows,
   followLog,

@@ -18,6 +18,12 @@ import {
 /** The folder of incomplete files, below that one: a file is renamed out of it when it is whole. */
 const incoming = '.incoming';
 
+/** The folder of variants of pictures: they are no assets, and can be made again. */
+export const variantsFolder = '.variants';
+
+/** The names of its files: SHA-256 of the picture, width, version of the encoder, format. */
+const variantFile = /^\.variants\/[0-9a-f]{64}-\d{1,9}-[\w.]{1,20}\.(?:avif|webp|jpeg|png)$/;
+
 /** A file that was received as a whole, and is on the disk. */
 export interface ReceivedFile {
   readonly sha256: string;
@@ -51,9 +57,10 @@ export class AssetFiles {
     this.#incoming = join(this.folder, incoming);
   }
 
-  /** The path of a file, whether it exists or not. */
+  /** The path of a file, or of a variant (variants.ts), whether it exists or not. */
   path(sha256: string): string {
-    if (!isDigest(sha256)) throw new TypeError('not the SHA-256 of a file');
+    const isFile = isDigest(sha256) || variantFile.test(sha256);
+    if (!isFile) throw new TypeError('not the SHA-256 of a file');
     return join(this.folder, sha256);
   }
 
@@ -71,6 +78,11 @@ export class AssetFiles {
       closeSync(descriptor);
       throw error;
     }
+  }
+
+  /** The bytes of a file; undefined if there is none. */
+  async bytesOf(sha256: string): Promise<number | undefined> {
+    return (await stat(this.path(sha256)).catch(undefinedIfNone))?.size;
   }
 
   /** All files, in no particular order. */
@@ -177,10 +189,20 @@ export class AssetFiles {
     await syncPath(this.folder);
   }
 
-  /** Whether there is room for another interrupted upload. */
-  async hasRoom(): Promise<boolean> {
-    const names = await namesIn(this.#incoming);
-    return names.filter((name) => name.endsWith(partSuffix)).length < interruptedUploadsMax;
+  /** Removes the oldest interrupted uploads, until there is room for another one. */
+  async makeRoom(): Promise<void> {
+    const names = (await namesIn(this.#incoming)).filter((name) => name.endsWith(partSuffix));
+    if (names.length < interruptedUploadsMax) return;
+    const parts: { readonly path: string; readonly atMs: number }[] = [];
+    for (const name of names) {
+      const path = join(this.#incoming, name);
+      const found = await stat(path).catch(undefinedIfNone);
+      if (found !== undefined) parts.push({ path, atMs: found.mtimeMs });
+    }
+    const oldestFirst = parts.toSorted((one, other) => one.atMs - other.atMs);
+    for (const { path } of oldestFirst.slice(0, parts.length + 1 - interruptedUploadsMax)) {
+      await rm(path, { force: true });
+    }
   }
 }
 
@@ -248,13 +270,14 @@ export class AssetWriter {
     }
   }
 
-  /** Ends the file early, and keeps its beginning if the upload has a name and there is room. */
+  /** Ends the file early, and keeps its beginning if the upload has a name. */
   async interrupt(): Promise<void> {
     const { files, handle, path, part } = this.#parts;
-    if (part === undefined || this.bytes === 0 || !(await files.hasRoom())) {
+    if (part === undefined || this.bytes === 0) {
       await this.discard();
       return;
     }
+    await files.makeRoom();
     await handle.close();
     await rename(path, part);
   }

@@ -7,7 +7,7 @@ export const assetNameBytesMax = 255;
 export const uploadsAtOnceMax = 32;
 /** How long the server keeps the beginning of an interrupted upload. */
 export const interruptedUploadMs = 24 * HOUR_MS;
-/** Interrupted uploads that the server keeps; a further one starts anew. */
+/** Interrupted uploads that the server keeps; a further one takes the place of the oldest. */
 export const interruptedUploadsMax = 64;
 /** The first bytes of a file, by which the server knows images. */
 export const signatureBytes = 64;
@@ -18,3 +18,23 @@ export const hashedAtOnceBytes = 256 * 1024;
 /** How often files are removed that no asset refers to, and assets that are read at once. */
 export const keepEveryMs = HOUR_MS;
 export const assetsAtOnce = 1_000;
+/** The widths in which pictures are made smaller: a stranger can ask for no other ones. */
+export const variantWidths = [160, 320, 480, 640, 800, 960, 1280, 1600, 1920, 2560] as const;
+/** A picture with more pixels has no variants: a small file can unpack to gigabytes. */
+export const variantPixelsMax = 64_000_000;
+/** A longer file has no variants. */
+export const variantSourceBytesMax = 64 * MIB;
+/** Seconds that a variant may take. */
+export const variantSecondsMax = 20;
+/** Variants that wait for their turn; while there are more, the whole picture is sent. */
+export const variantsWaitingMax = 64;
+/** Pictures whose sizes, or failures, a process keeps in memory. */
+export const knownPicturesMax = 10_000;
+/** The share of its room that the folder of variants is reduced to when it is full. */
+export const variantsKeptShare = 0.9;
+/** How long a visitor waits for a file that this node gets from its centre. */
+export const missingFileWaitMs = 10_000;
+/** How long the centre may be silent while it sends a file. */
+export const centreSilentMs = 30_000;
+/** How long a node waits before it asks for the files again that it could not get. */
+export const missingFilesRetryMs = 10_000;

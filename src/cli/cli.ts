@@ -89,6 +89,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./remote/mcp.ts')).defineMcp,
   },
   {
+    name: 'asset',
+    summary: 'upload and list the pictures and other files of pages',
+    load: async () => (await import('./remote/asset.ts')).defineAsset,
+  },
+  {
     name: 'event',
     summary: 'insert and list events',
     load: async () => (await import('./remote/event.ts')).defineEvent,

@@ -178,6 +178,10 @@ export function composeUploads(
     files: assetFiles,
     pages: assetPages,
     ...createAssetReader(store),
+    inDraft(given) {
+      const draft = store.draftNamed(given) ?? store.draft(given);
+      return draft?.state === 'open' ? createAssetReader(store.inDraft(draft)) : undefined;
+    },
     prepareTable: () => writeAssetTable(store, newId),
   };
 }

@@ -8,6 +8,8 @@ import type { CertificateState, ConfigurationState } from '../api/server-status.
 import type { OperationParts } from '../api/table.ts';
 import type { RowCheckProgress } from '../api/tables/row-checks.ts';
 import type { AssetFiles } from '../assets/asset-files.ts';
+import type { MissingFiles } from '../assets/missing-files.ts';
+import type { Variants } from '../assets/variants.ts';
 import type { AssetPages } from '../assets/asset-pages.ts';
 import type { VisitCounter } from '../breadcrumbs/visit-counter.ts';
 import type { CacheStore } from '../cache/cache-store.ts';
@@ -48,6 +50,10 @@ export interface ContentContext {
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
   readonly assetFiles: AssetFiles;
+  /** The files that this node gets from its centre; undefined without one. */
+  readonly missingFiles?: MissingFiles | undefined;
+  /** Pictures in other sizes and formats. */
+  readonly variants: Variants;
   readonly assetPages: AssetPages;
   readonly renderedPages: RenderedPages;
   /** Makes rendered pages that are apart from those of visitors. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createExecute, type Execute, type ExecuteParts } from '../api/execute.ts';
+import { variantWidths } from '../assets/limits.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
 import { queueRows } from '../api/nodes/taken-rows.ts';
 import { bindOperations, type Operation } from '../api/operation.ts';
@@ -48,7 +49,7 @@ export function composeParts(
     readonly drafts: Drafts;
   },
 ): OperationParts {
-  const { store, sources, callers, state } = context;
+  const { store, sources, callers, state, content } = context;
   const { base, publicUrl, data } = config.server;
   const written = { folder: data, cluster: config.cluster };
   return {
@@ -82,6 +83,7 @@ export function composeParts(
     siteOf: (draft) => drafts.site(draft),
     cache: sources.answers,
     series: () => readSeries(data),
+    pictureWidths: async () => ((await content.variants.isAvailable()) ? variantWidths : []),
     countVisit: callers.visits.count,
     visits: callers.visits,
     requestVisits: callers.requestVisits,

@@ -253,6 +253,8 @@ export const sections = {
     max: single(size, '256MiB', bytes('bytesMax')),
     /** How long a file stays that no asset refers to any more. */
     retention: single(duration('1s', '3650d'), '30d', time('retentionMs')),
+    /** Room on the disk for pictures in other sizes and formats; 0 for none. */
+    variants: single(size, '1GiB', bytes('variantsBytesMax')),
   },
   geo: {
     database: optional(anyText, { isPath: true }),

@@ -33,6 +33,24 @@ export interface WaymarkClient {
    * packets. Ends when the signal aborts; rejects as `call` does, also if the server is silent.
    */
   packets(name: string, request: ClientRequest, signal: AbortSignal): AsyncIterable<JsonObject>;
+  /**
+   * A file at a path below `/svc1/`, from its byte `first` on. Rejects as `call` does; the chunks
+   * throw what the connection does.
+   */
+  download(path: string, request: DownloadRequest, signal: AbortSignal): Promise<Download>;
+}
+
+/** What a download asks for. */
+interface DownloadRequest {
+  readonly apikey: string | undefined;
+  readonly first: number;
+}
+
+/** A file that another server sends. */
+interface Download {
+  /** The byte at which the chunks begin: 0 if the server sends the whole file. */
+  readonly first: number;
+  readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 /** Makes a client of the server at a URL, which may have a path before its `/svc1`. */
@@ -94,9 +112,39 @@ export function createWaymarkClient(
         throw unreachable(url, error);
       }
     },
+    download: (path, request, signal) =>
+      downloadFrom(url, path, { ...request, fields: ownFields() }, signal),
     packets: (name, request, signal) =>
       packetsOf(url, name, { ...request, fields: ownFields() }, signal),
   };
+}
+
+async function downloadFrom(
+  url: string,
+  path: string,
+  { apikey, first, fields }: DownloadRequest & Required<Pick<ClientRequest, 'fields'>>,
+  signal: AbortSignal,
+): Promise<Download> {
+  const headers = {
+    ...fields,
+    ...(apikey !== undefined && { apikey }),
+    ...(first > 0 && { range: `bytes=${first}-` }),
+    // Its bytes count, not a coding of them.
+    'accept-encoding': 'identity',
+  };
+  const options = { headers, redirect: 'error', signal } as const;
+  const reply = await fetch(`${url}/svc1/${path}`, options).catch((error: unknown) => {
+    throw unreachable(url, error);
+  });
+  if (!reply.ok) {
+    checked(url, await reply.json().catch(() => undefined));
+    throw new Failure('bad_gateway', `${url} answers ${reply.status} instead of a file.`);
+  }
+  return { first: reply.status === 206 ? first : 0, chunks: reply.body ?? noChunks() };
+}
+
+async function* noChunks(): AsyncGenerator<Uint8Array> {
+  // An answer without content.
 }
 
 /** The envelope of an answer. Throws its failure. */

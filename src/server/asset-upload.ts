@@ -1,4 +1,4 @@
-import { assetTable, assetFields, isAssetName, type Asset } from '../assets/asset.ts';
+import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../assets/asset.ts';
 import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
 import { uploadsAtOnceMax } from '../assets/limits.ts';
@@ -28,6 +28,7 @@ interface AssetRequest {
 /** The operations whose scopes an upload and a download need, as refusals name them. */
 const putName = 'svc1.asset.put';
 const getName = 'svc1.asset.get';
+const fileName = 'svc1.asset.file';
 
 let uploads = 0;
 
@@ -45,6 +46,7 @@ export function answerAsset(
 ): Promise<Reply> | Reply | undefined {
   const { path, exchange, incoming } = request;
   const { method } = exchange.head;
+  if (path.startsWith('/asset-file/')) return fileByHash(serving, request, identified);
   if (!path.startsWith('/asset/')) return undefined;
   const name = decodedName(path.slice('/asset/'.length));
   const isOperation = method !== 'PUT' && !isAssetName(name);
@@ -57,7 +59,9 @@ export function answerAsset(
   const caller = authenticateRequest(serving, incoming);
   identified(caller);
   if (method !== 'PUT') return download(serving, request, { name, caller });
-  serving.execute.admit({ name: putName, scope: 'design' }, caller);
+  const draft = draftOf(incoming);
+  const mayDraft = draft !== undefined;
+  serving.execute.admit({ name: putName, scope: 'design', inDrafts: true }, caller, { mayDraft });
   return upload(serving, request, { name, caller });
 }
 
@@ -88,11 +92,14 @@ interface NamedAsset {
 /** The file of an asset, as it is now; a page of the site may not run it (asset-type.ts). */
 async function download(
   serving: Serving,
-  { exchange, incoming: { fields } }: AssetRequest,
+  { exchange, incoming }: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
+  const { fields, target } = incoming;
   serving.execute.admit({ name: getName, scope: 'read' }, caller);
-  const asset = serving.assets.asset(name);
+  const draft = draftOf(incoming);
+  const reader = draft === undefined ? serving.assets : serving.assets.inDraft(draft);
+  const asset = reader?.asset(name);
   if (asset === undefined) throw noAsset(name);
   const view = {
     status: 200,
@@ -100,13 +107,42 @@ async function download(
     fields: ['Cache-Control', 'private, no-cache'],
     source: 'svc1',
   };
-  const asked = { method: exchange.head.method, fields };
+  const asked = { method: exchange.head.method, fields, query: target.query };
   const { isReusable: _isReusable, ...reply } = await serving.assets.pages.respond(
     asset,
     view,
     asked,
   );
   return reply;
+}
+
+/**
+ * `{base}/svc1/asset-file/SHA256`: a file for a node that follows this server, which knows its hash
+ * from the log (docs/design/nodes.md#files-of-assets).
+ */
+async function fileByHash(
+  serving: Serving,
+  { path, exchange, incoming }: AssetRequest,
+  identified: (caller: Caller) => void,
+): Promise<Reply> {
+  const { method } = exchange.head;
+  if (method !== 'GET' && method !== 'HEAD') {
+    throw new Failure('method_not_allowed', 'The file of an asset takes GET and HEAD.', {
+      allow: ['GET', 'HEAD'],
+    });
+  }
+  const caller = authenticateRequest(serving, incoming);
+  identified(caller);
+  serving.execute.admit({ name: fileName, scope: 'follow' }, caller);
+  const sha256 = path.slice('/asset-file/'.length);
+  const bytes = isDigest(sha256) ? await serving.assets.files.bytesOf(sha256) : undefined;
+  if (bytes === undefined) throw new Failure('not_found', 'This server has no such file.');
+  const contenttype = 'application/octet-stream';
+  const fields = ['Cache-Control', 'private, no-store'];
+  const view = { status: 200, contentType: contenttype, fields, source: 'svc1' };
+  const asked = { method, fields: incoming.fields, query: '' };
+  const asset = { name: sha256, sha256, bytes, contenttype };
+  return serving.assets.pages.respondFromFile(asset, view, asked);
 }
 
 function noAsset(name: string): Failure {
@@ -268,8 +304,10 @@ async function store(
   const { sha256, bytes, head } = file;
   const asset: Asset = { name, sha256, bytes, contenttype: assetType(name, head) };
   const v: JsonObject = { table: assetTable, ...assetFields(asset) };
-  // The request has counted as one operation before its content was read.
-  const call = callOf(serving, request, { ...caller, rate: undefined });
+  // The request has counted as one operation, and its caller may do this, in a draft also by the
+  // scope `draft`: before its content was read.
+  const scopes = new Set([...caller.scopes, 'design'] as const);
+  const call = callOf(serving, request, { ...caller, scopes, rate: undefined });
   const insert = () => serving.execute.run('svc1.record.insert', v, call);
   const edit = () => serving.execute.run('svc1.record.edit', v, call);
   try {
@@ -292,12 +330,17 @@ function callOf(
   caller: Caller,
 ): Call {
   const { target, fields } = incoming;
-  const draft = takeParameter(target.query, 'draft')?.value;
+  const draft = draftOf(incoming);
   return {
     ...{ caller, vk: undefined, qk: undefined, draft, origin: target.origin, fields },
     ...{ visitor: visitors.visitorOf(incoming), transport: 'http', method: exchange.head.method },
     signal,
   };
+}
+
+/** The draft that a request names by `?draft=`; undefined for the live site. */
+function draftOf({ target }: IncomingRequest): string | undefined {
+  return takeParameter(target.query, 'draft')?.value;
 }
 
 function storedReply(result: OperationResult): Reply {

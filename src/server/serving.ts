@@ -57,7 +57,9 @@ export interface Serving {
   /** The assets of the live site. */
   readonly assets: AssetReader & {
     readonly files: AssetFiles;
-    readonly pages: Pick<AssetPages, 'respond'>;
+    readonly pages: Pick<AssetPages, 'respond' | 'respondFromFile'>;
+    /** The assets of an open draft, by its name or id; undefined if there is none. */
+    readonly inDraft: (draft: string) => AssetReader | undefined;
     /** Creates the table of the assets, if there is none. Rejects with `conflict`. */
     readonly prepareTable: () => Promise<void>;
   };

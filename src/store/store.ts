@@ -203,6 +203,8 @@ export interface Reads extends TreeReads {
   nextRuleTimeMs(nowMs: number): number | undefined;
   /** These times in their order, as RuleTimeRange says. */
   ruleTimes(range: RuleTimeRange): Iterable<RuleTime>;
+  /** Ids of the page rules that name an asset, at most `limit`, in their order. */
+  rulesOfAsset(asset: string, limit: number): Iterable<string>;
   /**
    * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
    * `planned` counts the rules that are about to be put there.

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { AssetFiles } from '../../src/assets/asset-files.ts';
+import { interruptedUploadsMax } from '../../src/assets/limits.ts';
 import { AssetKeeper } from '../../src/assets/asset-keeper.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -53,6 +54,24 @@ suite('a part of an upload', () => {
     await writer.interrupt();
     await assert.rejects(files.begin('upload', 5), { code: 'conflict' });
     assert.equal(await files.interruptedBytes('upload'), 3);
+  });
+
+  test('takes the place of the oldest one, once the server has enough of them', async (t) => {
+    const files = new AssetFiles(await temporaryFolder(t));
+    const begin = async (name: string) => {
+      const writer = await files.begin(name);
+      await writer.write(Buffer.from('abc'));
+      await writer.interrupt();
+    };
+    for (let upload = 0; upload < interruptedUploadsMax; upload += 1) await begin(`${upload}`);
+    const incoming = join(files.folder, '.incoming');
+    const [oldest = ''] = await readdir(incoming);
+    await utimes(join(incoming, oldest), 1, 1);
+    await begin('further');
+    const left = await readdir(incoming);
+    assert.equal(left.length, interruptedUploadsMax);
+    assert.ok(!left.includes(oldest));
+    assert.equal(await files.interruptedBytes('further'), 3);
   });
 
   test('finds a disk without room for a further file', async (t) => {

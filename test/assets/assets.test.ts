@@ -184,6 +184,18 @@ suite('an upload', () => {
     assert.deepEqual(await incomplete(site), []);
   });
 
+  test('of 10 GB is refused before its content', async (t) => {
+    const site = await startSite(t);
+    const socket = connect(site.port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    const length = 10 * 2 ** 30;
+    const fields = `Host: a\r\napikey: ${site.adminKey}\r\nContent-Length: ${length}\r\n`;
+    socket.write(`PUT /svc1/asset/long.bin HTTP/1.1\r\n${fields}\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    assert.match(answer.toString(), /^HTTP\/1\.1 413 /);
+    assert.deepEqual([await files(site), await incomplete(site)], [[], []]);
+  });
+
   test('is refused if its digest is another one', async (t) => {
     const site = await startSite(t);
     const digest = (bytes: Buffer) =>

@@ -7,7 +7,15 @@ import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes } from './browser.ts';
-import { code, goTo, heading, hostile, openConsole, realTroubles } from './console-tab.ts';
+import {
+  code,
+  goTo,
+  heading,
+  holdNext,
+  hostile,
+  openConsole,
+  realTroubles,
+} from './console-tab.ts';
 
 const openTab = oneBrowser();
 const browserAgent = 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -273,3 +281,21 @@ async function textOfCode(page: Page, type: string, bytes: Buffer): Promise<stri
   );
   return decodeQR({ width: 200, height: 200, data });
 }
+
+test('a new breadcrumb takes no text while it is inserted, because that would be lost', async (t) => {
+  const site = await startSite(t);
+  const tab = await openConsole(t, openTab, site);
+  const { page } = tab;
+  await goTo(page, '#/breadcrumbs/new', 'New breadcrumb');
+  const key = page.getByLabel('Key', { exact: true });
+  await key.fill('winter');
+  const insert = await holdNext(page, '**/svc1/userinterface/insert');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await insert.requested;
+  await page.getByRole('button', { name: 'Saving …' }).waitFor();
+  assert.ok(await key.isDisabled());
+  insert.release();
+  await heading(page, 'winter');
+  assert.ok(await key.isEnabled());
+  assert.deepEqual(realTroubles(tab), []);
+});

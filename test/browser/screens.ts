@@ -84,6 +84,16 @@ export function documentedScreens(): Promise<Screens> {
   return builtDocs().then(startScreens);
 }
 
+/** Uploads a picture. */
+async function upload({ url, adminKey }: TestSite, name: string): Promise<void> {
+  const body = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 3 2"><circle r="1"/></svg>';
+  const headers = { apikey: adminKey };
+  const reply = await fetch(`${url}/svc1/asset/${encodeURIComponent(name)}`, {
+    ...{ method: 'PUT', body, headers },
+  });
+  assert.equal(reply.status, 200, await reply.text());
+}
+
 type Ids = Awaited<ReturnType<typeof fill>>;
 
 /** Stores what the screens show; returns the ids that their URLs have. */
@@ -101,6 +111,8 @@ async function fill(site: TestSite, cleaning: ReturnType<typeof cleaningAfterAll
   await call('userinterface.edit', { id: page, content: `<p>${long}</p>` });
   const other = `/${encodeURIComponent(rightToLeft)}`;
   await insert('userinterface', { path: other, kind: 'content', content: rightToLeft });
+  await upload(site, `${long.slice(-200)}.svg`);
+  await insert('userinterface', { path: `/picture${path}`, asset: `${long.slice(-200)}.svg` });
   const from = '2999-12-01T08:00[America/Argentina/ComodRivadavia]';
   await insert('userinterface', { path: `/limited${path}`, kind: 'content', from });
   const german = { path: '/two', kind: 'content', lang: 'de', content: '<h1>Deutsch</h1>' };
@@ -191,6 +203,13 @@ function screensOf({
     await help(tab).getByRole('button', { name: 'Take the tour' }).click();
     await tab.getByRole('dialog', { name: 'Tour of the console' }).waitFor();
   };
+  const openDeletion = async (tab: Page): Promise<void> => {
+    await tab
+      .getByRole('button', { name: /^Delete …/ })
+      .first()
+      .click();
+    await tab.getByRole('button', { name: 'Delete it' }).waitFor();
+  };
   const screens: readonly (readonly [string, string | RegExp, string?, Screen['open']?])[] = [
     ['#/', 'Overview', '.chart canvas'],
     ['#/?last=24h', 'Overview', '.anomalies .causes a'],
@@ -216,6 +235,9 @@ function screensOf({
     ['#/drafts?state=published', 'Drafts', '.empty'],
     ['#/drafts/new', 'New draft'],
     ['#/calendar', 'Calendar', '.calendar-day time'],
+    ['#/assets', 'Pictures and files', '.asset-cards .thumbnail img'],
+    ['#/assets?unused=yes', 'Pictures and files', '.empty'],
+    ['#/assets', 'Pictures and files', '.asset-cards li', openDeletion],
     [`#/drafts/${draft}`, /long/, '.conflicts .side'],
     ['#/history', 'History', '.changes li'],
     ['#/history?by=nobody', 'History'],

@@ -537,7 +537,7 @@ test('an empty ini file gives the defaults', async (context) => {
       keyFile: undefined,
       secretsKeyFile: undefined,
     },
-    asset: { bytesMax: 268_435_456, retentionMs: 2_592_000_000 },
+    asset: { bytesMax: 268_435_456, retentionMs: 2_592_000_000, variantsBytesMax: 2 ** 30 },
     geo: {
       database: undefined,
       countryHeader: undefined,

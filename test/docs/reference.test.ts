@@ -223,8 +223,8 @@ suite('the reference', () => {
     const text = textOf('docs/explanation/dependencies.md');
     const rows = [...text.matchAll(/^\| `(.+?)` +\| (\S+) +\| (.+?) *\|$/gm)];
     const shown = new Map(rows.map(([, name = '', licence = '']) => [name, licence]));
-    const { dependencies, devDependencies } = packageAt('package.json');
-    const names = Object.keys({ ...dependencies, ...devDependencies });
+    const { dependencies, optionalDependencies, devDependencies } = packageAt('package.json');
+    const names = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies });
     assert.deepEqual([...shown.keys()].toSorted(), names.toSorted());
     for (const [name, licence] of shown) {
       const { license = '' } = packageAt(`node_modules/${name}/package.json`);
@@ -258,6 +258,7 @@ const settingsInUse: Readonly<Record<string, Readonly<Record<string, string>>>> 
 interface Package {
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 

@@ -145,7 +145,10 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         disk,
         stored: createStoredPages(compressors),
         assets: { asset: () => undefined },
-        assetPages: createAssetPages(new AssetFiles(folder), compressors),
+        assetPages: createAssetPages(new AssetFiles(folder), {
+          compressors,
+          variants: { find: () => undefined },
+        }),
         generic,
         rendered: { respond: (_found, given, { open }) => open(given), memory: () => unusedCache },
         pageRows: { variesByUser: () => false, version: () => '', get: () => Promise.resolve({}) },

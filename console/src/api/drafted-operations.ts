@@ -11,4 +11,5 @@ export const draftedOperations: readonly string[] = [
     (verb) => `record.${verb}`,
   ),
   ...['list', 'insert', 'edit', 'invalidate', 'counts'].map((verb) => `table.${verb}`),
+  ...['list', 'read', 'invalidate'].map((verb) => `asset.${verb}`),
 ];

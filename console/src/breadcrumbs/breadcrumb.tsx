@@ -156,7 +156,8 @@ function Screen(props: ScreenProps) {
       {isNew ? null : <Parts rule={rule} part={part} />}
       <div hidden={part !== 'branches'}>
         {isEditable(enginedata) ? (
-          <BranchesPart {...{ draft, setDraft, canWrite }} />
+          // The screen of the new breadcrumb has what was sent: it would lose what is typed now.
+          <BranchesPart {...{ draft, setDraft }} canWrite={canWrite && !(isNew && isSaving)} />
         ) : (
           <div class="fault soft">
             <p>

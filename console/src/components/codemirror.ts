@@ -41,6 +41,43 @@ const theme = EditorView.theme({
   '.cm-matchingBracket': { backgroundColor: 'var(--glow) !important' },
 });
 
+/** A place in the text of an editor, which moves while somebody types before it. */
+export interface Place {
+  at: number;
+  /** Ends its movements. */
+  readonly end: () => void;
+}
+
+const places = new WeakMap<EditorView, Set<Place>>();
+
+function placesIn(view: EditorView): Set<Place> {
+  const known = places.get(view) ?? new Set();
+  places.set(view, known);
+  return known;
+}
+
+/** The place of the cursor. */
+export function cursorPlace(view: EditorView): Place {
+  return keepPlace(view, view.state.selection.main.head);
+}
+
+function keepPlace(view: EditorView, at: number): Place {
+  const kept = placesIn(view);
+  const place: Place = {
+    at,
+    end: () => {
+      kept.delete(place);
+    },
+  };
+  kept.add(place);
+  return place;
+}
+
+/** Inserts a text at a place, and the next one behind it. */
+export function insertAt(view: EditorView, place: Place, text: string): void {
+  view.dispatch({ changes: { from: place.at, insert: text }, userEvent: 'input.paste' });
+}
+
 /** Makes an editor in a shadow root. */
 export function createEditor(
   root: ShadowRoot,
@@ -50,14 +87,23 @@ export function createEditor(
     language,
     isReadOnly,
     onInput,
+    onFiles,
   }: {
     readonly label: string;
     readonly value: string;
     readonly language: Language;
     readonly isReadOnly: boolean;
     readonly onInput: (value: string) => void;
+    /** Gets files that are dropped or pasted, with their place; without it, they are not taken. */
+    readonly onFiles?: ((files: readonly File[], place: Place) => void) | undefined;
   },
 ): EditorView {
+  const take = (data: DataTransfer | null, at: number, view: EditorView): boolean => {
+    const files = [...(data?.files ?? [])];
+    if (files.length === 0 || onFiles === undefined || view.state.readOnly) return false;
+    onFiles(files, keepPlace(view, at));
+    return true;
+  };
   return new EditorView({
     root,
     parent: root,
@@ -77,7 +123,19 @@ export function createEditor(
         theme,
         EditorState.readOnly.of(isReadOnly),
         EditorView.contentAttributes.of({ tabindex: '0', 'aria-label': label }),
+        EditorView.domEventHandlers({
+          drop(event, view) {
+            const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
+            const isTaken = take(event.dataTransfer, at ?? view.state.selection.main.head, view);
+            if (isTaken) event.preventDefault();
+            return isTaken;
+          },
+          paste: (event, view) => take(event.clipboardData, view.state.selection.main.head, view),
+        }),
         EditorView.updateListener.of((update) => {
+          for (const place of placesIn(update.view)) {
+            place.at = update.changes.mapPos(place.at, 1);
+          }
           if (update.docChanged) onInput(update.state.doc.toString());
         }),
       ],

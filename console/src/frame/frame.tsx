@@ -31,6 +31,7 @@ const Tour = lazy(() => import('../help/tour.tsx').then(({ Tour: one }) => one))
 const Webhooks = lazy(() => import('../webhooks/webhooks.tsx').then(({ Webhooks: one }) => one));
 const Drafts = lazy(() => import('../drafts/drafts.tsx').then(({ Drafts: one }) => one));
 const Calendar = lazy(() => import('../calendar/calendar.tsx').then(({ Calendar: one }) => one));
+const Assets = lazy(() => import('../assets/assets.tsx').then(({ Assets: one }) => one));
 const Tables = lazy(() => import('../tables/tables.tsx').then(({ Tables: one }) => one));
 const Operations = lazy(() =>
   import('../operations/operations.tsx').then(({ Operations: one }) => one),
@@ -42,6 +43,7 @@ const screens: readonly [ScreenLink, ...ScreenLink[]] = [
   { path: '/pages', name: texts.nav.pages, key: 'p', scope: 'read' },
   { path: '/breadcrumbs', name: texts.nav.breadcrumbs, key: 'b', scope: 'read' },
   { path: '/visits', name: texts.nav.visits, key: 'v', scope: 'read' },
+  { path: '/assets', name: texts.nav.assets, key: 'f', scope: 'read', isWhole: true },
   { path: '/tables', name: texts.tables.nav, key: 't', scope: 'admin' },
   { path: '/drafts', name: texts.drafts.title, key: 'd', scope: 'read' },
   { path: '/calendar', name: texts.calendar.title, key: 'c', scope: 'read' },
@@ -107,6 +109,8 @@ function Screen({ route }: { route: Route }) {
       return <Drafts route={route} />;
     case 'calendar':
       return <Calendar />;
+    case 'assets':
+      return <Assets route={route} />;
     case 'tables':
       return <Tables route={route} />;
     case 'operations':

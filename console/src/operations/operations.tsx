@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { call, may, type JsonObject } from '../api/api.ts';
+import { ApiError, call, may, type JsonObject } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -93,8 +93,8 @@ function Access() {
       {may('admin') ? (
         <>
           <Keys />
-          <Sessions />
-          <Logins />
+          <Sessions family="session" title={t.sessions} />
+          <Sessions family="login" title={t.visitors} none={t.noVisitors} />
         </>
       ) : (
         <p class="note">{texts.states.scope('admin')}</p>
@@ -297,83 +297,57 @@ function NewKey({ onDone }: { onDone: () => void }) {
   );
 }
 
-interface LoginRow {
-  readonly id: string;
-  readonly user: string;
-  readonly roles: readonly string[];
-  readonly created: string;
-  readonly expires: string;
-}
-
-/** The visitors who have signed in by `[login]`. */
-function Logins() {
-  const logins = useLoad(
-    (signal) => call<{ rows: readonly LoginRow[] }>('login.list', {}, { signal }),
-    [],
-    useLive(['keys']),
-  );
-  const end = async (id: string): Promise<void> => {
-    await call('login.end', { id }).catch(() => undefined);
-    logins.reload();
-  };
-  return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>{t.visitors}</h2>
-        <CopyCurl shown={['login.list', {}]} />
-      </div>
-      <Fault error={logins.error} onRetry={logins.reload} />
-      {logins.data?.rows.length === 0 ? <p class="quiet">{t.noVisitors}</p> : null}
-      <ul class="table-list">
-        {logins.data?.rows.map(({ id, user, roles, created, expires }) => (
-          <li key={id}>
-            <span>
-              <b>{user}</b> {roles.join(', ')}
-              <br />
-              <span class="quiet">
-                <When time={created} />, {t.until} <When time={expires} />
-              </span>
-            </span>
-            <button type="button" class="quiet-button danger" onClick={() => void end(id)}>
-              {t.end}
-              <span class="unseen"> {user}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
 interface SessionRow {
   readonly id: string;
-  readonly name: string;
   readonly created: string;
   readonly expires: string;
+  /** The key of a session of the console, or the visitor who has signed in by `[login]`. */
+  readonly name?: string;
+  readonly user?: string;
+  readonly roles?: readonly string[];
 }
 
-function Sessions() {
+/** The sessions of the console (`session`) or of visitors (`login`), each with a button to end it. */
+function Sessions({
+  family,
+  title,
+  none = '',
+}: {
+  family: 'session' | 'login';
+  title: string;
+  /** What an empty list says. */
+  none?: string;
+}) {
   const sessions = useLoad(
-    (signal) => call<{ rows: readonly SessionRow[] }>('session.list', {}, { signal }),
+    (signal) => call<{ rows: readonly SessionRow[] }>(`${family}.list`, {}, { signal }),
     [],
     useLive(['keys']),
   );
+  const [error, setError] = useState<unknown>();
   const end = async (id: string): Promise<void> => {
-    await call('session.end', { id }).catch(() => undefined);
+    setError(undefined);
+    try {
+      await call(`${family}.end`, { id });
+    } catch (failure) {
+      // One that has ended by itself meanwhile is gone, as it should be.
+      const isGone = failure instanceof ApiError && failure.code === 'not_found';
+      if (!isGone) setError(failure);
+    }
     sessions.reload();
   };
   return (
     <section class="panel">
       <div class="panel-head">
-        <h2>{t.sessions}</h2>
-        <CopyCurl shown={['session.list', {}]} />
+        <h2>{title}</h2>
+        <CopyCurl shown={[`${family}.list`, {}]} />
       </div>
-      <Fault error={sessions.error} onRetry={sessions.reload} />
+      <Fault error={sessions.error ?? error} onRetry={sessions.reload} />
+      {none !== '' && sessions.data?.rows.length === 0 ? <p class="quiet">{none}</p> : null}
       <ul class="table-list">
-        {sessions.data?.rows.map(({ id, name, created, expires }) => (
+        {sessions.data?.rows.map(({ id, user, name = user, roles = [], created, expires }) => (
           <li key={id}>
             <span>
-              <b>{name}</b>
+              <b>{name}</b> {roles.join(', ')}
               <br />
               <span class="quiet">
                 <When time={created} />, {t.until} <When time={expires} />
@@ -381,7 +355,7 @@ function Sessions() {
             </span>
             <button type="button" class="quiet-button danger" onClick={() => void end(id)}>
               {t.end}
-              <span class="unseen"> {id}</span>
+              <span class="unseen"> {user ?? id}</span>
             </button>
           </li>
         ))}

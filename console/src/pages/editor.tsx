@@ -1,10 +1,18 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, call, type Json, type JsonObject, type Problem, mayDesign } from '../api/api.ts';
+import {
+  ApiError,
+  call,
+  isBound,
+  mayDesign,
+  type Json,
+  type JsonObject,
+  type Problem,
+} from '../api/api.ts';
 import { currentDraft } from '../api/session.ts';
 import { Undo } from '../history/undo.tsx';
 import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
-import { CodeEditor } from '../components/code-editor.tsx';
+import { CodeEditor, type InsertFile } from '../components/code-editor.tsx';
 import type { Language } from '../components/codemirror.ts';
 import { problemsOf, useProblems } from '../api/problems.ts';
 import { Enginedata } from './enginedata.tsx';
@@ -13,7 +21,8 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../components/ui.tsx';
 import { useVisitor } from '../components/visitor-fields.tsx';
-import { addressOf, PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
+import { addressOf } from './address.ts';
+import { PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
 import { MomentField, TimeZones } from './moment-field.tsx';
 import { kinds } from './pages.tsx';
 
@@ -432,6 +441,11 @@ function Times({ draft, set, problems }: Pick<FieldsProps, 'draft' | 'set' | 'pr
 
 function Content({ rule, draft, set, problems, canWrite }: FieldsProps) {
   const isBinary = typeof rule.content === 'object';
+  const origin = draft.origin === undefined || draft.origin === '' ? '*' : draft.origin;
+  const insertFile: InsertFile = async (file, onProgress) => {
+    const { htmlForFile } = await import('../assets/insert-files.ts');
+    return htmlForFile(file, origin, onProgress);
+  };
   if (!isBinary && !isShown('content', draft)) return null;
   return (
     <div class="wide-field">
@@ -445,6 +459,7 @@ function Content({ rule, draft, set, problems, canWrite }: FieldsProps) {
           language={languageOf(draft)}
           isReadOnly={!canWrite}
           onInput={set('content')}
+          insertFile={isBound() || languageOf(draft) !== 'html' ? undefined : insertFile}
         />
       )}
       <ProblemList problems={problemsOf(problems, 'content')} />

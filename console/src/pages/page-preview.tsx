@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { call, service, type JsonObject } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
 import { Preview } from '../components/preview.tsx';
+import { addressOf } from './address.ts';
 import { renderPage, type PreviewedPage, type RenderedPage } from './render-page.ts';
 import { linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -19,13 +20,6 @@ const t = texts.editor;
 export const previewedFields: readonly VisitorField[] = [
   ...(['device', 'country', 'lang', 'user', 'role', 'at'] as const),
 ];
-
-/** The address of a rule on this site; undefined for a breadcrumb's key. */
-export function addressOf({ origin, path }: JsonObject): string | undefined {
-  if (typeof path !== 'string' || !path.startsWith('/')) return undefined;
-  const start = typeof origin === 'string' && origin !== '*' ? origin : service.origin;
-  return start + encodeURI(path.replace(/\*$/, '')).replaceAll('?', '%3F').replaceAll('#', '%23');
-}
 
 interface Explained {
   readonly says: string;

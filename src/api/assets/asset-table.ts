@@ -22,7 +22,8 @@ export async function writeAssetTable(store: Store, newId: () => string): Promis
   });
 }
 
-function hasAssetTable(reads: Pick<Store, 'table'>): boolean {
+/** Whether the site has that table. Throws `conflict` if it has another one of this name. */
+export function hasAssetTable(reads: Pick<Store, 'table'>): boolean {
   const stored = reads.table(assetTable)?.table;
   if (stored === undefined) return false;
   if (stored.key === assetDefinition.key && sameJson(stored.schema, assetDefinition.schema)) {

@@ -111,7 +111,9 @@ export async function callApi(
 /** The body that is posted to an operation, and the query with further fields of its input. */
 interface Content {
   readonly type: string;
-  readonly body: string | Uint8Array<ArrayBuffer>;
+  readonly body: string | Uint8Array<ArrayBuffer> | Blob;
+  /** By default POST. */
+  readonly method?: 'POST' | 'PUT';
   readonly query?: string;
   /** The header field Prefer (RFC 7240). */
   readonly prefer?: string;
@@ -130,6 +132,26 @@ export async function postToApi(
   const reply = await send(`${operationUrl(url, name)}${query}`, apikey, timed, signal);
   return requireAnswer(url, reply);
 }
+
+/** Uploads an asset, with no limit of time; otherwise as callApi. */
+export async function putToApi(
+  { url, apikey, draft }: ApiTarget,
+  name: string,
+  body: Blob,
+): Promise<JsonObject & { readonly data: StoredAsset }> {
+  const query = draft === undefined ? '' : `?draft=${encodeURIComponent(draft)}`;
+  const path = name.split('/').map(encodeURIComponent).join('/');
+  const content = { method: 'PUT', type: 'application/octet-stream', body } as const;
+  const reply = await send(`${url}/svc1/asset/${path}${query}`, apikey, content, undefined);
+  return (await requireAnswer(url, reply)) as JsonObject & { readonly data: StoredAsset };
+}
+
+/** The row of an asset that was uploaded. */
+type StoredAsset = JsonObject & {
+  readonly name: string;
+  readonly bytes: number;
+  readonly contenttype: string;
+};
 
 /**
  * Calls an operation that streams, and yields the lines of its answer as they arrive. Throws as
@@ -205,13 +227,13 @@ function parsedJson(text: string): unknown {
 async function send(
   url: string,
   key: string | undefined,
-  { type, body, prefer, timeoutMs = 0 }: Content,
+  { type, body, prefer, method = 'POST', timeoutMs = 0 }: Content,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
   let reply: Response;
   try {
     reply = await fetch(url, {
-      method: 'POST',
+      method,
       headers: {
         'content-type': type,
         ...(key !== undefined && { apikey: key }),

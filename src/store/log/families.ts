@@ -7,6 +7,7 @@ import type { StoredRule } from '../../model/rule.ts';
 import type { StoredTable } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
+import { ruleAssetKeys } from '../projections/rule-assets.ts';
 import { ruleTimeKeys } from '../projections/rule-times.ts';
 import type { Reads } from '../store.ts';
 import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
@@ -31,6 +32,12 @@ export interface FamilyProjection<S> {
   plan(planning: Planning, change: Change, transition: Transition<S>): void;
 }
 
+/** The databases that have keys of page rules and no values. */
+const ruleKeys = [
+  ['ruletime', ruleTimeKeys],
+  ['ruleasset', ruleAssetKeys],
+] as const;
+
 const userinterface: FamilyProjection<StoredRule> = {
   stored: (reads, id) => reads.rule(id),
   fold: foldRule,
@@ -43,11 +50,13 @@ const userinterface: FamilyProjection<StoredRule> = {
     for (const { database, key, value } of before === undefined ? [] : formerEntries(before)) {
       entries.remove(database, key, value);
     }
-    for (const time of before === undefined ? [] : ruleTimeKeys(before.rule)) {
-      entries.remove('ruletime', time);
-    }
-    for (const time of after === undefined ? [] : ruleTimeKeys(after.rule)) {
-      entries.put('ruletime', time, '');
+    for (const [database, keysOf] of ruleKeys) {
+      for (const one of before === undefined ? [] : keysOf(before.rule)) {
+        entries.remove(database, one);
+      }
+      for (const one of after === undefined ? [] : keysOf(after.rule)) {
+        entries.put(database, one, '');
+      }
     }
     if (place === undefined) return;
     entries.put(place.database, place.key, place.value);

@@ -13,6 +13,7 @@ import { createTreeReads } from './path-tree.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
 import { createRowReads } from './row-reads.ts';
 import { createTableReads } from './table-reads.ts';
+import { createRuleAssetReads } from './rule-assets.ts';
 import { createRuleTimeReads } from './rule-times.ts';
 import { findExact, findWildcards, roomFailure } from './rule-index.ts';
 
@@ -129,15 +130,17 @@ function recordHistory(
 
 type PlaceReads = Pick<Reads, 'exactRules' | 'wildcardRules' | 'roomFailure'> &
   ReturnType<typeof createTreeReads> &
-  ReturnType<typeof createRuleTimeReads>;
+  ReturnType<typeof createRuleTimeReads> &
+  ReturnType<typeof createRuleAssetReads>;
 
-/** The reads of the rules of a place, of the tree of all places, and of their times. */
+/** The reads of the rules of a place, of the tree of all places, of their times and assets. */
 function createPlaceReads(databases: Databases): PlaceReads {
   return {
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
     ...createTreeReads(databases),
     ...createRuleTimeReads(databases),
+    ...createRuleAssetReads(databases),
     roomFailure: (place, planned) => roomFailure(databases, place, planned),
   };
 }

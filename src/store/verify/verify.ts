@@ -27,7 +27,7 @@ const decided: readonly Name[] = [
   ...(['everwildcard', 'key', 'keyhash', 'hook', 'hooktype', 'hooksecret', 'table'] as const),
   ...(['tablename', 'evertablename', 'row', 'tablerow', 'evertablerow', 'rowkey'] as const),
   ...(['everrowkey', 'rowindex', 'rowword', 'tablecount', 'ruletime'] as const),
-  ...(['draft', 'draftname', 'draftentry', 'draftrecord', 'drafttouch'] as const),
+  ...(['ruleasset', 'draft', 'draftname', 'draftentry', 'draftrecord', 'drafttouch'] as const),
 ];
 
 /** Those with several values under a key; such a value is part of what the entry says. */

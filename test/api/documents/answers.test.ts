@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { startSite, type Answer } from '../../harness.ts';
+import { startSite, type Answer, type TestSite } from '../../harness.ts';
 import { loginIni, startProvider } from '../../login/provider.ts';
 import { TestVisitor } from '../../login/visitor.ts';
 import { overHttp, overWebsocket, type Call } from './callers.ts';
@@ -32,6 +32,25 @@ const samples: Readonly<Record<string, unknown>> = {
   ...{ scopes: ['read'], role: 'replica' },
   ...{ seq: 0, now: 0, waiting: 0, refused: 0, entries: [], n: 1 },
 };
+
+/** Uploads a file, and calls the operations on assets. */
+async function callAssets({ url, adminKey }: TestSite, call: Call, seen: Set<string>) {
+  const headers = { apikey: adminKey };
+  await fetch(`${url}/svc1/asset/pier.txt`, { method: 'PUT', body: 'pier', headers });
+  await call(`${rule}.insert`, { path: '/pier', asset: 'pier.txt' });
+  const name = 'pier.txt';
+  const plan = await call('svc1.asset.invalidate', { name });
+  for (const [verb, v] of [
+    ['list', {}],
+    ['list', { text: 'pier', type: 'text/', unused: false }],
+    ['read', { name }],
+    ['invalidate', { name, confirm: plan.data.digest }],
+  ] as const) {
+    const { error } = await call(`svc1.asset.${verb}`, v);
+    assert.equal(error, undefined, verb);
+    seen.add(`svc1.asset.${verb}`);
+  }
+}
 
 /** Calls every operation at least once, with most forms of its answer. */
 async function callAll(call: Call, seen: Set<string>): Promise<void> {
@@ -301,6 +320,7 @@ for (const [transport, open] of Object.entries(transports)) {
         assert.equal(error, undefined, verb);
       }
       for (const verb of ['insert', 'read', 'list', 'end']) seen.add(`svc1.session.${verb}`);
+      await callAssets(site, admin, seen);
       const nodeKey = { name: 'n', scopes: ['follow'], node: 'n1' };
       const { data: ofNode } = await overHttpToo('svc1.key.insert', nodeKey);
       await callNode(await open(site, ofNode.key), seen);

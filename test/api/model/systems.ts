@@ -25,6 +25,7 @@ import { SourceHealth } from '../../../src/proxy/source-health.ts';
 import { SourceStatistics } from '../../../src/proxy/source-statistics.ts';
 import { AssetFiles } from '../../../src/assets/asset-files.ts';
 import { createAssetPages } from '../../../src/assets/asset-pages.ts';
+import { createVariants } from '../../../src/assets/variants.ts';
 import { createStoredPages } from '../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -111,6 +112,8 @@ function composed(
   });
   const compressors = createCompressors();
   const assetFiles = new AssetFiles(config.server.data);
+  const room = { bytesMax: 0, now: Date.now, log: silentLog };
+  const variants = createVariants({ files: assetFiles, ...room });
   const monotonicMs = (): number => performance.now();
   return compose(config, {
     store,
@@ -124,7 +127,8 @@ function composed(
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
       assetFiles,
-      assetPages: createAssetPages(assetFiles, compressors),
+      assetPages: createAssetPages(assetFiles, { compressors, variants }),
+      variants,
       renderedPages,
       newRenderedPages: () => renderedPages,
       compressors,
