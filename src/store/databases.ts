@@ -48,6 +48,8 @@ export interface Databases {
   readonly everwildcard: Database<string, Uint8Array>;
   /** Moment, `from` or `until`, and id of a rule → nothing: see projections/rule-times.ts. */
   readonly ruletime: Database<string, Uint8Array>;
+  /** Access section of a rule, NUL and its id → nothing: see projections/rule-access.ts. */
+  readonly ruleaccess: Database<string, Uint8Array>;
   /** vk → seq of the change that claimed it, and hash of the request: see claims.ts. */
   readonly vk: Database<string, Uint8Array>;
   /** Id → Key. */
@@ -206,6 +208,7 @@ export function openDatabases(environment: RootDatabase): Databases {
     everexact: named('everexact', true),
     everwildcard: named('everwildcard', true),
     ruletime: named('ruletime'),
+    ruleaccess: named('ruleaccess'),
     vk: named('vk'),
     key: named('key'),
     keyhash: named('keyhash'),

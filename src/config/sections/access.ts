@@ -71,7 +71,8 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
     about:
       'The canonical paths that are protected; each `*` stands for any text, and a last `/` for ' +
       'all below it. Upper and lower case, repeated slashes and encoded ones make no difference, ' +
-      'and `/internal/` protects `/internal` as well. `/internal` alone protects one page.',
+      'and `/internal/` protects `/internal` as well. `/internal` alone protects one page. Empty ' +
+      'for a section that protects only the page rules that name it in `access`.',
     example: '/internal/*',
   },
   except: {
@@ -208,7 +209,6 @@ function conditionProblems({ access, auth, login, geo }: Surroundings): readonly
       const advice = 'add one, such as `allow` or `password_file`';
       return [{ line, message: `[access.${name}] has no condition: ${advice}` }];
     }
-    if (values.path.length === 0) return at('path', `[access.${name}] protects no path`);
     if (asksUsers && !knowsUsers) {
       const key = values.users.length > 0 ? 'users' : 'roles';
       const needed = '`issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';

@@ -26,6 +26,7 @@ const codes = {
   mark: 16,
   history: 17,
   ruletime: 18,
+  ruleaccess: 19,
 } as const;
 
 /** A database that a draft has entries of its own for. */

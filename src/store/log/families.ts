@@ -7,6 +7,7 @@ import type { StoredRule } from '../../model/rule.ts';
 import type { StoredTable } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
+import { ruleAccessKeys } from '../projections/rule-access.ts';
 import { ruleTimeKeys } from '../projections/rule-times.ts';
 import type { Reads } from '../store.ts';
 import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
@@ -48,6 +49,12 @@ const userinterface: FamilyProjection<StoredRule> = {
     }
     for (const time of after === undefined ? [] : ruleTimeKeys(after.rule)) {
       entries.put('ruletime', time, '');
+    }
+    for (const one of before === undefined ? [] : ruleAccessKeys(before.rule)) {
+      entries.remove('ruleaccess', one);
+    }
+    for (const one of after === undefined ? [] : ruleAccessKeys(after.rule)) {
+      entries.put('ruleaccess', one, '');
     }
     if (place === undefined) return;
     entries.put(place.database, place.key, place.value);

@@ -13,6 +13,7 @@ import { createTreeReads } from './path-tree.ts';
 import { createPastRules, type PastReads } from './past-rules.ts';
 import { createRowReads } from './row-reads.ts';
 import { createTableReads } from './table-reads.ts';
+import { createRuleAccessReads } from './rule-access.ts';
 import { createRuleTimeReads } from './rule-times.ts';
 import { findExact, findWildcards, roomFailure } from './rule-index.ts';
 
@@ -129,7 +130,8 @@ function recordHistory(
 
 type PlaceReads = Pick<Reads, 'exactRules' | 'wildcardRules' | 'roomFailure'> &
   ReturnType<typeof createTreeReads> &
-  ReturnType<typeof createRuleTimeReads>;
+  ReturnType<typeof createRuleTimeReads> &
+  ReturnType<typeof createRuleAccessReads>;
 
 /** The reads of the rules of a place, of the tree of all places, and of their times. */
 function createPlaceReads(databases: Databases): PlaceReads {
@@ -138,6 +140,7 @@ function createPlaceReads(databases: Databases): PlaceReads {
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
     ...createTreeReads(databases),
     ...createRuleTimeReads(databases),
+    ...createRuleAccessReads(databases),
     roomFailure: (place, planned) => roomFailure(databases, place, planned),
   };
 }

@@ -27,6 +27,7 @@ const decided: readonly Name[] = [
   ...(['everwildcard', 'key', 'keyhash', 'hook', 'hooktype', 'hooksecret', 'table'] as const),
   ...(['tablename', 'evertablename', 'row', 'tablerow', 'evertablerow', 'rowkey'] as const),
   ...(['everrowkey', 'rowindex', 'rowword', 'tablecount', 'ruletime'] as const),
+  'ruleaccess',
   ...(['draft', 'draftname', 'draftentry', 'draftrecord', 'drafttouch'] as const),
 ];
 
