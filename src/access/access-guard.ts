@@ -302,10 +302,11 @@ function isNavigation({ method, fields }: AccessRequest): boolean {
 }
 
 /** The redirect to the page where people sign in, with the way back. */
-function signIn({ source }: Rule, login: string, request: AccessRequest): Reply {
+function signIn({ source, providers }: Rule, login: string, request: AccessRequest): Reply {
   // The way back is a path of this origin: two slashes or a backslash would begin another host.
   const back = sentUrlOf({ ...request, origin: '' }).replace(/^[/\\]+/, '/');
-  const location = `${encodePath(login)}?return_to=${encodeURIComponent(back)}`;
+  const at = providers.length === 0 ? '' : `&provider=${providers.join(',')}`;
+  const location = `${encodePath(login)}?return_to=${encodeURIComponent(back)}${at}`;
   return {
     status: 302,
     fields: ['Location', location, 'Content-Length', '0', 'Cache-Control', 'no-store'],

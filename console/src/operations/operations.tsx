@@ -301,6 +301,7 @@ interface LoginRow {
   readonly id: string;
   readonly user: string;
   readonly roles: readonly string[];
+  readonly provider: string;
   readonly created: string;
   readonly expires: string;
 }
@@ -325,12 +326,13 @@ function Logins() {
       <Fault error={logins.error} onRetry={logins.reload} />
       {logins.data?.rows.length === 0 ? <p class="quiet">{t.noVisitors}</p> : null}
       <ul class="table-list">
-        {logins.data?.rows.map(({ id, user, roles, created, expires }) => (
+        {logins.data?.rows.map(({ id, user, roles, provider, created, expires }) => (
           <li key={id}>
             <span>
               <b>{user}</b> {roles.join(', ')}
               <br />
               <span class="quiet">
+                {provider === 'login' ? '' : `${provider}, `}
                 <When time={created} />, {t.until} <When time={expires} />
               </span>
             </span>

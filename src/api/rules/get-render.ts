@@ -140,7 +140,7 @@ export const getRender = defineOperation({
         meta: null,
         script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
         ...preparedServerFields(rule, view, call.origin),
-        user: user ?? null,
+        user: user === undefined ? null : { name: user.name, roles: user.roles },
         ...(previewed !== undefined && { matched: rendered.matched }),
       };
       const isForAll = call.caller.keyId === undefined && user === undefined;
