@@ -68,6 +68,7 @@ import { KeyUseRecorder } from './api/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
 import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
+import { closedRuleWarnings } from './api/rules/closed-rules.ts';
 import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
 import { stateVersions } from './api/state-versions.ts';
@@ -439,7 +440,9 @@ class ServingProcess implements RunningServer {
 
   #warnOfIneffective(config: Config): void {
     if (!this.#isPrimary) return;
-    for (const warning of ineffectiveSettings(config)) this.#context.logs.log.warn({}, warning);
+    const { store, logs } = this.#context;
+    const closed = closedRuleWarnings(config.access, store);
+    for (const warning of [...ineffectiveSettings(config), ...closed]) logs.log.warn({}, warning);
   }
 
   async drain(graceMs: number, signal: AbortSignal): Promise<void> {

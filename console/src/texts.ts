@@ -176,6 +176,7 @@ export const texts = {
     headers: 'Header fields of its answers, one on each line',
     enginecomments: 'Comments',
     table: 'Table',
+    access: 'Access section of the ini file',
     from: 'Answers from',
     until: 'Answers until',
     fromZone: 'Time zone of its start',

@@ -15,6 +15,7 @@ const companions: Readonly<Partial<Record<SectionKind, Lines>>> = {
   'access.<name>': { path: '/internal/*' },
   'rate.<name>': { path: '/api/*', rate: '100/m' },
   login: { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
+  'login.<name>': { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
   'log.<name>': { path: '/assets/*' },
   'engine.<name>': { script: '/assets/engine.js' },
   'table.<name>': { schema: 'tables/product.json', key: 'sku' },
@@ -44,6 +45,7 @@ const besides: Readonly<Record<string, Lines>> = {
   'access.<name> copy': { forward: 'http://127.0.0.1:9091/api/authz/forward-auth' },
   'access.<name> satisfy': { allow: '10.0.0.0/8', password_file: 'users.txt' },
   'access.<name> login': { users: '*' },
+  'access.<name> providers': { users: 'yes' },
   'auth jwt_issuer': { jwt_jwks: 'https://id.example.com/jwks.json' },
   'auth jwt_audience': { jwt_jwks: 'https://id.example.com/jwks.json' },
   'auth jwt_cookie': { jwt_jwks: 'https://id.example.com/jwks.json' },
@@ -72,6 +74,8 @@ const otherSections: Readonly<Record<string, string>> = {
   'access.<name> deny_countries': '[geo]\ncountry_header = CF-IPCountry',
   'access.<name> users': '[auth]\njwt_jwks = https://id.example.com/jwks.json',
   'access.<name> roles': '[auth]\njwt_jwks = https://id.example.com/jwks.json',
+  'access.<name> providers':
+    '[login.staff]\nissuer = https://id.example.com/realms/staff\nclient_id = www',
   'access.<name> login': '[auth]\njwt_jwks = https://id.example.com/jwks.json',
 };
 
@@ -85,6 +89,7 @@ const titles: Readonly<Partial<Record<SectionKind, string>>> = {
   'rewrite.<name>': 'rewrite.posts',
   'access.<name>': 'access.staff',
   'rate.<name>': 'rate.api',
+  'login.<name>': 'login.staff',
   'log.<name>': 'log.assets',
   'engine.<name>': 'engine.letter',
   'table.<name>': 'table.product',

@@ -131,6 +131,7 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
     'The content of another path answers, and the address stays. It comes after redirects and before all content; the first one of the file that matches decides, and a path without content gets 404.\n\n',
   'access.<name>':
     'Who may see some paths, whatever source they come from. A visitor must satisfy every section whose paths match.\n\n',
+  'login.<name>': 'A further provider where visitors sign in. It has the keys of `[login]`.\n\n',
   'log.<name>':
     'The lines of some paths in the access log. The first section of the file whose path matches decides.\n\n',
   'headers.<name>': 'Header fields of answers. All other lines of the section are fields.\n\n',

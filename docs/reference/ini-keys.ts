@@ -220,6 +220,7 @@ export const keyTexts: Texts = {
   'access.<name>': accessTexts,
   'rate.<name>': rateTexts,
   login: loginTexts,
+  'login.<name>': loginTexts,
   fetch: {
     allow_private: {
       about:

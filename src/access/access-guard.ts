@@ -5,6 +5,7 @@ import { isRead, type Fields } from '../http/request.ts';
 import type { AccessExplanation } from '../model/explanation.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { encodePath, sentUrlOf } from '../model/path.ts';
+import { unknownSection } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import type { AccessRequest, GuardedRequest } from './access-request.ts';
 import {
@@ -45,6 +46,11 @@ export interface AccessGuard {
    * pages around the request.
    */
   admit(request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  /**
+   * As admit, for the answer of a page rule that names a section: of this section alone, on top of
+   * those of its path. A section that the ini file does not have admits nobody.
+   */
+  admitTo(name: string, request: GuardedRequest, depth: number): Admission | Promise<Admission>;
   /** The trailer fields of a client without those that only another server may add. */
   trailersOf(trailers: FieldList): FieldList;
   /**
@@ -58,6 +64,8 @@ export interface AccessGuard {
     readonly path: string;
     readonly visitor: Visitor;
   }): readonly AccessExplanation[];
+  /** The same for the section that a page rule names. */
+  explainNamed(name: string, visitor: Visitor): AccessExplanation;
 }
 
 interface Rule extends AccessConfig {
@@ -83,32 +91,61 @@ export function createAccessGuard(
   });
   const rulesOf = createProtectedPaths(prepared, mounts);
   const copied = rules.flatMap(({ copy }) => copy);
+  const admitThrough = (
+    rulesThere: readonly Rule[],
+    request: GuardedRequest,
+    depth: number,
+  ): Admission | Promise<Admission> => {
+    const fields = withoutSpoofed(request.fields, copied);
+    const { passedAccess } = request;
+    // The same client asks for a rewritten path; its password is no longer among the fields.
+    const isAsked = ({ name }: Rule): boolean => depth > 0 || passedAccess?.has(name) !== true;
+    const matching = rulesThere.filter(isAsked);
+    const [first] = matching;
+    if (first === undefined) return { fields };
+    for (const { name } of matching) request.accessRules?.add(name);
+    const { client } = request;
+    if (client === undefined) {
+      const passed = { passed: matching.map(({ name }) => name) };
+      return admitBy(matching, { ...request, fields }, depth === 0, passed);
+    }
+    if (client.isForeign) throw foreign().of(first.source);
+    const asked = { ...request, visitor: client.visitor, fields: client.fields };
+    const admission = admitBy(matching, asked, false);
+    const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
+    return admission instanceof Promise ? admission.then(described) : described(admission);
+  };
+  const byName = new Map(prepared.map((rule) => [rule.name, rule]));
   return {
-    admit(request, depth) {
-      const fields = withoutSpoofed(request.fields, copied);
-      const { passedAccess } = request;
-      // The same client asks for a rewritten path; its password is no longer among the fields.
-      const isAsked = ({ name }: Rule): boolean => depth > 0 || passedAccess?.has(name) !== true;
-      const matching = rulesOf(request).filter(isAsked);
-      const [first] = matching;
-      if (first === undefined) return { fields };
-      for (const { name } of matching) request.accessRules?.add(name);
-      const { client } = request;
-      if (client === undefined) {
-        const passed = { passed: matching.map(({ name }) => name) };
-        return admitBy(matching, { ...request, fields }, depth === 0, passed);
-      }
-      if (client.isForeign) throw foreign().of(first.source);
-      const asked = { ...request, visitor: client.visitor, fields: client.fields };
-      const admission = admitBy(matching, asked, false);
-      const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
-      return admission instanceof Promise ? admission.then(described) : described(admission);
+    admit: (request, depth) => admitThrough(rulesOf(request), request, depth),
+    admitTo(name, request, depth) {
+      const rule = byName.get(name);
+      if (rule === undefined) throw noSection(name);
+      return admitThrough([rule], request, depth);
     },
     trailersOf: (trailers) => withoutSpoofedTrailers(trailers, copied),
     reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
     explain: ({ origin, path, visitor }) =>
       rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),
+    explainNamed(name, visitor) {
+      const rule = byName.get(name);
+      return rule === undefined ? explainNoSection(name) : explainRule(rule, visitor);
+    },
   };
+}
+
+/** The refusal of a page whose rule names a section that the ini file does not have. */
+export function noSection(name: string): Failure {
+  return new Failure('forbidden', 'This page is not for everybody.', { source: `access:${name}` });
+}
+
+/** Explains noSection. */
+export function explainNoSection(name: string): AccessExplanation {
+  const says =
+    name === unknownSection
+      ? 'The access of the page rule is not valid and waits in _unknowns_: it is closed.'
+      : `The page rule names [access.${name}], which the ini file does not have: it is closed.`;
+  return { rule: name, passes: false, status: 403, says };
 }
 
 /** Makes the test of addresses for `deny` and `deny_file`. */
@@ -251,7 +288,9 @@ function refusal(
       ...(status !== undefined && { status }),
     });
   }
-  if (rule.login !== undefined && canLead && isNavigation(request)) {
+  // A page rule may protect the page to sign in by mistake: it must not lead to itself.
+  const isThere = rule.login === request.path;
+  if (rule.login !== undefined && canLead && !isThere && isNavigation(request)) {
     return { reply: { ...signIn(rule, rule.login, request), reason } };
   }
   throw new Failure('unauthenticated', 'This page is only for those who have signed in.', {
@@ -268,10 +307,11 @@ function isNavigation({ method, fields }: AccessRequest): boolean {
 }
 
 /** The redirect to the page where people sign in, with the way back. */
-function signIn({ source }: Rule, login: string, request: AccessRequest): Reply {
+function signIn({ source, providers }: Rule, login: string, request: AccessRequest): Reply {
   // The way back is a path of this origin: two slashes or a backslash would begin another host.
   const back = sentUrlOf({ ...request, origin: '' }).replace(/^[/\\]+/, '/');
-  const location = `${encodePath(login)}?return_to=${encodeURIComponent(back)}`;
+  const at = providers.length === 0 ? '' : `&provider=${providers.join(',')}`;
+  const location = `${encodePath(login)}?return_to=${encodeURIComponent(back)}${at}`;
   return {
     status: 302,
     fields: ['Location', location, 'Content-Length', '0', 'Cache-Control', 'no-store'],

@@ -81,7 +81,7 @@ export function conditionsOf(
   rule: AccessConfig,
   parts: ConditionParts,
 ): readonly AccessCondition[] {
-  const { allow, countries, denyCountries, users, roles } = rule;
+  const { allow, countries, denyCountries, users, roles, providers } = rule;
   const { linkKeyFile, passwordFile, forward, clientCertificate } = rule;
   const conditions: AccessCondition[] = [];
   if (clientCertificate !== undefined) conditions.push(ofCertificate(rule.certificateNames));
@@ -107,11 +107,12 @@ export function conditionsOf(
   }
   if (users.length > 0) {
     const isAny = users.includes('yes');
-    conditions.push(ofUser('users', parts, ({ name }) => isAny || users.includes(name)));
+    const isNamed = ({ name }: User): boolean => isAny || users.includes(name);
+    conditions.push(ofUser('users', { ...parts, providers }, isNamed));
   }
   if (roles.length > 0) {
     const hasRole = (user: User) => user.roles.some((role) => roles.includes(role));
-    conditions.push(ofUser('roles', parts, hasRole));
+    conditions.push(ofUser('roles', { ...parts, providers }, hasRole));
   }
   if (linkKeyFile !== undefined) conditions.push(ofLink(parts.openKeys(linkKeyFile)));
   if (passwordFile !== undefined) conditions.push(ofPassword(rule.name, passwordFile, parts));
@@ -182,12 +183,16 @@ function isVague(visitor: Visitor): boolean {
 
 function ofUser(
   key: string,
-  { userOf }: Pick<ConditionParts, 'userOf'>,
-  holds: (user: User) => boolean,
+  { userOf, providers }: Pick<ConditionParts, 'userOf'> & { readonly providers: readonly string[] },
+  fits: (user: User) => boolean,
 ): AccessCondition {
+  const isOfProvider = ({ provider = '' }: User): boolean =>
+    providers.length === 0 || providers.includes(provider);
+  const holds = (user: User): boolean => isOfProvider(user) && fits(user);
   const outcome = (visitor: Visitor): Outcome => {
     const user = visitor.signedInUser();
-    if (user === undefined) return { isMet: false, challenge: 'Bearer' };
+    // Who has signed in elsewhere can still sign in at the right provider.
+    if (user === undefined || !isOfProvider(user)) return { isMet: false, challenge: 'Bearer' };
     return holds(user) ? met : refused;
   };
   return {
@@ -198,7 +203,11 @@ function ofUser(
     },
     expect(visitor) {
       const user = visitor.user();
-      return user !== undefined && holds(user);
+      if (user === undefined) return false;
+      // A described user has no provider.
+      return user.provider === undefined && providers.length > 0 && fits(user)
+        ? undefined
+        : holds(user);
     },
     ...(userOf !== undefined && {
       holdsFor(client) {

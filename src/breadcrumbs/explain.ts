@@ -22,14 +22,15 @@ import { firstFailing, type Branch } from './when.ts';
 
 /**
  * Explains a resolve rule: its branches, and the look-ups of the keys that it leads over. The id is
- * that of the rule that decides. The visitor must be prepared.
+ * that of the rule that decides. The visitor must be prepared. Adds the rules that it leads over to
+ * `steps`.
  */
 export function explainHops(
   rules: RuleReader,
   start: BreadcrumbStart,
   visit: BreadcrumbVisit,
+  steps: BreadcrumbHop[] = [],
 ): ExplainedReply {
-  const steps: BreadcrumbHop[] = [];
   const outcome = replyOrFailure(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
     if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
@@ -58,6 +59,7 @@ export function explainHops(
 export function explainKey(
   rules: RuleReader,
   { key, ...visit }: BreadcrumbVisit & { readonly key: string },
+  steps: BreadcrumbHop[] = [],
 ): Explanation {
   const { tried, winner } = lookUp(rules, key, visit);
   if (winner === undefined) {
@@ -70,7 +72,7 @@ export function explainKey(
     notes = [],
     hops: over = [],
     branches = [],
-  } = explainHops(rules, start, visit);
+  } = explainHops(rules, start, visit, steps);
   return {
     winner: { source: 'stored', ...(id !== undefined && { id }), status },
     status,

@@ -1,6 +1,6 @@
 import { createAuthenticate, type Authenticate } from '../api/keys/authenticate.ts';
 import { followerSessions, loggedSessions, type SessionStore } from '../api/keys/session-store.ts';
-import type { Config } from '../config/config.ts';
+import { loginProviders, type Config } from '../config/config.ts';
 import { createLogin, type Login } from '../login/login.ts';
 import { newId, now } from '../model/clock.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
@@ -22,9 +22,10 @@ export function composeAuthenticate(
 }
 
 /** The sessions of the console; those of people who have signed in by `[login]` end with it. */
-export function composeSessions({ node, login }: Config, store: Store): SessionStore {
+export function composeSessions(config: Config, store: Store): SessionStore {
+  const { node } = config;
   const sessions = node.central === undefined ? loggedSessions(store) : followerSessions(store);
-  return login.issuer === undefined ? { ...sessions, isLoginOpen: () => false } : sessions;
+  return loginProviders(config).length === 0 ? { ...sessions, isLoginOpen: () => false } : sessions;
 }
 
 /** Who visitors are, and their sign-in by a provider, if there is one. */
@@ -44,14 +45,14 @@ export function composeVisitors(
 
 /** The sign-in of visitors by a provider, which may be in a private network. */
 function composeLogin(
-  { login, server: { base } }: Config,
+  config: Config,
   { store, logs: { log } }: Pick<AppContext, 'store' | 'logs'>,
   diallers: SourceDiallers,
 ): Login | undefined {
-  const { issuer, clientId } = login;
-  if (issuer === undefined || clientId === undefined) return undefined;
+  const providers = loginProviders(config);
+  if (providers.length === 0) return undefined;
   return createLogin({
-    ...{ login: { ...login, issuer, clientId }, base, store: store.loginSessions },
+    ...{ providers, base: config.server.base, store: store.loginSessions },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
     ...{ newId, now, log },
   });

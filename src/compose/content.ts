@@ -6,7 +6,7 @@ import { openPasswordFile } from '../access/password-file.ts';
 import type { Rates } from '../access/rates.ts';
 import { writeAssetTable } from '../api/assets/asset-table.ts';
 import { createAssetReader } from '../assets/asset.ts';
-import type { AccessConfig, Config } from '../config/config.ts';
+import { loginProviders, type AccessConfig, type Config } from '../config/config.ts';
 import {
   createResponseHeaders,
   matchesPattern,
@@ -104,11 +104,14 @@ function composeAccess(
 }
 
 /** The access rules, in which `login` is the path to which browsers are sent. */
-function accessRules({ access, login, server: { base } }: Config): readonly AccessConfig[] {
+function accessRules(config: Config): readonly AccessConfig[] {
+  const { access } = config;
+  const { base } = config.server;
+  const hasProvider = loginProviders(config).length > 0;
   const own = `${base}/svc1/login/sign-in`;
   return access.map((rule) => {
     const asksUsers = rule.users.length + rule.roles.length > 0;
-    const word = rule.login ?? (asksUsers && login.issuer !== undefined ? 'yes' : 'no');
+    const word = rule.login ?? (asksUsers && hasProvider ? 'yes' : 'no');
     return { ...rule, login: word === 'yes' ? own : word === 'no' ? undefined : word };
   });
 }

@@ -34,6 +34,11 @@ export function engineNames(config: Config): ReadonlySet<string> {
   return new Set([...builtInEngines, ...config.engines.map(({ name }) => name)]);
 }
 
+/** The names of the access sections. */
+export function accessNames({ access }: Pick<Config, 'access'>): ReadonlySet<string> {
+  return new Set(access.map(({ name }) => name));
+}
+
 export function composeParts(
   config: Config,
   context: AppContext,
@@ -62,6 +67,7 @@ export function composeParts(
     node: config.node,
     queuesEvents: queuesEvents(config),
     engines: engineNames(config),
+    accessNames: accessNames(config),
     allowPrivate: config.fetch.allowPrivate,
     webhookAllowPrivate: config.webhook.allowPrivate,
     view: {

@@ -69,6 +69,10 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
       return rate === undefined ? [] : [{ name: section.name, ...fields, rate }];
     }),
     login: fieldsOf('login', ini.login, folder),
+    logins: ini.logins.map((section) => ({
+      name: section.name,
+      ...fieldsOf('login.<name>', section, folder),
+    })),
     fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
       ...fieldsOf('auth', auth, folder),

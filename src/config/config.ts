@@ -4,6 +4,7 @@ import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';
 import type { MountFiles } from './site-files.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
+import { ownLoginName } from './sections/login.ts';
 import type { RequestRate } from './sections/rate.ts';
 
 /** `[disk.<name>]`: a folder that is served as a part of the site. */
@@ -127,6 +128,8 @@ export interface Config {
   readonly rates: readonly RateConfig[];
   /** Without an issuer, nobody signs in here. */
   readonly login: SectionFields<'login'>;
+  /** Further providers, in the order of the file. */
+  readonly logins: readonly (SectionFields<'login.<name>'> & { readonly name: string })[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
@@ -141,6 +144,32 @@ export interface Config {
   readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: LogConfig;
+}
+
+/** A provider where visitors sign in. */
+export interface LoginConfig extends Omit<Config['login'], 'issuer' | 'clientId' | 'prefix'> {
+  /** The name of its section; `login` for that of `[login]`. */
+  readonly name: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  /** The text before the names of its users and roles. */
+  readonly prefix: string;
+}
+
+/** The providers of a configuration, that of `[login]` first. */
+export function loginProviders({
+  login,
+  logins,
+}: Pick<Config, 'login' | 'logins'>): readonly LoginConfig[] {
+  return [{ name: ownLoginName, ...login }, ...logins].flatMap(
+    ({ name, issuer, clientId, prefix, ...others }) => {
+      if (issuer === undefined || clientId === undefined) return [];
+      const own = name === ownLoginName ? '' : `${name}:`;
+      return [
+        { ...others, name, issuer, clientId, prefix: prefix === 'no' ? '' : (prefix ?? own) },
+      ];
+    },
+  );
 }
 
 /** The result of reading an ini file: a configuration, or all problems of the file. */

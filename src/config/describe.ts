@@ -49,6 +49,7 @@ export function describeConfig(config: Config): string {
     ...config.access.map((one) => described('access.<name>', one, one.name)),
     ...config.rates.map((one) => described('rate.<name>', one, one.name)),
     described('login', config.login),
+    ...config.logins.map((one) => described('login.<name>', one, one.name)),
     described('fetch', config.fetch),
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),

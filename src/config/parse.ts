@@ -45,6 +45,7 @@ export interface ParsedIni {
   readonly access: readonly ParsedSection<'access.<name>'>[];
   readonly rates: readonly ParsedSection<'rate.<name>'>[];
   readonly login: ParsedSection<'login'>;
+  readonly logins: readonly ParsedSection<'login.<name>'>[];
   readonly fetch: ParsedSection<'fetch'>;
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
@@ -129,6 +130,7 @@ export function parseIni(
     access: all('access.<name>'),
     rates: all('rate.<name>'),
     login: one('login'),
+    logins: all('login.<name>'),
     fetch: one('fetch'),
     auth: one('auth'),
     engines: all('engine.<name>'),

@@ -159,6 +159,7 @@ export const sections = {
   'access.<name>': accessKeys,
   'rate.<name>': rateKeys,
   login: loginKeys,
+  'login.<name>': loginKeys,
   fetch: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -305,6 +306,7 @@ export const sectionNames: Readonly<
     | 'redirect'
     | 'rewrite'
     | 'access'
+    | 'login'
     | 'log'
     | 'rate'
     | 'engine'
@@ -319,6 +321,7 @@ export const sectionNames: Readonly<
   redirect: plainName,
   rewrite: plainName,
   access: plainName,
+  login: plainName,
   log: plainName,
   rate: plainName,
   engine: plainName,

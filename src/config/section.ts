@@ -24,6 +24,7 @@ const prefixes = [
   'redirect',
   'rewrite',
   'access',
+  'login',
   'log',
   'rate',
   'engine',

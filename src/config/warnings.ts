@@ -14,6 +14,7 @@ export function ineffectiveSettings({
   geo,
   log,
   login,
+  logins,
   node,
   tls,
 }: Config): readonly string[] {
@@ -48,9 +49,12 @@ export function ineffectiveSettings({
   if (log.file !== undefined && !log.access) {
     found.push('[log] file has no effect: it is the file of the access log, and `access` is no.');
   }
-  if (login.consoleRoles.length > 0 && (login.issuer === undefined || node.central !== undefined)) {
-    const why = login.issuer === undefined ? 'there is no issuer' : 'this node follows a centre';
-    found.push(`[login] console_roles has no effect: ${why}.`);
+  for (const { name, issuer, consoleRoles } of [{ ...login, name: undefined }, ...logins]) {
+    const isUsed = issuer !== undefined && node.central === undefined;
+    if (consoleRoles.length === 0 || isUsed) continue;
+    const why = issuer === undefined ? 'there is no issuer' : 'this node follows a centre';
+    const section = name === undefined ? 'login' : `login.${name}`;
+    found.push(`[${section}] console_roles has no effect: ${why}.`);
   }
   found.push(...disk.flatMap(({ fileWarnings }) => fileWarnings));
   for (const { name, path } of disk) {

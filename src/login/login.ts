@@ -1,3 +1,5 @@
+import type { LoginConfig } from '../config/config.ts';
+import { ownLoginName } from '../config/sections/login.ts';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { takeParameter } from '../http/query.ts';
 import { isRead, type Fields, type RequestTarget } from '../http/request.ts';
@@ -18,9 +20,10 @@ import {
   startedSignInsMax,
 } from './limits.ts';
 import { createLogoutTokens, type VerifyLogoutToken } from './logout-token.ts';
-import { createProvider, usedUp, type LoginConfig, type Provider } from './provider.ts';
+import { choicePage } from './choice-page.ts';
+import { createProvider, usedUp, type Provider } from './provider.ts';
 import { createSealing, type Sealing } from './sealing.ts';
-import { createSessionRegister, type SessionRegister } from './sessions.ts';
+import { createSessionRegister, providerOf, type SessionRegister } from './sessions.ts';
 import { wayBackFrom } from './way-back.ts';
 
 /** A request for a path of the sign-in. */
@@ -40,7 +43,7 @@ interface ConsoleGrant {
   readonly scopes: readonly Scope[];
 }
 
-/** The sign-in by `[login]` (docs/design/sign-in.md). */
+/** The sign-in by `[login]` and `[login.<name>]` (docs/design/sign-in.md). */
 export interface Login {
   /** The path to which browsers are sent to sign in. */
   readonly path: string;
@@ -61,11 +64,12 @@ export interface Login {
 }
 
 interface LoginParts {
-  readonly login: LoginConfig;
+  /** In the order in which visitors see them; at least one. */
+  readonly providers: readonly LoginConfig[];
   /** `[server] base`. */
   readonly base: string;
   readonly store: LoginSessions;
-  /** The dialler for the provider. */
+  /** The dialler for the providers. */
   readonly dialler: () => Dialler;
   readonly newId: () => string;
   /** Milliseconds since 1970. */
@@ -75,6 +79,8 @@ interface LoginParts {
 
 /** A sign-in that a browser has begun, as its sealed cookie has it. */
 interface StartedSignIn {
+  /** The name of the provider. */
+  readonly provider: string;
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
@@ -97,51 +103,71 @@ const source = 'svc1';
 
 /** Creates the sign-in of a configuration. */
 export function createLogin(parts: LoginParts): Login {
-  const { login, base, store, dialler, newId, now, log } = parts;
-  const sessions = createSessionRegister(store, { ...login, newId, now });
-  const provider = createProvider({ login, dialler, now, log });
+  const { providers, base, store, dialler, newId, now, log } = parts;
+  const sessions = createSessionRegister(store, { providers, newId, now });
+  const choices = providers.map((login): SignInProvider => {
+    const provider = createProvider({ login, dialler, now, log });
+    const verifyLogoutToken = createLogoutTokens(login, { provider, dialler, now });
+    return { login, provider, verifyLogoutToken };
+  });
   const whole: SignInParts = {
-    ...{ login, sessions, provider, now },
+    ...{ choices, sessions, now },
     folder: `${base}/svc1/login/`,
     consolePage: `${base}/svc1/console/`,
     sealing: createSealing(store, now),
-    verifyLogoutToken: createLogoutTokens(login, { provider, dialler, now }),
   };
   return {
     path: `${whole.folder}sign-in`,
-    hasConsole: login.consoleRoles.length > 0,
+    hasConsole: providers.some(isForConsole),
     respond(request) {
-      switch (request.path) {
-        case 'sign-in':
-          return asBrowser(request, () => begin(request, whole));
-        case 'callback':
-          return asBrowser(request, () => complete(request, whole));
-        case 'sign-out':
-          return end(request, whole);
-        case 'back-channel-logout':
-          return endForProvider(request, whole);
-        default:
-          return undefined;
+      const [path = '', name = ownLoginName, ...further] = request.path.split('/');
+      if (path === 'sign-in' && request.path === path) {
+        return asBrowser(request, () => signIn(request, whole));
       }
+      if (path === 'sign-out' && request.path === path) return end(request, whole);
+      const choice = choices.find(({ login }) => login.name === name);
+      const isItsPath = choice !== undefined && request.path === providerPath(path, choice.login);
+      if (!isItsPath || further.length > 0) return undefined;
+      if (path === 'callback') return asBrowser(request, () => complete(request, choice, whole));
+      if (path === 'back-channel-logout') return endForProvider(request, choice, whole);
+      return undefined;
     },
     userOf(cookie, isSecure) {
       const session = sessions.find(cookie, isSecure ? 'https:' : 'http:');
-      return session && { name: session.user, roles: session.roles };
+      if (session === undefined) return undefined;
+      return { name: session.user, roles: session.roles, provider: providerOf(session) };
     },
     consoleGrant: (given, request) => grantFor(given, request, whole),
   };
 }
 
-interface SignInParts {
+/** A provider with what speaks with it. */
+interface SignInProvider {
   readonly login: LoginConfig;
-  readonly sessions: SessionRegister;
   readonly provider: Provider;
-  readonly sealing: Sealing;
   readonly verifyLogoutToken: VerifyLogoutToken;
+}
+
+interface SignInParts {
+  readonly choices: readonly SignInProvider[];
+  readonly sessions: SessionRegister;
+  readonly sealing: Sealing;
   /** The path of the sign-in, with a final slash. */
   readonly folder: string;
   readonly consolePage: string;
   readonly now: () => number;
+}
+
+function isForConsole({ consoleRoles }: LoginConfig): boolean {
+  return consoleRoles.length > 0;
+}
+
+/**
+ * A path to which a provider sends: each has its own, so that the answer of one is never taken for
+ * that of another (RFC 9700 §4.4.2.2).
+ */
+function providerPath(path: string, { name }: LoginConfig): string {
+  return name === ownLoginName ? path : `${path}/${name}`;
 }
 
 /** Only a document that a person opens goes through a sign-in: no frame, image or script. */
@@ -153,19 +179,43 @@ function asBrowser({ method, fields }: LoginRequest, act: () => Promise<Reply>):
   throw new Failure('forbidden', 'Open this address in a window of a browser.');
 }
 
-/** Sends the browser to the provider. */
-async function begin({ target, fields }: LoginRequest, parts: SignInParts): Promise<Reply> {
-  const { provider, sealing, folder, now } = parts;
+/** Sends the browser to the provider; of several, it first shows a page to choose. */
+function signIn(request: LoginRequest, parts: SignInParts): Promise<Reply> {
+  const { query } = request.target;
+  const { choices } = parts;
+  const asked = takeParameter(query, 'provider')?.value.split(',');
+  const isConsole = choices.length > 1 && takeParameter(query, 'console') !== undefined;
+  const open = choices.filter(
+    ({ login }) => (asked?.includes(login.name) ?? true) && (!isConsole || isForConsole(login)),
+  );
+  const [first, second] = open;
+  if (first === undefined) {
+    return Promise.reject(new Failure('not_found', 'There is no such way to sign in here.'));
+  }
+  if (second === undefined) return begin(request, first, parts);
+  const offered = open.map(({ login }) => login);
+  return Promise.resolve(choicePage(offered, { query, method: request.method }));
+}
+
+/** Sends the browser to a provider. */
+async function begin(
+  { target, fields }: LoginRequest,
+  { login, provider }: SignInProvider,
+  parts: SignInParts,
+): Promise<Reply> {
+  const { sealing, folder, now } = parts;
   const { origin } = target;
   const names = cookieNames(origin);
-  requireNoLoop(fields.cookie, names.count, parts);
+  requireNoLoop(fields.cookie, names.count, provider);
   const console = takeParameter(target.query, 'console')?.value;
   if (console !== undefined && !/^[\w-]{43}$/.test(console)) {
     throw new Failure('invalid', 'Sign in from the page of the console.');
   }
-  const { secrets, location } = await provider.authorize(`${origin}${encodePath(folder)}callback`);
+  const { secrets, location } = await provider.authorize(
+    `${origin}${encodePath(folder)}${providerPath('callback', login)}`,
+  );
   const started: StartedSignIn = {
-    ...{ ...secrets, origin, console, untilMs: now() + signInMs },
+    ...{ ...secrets, provider: login.name, origin, console, untilMs: now() + signInMs },
     returnTo: wayBackFrom(
       takeParameter(target.query, 'return_to')?.value,
       origin,
@@ -183,16 +233,21 @@ async function begin({ target, fields }: LoginRequest, parts: SignInParts): Prom
 }
 
 /** Begins the session of the person whom the provider names, and sends the browser back. */
-async function complete({ target, fields }: LoginRequest, parts: SignInParts): Promise<Reply> {
-  const { provider, sealing, sessions, login, folder, now } = parts;
+async function complete(
+  { target, fields }: LoginRequest,
+  { login, provider }: SignInProvider,
+  parts: SignInParts,
+): Promise<Reply> {
+  const { sealing, sessions, folder, now } = parts;
   const { origin } = target;
   const names = cookieNames(origin);
   const state = takeParameter(target.query, 'state')?.value ?? '';
   const started = startedIn(fields.cookie, state, { origin, sealing, now });
-  if (started === undefined) throw usedUp();
-  const returned = new URL(`${origin}${encodePath(folder)}callback?${target.query}`);
+  if (started?.provider !== login.name) throw usedUp();
+  const callback = providerPath('callback', login);
+  const returned = new URL(`${origin}${encodePath(folder)}${callback}?${target.query}`);
   const person = await provider.person(returned, started);
-  const { session, cookie } = await sessions.begin(person);
+  const { session, cookie } = await sessions.begin(person, login);
   // A browser has one session: the one before would stay open without its cookie.
   const before = sessions.find(fields.cookie, origin);
   if (before !== undefined) await sessions.end([before.id]);
@@ -229,10 +284,10 @@ function startedIn(
   return undefined;
 }
 
-/** Ends the session of the browser, here and at the provider. */
+/** Ends the session of the browser, here and at its provider. */
 async function end(
   { method, target, fields }: LoginRequest,
-  { login, provider, sessions }: SignInParts,
+  { choices, sessions }: SignInParts,
 ): Promise<Reply> {
   if (!isRead(method) && method !== 'POST') {
     throw new Failure('method_not_allowed', 'Use GET or POST.', { allow: ['GET', 'HEAD', 'POST'] });
@@ -247,14 +302,16 @@ async function end(
   if (!isOwn || method === 'HEAD' || purpose?.includes('prefetch') === true) {
     throw new Failure('forbidden', 'Sign out on a page of this site.');
   }
-  const returnTo = origin + encodePath(login.signedOut);
   const session = sessions.find(fields.cookie, origin);
+  const own = session && choices.find(({ login }) => login.name === providerOf(session));
+  const { login, provider } = own ?? choices[0] ?? {};
+  const returnTo = origin + encodePath(login?.signedOut ?? '/');
   let location: string | undefined;
   if (session !== undefined) {
     const idToken = sessions.idToken(session.id);
     await sessions.end([session.id]);
     // The session has ended here, whatever the provider says.
-    location = await provider.endSession({ idToken, returnTo }).catch(() => undefined);
+    location = await provider?.endSession({ idToken, returnTo }).catch(() => undefined);
   }
   const gone = setCookie(origin, { name: cookieNames(origin).session, value: '', seconds: 0 });
   return redirect(location ?? returnTo, [gone]);
@@ -263,7 +320,8 @@ async function end(
 /** Ends the sessions that the provider names (OpenID Connect Back-Channel Logout 1.0 §2.5). */
 async function endForProvider(
   { method, fields, body }: LoginRequest,
-  { sessions, verifyLogoutToken }: SignInParts,
+  { login, verifyLogoutToken }: SignInProvider,
+  { sessions }: SignInParts,
 ): Promise<Reply> {
   if (method !== 'POST') throw new Failure('method_not_allowed', 'Use POST.', { allow: ['POST'] });
   const content = await body(logoutBytesMax);
@@ -274,9 +332,9 @@ async function endForProvider(
   }
   const { subject, providerSession } = await verifyLogoutToken(token);
   const ofSession =
-    providerSession === undefined ? [] : sessions.findBy('session', providerSession);
+    providerSession === undefined ? [] : sessions.findBy('session', providerSession, login);
   // A provider that names sessions in logout tokens only means all of the subject.
-  const ofSubject = subject === undefined ? [] : sessions.findBy('subject', subject);
+  const ofSubject = subject === undefined ? [] : sessions.findBy('subject', subject, login);
   const open = ofSession.length > 0 ? ofSession : ofSubject;
   await sessions.end(open.map(({ id }) => id));
   return {
@@ -291,7 +349,7 @@ async function endForProvider(
 function grantFor(
   { grant, state }: { readonly grant: string; readonly state: string },
   { cookie, origin }: { readonly cookie: string | undefined; readonly origin: string },
-  { login, sealing, sessions, now }: SignInParts,
+  { choices, sealing, sessions, now }: SignInParts,
 ): ConsoleGrant {
   const granted = sealing.open(grantPurpose, grant) as SealedGrant | undefined;
   // The grant is in a URL: it takes the tab that began the sign-in, and the browser that ended it.
@@ -300,7 +358,9 @@ function grantFor(
   if (session === undefined || session.id !== granted?.session) {
     throw new Failure('unauthenticated', 'This sign-in has ended. Sign in again.');
   }
-  if (!session.roles.some((role) => login.consoleRoles.includes(role))) {
+  const login = choices.find((one) => one.login.name === providerOf(session))?.login;
+  const roles = login?.consoleRoles.map((role) => login.prefix + role) ?? [];
+  if (login === undefined || !session.roles.some((role) => roles.includes(role))) {
     const message = `You have signed in as ${session.user}, who may not use the console.`;
     throw new Failure('forbidden', message);
   }
@@ -314,10 +374,10 @@ function grantFor(
 function requireNoLoop(
   cookie: string | undefined,
   name: string,
-  { provider }: Pick<SignInParts, 'provider'>,
+  provider: Pick<Provider, 'warn'>,
 ): void {
   if (countIn(cookie, name) < signInsPerMinuteMax) return;
-  provider.warn({}, '[login] A browser signs in again and again: its session is not accepted.');
+  provider.warn({}, 'A browser signs in again and again: its session is not accepted.');
   throw new Failure('rate_limited', 'You have signed in several times within a minute.', {
     retryAfterSeconds: 60,
   });

@@ -1,4 +1,5 @@
 import type { JWTPayload } from 'jose';
+import type { LoginConfig } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
 import { loadJose } from '../model/lazy-packages.ts';
@@ -7,7 +8,7 @@ import type { Dialler } from '../outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks } from '../visitors/jwks.ts';
 import { signatureAlgorithms } from '../visitors/tokens.ts';
 import { logoutTokenSeconds, providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';
-import type { LoginConfig, Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 /** Whose sessions the provider ends: those of a subject, or of one session there. */
 interface LoggedOut {
@@ -41,7 +42,7 @@ export function createLogoutTokens(
       fetchJwks(dialler(), new URL(await provider.jwksUri()), { timeoutMs: providerTimeoutMs }),
     now,
     failed: (error) => {
-      provider.warn({ reason: reasonOf(error) }, '[login] Cannot fetch the keys of the issuer.');
+      provider.warn({ reason: reasonOf(error) }, 'Cannot fetch the keys of the issuer.');
     },
   });
   return async (token) => {

@@ -1,5 +1,6 @@
 import type { ClientAuth, ClientMetadata, Configuration } from 'openid-client';
-import type { Config } from '../config/config.ts';
+import type { LoginConfig } from '../config/config.ts';
+import { ownLoginName } from '../config/sections/login.ts';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import { loadOpenIdClient } from '../model/lazy-packages.ts';
@@ -16,12 +17,6 @@ import {
 } from './limits.ts';
 import { providerFetch } from './provider-fetch.ts';
 import type { SignedIn } from './sessions.ts';
-
-/** `[login]` with an issuer. */
-export interface LoginConfig extends Omit<Config['login'], 'issuer' | 'clientId'> {
-  readonly issuer: string;
-  readonly clientId: string;
-}
 
 /** The random texts that tie the answer of the provider to a request. */
 interface SignInSecrets {
@@ -54,7 +49,7 @@ export interface Provider {
   warn(about: object, message: string): void;
 }
 
-/** Creates the provider of `[login]`; it reads its addresses when it first needs them. */
+/** Creates a provider; it reads its addresses when it first needs them. */
 export function createProvider({
   login,
   dialler,
@@ -68,7 +63,7 @@ export function createProvider({
 }): Provider {
   const fetch = providerFetch(dialler);
   const warn = seldom(now, (about, message) => {
-    log.warn(about, message);
+    log.warn(about, `${sectionOf(login)} ${message}`);
   });
   const configuration = discovered({
     ...{ now, warn },
@@ -98,7 +93,7 @@ export function createProvider({
     person: (returned, secrets) =>
       limited(async () => personOf(await configuration(), returned, secrets, login)).catch(
         (error: unknown) => {
-          throw reportedFailure(error, { warn, log });
+          throw reportedFailure(error, { login, warn, log });
         },
       ),
     async endSession({ idToken, returnTo }) {
@@ -115,6 +110,11 @@ export function createProvider({
       return uri;
     },
   };
+}
+
+/** The section of a provider, in log lines. */
+function sectionOf({ name }: Pick<LoginConfig, 'name'>): string {
+  return name === ownLoginName ? '[login]' : `[login.${name}]`;
 }
 
 /** Reads the addresses of the provider (OpenID Connect Discovery 1.0 §4). */
@@ -165,7 +165,7 @@ function discovered({
       failedMs = -Infinity;
     } catch (error) {
       failedMs = now();
-      warn({ reason: reasonOf(error) }, '[login] Cannot read the configuration of the issuer.');
+      warn({ reason: reasonOf(error) }, 'Cannot read the configuration of the issuer.');
     } finally {
       pending = undefined;
     }
@@ -208,8 +208,10 @@ async function personOf(
   if (login.user.join('.') === 'email' && all.email_verified === false) {
     throw new Failure('forbidden', 'The address of your account is not verified.');
   }
+  const { prefix } = login;
   return {
-    ...{ user: user.name, roles: user.roles, subject: claims.sub, idToken: tokens.id_token },
+    ...{ user: prefix + user.name, roles: user.roles.map((role) => prefix + role) },
+    ...{ subject: claims.sub, idToken: tokens.id_token },
     providerSession: typeof claims.sid === 'string' ? claims.sid : undefined,
   };
 }
@@ -231,12 +233,16 @@ function limitedTo(max: number): <T>(act: () => Promise<T>) => Promise<T> {
 /** The failure for a person; logs its reason, as a warning if the operator can do something. */
 function reportedFailure(
   error: unknown,
-  { warn, log }: { readonly warn: Provider['warn']; readonly log: Log },
+  {
+    login,
+    warn,
+    log,
+  }: { readonly login: LoginConfig; readonly warn: Provider['warn']; readonly log: Log },
 ): Failure {
   const { failure, isTrouble } = failureOf(error);
   const reason = reasonOf(error) + codeIn(error);
-  if (isTrouble) warn({ reason }, '[login] A sign-in has failed.');
-  else log.debug({ reason }, '[login] A sign-in has ended without a user.');
+  if (isTrouble) warn({ reason }, 'A sign-in has failed.');
+  else log.debug({ reason }, `${sectionOf(login)} A sign-in has ended without a user.`);
   return failure;
 }
 

@@ -1,4 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { LoginConfig } from '../config/config.ts';
+import { ownLoginName } from '../config/sections/login.ts';
 import type { LoginSession } from '../model/login.ts';
 import type { LoginSessions } from '../store/login-sessions.ts';
 import { cookieNames, cookieValues } from './cookies.ts';
@@ -15,16 +17,23 @@ export interface SignedIn {
   readonly idToken: string;
 }
 
-/** Begins and finds the sessions of the provider that is configured. */
+/** Begins and finds the sessions of the providers that are configured. */
 export interface SessionRegister {
   /** Begins a session; resolves with it and with the value of its cookie. */
-  begin(person: SignedIn): Promise<{ readonly session: LoginSession; readonly cookie: string }>;
+  begin(
+    person: SignedIn,
+    provider: LoginConfig,
+  ): Promise<{ readonly session: LoginSession; readonly cookie: string }>;
   /** The open session of the cookies of a request to an origin, or to one with a scheme. */
   find(cookie: string | undefined, origin: string): LoginSession | undefined;
   /** The open session with an id. */
   open(id: string): LoginSession | undefined;
-  /** The sessions of a subject, or of a session at the provider. */
-  findBy(kind: 'subject' | 'session', value: string): readonly LoginSession[];
+  /** The sessions of a subject, or of a session at a provider. */
+  findBy(
+    kind: 'subject' | 'session',
+    value: string,
+    provider: LoginConfig,
+  ): readonly LoginSession[];
   idToken(id: string): string | undefined;
   end(ids: readonly string[]): Promise<readonly LoginSession[]>;
 }
@@ -38,32 +47,34 @@ const cookiePattern = /^([0-9a-f-]{36})\.([\w-]{43})$/;
 export function createSessionRegister(
   store: LoginSessions,
   {
-    issuer,
-    lifetimeMs,
+    providers,
     newId,
     now,
   }: {
-    readonly issuer: string;
-    readonly lifetimeMs: number;
+    readonly providers: readonly LoginConfig[];
     readonly newId: () => string;
     readonly now: () => number;
   },
 ): SessionRegister {
-  const foundBy = (kind: string, value: string): string => digest(`${issuer} ${kind} ${value}`);
+  const issuers = new Map(providers.map(({ name, issuer }) => [name, issuer]));
+  const foundBy = (issuer: string, kind: string, value: string): string =>
+    digest(`${issuer} ${kind} ${value}`);
   const open = (id: string): LoginSession | undefined => {
     const session = store.find(id);
-    const isOpen = session?.issuer === issuer && Date.parse(session.expires) > now();
-    return isOpen ? session : undefined;
+    if (session === undefined || Date.parse(session.expires) <= now()) return undefined;
+    return issuers.get(providerOf(session)) === session.issuer ? session : undefined;
   };
   return {
-    async begin({ user, roles, subject, providerSession, idToken }) {
+    async begin({ user, roles, subject, providerSession, idToken }, { name, issuer, lifetimeMs }) {
       const secret = randomBytes(32).toString('base64url');
       const nowMs = now();
-      const found = [foundBy('subject', subject)] as const;
+      const found = [foundBy(issuer, 'subject', subject)] as const;
       const session: LoginSession = {
-        ...{ id: newId(), hash: digest(secret), user, roles, issuer },
+        ...{ id: newId(), hash: digest(secret), user, roles, issuer, provider: name },
         found:
-          providerSession === undefined ? found : [...found, foundBy('session', providerSession)],
+          providerSession === undefined
+            ? found
+            : [...found, foundBy(issuer, 'session', providerSession)],
         created: new Date(nowMs).toISOString(),
         expires: new Date(nowMs + lifetimeMs).toISOString(),
       };
@@ -83,10 +94,16 @@ export function createSessionRegister(
       return undefined;
     },
     open,
-    findBy: (kind, value) => store.findBy(foundBy(kind, value)),
+    findBy: (kind, value, { name, issuer }) =>
+      store.findBy(foundBy(issuer, kind, value)).filter((one) => providerOf(one) === name),
     idToken: (id) => store.idToken(id),
     end: (ids) => store.end(ids),
   };
+}
+
+/** The name of the provider of a session. */
+export function providerOf({ provider = ownLoginName }: Pick<LoginSession, 'provider'>): string {
+  return provider;
 }
 
 function digest(text: string): string {

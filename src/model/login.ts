@@ -7,6 +7,8 @@ export interface LoginSession {
   readonly user: string;
   readonly roles: readonly string[];
   readonly issuer: string;
+  /** The name of its section; absent for that of `[login]`, as in sessions of older versions. */
+  readonly provider?: string;
   /**
    * Hashes by which the session is found: the first is that of the subject, which identifies the
    * person; the second, if there is one, that of the session at the provider.

@@ -49,6 +49,8 @@ export interface Rule {
   readonly enginedata?: JsonObject;
   readonly enginecomments?: string;
   readonly rve?: number;
+  /** The section `[access.<name>]` of the ini file that decides who gets its answers. */
+  readonly access?: string;
   /** It answers from this moment on: as storedMoment writes it. */
   readonly from?: string;
   /** It answers before this moment only: as storedMoment writes it. */
@@ -66,6 +68,20 @@ export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'
 
 /** The index entry of rules with an invalid origin. */
 export const unmatchableOrigin = '';
+
+/**
+ * The access section that protects the answers of a rule; undefined for none. `unknownSection` for
+ * a rule whose `access` is not valid and waits in `_unknowns_`: a mistake must not open a page.
+ */
+export function accessOf({
+  access,
+  _unknowns_: unknowns,
+}: Pick<Rule, 'access' | '_unknowns_'>): string | undefined {
+  return unknowns?.access === undefined ? access : unknownSection;
+}
+
+/** The name of a section that no ini file has. */
+export const unknownSection = '';
 
 /** The name of a page rule in logs: `rule:<id>`, or `proxy:<name>`, which is the id of a proxy. */
 export function ruleName(id: string): string {

@@ -31,6 +31,8 @@ export function isDeviceClass(text: string): text is DeviceClass {
 export interface User {
   readonly name: string;
   readonly roles: readonly string[];
+  /** The provider of `[login]` or `[login.<name>]`; absent for other ways to sign in. */
+  readonly provider?: string;
 }
 
 /** The properties of a visitor that must be loaded asynchronously. */

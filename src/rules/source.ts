@@ -2,6 +2,7 @@ import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { statusFor } from '../http/status.ts';
 import type {
+  AccessExplanation,
   SourceName,
   ExplainedSource,
   BranchExplanation,
@@ -47,6 +48,8 @@ export interface ExplainedReply extends ExpectedReply {
   readonly mount?: string;
   readonly proxy?: string;
   readonly id?: string;
+  /** The access sections that its page rules name. */
+  readonly access?: readonly AccessExplanation[];
   /** The branches of a breadcrumb. */
   readonly branches?: readonly BranchExplanation[];
   /** The look-ups of further keys that a breadcrumb leads over. */

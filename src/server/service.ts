@@ -123,9 +123,9 @@ async function mcpReply(
  * Whether an answer may depend on a cookie with the user, or on who may see a page: the key of
  * prepared answers contains neither.
  */
-function variesByVisitor({ config }: Serving): boolean {
-  const { auth, login, access } = config;
-  return (auth.jwtJwks ?? login.issuer) !== undefined || access.length > 0;
+function variesByVisitor({ config, login }: Serving): boolean {
+  const { auth, access } = config;
+  return auth.jwtJwks !== undefined || login !== undefined || access.length > 0;
 }
 
 /** A page that an operation answers with, which must not run as a page of the console's origin. */

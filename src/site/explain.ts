@@ -25,6 +25,7 @@ export function explainFrom(
   const tried: ExplainedSource[] = [];
   let winner: Winner | undefined;
   let notes: readonly string[] = [];
+  let access: Explanation['access'];
   for (const source of sources) {
     const { reply, then, ...explained } = source.explain(request, depth);
     if (then !== undefined && winner === undefined) {
@@ -40,9 +41,13 @@ export function explainFrom(
     const named = nameOf(reply);
     winner = { source: source.name, ...named, status };
     notes = reply.notes ?? [];
+    access = reply.access;
     tried.push(...(reply.hops ?? []));
   }
-  if (winner !== undefined) return { winner, status: winner.status, tried, notes };
+  if (winner !== undefined) {
+    const { status } = winner;
+    return { winner, status, ...(access !== undefined && { access }), tried, notes };
+  }
   const { status } = replyOrFailure(() => notFoundReply(request.method));
   return { winner: null, status, tried, notes };
 }

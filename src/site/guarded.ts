@@ -1,11 +1,19 @@
-import type { AccessGuard, Admission } from '../access/access-guard.ts';
+import {
+  explainNoSection,
+  noSection,
+  type AccessGuard,
+  type Admission,
+} from '../access/access-guard.ts';
 import type { ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import { privateReply, type Reply } from '../http/reply.ts';
 import type { AccessClient, ContentRequest } from '../http/request.ts';
-import type { Explanation } from '../model/explanation.ts';
+import type { AccessExplanation, Explanation } from '../model/explanation.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { pathOfText, requestPathOf } from '../model/path.ts';
+import { accessOf, type Rule } from '../model/rule.ts';
+import type { Visitor } from '../model/visitor.ts';
 import type { PageRequest } from '../rules/source.ts';
+import type { GuardedRequest } from '../access/access-request.ts';
 import type { Precedence } from './precedence.ts';
 
 /**
@@ -14,12 +22,44 @@ import type { Precedence } from './precedence.ts';
  */
 export function guardedReply<T>(
   guard: AccessGuard | undefined,
-  { request: sent, depth }: { readonly request: ContentRequest; readonly depth: number },
+  { request: sent, depth }: GuardedPage,
   respond: (admitted: ContentRequest) => T | Promise<T>,
 ): T | Reply | Promise<T | Reply> {
   if (guard === undefined) return respond(sent);
   const { trailers } = sent;
   const request = trailers ? { ...sent, trailers: () => guard.trailersOf(trailers()) } : sent;
+  return admittedReply(guard.admit(request, depth), request, respond);
+}
+
+/** A request, and the number of generic pages around it. */
+interface GuardedPage {
+  readonly request: ContentRequest;
+  readonly depth: number;
+}
+
+/**
+ * The reply of a page rule to a request that its own `access` admits; otherwise as guardedReply.
+ * The guard has admitted it to the path before.
+ */
+export function guardedRule<T>(
+  guard: AccessGuard | undefined,
+  rule: Rule,
+  { request, depth }: GuardedPage,
+  respond: (admitted: ContentRequest) => T | Promise<T>,
+): T | Reply | Promise<T | Reply> {
+  const name = accessOf(rule);
+  if (name === undefined) return respond(request);
+  // Without access sections, nothing else makes the refusal private.
+  if (guard === undefined) throw noSection(name).forClient();
+  return admittedReply(guard.admitTo(name, request, depth), request, respond);
+}
+
+/** The reply of an admission, or that to the admitted request. */
+function admittedReply<T>(
+  made: Admission | Promise<Admission>,
+  request: ContentRequest,
+  respond: (admitted: ContentRequest) => T | Promise<T>,
+): T | Reply | Promise<T | Reply> {
   const answer = (admission: Admission): T | Reply | Promise<T | Reply> => {
     if ('reply' in admission) return admission.reply;
     const { fields, query = request.query, passed, password, isPersonal } = admission;
@@ -31,8 +71,7 @@ export function guardedReply<T>(
       ...(isPersonal && { isPersonal }),
     });
   };
-  const admission = guard.admit(request, depth);
-  return admission instanceof Promise ? admission.then(answer) : answer(admission);
+  return made instanceof Promise ? made.then(answer) : answer(made);
 }
 
 /** The same sources for those whom the guard admits. */
@@ -82,28 +121,64 @@ export function requireAccess(
   client: AccessClient,
   accessRules?: Set<string>,
 ): Promise<void> | undefined {
+  return guard && requireAdmission(guard.admit(clientRequest(place, client, accessRules), 0));
+}
+
+/** As requireAccess, for the `access` of a page rule itself, which answers at a place. */
+export function requireRuleSection(
+  guard: AccessGuard | undefined,
+  rule: Rule,
+  ...asked: Parameters<typeof clientRequest>
+): Promise<void> | undefined {
+  const name = accessOf(rule);
+  if (name === undefined) return undefined;
+  if (guard === undefined) throw noSection(name).forClient();
+  return requireAdmission(guard.admitTo(name, clientRequest(...asked), 0));
+}
+
+/** A client's request for a place, as the guard takes it. */
+function clientRequest(
+  place: { readonly origin: string; readonly path: string; readonly query?: string },
+  client: AccessClient,
+  accessRules?: Set<string>,
+): GuardedRequest {
   const { origin, path, query = '' } = place;
   const both = requestPathOf(pathOfText(rooted(path)));
   const { fields, visitor } = client;
   const asked = { origin, ...both, query, method: 'GET', fields, visitor, client };
-  const collected = accessRules === undefined ? asked : { ...asked, accessRules };
-  const admission = guard?.admit(collected, 0);
+  return accessRules === undefined ? asked : { ...asked, accessRules };
+}
+
+function requireAdmission(admission: Admission | Promise<Admission>): Promise<void> | undefined {
   if (admission instanceof Promise) return admission.then(refuseReply);
-  if (admission !== undefined) refuseReply(admission);
+  refuseReply(admission);
   return undefined;
 }
 
-/** Requires access to all keys that a breadcrumb has led over; as requireAccess. */
+/**
+ * Requires access to all keys that a breadcrumb has led over, and to their rules; as requireAccess.
+ * `isFirstAdmitted` is whether the client has been admitted to the rule of the first one.
+ */
 export async function requireHops(
   guard: AccessGuard | undefined,
-  { resolved, origin }: { readonly resolved: ResolvedBreadcrumb; readonly origin: string },
+  {
+    resolved: { hops },
+    origin,
+    isFirstAdmitted,
+  }: {
+    readonly resolved: Pick<ResolvedBreadcrumb, 'hops'>;
+    readonly origin: string;
+    readonly isFirstAdmitted: boolean;
+  },
   client: AccessClient,
   accessRules?: Set<string>,
-): Promise<ResolvedBreadcrumb> {
-  for (const { key } of resolved.hops) {
-    if (key !== undefined) await requireAccess(guard, { origin, path: key }, client, accessRules);
+): Promise<void> {
+  for (const [at, { key, stored }] of hops.entries()) {
+    const place = { origin, path: key ?? stored.rule.path };
+    if (key !== undefined) await requireAccess(guard, place, client, accessRules);
+    if (at === 0 && isFirstAdmitted) continue;
+    await requireRuleSection(guard, stored.rule, place, client, accessRules);
   }
-  return resolved;
 }
 
 /** The answer of another server is none of an operation: it only refuses. */
@@ -131,9 +206,22 @@ export function withAccess(
   { origin, path, visitor }: KeyPlace,
   explanation: Explanation,
 ): Explanation {
-  const access = guard?.explain({ origin, path: rooted(path), visitor }) ?? [];
+  const ofPath = guard?.explain({ origin, path: rooted(path), visitor }) ?? [];
+  const names = new Set(ofPath.map(({ rule }) => rule));
+  const ofRules = explanation.access?.filter(({ rule }) => !names.has(rule)) ?? [];
+  const access = [...ofPath, ...ofRules];
   if (access.length === 0) return explanation;
   const refusing = access.find(({ passes }) => passes === false);
   const notes = [...access.map(({ says }) => says), ...explanation.notes];
   return { ...explanation, access, notes, status: refusing?.status ?? explanation.status };
+}
+
+/** Whether the sections that page rules name let a described visitor in. */
+export function explainRuleAccess(
+  guard: AccessGuard | undefined,
+  rules: readonly Rule[],
+  visitor: Visitor,
+): readonly AccessExplanation[] {
+  const names = new Set(rules.map(accessOf).filter((name) => name !== undefined));
+  return [...names].map((name) => guard?.explainNamed(name, visitor) ?? explainNoSection(name));
 }

@@ -15,9 +15,9 @@ import { isRead, type ContentRequest, type Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
-import { proxyName, ruleName, type Rule, type StoredRule } from '../model/rule.ts';
+import { accessOf, proxyName, ruleName, type Rule, type StoredRule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
-import { requireHops } from './guarded.ts';
+import { explainRuleAccess, guardedRule, requireHops } from './guarded.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods, forwardsMethod } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
@@ -44,6 +44,12 @@ import {
 import type { Precedence } from './precedence.ts';
 import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
 
+/** The rule that replies, and how. */
+interface FoundReply {
+  readonly found: FoundRule;
+  readonly kind: Exclude<ReturnType<typeof replyKindOf>, 'none'>;
+}
+
 interface StoredParts {
   readonly rules: RuleReader;
   readonly stored: StoredPages;
@@ -66,7 +72,8 @@ export function storedSource(
   /** The whole precedence, which a generic page uses to find its page. */
   precedence: Precedence,
 ): ContentSource {
-  const { rules, stored, generic, rendered, pageRows, access, countVisit } = parts;
+  const { rules, generic, access } = parts;
+  const replyOf = storedReplies(parts, precedence);
   return {
     name: 'stored',
     respond(request, depth) {
@@ -74,31 +81,9 @@ export function storedSource(
       if (found === undefined) return undefined;
       const kind = replyKindOf(found.stored, depth);
       if (kind === 'none') return undefined;
-      const steps: BreadcrumbHop[] = [];
-      const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
-      const answer = withRuleFailure(failWith(last), () => {
-        if (!isRead(request.method)) return readOnlyReply(request.method);
-        switch (kind) {
-          case 'breadcrumb': {
-            const resolved = withHops(access, resolveVisit(rules, found, request, steps), request);
-            return withLanguageVary(found, replyTo(resolved, request, countVisit));
-          }
-          case 'generic': {
-            const open = (page: ContentRequest) => precedence.respond(page, depth + 1);
-            const page = (given: ContentRequest) => generic.respond(found, given, open);
-            if (!mayRender(found.stored.rule)) return withLanguageVary(found, page(request));
-            return withLanguageVary(
-              found,
-              rendered.respond(found, request, { open: page, rows: pageRows }),
-            );
-          }
-          case 'page':
-            return stored.respond(found, request);
-          case 'asset':
-            return assetReply(parts, found, request);
-        }
-      });
-      return withRuleHeaders(found.stored.rule, answer, request);
+      return guardedRule(access, found.stored.rule, { request, depth }, (admitted) =>
+        replyOf({ found, kind }, admitted, depth),
+      );
     },
     explain(request, depth) {
       const ordered = candidatesOf('stored', rules, request);
@@ -106,11 +91,12 @@ export function storedSource(
       const kind = found === undefined ? 'none' : replyKindOf(found.stored, depth);
       const silent = explainSilent(silentCandidatesOf('stored', rules, request), rules);
       if (found === undefined || kind === 'none') return { candidates: silent, reply: undefined };
+      const steps: BreadcrumbHop[] = [];
       const decide = (): ExplainedReply => {
         if (!isRead(request.method)) return explainReadOnly(request.method);
         switch (kind) {
           case 'breadcrumb':
-            return explainHops(rules, found, request);
+            return explainHops(rules, found, request, steps);
           case 'generic':
             return withRendering(
               found,
@@ -122,7 +108,9 @@ export function storedSource(
             return explainAsset(found, assetOf(parts, found));
         }
       };
-      const reply = explainedReply(found, replyOrFailure(decide), request);
+      const explained = explainedReply(found, replyOrFailure(decide), request);
+      const over = [found.stored, ...steps.map((step) => step.stored)].map(({ rule }) => rule);
+      const reply = { ...explained, ...accessNamed(access, over, request) };
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const { branches } = reply;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
@@ -131,26 +119,65 @@ export function storedSource(
   };
 }
 
+/** Creates the replies of found rules to requests that have access to them. */
+function storedReplies(
+  parts: StoredParts,
+  precedence: Precedence,
+): (reply: FoundReply, request: ContentRequest, depth: number) => ReplyOrPromise {
+  const { rules, stored, generic, rendered, pageRows, access, countVisit } = parts;
+  return ({ found, kind }, request, depth) => {
+    const steps: BreadcrumbHop[] = [];
+    const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
+    const answer = withRuleFailure(failWith(last), () => {
+      if (!isRead(request.method)) return readOnlyReply(request.method);
+      switch (kind) {
+        case 'breadcrumb': {
+          const resolved = withHops(access, resolveVisit(rules, found, request, steps), request);
+          return withLanguageVary(found, replyTo(resolved, request, countVisit));
+        }
+        case 'generic': {
+          const open = (page: ContentRequest) => precedence.respond(page, depth + 1);
+          const page = (given: ContentRequest) => generic.respond(found, given, open);
+          if (!mayRender(found.stored.rule)) return withLanguageVary(found, page(request));
+          return withLanguageVary(
+            found,
+            rendered.respond(found, request, { open: page, rows: pageRows }),
+          );
+        }
+        case 'page':
+          return stored.respond(found, request);
+        case 'asset':
+          return assetReply(parts, found, request);
+      }
+    });
+    return withRuleHeaders(found.stored.rule, answer, request);
+  };
+}
+
 /** The page rules of the kind content.fetch, and proxies, which may allow any method. */
 export function fetchedSource({
   rules,
   fetch,
+  access,
 }: {
   readonly rules: RuleReader;
   readonly fetch: Fetcher;
+  readonly access: AccessGuard | undefined;
 }): ContentSource {
   return {
     name: 'content.fetch',
-    respond(request) {
-      const found = findRule('content.fetch', rules, request);
+    respond(asked, depth) {
+      const found = findRule('content.fetch', rules, asked);
       if (found === undefined) return undefined;
       const { rule } = found.stored;
       const fail = failWith(() => rule);
-      const answer = withRuleFailure(fail, () => {
-        if (!isForwarded(rule, request.method)) return optionsReply(allowedMethods(rule));
-        return withLanguageVary(found, fetch.respond(rule, request));
+      return guardedRule(access, rule, { request: asked, depth }, (request) => {
+        const answer = withRuleFailure(fail, () => {
+          if (!isForwarded(rule, request.method)) return optionsReply(allowedMethods(rule));
+          return withLanguageVary(found, fetch.respond(rule, request));
+        });
+        return withRuleHeaders(rule, answer, request);
       });
-      return withRuleHeaders(rule, answer, request);
     },
     explain(request) {
       const ordered = candidatesOf('content.fetch', rules, request);
@@ -164,10 +191,23 @@ export function fetchedSource({
       const { candidates, ...omitted } = explainCandidates(ordered, request.fields);
       const proxy = proxyName(rule.id);
       const named = proxy === undefined ? { id: rule.id } : { proxy };
-      const reply = { ...named, ...withHeaderNote(rule, outcome) };
+      const reply = {
+        ...{ ...named, ...withHeaderNote(rule, outcome) },
+        ...accessNamed(access, [rule], request),
+      };
       return { candidates: [...candidates, ...silent], ...omitted, reply };
     },
   };
+}
+
+/** The part of an explained reply about the access sections that its page rules name. */
+function accessNamed(
+  guard: AccessGuard | undefined,
+  rules: readonly Rule[],
+  { visitor }: Parameters<ContentSource['explain']>[0],
+): Pick<ExplainedReply, 'access'> {
+  const access = explainRuleAccess(guard, rules, visitor);
+  return access.length === 0 ? {} : { access };
 }
 
 function explainedReply(
@@ -252,13 +292,15 @@ function withHops(
   resolved: ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>,
   request: ContentRequest,
 ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
-  if (access === undefined) return resolved;
   if (resolved instanceof Promise) return resolved.then((one) => withHops(access, one, request));
-  if (resolved.hops.length === 1) return resolved;
+  const [, ...others] = resolved.hops;
+  const isOpen = others.every(({ stored: { rule } }) => accessOf(rule) === undefined);
+  if (others.length === 0 || (access === undefined && isOpen)) return resolved;
   const { origin, visitor, accessRules, password } = request;
   const fields = password === undefined ? request.fields : withPassword(request.fields, password);
   const { client = { fields, visitor, isForeign: false } } = request;
-  return requireHops(access, { resolved, origin }, client, accessRules);
+  const over = { resolved, origin, isFirstAdmitted: true };
+  return requireHops(access, over, client, accessRules).then(() => resolved);
 }
 
 /** The fields of a client, as it has sent them to this server. */

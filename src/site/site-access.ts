@@ -6,7 +6,7 @@ import type { AccessClient, ContentRequest, Fields, RequestTarget } from '../htt
 import type { Explanation } from '../model/explanation.ts';
 import type { CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Resolution } from '../model/rule.ts';
-import type { StoredRule } from '../model/rule.ts';
+import type { Rule, StoredRule } from '../model/rule.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
 import type { PageRequest } from '../rules/source.ts';
@@ -43,6 +43,11 @@ export interface SiteAccess {
       readonly query?: string;
     },
     client: AccessClient,
+  ): Promise<void> | undefined;
+  /** The same for the access section that the page rule names which answers at a place. */
+  requireRuleSection(
+    rule: Rule,
+    ...asked: Parameters<SiteAccess['requireAccess']>
   ): Promise<void> | undefined;
   /**
    * Resolves a breadcrumb's key. Fails with `not_found` for an unknown key, with `unprocessable`

@@ -7,6 +7,7 @@ import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/r
 import {
   breadcrumbCandidates,
   resolveKey,
+  type BreadcrumbHop,
   type BreadcrumbStart,
   type BreadcrumbVisit,
   type ResolvedBreadcrumb,
@@ -15,9 +16,9 @@ import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
-import { winnerName } from '../model/explanation.ts';
+import { winnerName, type Explanation } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
-import { proxyName, type Rule } from '../model/rule.ts';
+import { accessOf, proxyName, type Rule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
@@ -32,10 +33,13 @@ import { notFoundReply, type ContentSource, type PageRequest } from '../rules/so
 import { diskSource, fallbackSource, hasFile } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import {
+  explainRuleAccess,
   guardedPrecedence,
   guardedReply,
+  guardedRule,
   requireAccess,
   requireHops,
+  requireRuleSection,
   withAccess,
   withPrivacy,
 } from './guarded.ts';
@@ -116,6 +120,7 @@ export function createSite(parts: SiteParts): Site {
       return isProxy ? undefined : found;
     },
     requireAccess: (place, client) => requireAccess(access, place, client),
+    requireRuleSection: (rule, place, client) => requireRuleSection(access, rule, place, client),
     resolve: (visit) => resolveGuarded(parts, visit),
     breadcrumb: breadcrumbReply,
     breadcrumbData: (resolved) => ({
@@ -130,10 +135,7 @@ export function createSite(parts: SiteParts): Site {
       const notes = [...(parts.rates?.explain(request) ?? []), ...explained.notes];
       return { ...explained, notes, ...(headers.length > 0 && { headers }) };
     },
-    explainKey: (visit) => {
-      const { key, origin, visitor } = visit;
-      return withAccess(access, { origin, path: key, visitor }, explainKey(rules, visit));
-    },
+    explainKey: (visit) => explainGuarded(parts, visit),
     hasFile: (request) => hasFile(disk, request),
     branches: (place, visit) => {
       const start = breadcrumbStart(parts, place, visit);
@@ -244,24 +246,26 @@ async function openRewritten(
   rules: RuleReader,
   request: ContentRequest,
 ): Promise<OpenedWebsocket | Reply> {
+  const open = (admitted: ContentRequest) => openWebsocket({ access, fetch, rules }, admitted);
   const target = rewriter.find(request)?.target;
-  if (target === undefined) return openWebsocket({ fetch, rules }, request);
-  const inside = { request: { ...request, ...target }, depth: 0 };
-  return guardedReply(access, inside, (admitted) => openWebsocket({ fetch, rules }, admitted));
+  if (target === undefined) return open(request);
+  return guardedReply(access, { request: { ...request, ...target }, depth: 0 }, open);
 }
 
 /** Opens a websocket at the source of the matching rule; rejects as Site.openWebsocket. */
 async function openWebsocket(
-  { fetch, rules }: Pick<SiteParts, 'fetch' | 'rules'>,
+  { access, fetch, rules }: Pick<SiteParts, 'access' | 'fetch' | 'rules'>,
   request: ContentRequest,
 ): Promise<OpenedWebsocket | Reply> {
   const rule = findRule('content.fetch', rules, request)?.stored.rule;
   if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
-  try {
-    return await fetch.openWebsocket(rule, request);
-  } catch (thrown) {
-    throw failureOf(rule, thrown);
-  }
+  return guardedRule(access, rule, { request, depth: 0 }, async (admitted) => {
+    try {
+      return await fetch.openWebsocket(rule, admitted);
+    } catch (thrown) {
+      throw failureOf(rule, thrown);
+    }
+  });
 }
 
 /** Resolves a key whose client may see it, and all keys that it leads over. */
@@ -269,14 +273,36 @@ function resolveGuarded(
   { access, rules }: Pick<SiteParts, 'access' | 'rules'>,
   visit: Parameters<SiteAccess['resolve']>[0],
 ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
-  if (access === undefined) return resolveKey(rules, visit);
   const { key, origin, client } = visit;
-  const after = async (): Promise<ResolvedBreadcrumb> => {
-    await requireAccess(access, { origin, path: key }, client);
-    const resolved = await resolveKey(rules, visit);
-    return requireHops(access, { resolved, origin }, client);
+  const over = (resolved: ResolvedBreadcrumb): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> => {
+    const isOpen = resolved.hops.every(({ stored }) => accessOf(stored.rule) === undefined);
+    if (access === undefined && isOpen) return resolved;
+    const hops = { resolved, origin, isFirstAdmitted: false };
+    return requireHops(access, hops, client).then(() => resolved);
   };
-  return after();
+  const resolve = (): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> => {
+    const resolved = resolveKey(rules, visit);
+    return resolved instanceof Promise ? resolved.then(over) : over(resolved);
+  };
+  if (access === undefined) return resolve();
+  const admit = async (): Promise<void> => {
+    await requireAccess(access, { origin, path: key }, client);
+  };
+  return admit().then(resolve);
+}
+
+/** Explains resolveGuarded. */
+function explainGuarded(
+  { access, rules }: Pick<SiteParts, 'access' | 'rules'>,
+  visit: Parameters<SiteAccess['explainKey']>[0],
+): Explanation {
+  const { key, origin, visitor } = visit;
+  const steps: BreadcrumbHop[] = [];
+  const explained = explainKey(rules, visit, steps);
+  const over = steps.map(({ stored: { rule } }) => rule);
+  const named = explainRuleAccess(access, over, visitor);
+  const both = { ...explained, ...(named.length > 0 && { access: named }) };
+  return withAccess(access, { origin, path: key, visitor }, both);
 }
 
 /** SiteAccess.nextChangeMs. */

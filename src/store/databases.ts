@@ -3,13 +3,16 @@ import { openShared } from './environment.ts';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
-export const schemaVersion = 8;
+export const schemaVersion = 9;
 
 /** Older versions that this one can open: opening a folder adds the missing databases. */
-export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7];
+export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7, 8];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
+
+/** The first version with the databases of the assets and access sections of page rules. */
+export const namesVersion = 9;
 
 /** The value of `application` in `meta` in a data folder of Waymark. */
 export const applicationMark = 'waymark';
@@ -50,6 +53,8 @@ export interface Databases {
   readonly ruletime: Database<string, Uint8Array>;
   /** Name of an asset and id of a rule → nothing: see projections/rule-assets.ts. */
   readonly ruleasset: Database<string, Uint8Array>;
+  /** Access section of a rule, NUL and its id → nothing: see projections/rule-access.ts. */
+  readonly ruleaccess: Database<string, Uint8Array>;
   /** vk → seq of the change that claimed it, and hash of the request: see claims.ts. */
   readonly vk: Database<string, Uint8Array>;
   /** Id → Key. */
@@ -209,6 +214,7 @@ export function openDatabases(environment: RootDatabase): Databases {
     everwildcard: named('everwildcard', true),
     ruletime: named('ruletime'),
     ruleasset: named('ruleasset'),
+    ruleaccess: named('ruleaccess'),
     vk: named('vk'),
     key: named('key'),
     keyhash: named('keyhash'),

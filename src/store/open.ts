@@ -7,6 +7,7 @@ import {
   applicationMark,
   extensibleVersions,
   markedVersion,
+  namesVersion,
   openDatabases,
   openEnvironment,
   schemaVersion,
@@ -41,6 +42,7 @@ import { outboxMaxDefault } from './limits.ts';
 import type { OutboxMax } from './outbox.ts';
 import { createOutbox } from './outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
+import { putRuleAssets } from './projections/rule-assets.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
 import { joinCluster, leaveShared, type Sharing } from './shared/join.ts';
@@ -385,6 +387,7 @@ function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: Make
     putIdentity(databases, newId());
     former = Number(meta.get('schema') ?? schemaVersion);
     if (former < markedVersion) putSeveralMarks(databases);
+    if (former < namesVersion) putRuleAssets(databases);
     refreshWords(databases);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));

@@ -205,6 +205,10 @@ export interface Reads extends TreeReads {
   ruleTimes(range: RuleTimeRange): Iterable<RuleTime>;
   /** Ids of the page rules that name an asset, at most `limit`, in their order. */
   rulesOfAsset(asset: string, limit: number): Iterable<string>;
+  /** The access sections that page rules name, in order; at most `limit`. */
+  accessNames(limit: number): readonly string[];
+  /** Ids of the page rules that name an access section; at most `limit`. */
+  rulesOfAccess(name: string, limit: number): readonly string[];
   /**
    * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
    * `planned` counts the rules that are about to be put there.

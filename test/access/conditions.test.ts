@@ -185,7 +185,6 @@ suite('the conditions of [access.<name>]', () => {
       ['[access.a]\nforward = http://u@x/\n', /write the URL of a server/],
       ['[access.a]\nforward = http://x/\ncopy = Host\n', /the server sets that field itself/],
       ['[access.a]\npassword_file = none.txt\n', /`password_file` = `none.txt` does not exist/],
-      ['[access.a]\nallow = 10.0.0.0/8\npath =\n', /protects no path/],
       ['[acces.a]\nallow = 10.0.0.0/8\n', /did you mean `\[access\.a\]`/],
       ['[access.a]\nsatisfy = some\n', /write `all` or `any`/],
       ['[disk.a]\nroot = site\n[access.a]\npassword_file = site/x\n', /contains a password file/],

@@ -146,7 +146,12 @@ client_auth = post
 roles = realm_access.roles
 lifetime = 90m
 signed_out = ${written(given.page)}
+title = ${written(given.data)}
 console_scopes = ${given.scopes.join(' ')}
+[login.guests]
+issuer = https://id.example/realms/b
+client_id = b
+prefix = no
 [engine.x]
 page = ${written(given.page)}
 script = /a.js?b=$\${c}
@@ -190,15 +195,15 @@ test('`check` prints every section and every key, also those with their default'
   const text = describeConfig(
     assemble(
       '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n[rate.a]\nrate=1/m\n' +
-        '[rewrite.a]\nmatch=^/a$\nto=/b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s',
+        '[rewrite.a]\nmatch=^/a$\nto=/b\n[login.a]\nissuer=https://a\nclient_id=b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s',
     ),
   );
   const described = parseIni(text, { env });
   const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
-  const { access, rates, pathLogs } = described;
+  const { access, rates, logins, pathLogs } = described;
   const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
-  const all = [mounts, access, rates, pathLogs, engines, tables].flat();
+  const all = [mounts, access, rates, logins, pathLogs, engines, tables].flat();
   const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
   const { geo, review, mcp, stats, log } = described;
   const parsed = [

@@ -484,7 +484,9 @@ test('an empty ini file gives the defaults', async (context) => {
       ...{ issuer: undefined, clientId: undefined, clientSecret: undefined, clientAuth: 'basic' },
       ...{ scopes: ['openid'], user: ['sub'], roles: ['roles'], lifetimeMs: 43_200_000 },
       ...{ signedOut: '/', consoleRoles: [], consoleScopes: ['admin'] },
+      ...{ title: undefined, prefix: undefined },
     },
+    logins: [],
     fetch: {
       allowPrivate: [],
       connectTimeoutMs: 3_000,

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { open } from 'lmdb';
 import { openDatabases, openEnvironment, schemaVersion } from '../../src/store/databases.ts';
+import { draftStore } from '../../src/store/drafts/draft-store.ts';
 import { openStore } from '../../src/store/open.ts';
 import { temporaryFolder } from '../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
@@ -224,6 +225,40 @@ suite('a data folder of Waymark', () => {
     assert.deepEqual(validity(), ['waits']);
     await commit(second, edited('r', { _unknowns_: null, until: '2026-12-01T07:00:00.000Z' }));
     assert.deepEqual(validity(), [{ untilMs: Date.UTC(2026, 11, 1, 7) }]);
+    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+  });
+
+  test('of a layout without the assets of page rules finds them, also in drafts', async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await openIn(folder);
+    await commit(first, inserted('kept', { path: '/kept', asset: 'a.png' }));
+    await commit(first, inserted('moved', { path: '/moved', asset: 'a.png' }));
+    const draft = { name: 'spring' };
+    await commit(first, { family: 'draft', id: 'd', action: 'insert', data: draft });
+    const spring = first.draft('d');
+    assert.ok(spring);
+    const drafted = draftStore(first, spring);
+    await commit(drafted, edited('moved', { asset: 'b.png' }));
+    await commit(drafted, inserted('new', { path: '/new', asset: 'a.png' }));
+    await first.close();
+    const former = openEnvironment(folder);
+    former.transactionSync(() => {
+      const databases = openDatabases(former);
+      databases.ruleasset.clearSync();
+      for (const key of [...databases.draftentry.getKeys()]) {
+        if (Buffer.from(key)[4] === 19) databases.draftentry.removeSync(key);
+      }
+      databases.meta.putSync('schema', '8');
+    });
+    await former.close();
+
+    const second = await scratchStore(t, { folder });
+    assert.deepEqual([...second.rulesOfAsset('a.png', 9)], ['kept', 'moved']);
+    const now = second.draft('d');
+    assert.ok(now);
+    const seen = draftStore(second, now);
+    assert.deepEqual([...seen.rulesOfAsset('a.png', 9)], ['kept', 'new']);
+    assert.deepEqual([...seen.rulesOfAsset('b.png', 9)], ['moved']);
     for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
   });
 

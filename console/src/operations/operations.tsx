@@ -305,6 +305,7 @@ interface SessionRow {
   readonly name?: string;
   readonly user?: string;
   readonly roles?: readonly string[];
+  readonly provider?: string;
 }
 
 /** The sessions of the console (`session`) or of visitors (`login`), each with a button to end it. */
@@ -344,21 +345,24 @@ function Sessions({
       <Fault error={sessions.error ?? error} onRetry={sessions.reload} />
       {none !== '' && sessions.data?.rows.length === 0 ? <p class="quiet">{none}</p> : null}
       <ul class="table-list">
-        {sessions.data?.rows.map(({ id, user, name = user, roles = [], created, expires }) => (
-          <li key={id}>
-            <span>
-              <b>{name}</b> {roles.join(', ')}
-              <br />
-              <span class="quiet">
-                <When time={created} />, {t.until} <When time={expires} />
+        {sessions.data?.rows.map(
+          ({ id, user, name = user, roles = [], provider = 'login', ...row }) => (
+            <li key={id}>
+              <span>
+                <b>{name}</b> {roles.join(', ')}
+                <br />
+                <span class="quiet">
+                  {provider === 'login' ? '' : `${provider}, `}
+                  <When time={row.created} />, {t.until} <When time={row.expires} />
+                </span>
               </span>
-            </span>
-            <button type="button" class="quiet-button danger" onClick={() => void end(id)}>
-              {t.end}
-              <span class="unseen"> {user ?? id}</span>
-            </button>
-          </li>
-        ))}
+              <button type="button" class="quiet-button danger" onClick={() => void end(id)}>
+                {t.end}
+                <span class="unseen"> {user ?? id}</span>
+              </button>
+            </li>
+          ),
+        )}
       </ul>
     </section>
   );

@@ -23,6 +23,7 @@ import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../comp
 import { useVisitor } from '../components/visitor-fields.tsx';
 import { addressOf } from './address.ts';
 import { PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
+import { AccessField } from './access-field.tsx';
 import { MomentField, TimeZones } from './moment-field.tsx';
 import { kinds } from './pages.tsx';
 
@@ -91,7 +92,7 @@ function newRule({ params }: Route): Rule {
 }
 
 function draftOf(rule: JsonObject): Draft {
-  const names = [...plainFields, 'kind', 'enginecomments', 'from', 'until'];
+  const names = [...plainFields, 'access', 'kind', 'enginecomments', 'from', 'until'];
   const plain: Draft = Object.fromEntries(names.map((name) => [name, textOf(rule[name])]));
   const { content, enginedata } = rule;
   return {
@@ -390,7 +391,7 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
           <option key={one} value={one} />
         ))}
       </datalist>
-      <Times {...{ draft, set, problems }} />
+      <Limits {...{ draft, set, problems }} />
       <Content {...{ rule, draft, set, problems, canWrite }} />
       <Enginedata
         id={rule.id}
@@ -420,10 +421,15 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
   );
 }
 
-/** When the page answers. */
-function Times({ draft, set, problems }: Pick<FieldsProps, 'draft' | 'set' | 'problems'>) {
+/** To whom and when the page answers. */
+function Limits({ draft, set, problems }: Pick<FieldsProps, 'draft' | 'set' | 'problems'>) {
   return (
     <>
+      <AccessField
+        value={draft.access ?? ''}
+        onValue={set('access')}
+        problems={problemsOf(problems, 'access')}
+      />
       {(['from', 'until'] as const).map((name) => (
         <MomentField
           key={name}

@@ -1,3 +1,4 @@
+import { ownLoginName } from '../../config/sections/login.ts';
 import type { Login } from '../../login/login.ts';
 import { Failure } from '../../model/failure.ts';
 import { keyNameCharactersMax } from '../../model/limits.ts';
@@ -42,11 +43,12 @@ export const listLogins = defineOperation({
         items: {
           title: 'Login',
           type: 'object',
-          required: ['id', 'user', 'roles', 'created', 'expires'],
+          required: ['id', 'user', 'roles', 'provider', 'created', 'expires'],
           properties: {
             id: text,
             user: text,
             roles: { type: 'array', items: text },
+            provider: { ...text, description: 'The name of its [login.<name>], or login.' },
             created: time,
             expires: time,
           },
@@ -68,8 +70,8 @@ export const listLogins = defineOperation({
       const found = store.loginSessions.list(after ?? '', loginsListedMax);
       const rows = found
         .filter((one) => Date.parse(one.expires) > now() && (user ?? one.user) === one.user)
-        .map(({ id, user: name, roles, created, expires }) => {
-          return { id, user: name, roles: [...roles], created, expires };
+        .map(({ id, user: name, roles, provider = ownLoginName, created, expires }) => {
+          return { id, user: name, roles: [...roles], provider, created, expires };
         });
       const next = found.length < loginsListedMax ? null : (found.at(-1)?.id ?? null);
       return { kind: 'data', data: { rows, next } };

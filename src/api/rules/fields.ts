@@ -9,6 +9,7 @@ import { Failure, failureFrom } from '../../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { customHeadersMax } from '../../config/limits.ts';
 import { answerFieldName, fieldValue } from '../../config/headers.ts';
+import { plainName } from '../../config/values.ts';
 import { unknownVariable } from '../../http/field-template.ts';
 import {
   contentBytesMax,
@@ -134,6 +135,12 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseDateTime),
   ],
   ['rve', number('a number', parseFinite)],
+  [
+    'access',
+    text(ruleKinds, 'the name of a section [access.<name>] of the ini file', (value) =>
+      typeof value === 'string' && 'value' in plainName(value) ? value : undefined,
+    ),
+  ],
   ['from', text(ruleKinds, momentExpected, parseLimit)],
   ['until', text(ruleKinds, momentExpected, parseLimit)],
   [

@@ -9,7 +9,7 @@ import {
   contentPlace,
   placeInput,
   siteFor,
-  requireRuleAccess,
+  visibleRule,
   winningRule,
   type PageParts,
 } from './page-lookup.ts';
@@ -117,9 +117,9 @@ export const getRender = defineOperation({
       await visitor.prepare(needsUser);
       const user = visitor.user();
       const where = contentPlace({ ...v, query: queryText(v.query) }, view, call.caller);
-      await requireRuleAccess(parts, where, call);
-      const fields = previewed?.fields ?? call.fields;
-      const found = winningRule(siteFor(parts, v, call), where, { fields, caller: call.caller });
+      const lookup = { fields: previewed?.fields ?? call.fields, caller: call.caller };
+      const find = () => winningRule(siteFor(parts, v, call), where, lookup);
+      const found = await visibleRule(parts, where, { call, find });
       const { stored, capture } = found;
       const { rule, seq } = stored;
       const isHidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
@@ -140,7 +140,7 @@ export const getRender = defineOperation({
         meta: null,
         script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
         ...preparedServerFields(rule, view, call.origin),
-        user: user ?? null,
+        user: user === undefined ? null : { name: user.name, roles: user.roles },
         ...(previewed !== undefined && { matched: rendered.matched }),
       };
       const isForAll = call.caller.keyId === undefined && user === undefined;

@@ -2,8 +2,8 @@ import { defineOperation } from '../operation.ts';
 import {
   contentPlace,
   placeInput,
-  requireRuleAccess,
   siteFor,
+  visibleRule,
   winningRule,
   type PageParts,
 } from './page-lookup.ts';
@@ -32,8 +32,8 @@ export const getRule = defineOperation({
     ({ view, ...parts }: PageParts) =>
     async (v, call) => {
       const where = contentPlace(v, view, call.caller);
-      await requireRuleAccess(parts, where, call);
-      const found = winningRule(siteFor(parts, v, call), where, call);
+      const find = () => winningRule(siteFor(parts, v, call), where, call);
+      const found = await visibleRule(parts, where, { call, find });
       const { rule } = found.stored;
       const rendered = await renderRule(found, { visitor: call.visitor, query: where.query });
       const { content, enginedata, ...shown } = renderView(found);

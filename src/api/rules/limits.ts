@@ -13,3 +13,7 @@ export const wildcardPathBytesMax = KIB;
 export const timesExaminedMax = 10_000;
 /** The longest `timeout` of a page rule. */
 export const fetchTimeoutMsMax = 24 * 3_600_000;
+/** Access sections that page rules name and the ini file does not have, in warnings. */
+export const missingSectionsMax = 100;
+/** Page rules of such a section that a warning counts. */
+export const closedRulesCountedMax = 1_000;

@@ -103,17 +103,22 @@ export function clientOf({ fields, visitor, origin }: Call): AccessClient {
 }
 
 /**
- * Requires that the access rules let the caller see a place; callers with a key of the scope read
- * may read every page rule anyway. Rejects as SiteAccess.requireAccess.
+ * The rule that answers at a place, for the fields of a visitor, if the access rules let the caller
+ * see it; callers with a key of the scope read may read every page rule anyway. `find` finds it.
+ * Rejects as SiteAccess.requireAccess, and as `find`.
  */
-export async function requireRuleAccess(
+export async function visibleRule(
   { site }: Pick<PageParts, 'site'>,
   where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
-  call: Call,
-): Promise<void> {
+  { call, find }: { readonly call: Call; readonly find: () => FoundRule },
+): Promise<FoundRule> {
   const { caller } = call;
-  if (caller.keyId !== undefined && hasScope(caller, 'read')) return;
-  await site.requireAccess(where, clientOf(call));
+  if (caller.keyId !== undefined && hasScope(caller, 'read')) return find();
+  const client = clientOf(call);
+  await site.requireAccess(where, client);
+  const found = find();
+  await site.requireRuleSection(found.stored.rule, where, client);
+  return found;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { maskedValue, replaceFormerHeaders } from '../../model/former-headers.ts';
+import { plainName } from '../../config/values.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { Json, JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import {
@@ -28,13 +29,15 @@ import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../drafts/limits.ts';
 import { limitOf, parseRuleOrigin } from './fields.ts';
 import { placeRuleFields } from './placement.ts';
-import { ruleProblems, type RuleChecks } from './rule-problems.ts';
+import { missingSection, ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
 import { serverFields, type ViewConfig } from './rule-view.ts';
 import { shadowProblems } from './shadows.ts';
 
 /** The parts that the operations on page rules need. */
 export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
+  /** Names of the access sections of the ini file. */
+  readonly accessNames: ReadonlySet<string>;
   readonly view: ViewConfig;
   readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
 }
@@ -63,7 +66,10 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   afterAt: (reads, id, seq) => steps(reads.at(seq).recordsAfter(id)),
   fold: (before, change) => placed(foldRule(before && ruleOf(before), change)),
 
-  place: (write, { engines }) => placeRuleFields(write, { engines }),
+  place(write, { engines, accessNames }) {
+    requireSection(write.sent.access, accessNames);
+    return placeRuleFields(write, { engines });
+  },
   problems: (rule, names, { engines, allowPrivate, view }) =>
     ruleProblems(rule, names, { engines, allowPrivate, base: view.base }),
   unknownMembers: ({ enginedata, kind, _unknowns_: unknowns = {} }, names) =>
@@ -116,6 +122,15 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
     },
   },
 };
+
+/**
+ * Throws `invalid` for the name of an access section that the ini file does not have: the page
+ * would be closed to everybody. A value of another form waits in `_unknowns_`, as in other fields.
+ */
+function requireSection(sent: Json | undefined, names: ReadonlySet<string>): void {
+  if (typeof sent !== 'string' || !('value' in plainName(sent)) || names.has(sent)) return;
+  throw new Failure('invalid', missingSection(sent, names), { field: 'access' });
+}
 
 function placed({ rule, ...place }: StoredRule): StoredRecord<Rule> {
   return { record: rule, ...place };

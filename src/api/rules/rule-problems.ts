@@ -16,6 +16,8 @@ import { fieldDefinitions, limitOf } from './fields.ts';
 export interface RuleChecks {
   /** Names of the engines that exist. */
   readonly engines: ReadonlySet<string>;
+  /** Names of the access sections; undefined if they are not known. */
+  readonly accessNames?: ReadonlySet<string> | undefined;
   /** Prefix before `/svc1`; undefined in an import, which knows no site. */
   readonly base: string | undefined;
   /** Private networks that content.fetch may connect to; undefined in an import. */
@@ -44,6 +46,7 @@ export function ruleProblems(
     ...(sent.has('enginedata') ? privateSourceProblems(rule, checks) : []),
     ...(sent.has('path') ? ownPathProblems(rule, checks) : []),
     ...(limits.some((name) => sent.has(name)) ? limitProblems(rule) : []),
+    ...(sent.has('access') ? sectionProblems(rule, checks) : []),
   ];
   return problems.slice(0, problemsMax);
 }
@@ -76,6 +79,32 @@ function fieldProblem(name: string, value: Json, rule: Rule, { engines }: RuleCh
     ...(suggestion !== undefined && { suggestion }),
   };
 }
+
+/** The problem of a rule that is closed, because nobody has the access section that it names. */
+function sectionProblems(
+  { access }: Pick<Rule, 'access'>,
+  { accessNames }: Pick<RuleChecks, 'accessNames'>,
+): readonly Problem[] {
+  if (access === undefined || accessNames?.has(access) !== false) return [];
+  const suggestion = nearestName(access, [...accessNames]);
+  const message = `${missingSection(access, accessNames)} The page is closed until then.`;
+  const hint = suggestion !== undefined && { suggestion };
+  return [{ field: 'access', reason: 'missing', message, ...hint }];
+}
+
+/** Says that the ini file does not have an access section, and what to do. */
+export function missingSection(name: string, names: ReadonlySet<string>): string {
+  const nearest = nearestName(name, [...names]);
+  const known = [...names].slice(0, sectionsShownMax).join(', ');
+  const advice =
+    nearest === undefined
+      ? `Add the section first${known === '' ? '' : `, or write one of ${known}`}.`
+      : `Did you mean ${nearest}?`;
+  return `The ini file has no section [access.${name}]. ${advice}`;
+}
+
+/** The names in such a sentence. */
+const sectionsShownMax = 10;
 
 /** The fields that limit when a rule answers. */
 const limits: readonly string[] = ['from', 'until'];

@@ -86,6 +86,12 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
   },
   enginecomments: { ...text, description: 'A note for the people who edit the rule.' },
   rve: { type: 'number', description: 'In matching the higher one wins.' },
+  access: {
+    ...text,
+    maxLength: 64,
+    description:
+      'The name of a section [access.<name>] of the ini file, which decides who gets its answers.',
+  },
   from: { ...text, maxLength: momentCharactersMax, description: limitMeans('from it on') },
   until: { ...text, maxLength: momentCharactersMax, description: limitMeans('only before it') },
 };
@@ -113,7 +119,7 @@ export const ruleSchema: RecordSchema = {
   },
 };
 
-const { enginecomments: _comments, ...publicFields } = fields;
+const { enginecomments: _comments, access: _access, ...publicFields } = fields;
 
 /** A page rule as a running page sees it. */
 export const publicRule: JsonObject = {

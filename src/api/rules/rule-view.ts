@@ -38,11 +38,12 @@ export function serverFields(
 }
 
 /**
- * A page rule for the scope render: without its source, the headers for the source, comments and
- * unknown fields.
+ * A page rule for the scope render: without its source, the headers for the source, comments,
+ * access section and unknown fields.
  */
 export function renderView({ stored, capture }: FoundRule): JsonObject {
-  const { enginecomments: _comments, _unknowns_: _unknowns, ...rule } = stored.rule;
+  const { enginecomments: _comments, access: _access, ...more } = stored.rule;
+  const { _unknowns_: _unknowns, ...rule } = more;
   const { enginedata, ...open } = rule;
   // Enginedata of these kinds is only for the server, which finds the answer by it.
   const isHidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';

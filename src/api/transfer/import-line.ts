@@ -80,6 +80,8 @@ const byteOrderMark = Buffer.from('\ufeff');
 export interface LineChecks {
   /** Names of all engines. */
   readonly engines: ReadonlySet<string>;
+  /** Names of the access sections; undefined if they are not known. */
+  readonly accessNames?: ReadonlySet<string> | undefined;
   /** Whether a line with a mistake is refused, as with `Prefer: handling=strict`. */
   readonly isStrict?: boolean | undefined;
 }
@@ -135,7 +137,7 @@ function textOf(bytes: Buffer, line: number): string {
 
 function readLine(
   text: string,
-  { engines, isStrict = false }: LineChecks,
+  { engines, accessNames, isStrict = false }: LineChecks,
 ): Omit<ImportLine, 'line' | 'newId'> & Pick<LineProblems, 'names' | 'problems'> {
   const { family, v, vk, prefer } = parseLine(text);
   const hashes = hashRequest(`${family}.insert`, v);
@@ -145,7 +147,7 @@ function readLine(
   const data = isExported ? restored(v, place) : place(v);
   if (family === 'userinterface') requirePlace(data);
   // Fields that wait in an exported record are no mistakes of this import.
-  const found = isExported ? noProblems : lineProblems(data, { family, v, engines });
+  const found = isExported ? noProblems : lineProblems(data, { family, v, engines, accessNames });
   requireNoMistakes({ isStrict: isStrict || isStrictPreferred(prefer) }, found.problems);
   return {
     family,
@@ -194,10 +196,10 @@ function lineProblems(
     family,
     v,
     engines,
-  }: {
+    accessNames,
+  }: Pick<LineChecks, 'engines' | 'accessNames'> & {
     readonly family: RevertibleFamily;
     readonly v: JsonObject;
-    readonly engines: ReadonlySet<string>;
   },
 ): Pick<LineProblems, 'names' | 'problems'> {
   const { _unknowns_: kept, enginedata, kind } = data;
@@ -207,7 +209,7 @@ function lineProblems(
     const problems = hookProblems(data as unknown as Hook, sentNames(v), undefined);
     return { names, problems };
   }
-  const checks = { engines, base: undefined, allowPrivate: undefined };
+  const checks = { engines, accessNames, base: undefined, allowPrivate: undefined };
   const problems = ruleProblems(data as unknown as Rule, sentNames(v), checks);
   if (kind !== 'resolve' || !isJsonObject(enginedata)) return { names, problems };
   return { names: [...names, ...unreadEnginedata(enginedata, kind)], problems };

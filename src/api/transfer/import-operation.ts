@@ -23,6 +23,8 @@ export interface ImportRequest {
   readonly bytes: Uint8Array;
   /** Names of all engines. */
   readonly engines: ReadonlySet<string>;
+  /** Names of the access sections. */
+  readonly accessNames?: ReadonlySet<string> | undefined;
   /** Whether a line with a mistake is refused. */
   readonly isStrict?: boolean;
   readonly by: string;
@@ -131,6 +133,7 @@ export const importLines = defineOperation({
       const request: ImportRequest = {
         bytes,
         engines: parts.engines,
+        accessNames: parts.accessNames,
         isStrict: call.isStrict === true,
         by: authorOf(call),
         via: call.via,
@@ -193,10 +196,21 @@ function withProblems(
  * if a line cannot be imported.
  */
 export async function runImport(
-  parts: Omit<ImportParts, 'engines'>,
-  { bytes, engines, isStrict, by, via, hooksRefused, scopes, bounds, dryRun }: ImportRequest,
+  parts: Omit<ImportParts, 'engines' | 'accessNames'>,
+  {
+    bytes,
+    engines,
+    accessNames,
+    isStrict,
+    by,
+    via,
+    hooksRefused,
+    scopes,
+    bounds,
+    dryRun,
+  }: ImportRequest,
 ): Promise<ImportResult> {
-  const result = await importAll({ ...parts, engines, isStrict }, bytes, {
+  const result = await importAll({ ...parts, engines, accessNames, isStrict }, bytes, {
     ...{ by, via },
     hooksRefused,
     scopes,

@@ -118,12 +118,12 @@ interface ImportOptions {
  * refused. Rejects with `too_large` for more than importRowsMax lines, and as Store.commit does.
  */
 export async function importAll(
-  { engines, isStrict, newId, ...parts }: ImportParts,
+  { engines, accessNames, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
   { by = author, via, hooksRefused, scopes, bounds, dryRun = false }: ImportOptions = {},
 ): Promise<ImportedAtOnce> {
   requireFewLines(bytes);
-  const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
+  const lines = readImportLines(bytes, { first: 1, engines, accessNames, isStrict, newId });
   const reasonOf = (line: ImportLine): string | undefined =>
     outsideReason(line, bounds) ?? (line.family === 'webhook' ? hooksRefused : undefined);
   const unreadable = [...lines.refused];

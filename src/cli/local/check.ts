@@ -4,6 +4,7 @@ import { passwordFileWarnings } from '../../access/password-file.ts';
 import { checkAssetFiles } from '../../assets/asset-check.ts';
 import { AssetFiles } from '../../assets/asset-files.ts';
 import { Option } from 'commander';
+import { closedRuleWarnings } from '../../api/rules/closed-rules.ts';
 import { tableWarnings } from '../../api/tables/configured-tables.ts';
 import type { Config } from '../../config/config.ts';
 import { configJson, describeConfig } from '../../config/describe.ts';
@@ -133,6 +134,7 @@ async function verifyData(
   try {
     const { seq, rules, tables, rows, bytes } = store.counts();
     for (const warning of await tableWarnings(config.tables, store)) writeLine(err, warning);
+    for (const warning of closedRuleWarnings(config.access, store)) writeLine(err, warning);
     const digest = digestSeq === undefined ? undefined : await digestOf(store, digestSeq);
     const folder = resolve(temporaryFolder ?? (await roomFor(config)));
     if (!json) {

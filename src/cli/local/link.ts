@@ -22,12 +22,23 @@ export const defineLink: DefineCommand = (command, terminal) => {
     )
     .argument('<url>', 'the whole URL of the page')
     .requiredOption('--for <time>', 'how long it is valid, such as 30m, 24h or 7d', requireTime)
+    .option(
+      '--access <name>',
+      'the section, if its paths do not have the URL: a page rule names it in its access',
+    )
     .addOption(configOption())
-    .action(async (url: string, options: { for: number; config?: string }) => {
+    .action(async (url: string, options: LinkOptions) => {
       const config = await requireConfig(options.config, terminal);
-      writeLine(terminal.out, await signLink(config, url, now() + options.for));
+      writeLine(terminal.out, await signLink(config, url, options));
     });
 };
+
+interface LinkOptions {
+  /** Milliseconds. */
+  readonly for: number;
+  readonly access?: string;
+  readonly config?: string;
+}
 
 const longestMs = 3_650 * 86_400_000;
 
@@ -37,16 +48,29 @@ function requireTime(text: string): number {
   throw new InvalidArgumentError('write a time from 1s to 3650d, such as `24h` or `7d`.');
 }
 
-async function signLink(config: Config, url: string, untilMs: number): Promise<string> {
+async function signLink(
+  config: Config,
+  url: string,
+  { for: validMs, access }: LinkOptions,
+): Promise<string> {
   if (!/^https?:\/\//i.test(url)) {
     throw new Failure('invalid', 'Give a whole URL, such as https://example.com/report.pdf.');
   }
   const place = parseUrl(url, { origin: '', query: '' });
-  const { linkKeyFile: file = '' } = ruleOf(config, url, place);
+  const { linkKeyFile: file = '' } =
+    access === undefined ? ruleOf(config, url, place) : sectionOf(config, access);
   const read = await readLinkKeys(file);
   if ('refused' in read) throw new Failure('invalid', `${file} ${read.refused}.`);
-  const query = signedQuery(read.keys[0].bytes, place, Math.ceil(untilMs / 1_000));
+  const query = signedQuery(read.keys[0].bytes, place, Math.ceil((now() + validMs) / 1_000));
   return `${place.origin}${encodePath(place.path)}?${query}`;
+}
+
+/** The section of a name, which has keys. Throws `invalid`. */
+function sectionOf({ access }: Config, name: string): AccessConfig {
+  const section = access.find((one) => one.name === name);
+  if (section?.linkKeyFile !== undefined) return section;
+  const why = section === undefined ? 'The ini file does not have it.' : 'It has no link_key_file.';
+  throw new Failure('invalid', `--access ${name}: [access.${name}] cannot sign. ${why}`);
 }
 
 /** The first rule with keys that protects a place. Throws `invalid`. */
@@ -62,7 +86,7 @@ function ruleOf(
   throw new Failure(
     'invalid',
     found.length === 0
-      ? `No [access.<name>] protects ${url}: it needs no link.`
+      ? `No [access.<name>] protects ${url}. If its page rule names one, add --access NAME.`
       : `${names} has no \`link_key_file\`: add one, with \`satisfy = any\` if there are others.`,
   );
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { engineNames } from '../../compose/operations.ts';
+import { accessNames, engineNames } from '../../compose/operations.ts';
 import { openData } from '../../data.ts';
 import { Failure } from '../../model/failure.ts';
 import { refusalsKeptMax } from '../../api/transfer/limits.ts';
@@ -139,7 +139,11 @@ async function importFile(
   }
   const config = await requireConfig(iniFile, terminal);
   const input = linesOf(file, terminal);
-  const reader = createLineReader({ engines: engineNames(config), isStrict });
+  const reader = createLineReader({
+    engines: engineNames(config),
+    accessNames: accessNames(config),
+    isStrict,
+  });
   const store = await openData(config.server.data);
   try {
     await store.checkPages();

@@ -5,7 +5,9 @@ import { fieldName } from '../headers.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
-import { anyText, choice, wordOr, type ValueParser } from '../values.ts';
+import { nearestName } from '../../model/nearest.ts';
+import { anyText, choice, plainName, wordOr, type ValueParser } from '../values.ts';
+import { providerNames } from './login.ts';
 import { pathPattern } from './headers.ts';
 
 /** The code of a country, in upper case. */
@@ -47,6 +49,7 @@ export const accessKeys = {
   deny_countries: list(country, ''),
   users: list(anyText, ''),
   roles: list(anyText, ''),
+  providers: list(plainName, ''),
   password_file: optional(anyText, { isPath: true }),
   link_key_file: optional(anyText, { isPath: true }),
   client_certificate: optional(anyText, { isPath: true }),
@@ -71,7 +74,8 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
     about:
       'The canonical paths that are protected; each `*` stands for any text, and a last `/` for ' +
       'all below it. Upper and lower case, repeated slashes and encoded ones make no difference, ' +
-      'and `/internal/` protects `/internal` as well. `/internal` alone protects one page.',
+      'and `/internal/` protects `/internal` as well. `/internal` alone protects one page. Empty ' +
+      'for a section that protects only the page rules that name it in `access`.',
     example: '/internal/*',
   },
   except: {
@@ -112,6 +116,12 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   },
   roles: {
     about: 'Condition: the signed-in visitor has one of these roles.',
+    example: 'staff',
+  },
+  providers: {
+    about:
+      'The users and roles that count: those who have signed in at one of these providers, by ' +
+      'the names of their `[login.<name>]`; `login` is that of `[login]`. Empty for all.',
     example: 'staff',
   },
   password_file: {
@@ -173,7 +183,8 @@ interface Surroundings {
       readonly jwt_jwks: string | undefined;
     };
   };
-  readonly login: { readonly values: { readonly issuer: string | undefined } };
+  readonly login: Parameters<typeof providerNames>[0]['login'];
+  readonly logins: Parameters<typeof providerNames>[0]['logins'];
   readonly geo: {
     readonly values: {
       readonly database: string | undefined;
@@ -184,13 +195,36 @@ interface Surroundings {
 
 /** Finds access rules without a condition, and conditions that can never hold. */
 export function accessProblems(surroundings: Surroundings): readonly LineProblem[] {
-  return [...conditionProblems(surroundings), ...certificateProblems(surroundings)];
+  return [
+    ...conditionProblems(surroundings),
+    ...providerProblems(surroundings),
+    ...certificateProblems(surroundings),
+  ];
 }
 
-function conditionProblems({ access, auth, login, geo }: Surroundings): readonly LineProblem[] {
+/** Finds providers that do not exist, or that no condition needs. */
+function providerProblems(surroundings: Surroundings): readonly LineProblem[] {
+  const known = providerNames(surroundings);
+  return surroundings.access.flatMap(({ line, lines, isValid, values }) => {
+    const { providers, users, roles } = values;
+    if (!isValid || providers.length === 0) return [];
+    const at = lines.get('providers')?.[0] ?? line;
+    if (users.length + roles.length === 0) {
+      return [{ line: at, message: '`providers` needs `users` or `roles`, such as `users = yes`' }];
+    }
+    const unknown = providers.find((name) => !known.includes(name));
+    if (unknown === undefined) return [];
+    const nearest = nearestName(unknown, known);
+    const hint = nearest === undefined ? '' : `; did you mean \`${nearest}\`?`;
+    return [{ line: at, message: `there is no provider [login.${unknown}]${hint}` }];
+  });
+}
+
+function conditionProblems(surroundings: Surroundings): readonly LineProblem[] {
+  const { access, auth, geo } = surroundings;
   const { user_header: header, jwt_jwks: keys } = auth.values;
-  const { issuer } = login.values;
-  const knowsUsers = (header ?? keys ?? issuer) !== undefined;
+  const hasProvider = providerNames(surroundings).length > 0;
+  const knowsUsers = hasProvider || (header ?? keys) !== undefined;
   const knowsCountries = (geo.values.database ?? geo.values.country_header) !== undefined;
   return access.flatMap(({ name, line, lines, isValid, values }) => {
     if (!isValid) return [];
@@ -208,7 +242,6 @@ function conditionProblems({ access, auth, login, geo }: Surroundings): readonly
       const advice = 'add one, such as `allow` or `password_file`';
       return [{ line, message: `[access.${name}] has no condition: ${advice}` }];
     }
-    if (values.path.length === 0) return at('path', `[access.${name}] protects no path`);
     if (asksUsers && !knowsUsers) {
       const key = values.users.length > 0 ? 'users' : 'roles';
       const needed = '`issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';
@@ -224,7 +257,7 @@ function conditionProblems({ access, auth, login, geo }: Surroundings): readonly
     if (values.copy.length > 0 && values.forward === undefined) {
       return at('copy', '`copy` needs `forward`, whose answer has the fields');
     }
-    if (values.login === 'yes' && !(asksUsers && issuer !== undefined)) {
+    if (values.login === 'yes' && !(asksUsers && hasProvider)) {
       return at('login', '`login = yes` needs `users` or `roles`, and `issuer` in [login]');
     }
     return values.login !== undefined && !canSignIn

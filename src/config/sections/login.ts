@@ -5,7 +5,15 @@ import { sitePath } from '../addresses.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
-import { anyText, choice, claimPath, duration, scope, type ValueParser } from '../values.ts';
+import {
+  anyText,
+  choice,
+  claimPath,
+  duration,
+  scope,
+  wordOr,
+  type ValueParser,
+} from '../values.ts';
 
 /** The URL of an OpenID Connect provider; without TLS only on this machine, for development. */
 const issuerUrl: ValueParser<string> = (value) => {
@@ -19,7 +27,13 @@ const issuerUrl: ValueParser<string> = (value) => {
 const personScope: ValueParser<Scope> = (text) =>
   text === 'follow' ? { refused: '`follow` is for the keys of nodes' } : scope(text);
 
-/** The keys of `[login]`. */
+/** The text before the names of users and roles. */
+const namePrefix: ValueParser<string> = (text) =>
+  /^[\w.:/@-]{1,32}$/.test(text)
+    ? { value: text }
+    : { refused: 'write up to 32 letters, digits and `.`, `:`, `/`, `@`, `-`, `_`; or `no`' };
+
+/** The keys of `[login]` and `[login.<name>]`. */
 export const loginKeys = {
   issuer: optional(issuerUrl),
   client_id: optional(anyText),
@@ -31,6 +45,8 @@ export const loginKeys = {
   roles: single(claimPath, 'roles', { write: (path) => path.join('.') }),
   lifetime: single(duration('1m', '30d'), '12h', { field: 'lifetimeMs', write: durationText }),
   signed_out: single(sitePath, '/', { write: escapedPath }),
+  title: optional(anyText),
+  prefix: optional(wordOr('no', namePrefix)),
   console_roles: list(anyText, ''),
   console_scopes: list(personScope, 'admin'),
 };
@@ -69,6 +85,19 @@ export const loginTexts: Readonly<Record<keyof typeof loginKeys, KeyText>> = {
     example: '8h',
   },
   signed_out: { about: 'The path to which a browser comes after signing out.', example: '/bye' },
+  title: {
+    about:
+      'The name of the provider on the page where visitors choose between several; by default ' +
+      'the host of its issuer.',
+    example: 'Staff',
+  },
+  prefix: {
+    about:
+      'The text before the names of its users and roles, or `no` for none. By default the name ' +
+      'of the section and a colon, such as `staff:ann`, and none for `[login]`: two providers ' +
+      'may have an `ann` or a role `admin`, who must not pass for each other.',
+    example: 'no',
+  },
   console_roles: {
     about: 'Roles of which one lets people into the console without an API key.',
     example: 'editors, admins',
@@ -81,11 +110,33 @@ export const loginTexts: Readonly<Record<keyof typeof loginKeys, KeyText>> = {
 
 type ParsedLogin = ParsedKeys<typeof loginKeys>;
 
+interface ParsedLogins {
+  readonly login: ParsedLogin;
+  /** The sections `[login.<name>]`. */
+  readonly logins: readonly ParsedLogin[];
+}
+
 /** Finds a provider without a client, and keys without a provider. */
-export function loginProblems({ login }: { readonly login: ParsedLogin }): readonly LineProblem[] {
-  const { values, lines, line, isValid } = login;
+export function loginProblems({ login, logins }: ParsedLogins): readonly LineProblem[] {
+  const own = logins.filter(({ name }) => name === ownLoginName);
+  return [
+    ...providerProblems(login, false),
+    ...logins.flatMap((one) => providerProblems(one, true)),
+    ...own.map(({ line }) => ({
+      line,
+      message: `[login.${ownLoginName}] needs another name: that is the name of [login] itself`,
+    })),
+  ];
+}
+
+/** The name of the provider of `[login]` itself. */
+export const ownLoginName = 'login';
+
+function providerProblems(section: ParsedLogin, isNamed: boolean): readonly LineProblem[] {
+  const { values, lines, line, isValid } = section;
   if (!isValid) return [];
   if (values.issuer === undefined) {
+    if (isNamed) return [{ line, message: `[login.${section.name}] needs \`issuer\`` }];
     const { client_id, client_secret } = values;
     const given = Object.entries({ client_id, client_secret });
     const key = given.find(([, value]) => value !== undefined)?.[0];
@@ -95,4 +146,10 @@ export function loginProblems({ login }: { readonly login: ParsedLogin }): reado
   return values.client_id === undefined
     ? [{ line: lines.get('issuer')?.[0] ?? line, message: '`issuer` needs `client_id`, too' }]
     : [];
+}
+
+/** The names of the providers. */
+export function providerNames({ login, logins }: ParsedLogins): readonly string[] {
+  const own = login.values.issuer === undefined ? [] : [ownLoginName];
+  return [...own, ...logins.map(({ name }) => name)];
 }

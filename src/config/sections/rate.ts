@@ -6,6 +6,7 @@ import { rateBurstMax, rateCountMax } from '../limits.ts';
 import type { LineProblem } from '../problem.ts';
 import { wholeNumber, wordOr, type ValueParser } from '../values.ts';
 import { pathPattern } from './headers.ts';
+import { providerNames } from './login.ts';
 
 /** A number of requests in a period. */
 export interface RequestRate {
@@ -90,7 +91,8 @@ export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
 /** What rates need of other sections. */
 interface Surroundings {
   readonly rates: readonly ParsedKeys<typeof rateKeys>[];
-  readonly login: { readonly values: { readonly issuer: string | undefined } };
+  readonly login: Parameters<typeof providerNames>[0]['login'];
+  readonly logins: Parameters<typeof providerNames>[0]['logins'];
   readonly auth: {
     readonly values: {
       readonly user_header: string | undefined;
@@ -100,9 +102,9 @@ interface Surroundings {
 }
 
 /** Finds rates without a number, and those of users that the server cannot know. */
-export function rateProblems({ rates, auth, login }: Surroundings): readonly LineProblem[] {
+export function rateProblems({ rates, auth, login, logins }: Surroundings): readonly LineProblem[] {
   const { user_header: header, jwt_jwks: keys } = auth.values;
-  const knowsUsers = (header ?? keys ?? login.values.issuer) !== undefined;
+  const knowsUsers = (header ?? keys) !== undefined || providerNames({ login, logins }).length > 0;
   return rates.flatMap(({ name, line, lines, isValid, values }) => {
     if (!isValid) return [];
     if (values.rate === undefined) {

@@ -27,6 +27,7 @@ const codes = {
   history: 17,
   ruletime: 18,
   ruleasset: 19,
+  ruleaccess: 20,
 } as const;
 
 /** A database that a draft has entries of its own for. */
@@ -116,6 +117,20 @@ export function* draftEntries(
       const key = whole.subarray(prefixBytes, length);
       yield { whole, key, value: whole.toString('utf8', length + 1), isPut };
     } else yield { whole, key: whole.subarray(prefixBytes), value: text.slice(1), isPut };
+  }
+}
+
+/** The entries of all drafts for a database without several values; a removed key has no value. */
+export function* draftsWith(
+  draftentry: Database<string, Uint8Array>,
+  name: LayeredName,
+): Generator<{ readonly draft: number; readonly key: Buffer; readonly value: string | undefined }> {
+  for (const { key: read, value } of draftentry.getRange()) {
+    const whole = Buffer.from(read);
+    if (whole[prefixBytes - 1] !== codes[name]) continue;
+    const isPut = value.startsWith('+');
+    const key = whole.subarray(prefixBytes);
+    yield { draft: whole.readUInt32BE(0), key, value: isPut ? value.slice(1) : undefined };
   }
 }
 

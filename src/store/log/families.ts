@@ -8,6 +8,7 @@ import type { StoredTable } from '../../model/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
 import { ruleAssetKeys } from '../projections/rule-assets.ts';
+import { ruleAccessKeys } from '../projections/rule-access.ts';
 import { ruleTimeKeys } from '../projections/rule-times.ts';
 import type { Reads } from '../store.ts';
 import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
@@ -36,6 +37,7 @@ export interface FamilyProjection<S> {
 const ruleKeys = [
   ['ruletime', ruleTimeKeys],
   ['ruleasset', ruleAssetKeys],
+  ['ruleaccess', ruleAccessKeys],
 ] as const;
 
 const userinterface: FamilyProjection<StoredRule> = {

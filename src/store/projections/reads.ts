@@ -14,6 +14,7 @@ import { createPastRules, type PastReads } from './past-rules.ts';
 import { createRowReads } from './row-reads.ts';
 import { createTableReads } from './table-reads.ts';
 import { createRuleAssetReads } from './rule-assets.ts';
+import { createRuleAccessReads } from './rule-access.ts';
 import { createRuleTimeReads } from './rule-times.ts';
 import { findExact, findWildcards, roomFailure } from './rule-index.ts';
 
@@ -131,9 +132,10 @@ function recordHistory(
 type PlaceReads = Pick<Reads, 'exactRules' | 'wildcardRules' | 'roomFailure'> &
   ReturnType<typeof createTreeReads> &
   ReturnType<typeof createRuleTimeReads> &
-  ReturnType<typeof createRuleAssetReads>;
+  ReturnType<typeof createRuleAssetReads> &
+  ReturnType<typeof createRuleAccessReads>;
 
-/** The reads of the rules of a place, of the tree of all places, of their times and assets. */
+/** The reads of the rules of a place, of the tree of places, of their times, assets and access. */
 function createPlaceReads(databases: Databases): PlaceReads {
   return {
     exactRules: (origin, path) => findExact(databases, origin, path),
@@ -141,6 +143,7 @@ function createPlaceReads(databases: Databases): PlaceReads {
     ...createTreeReads(databases),
     ...createRuleTimeReads(databases),
     ...createRuleAssetReads(databases),
+    ...createRuleAccessReads(databases),
     roomFailure: (place, planned) => roomFailure(databases, place, planned),
   };
 }

@@ -1,6 +1,8 @@
 import type { Rule } from '../../model/rule.ts';
+import type { StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
-import { keyOf } from '../encoding.ts';
+import { draftEntryKey, draftEntryValue, draftsWith } from '../drafts/draft-entries.ts';
+import { keyOf, storedJson } from '../encoding.ts';
 import type { Reads } from '../store.ts';
 
 /** The keys of a rule in `ruleasset`: the name of its asset, an end of it, and the id. */
@@ -26,4 +28,28 @@ export function createRuleAssetReads({
       }
     },
   };
+}
+
+/** Fills `ruleasset` from the page rules of a layout without it, live and in drafts. */
+export function putRuleAssets(
+  databases: Pick<Databases, 'rule' | 'ruleasset' | 'draftentry'>,
+): void {
+  const { rule, ruleasset, draftentry } = databases;
+  for (const { value } of rule.getRange()) {
+    for (const key of assetKeysIn(value)) ruleasset.putSync(key, '');
+  }
+  for (const { draft, key, value } of [...draftsWith(draftentry, 'rule')]) {
+    const names = new Map(assetKeysIn(rule.get(key)).map((one) => [one.toString(), false]));
+    for (const one of assetKeysIn(value)) names.set(one.toString(), true);
+    for (const [name, isPut] of names) {
+      const entry = { key: Buffer.from(name), value: '', isPut };
+      const own = draftEntryKey(draft, 'ruleasset', entry);
+      draftentry.putSync(own, draftEntryValue('ruleasset', entry));
+    }
+  }
+}
+
+function assetKeysIn(stored: string | undefined): readonly Buffer[] {
+  if (stored?.includes('"asset"') !== true) return [];
+  return ruleAssetKeys((storedJson(stored) as StoredRule).rule);
 }

@@ -28,6 +28,7 @@ const decided: readonly Name[] = [
   ...(['tablename', 'evertablename', 'row', 'tablerow', 'evertablerow', 'rowkey'] as const),
   ...(['everrowkey', 'rowindex', 'rowword', 'tablecount', 'ruletime'] as const),
   ...(['ruleasset', 'draft', 'draftname', 'draftentry', 'draftrecord', 'drafttouch'] as const),
+  'ruleaccess',
 ];
 
 /** Those with several values under a key; such a value is part of what the entry says. */

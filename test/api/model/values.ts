@@ -122,6 +122,7 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
     { sent: '2999-01-02T03:04[Europe/Berlin]', kept: '2999-01-02T02:04:00.000Z[Europe/Berlin]' },
     ...refused('2999-01-02T03:04', 1),
   ],
+  access: [...refused('two words', 5)],
   rve: [...asSent(1, 2, -1.5, 0), ...refused('x', '2', true)],
   enginecomments: [...asSent('note', 'about XYZ'), ...refused(5)],
 };
