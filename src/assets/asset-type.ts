@@ -36,13 +36,15 @@ export function assetType(name: string, head: Buffer): string {
 
 /** Documents that browsers run scripts of: HTML, SVG and other XML, PDF. */
 const active = /^(?:text\/html|application\/pdf|(?:text|application)\/xml|[^;]*\+xml|text\/xsl)\b/i;
+/** The types of MHTML: HTML with its pictures in one file (RFC 2557). */
+const archive = /^(?:message\/rfc822|multipart\/related|application\/x-mimearchive)\b/i;
 
 /**
  * The header fields that keep an uploaded document from running as a page of the site: it has an
  * opaque origin and no script (CSP 3, sandbox). HTML and XML are downloaded; an SVG can be shown.
  */
 export function assetSafetyFields(contentType: string): FieldList {
-  if (!active.test(contentType)) return [];
+  if (!active.test(contentType) && !archive.test(contentType)) return [];
   const isShown = /^(?:image\/svg|application\/pdf)/i.test(contentType);
   const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
   return [

@@ -15,6 +15,7 @@ const keys: ReadonlyMap<string, string> = new Map([
   ['directory', '`root` of a [disk.<name>]'],
   ['document_root', '`root` of a [disk.<name>]'],
   ['error_page', '`errors` of a [disk.<name>]'],
+  ['expires', '`Cache-Control = max-age=…` as a line of a [headers.<name>]'],
   ['folder', '`root` of a [disk.<name>]'],
   ['from', '`path`'],
   ['gzip', '`compress` of a [disk.<name>], which is on by default'],

@@ -1,3 +1,4 @@
+import { parseHttpDate } from '../http/date.ts';
 import { duration, type ValueParser } from './values.ts';
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
@@ -70,8 +71,22 @@ export const fieldValue: ValueParser<string> = (text) =>
     ? { value: text.trim() }
     : { refused: 'a header field may contain ASCII only' };
 
-const maxAge = duration('0s', '3650d');
 const daySeconds = 86_400;
+const maxAge = duration('0s', '3650d');
+
+/**
+ * Why a value is none of Expires (RFC 9111 §5.3), which is a date: caches take another text for the
+ * past. Undefined for a date, a number such as `0` that says so on purpose, and variables.
+ */
+export function expiresRefusal(text: string): string | undefined {
+  const isMeant = text === '' || text.includes('${') || /^-?\d$/.test(text);
+  if (isMeant || parseHttpDate(text, Date.now()) !== undefined) return undefined;
+  const age = maxAge(text);
+  const seconds = 'value' in age ? Math.floor(age.value / 1_000) : 30 * daySeconds;
+  const cure = `write \`Cache-Control = max-age=${seconds}\``;
+  return `it is a date, and other texts are in the past: ${cure}`;
+}
+
 /** The shortest time that the preload lists of browsers accept (hstspreload.org). */
 const preloadSecondsMin = 365 * daySeconds;
 

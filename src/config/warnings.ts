@@ -1,23 +1,14 @@
 import type { X509Certificate } from 'node:crypto';
 import { servicePath } from '../model/path.ts';
 import type { Certificate, Config } from './config.ts';
+import { narrowPathWarnings } from './narrow-paths.ts';
 import { readKeyPair } from './key-pair.ts';
 import { certificateWarnMs } from './limits.ts';
 import { tlsSection } from './section.ts';
 
-/** Warnings about valid settings that have no effect, a sentence each. */
-export function ineffectiveSettings({
-  server,
-  access,
-  disk,
-  auth,
-  geo,
-  log,
-  login,
-  logins,
-  node,
-  tls,
-}: Config): readonly string[] {
+/** Warnings about valid settings that have no effect, or less than it seems; a sentence each. */
+export function ineffectiveSettings(config: Config): readonly string[] {
+  const { server, access, disk, auth, geo, log, login, logins, node, tls } = config;
   const found: string[] = [];
   // The server also trusts a proxy that connects by a unix socket.
   const trustsNoProxy =
@@ -56,6 +47,7 @@ export function ineffectiveSettings({
     const section = name === undefined ? 'login' : `login.${name}`;
     found.push(`[${section}] console_roles has no effect: ${why}.`);
   }
+  found.push(...narrowPathWarnings(config));
   found.push(...disk.flatMap(({ fileWarnings }) => fileWarnings));
   for (const { name, path } of disk) {
     if (servicePath(path, server.base) === undefined) continue;

@@ -268,6 +268,7 @@ suite('the type of an asset', () => {
     ['photo.png', Buffer.from(html), 'application/octet-stream'],
     ['photo.gif', Buffer.from(`GIF89a${html}`), 'image/gif'],
     ['page.html', Buffer.from(html), 'text/html; charset=utf-8'],
+    ['saved.mhtml', Buffer.from(html), 'message/rfc822'],
     ['drawing.svg', Buffer.from('<svg/>'), 'image/svg+xml'],
     ['notes.pdf', Buffer.from('%PDF'), 'application/pdf'],
     ['unknown.qqq', Buffer.from(html), 'application/octet-stream'],
@@ -278,14 +279,14 @@ suite('the type of an asset', () => {
       const { headers } = await fetch(`${site.url}/a`);
       assert.equal(headers.get('content-type'), contenttype);
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
-      const isActive = /html|svg|pdf/.test(contenttype);
+      const isActive = /html|svg|pdf|rfc822/.test(contenttype);
       assert.equal(
         headers.get('content-security-policy')?.startsWith('sandbox') ?? false,
         isActive,
       );
       assert.equal(
         headers.get('content-disposition'),
-        contenttype.includes('html') ? 'attachment' : null,
+        /html|rfc822/.test(contenttype) ? 'attachment' : null,
       );
     });
   }

@@ -46,6 +46,29 @@ suite('`check` warns of settings without effect, and of no others', () => {
   }
 });
 
+test('`check` warns of a guard for one page that has more below it', async (t) => {
+  const access = (path: string) => `[access.a]\npath = ${path}\nallow = 10.0.0.0/8\n`;
+  const table: readonly (readonly [sections: string, warning: RegExp | undefined])[] = [
+    [access('/inner'), /^\[access\.a\] covers \/inner alone, and a folder of \[disk\.site\]/m],
+    [access('/inner/'), undefined],
+    [access('/inner, /inner/*'), undefined],
+    [access('/other'), undefined],
+    [access('/index.html'), undefined],
+    [`${access('/api')}[proxy.api]\npath = /api/\nsource = http://127.0.0.1:9\n`, /\[proxy\.api\]/],
+    [`${access('/api')}[rate.b]\npath = /api/x\nrate = 1/s\n`, /\[rate\.b\] has paths below/],
+    ['[rate.a]\npath = /inner\nrate = 1/s\n', /^\[rate\.a\] covers \/inner alone/m],
+  ];
+  const { iniFile, folder } = await serverFolder(t, '');
+  await mkdir(join(folder, 'site/inner'), { recursive: true });
+  for (const [sections, warning] of table) {
+    await writeFile(iniFile, `[server]\ndata = data\n[disk.site]\nroot = site\n${sections}`);
+    const { code, err } = await runHere(['check', '--config', iniFile]);
+    assert.equal(code, 0);
+    if (warning === undefined) assert.doesNotMatch(err, /covers/, sections);
+    else assert.match(err, warning, sections);
+  }
+});
+
 test('the log has these warnings after a start and after a reload', async (t) => {
   const site = await startSite(t, { ini: '[auth]\nuser_header = X-User\n' });
   const said = () => site.logged().match(/\w+_header has no effect.*trust_proxy/g);

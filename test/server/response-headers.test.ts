@@ -137,6 +137,8 @@ X-Own = picture
   test('refuses what it cannot do, with the line', async (t) => {
     for (const [lines, wanted] of [
       ['[headers.a]\n', /\[headers\.a\] has no effect: add a field/],
+      ['[headers.a]\nexpires = 30d\n', /it is a date.*`Cache-Control = max-age=2592000`/],
+      ['[headers.a]\nExpires = max\n', /`Expires` cannot be `max`: it is a date/],
       ['[headers.a]\nContent-Length = 5\n', /`Content-Length`: the server sets that field itself/],
       ['[headers.a]\nX-A = ${nobody}\n', /of a request there are .*\$\{client\.ip\}/],
       ['[headers.a]\npath = assets\nX-A = b\n', /write a path that begins with \/ or \*/],

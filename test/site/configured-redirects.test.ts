@@ -100,6 +100,8 @@ suite('[redirect.<name>]', () => {
       ['[redirect.a]\nto = //evil.example\n', /write a path that starts with \//],
       ['[redirect.a]\nto = javascript:alert(1)\n', /write a path that starts with \//],
       ['[redirect.a]\npath = /a*b\nto = /c\n', /a \* may only be the end of the path/],
+      ['[redirect.a]\npath = /a\nto = /a\n', /\[redirect\.a\] leads to its own path/],
+      ['[redirect.a]\npath = /a\nto = {path}\n', /write a path that starts|its own path/],
       ['[redirect.a]\npath = /a/*\nto = /a/b/{splat}\n', /\[redirect\.a\] leads to itself: change/],
       [
         '[redirect.a]\npath = /a/*\nto = /b/{splat}\n[redirect.b]\npath = /b/*\nto = /a/{splat}\n',

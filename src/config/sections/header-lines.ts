@@ -1,7 +1,7 @@
 import { isAnswerVariable, isTemplateVariable, variableWords } from '../../http/field-template.ts';
 import { customHeadersMax } from '../limits.ts';
 import { duplicateMessage } from '../entry.ts';
-import { answerFieldName, fieldToken, fieldValue } from '../headers.ts';
+import { answerFieldName, expiresRefusal, fieldToken, fieldValue } from '../headers.ts';
 import { quoted, type LineProblem } from '../problem.ts';
 import type { Entry } from '../scan.ts';
 import { substituteInTemplate, type Environment } from '../variables.ts';
@@ -128,6 +128,9 @@ function parseTemplateField(
     return { refused: `the value of ${quoted(key)}: ${template.refused}${isMissing ? known : ''}` };
   }
   const value = fieldValue(template.value);
-  if ('value' in value) return value;
-  return { refused: `${quoted(key)} cannot be ${quoted(template.value)}: ${value.refused}` };
+  const isExpires = parseName === answerFieldName && key.toLowerCase() === 'expires';
+  const expires = isExpires ? expiresRefusal(template.value.trim()) : undefined;
+  if ('value' in value && expires === undefined) return value;
+  const why = 'refused' in value ? value.refused : expires;
+  return { refused: `${quoted(key)} cannot be ${quoted(template.value)}: ${why}` };
 }

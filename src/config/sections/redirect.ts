@@ -136,6 +136,10 @@ export function redirectProblems({
     if (group !== undefined) {
       return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` }];
     }
+    if (leadsToSelf(redirect)) {
+      const message = `${title} leads to its own path, and so does nothing: change its \`to\``;
+      return [{ line: lines.get('to')?.[0] ?? line, message }];
+    }
     const others = circleFrom(redirect, index);
     if (others === undefined) return [];
     const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
@@ -196,6 +200,14 @@ function circleFrom(start: ParsedRedirect, index: RedirectIndex): readonly strin
     place = url === null || !isOwn ? undefined : placeAt(url.origin, url.pathname);
   }
   return undefined;
+}
+
+/** Whether a redirect of one path has that path as its target, on every origin that it is for. */
+function leadsToSelf(redirect: ParsedRedirect): boolean {
+  const { path, match, origin: own } = redirect.values;
+  if (match !== undefined || path.endsWith('*')) return false;
+  const place = placeAt(own === '*' ? 'http://any.invalid' : own, escapedPath(path));
+  return place !== undefined && locationOf(redirect, place) === undefined;
 }
 
 function locationOf({ values }: ParsedRedirect, place: RequestTarget): string | undefined {
