@@ -52,7 +52,8 @@ const causes: Readonly<Record<OwnEventType, Cause>> = {
   'draft.approved': {
     run: async ({ site }) => {
       await site.call('svc1.draft.insert', { name: 'spring' });
-      await site.call('svc1.draft.approve', { draft: 'spring' });
+      const { data } = await site.call('svc1.draft.changes', { draft: 'spring' });
+      await site.call('svc1.draft.approve', { draft: 'spring', confirm: data.digest });
     },
     raises: [''],
   },

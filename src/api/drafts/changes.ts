@@ -6,10 +6,10 @@ import type { DraftedRecordName, Store } from '../../store/store.ts';
 import { openDraftSeen } from '../bounds/drafts.ts';
 import { listRowsDefault } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
-import { draftProperty } from './drafts.ts';
+import { digestProperty, draftProperty } from './drafts.ts';
 import { draftRowsMax } from './limits.ts';
 import { shownChange } from './publish.ts';
-import { versionsIn } from './publish-plan.ts';
+import { digestOf, versionsIn } from './publish-plan.ts';
 
 /** The scopes that read the records of each family, with their history. */
 const readScopes: Readonly<Record<RevertibleFamily, Scope>> = {
@@ -65,6 +65,7 @@ export const listDraftChanges = defineOperation({
         items: changedRecord,
       },
       next: { type: ['string', 'null'], description: 'The after of the next page.' },
+      digest: digestProperty,
     },
   },
   failures: ['not_found', 'conflict'],
@@ -73,6 +74,8 @@ export const listDraftChanges = defineOperation({
     ({ draft: name, after, limit = listRowsDefault }, { caller }) => {
       const draft = openDraftSeen({ store, reads: store }, name, caller);
       const inDraft = store.inDraft(draft);
+      const digest = after === undefined ? digestOf({ live: store, inDraft, draft }) : undefined;
+      const seen = digest === undefined ? {} : { digest };
       const rows: ChangedRecord[] = [];
       let last: DraftedRecordName | undefined;
       for (const record of store.draftRecords(
@@ -83,13 +86,13 @@ export const listDraftChanges = defineOperation({
         if (!isRevertible(family) || !hasScope(caller, readScopes[family])) continue;
         if (rows.length >= limit) {
           const next = last === undefined ? null : `${last.family} ${last.id}`;
-          return { kind: 'data', data: { rows, next } };
+          return { kind: 'data', data: { rows, next, ...seen } };
         }
         const versions = versionsIn(inDraft, record);
         rows.push({ ...shownChange(versions), conflict: versions.isConflict });
         last = { family, id };
       }
-      return { kind: 'data', data: { rows, next: null } };
+      return { kind: 'data', data: { rows, next: null, ...seen } };
     },
 });
 

@@ -26,9 +26,10 @@ import {
   type QuestionPage,
   type VisitReads,
 } from './compare-questions.ts';
-import { draftProperty } from './drafts.ts';
+import { digestProperty, draftProperty } from './drafts.ts';
 import { comparedLists, comparedUrlsMax } from '../../model/comparison.ts';
 import { visitDaysMax } from '../limits.ts';
+import { digestOf } from './publish-plan.ts';
 import { comparedAtOnce, comparedDaysDefault } from './limits.ts';
 
 /** The parts that compare needs. */
@@ -179,12 +180,18 @@ export const compareDraft = defineOperation({
       },
       total: count('How many all pages together compare; of changes, the rules that change.'),
       next: { type: ['string', 'null'], description: 'The after of the next page.' },
+      digest: digestProperty,
     },
   },
   failures: ['not_found', 'conflict', 'too_large'],
   run: (parts: CompareParts) => async (v, call) => {
     const { store } = parts;
     const draft = openDraftSeen({ store, reads: store }, v.draft, call.caller);
+    // Taken before the answers: a change meanwhile makes an approval of it fail.
+    const isFirst = v.after === undefined;
+    const digest = isFirst
+      ? digestOf({ live: store, inDraft: store.inDraft(draft), draft })
+      : undefined;
     const { sites, asker } = await comparison(parts, draft, { v, call });
     const { questions, next, total } = await questionsOf(parts, { v, draft, sites, asker });
     const rows: ComparedRows = [];
@@ -197,7 +204,8 @@ export const compareDraft = defineOperation({
       await turn();
     }
     const compared = questions.length;
-    return { kind: 'data', data: { compared, differing: rows.length, rows, total, next } };
+    const data = { compared, differing: rows.length, rows, total, next };
+    return { kind: 'data', data: digest === undefined ? data : { ...data, digest } };
   },
 });
 

@@ -18,7 +18,7 @@ import {
   type OperationResult,
 } from '../operation.ts';
 import { listRowsDefault } from '../limits.ts';
-import { planPublish, requireConfirmed } from './publish-plan.ts';
+import { requireSeen } from './publish-plan.ts';
 import {
   draftCommentCharactersMax,
   draftNameCharactersMax,
@@ -52,6 +52,14 @@ const commentSchema = { ...text, nullable: true, maxLength: draftCommentCharacte
 
 /** The input field that names a draft. */
 export const draftProperty = { ...text, description: 'The name or the id of a draft.' };
+
+/** The output field with which a reviewer approves what an answer shows. */
+export const digestProperty = {
+  ...text,
+  description:
+    'The state of the draft, for the confirm of approve: on the first page of a draft that is not ' +
+    'large; the report of publish always has it.',
+} as const;
 
 const byName = { ...text, description: 'Name of the key, for the scope admin.' };
 const note = {
@@ -251,29 +259,30 @@ export const submitDraft = defineOperation({
 });
 
 /**
- * draft.approve: approves a draft as it is now. A later change needs another approval, and that of
- * a key which has changed the draft does not count.
+ * draft.approve: approves a draft in the state that its digest names. A later change needs another
+ * approval, and that of a key which has changed the draft does not count. Refuses with `conflict`
+ * if the draft is in another state by now.
  */
 export const approveDraft = defineOperation({
   name: 'svc1.draft.approve',
   scope: 'publish',
   effect: 'writes',
   summary:
-    'Approves a draft as it is now; it does not count from a key that has changed the draft.',
+    'Approves a draft as it was seen; it does not count from a key that has changed the draft.',
   input: {
     type: 'object',
-    required: ['draft'],
+    required: ['draft', 'confirm'],
     properties: {
       draft: draftProperty,
       confirm: {
-        ...{ ...text, nullable: true },
-        description: 'The digest of a report of publish, to approve what that has shown.',
+        ...text,
+        description: 'The digest that changes, compare, or a report of publish showed.',
       },
     },
   },
   envelope: { vk: vkMember },
   output: draftSchema,
-  failures: ['not_found', 'conflict', 'precondition_failed'],
+  failures: ['not_found', 'conflict'],
   run: (parts: ReviewParts) => (v, call) => {
     // Nobody approves what they may not see.
     authorise({ name: 'svc1.draft.approve', scope: 'read' }, call.caller);
@@ -281,13 +290,7 @@ export const approveDraft = defineOperation({
       const { store } = parts;
       const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
       const { id, name } = draft;
-      if (v.confirm !== undefined) {
-        const plan = planPublish(
-          { live: reads, inDraft: store.inDraft(draft), draft },
-          () => undefined,
-        );
-        requireConfirmed(plan.digest, v.confirm);
-      }
+      requireSeen({ live: reads, inDraft: store.inDraft(draft), draft }, v.confirm);
       const event = { id, name, by: authorOf(call) };
       return {
         ...{ id, action: 'edit', data: { approved: true } },

@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { isRevertible, type Change, type RevertibleFamily } from '../../model/change.ts';
 import { vkInDraft, type DraftedFamily, type SiteDraft } from '../../model/draft.ts';
 import { hookOfSecret } from '../../model/hook.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { foldDrafted } from '../../store/drafts/refresh-drafts.ts';
-import type { DraftedRecord, LoggedDraft, Reads } from '../../store/store.ts';
+import type { DraftedRecord, DraftedRecordName, LoggedDraft, Reads } from '../../store/store.ts';
+import { publishInlineRecordsMax } from './limits.ts';
 
 /** How a conflict is resolved: by the fields of the draft, or by leaving the live record alone. */
 export type ConflictResolution = 'draft' | 'live';
@@ -52,14 +53,14 @@ export function planPublish(
   resolution: (id: string) => ConflictResolution | undefined,
 ): PublishPlan {
   const { live, draft } = reads;
-  const hash = createHash('sha256').update(draft.id);
+  const hash = new DraftHash(draft);
   const records: DraftedVersions[] = [];
   const secrets: string[] = [];
   const authors = new Set<string>();
   let newest = 0;
   for (const { family, id, ...record } of live.draftRecords(draft)) {
     const rows = reads.inDraft.rows(family, id);
-    hash.update(JSON.stringify([family, id, rows.map(({ seq }) => seq)]));
+    hash.add({ family, id }, rows);
     for (const { draft: own, seq, by } of rows) {
       if (own === undefined) continue;
       authors.add(by);
@@ -74,9 +75,56 @@ export function planPublish(
     records,
     unresolved: records.filter((one) => one.isConflict && resolution(one.id) === undefined).length,
     drafts: () => publishedDrafts(reads, { records, secrets, wanted }),
-    digest: hash.digest('hex'),
+    digest: hash.digest(),
     ...{ newest, authors },
   };
+}
+
+/** Throws `conflict` if a digest is not that of the draft as it is now. */
+export function requireSeen(reads: DraftedReads, confirm: string): void {
+  if (confirm === digestOf(reads, Infinity)) return;
+  throw new Failure(
+    'conflict',
+    'The draft or the live records under it have changed since that was shown. Look at it again, ' +
+      'and approve that.',
+    { field: 'confirm' },
+  );
+}
+
+/**
+ * The digest of the report of a publication, for a reviewer who has not asked for one; undefined
+ * for a draft of more records.
+ */
+export function digestOf(
+  { live, inDraft, draft }: DraftedReads,
+  recordsMax = publishInlineRecordsMax,
+): string | undefined {
+  const hash = new DraftHash(draft);
+  let count = 0;
+  for (const record of live.draftRecords(draft)) {
+    count += 1;
+    if (count > recordsMax) return undefined;
+    hash.add(record, inDraft.rows(record.family, record.id));
+  }
+  return hash.digest();
+}
+
+/** The digest of a draft: of all rows of the records that it changes, live and drafted. */
+class DraftHash {
+  readonly #hash: Hash;
+
+  constructor({ id }: SiteDraft) {
+    this.#hash = createHash('sha256').update(id);
+  }
+
+  add({ family, id }: DraftedRecordName, rows: readonly Change[]): void {
+    this.#hash.update(JSON.stringify([family, id, rows.map(({ seq }) => seq)]));
+  }
+
+  /** In lower-case hexadecimal digits. */
+  digest(): string {
+    return this.#hash.digest('hex');
+  }
 }
 
 /** Throws `precondition_failed` if the digest of a plan is not that of a report. */

@@ -233,7 +233,8 @@ test('a draft of a bound key is published, and one with more than its part is no
   assert.equal((await call('svc1.draft.compare', away)).error?.code, 'forbidden');
   await site.call(`${rule}.edit`, { id: theirs.around, content: 'other' }, { draft: 'mine' });
   for (const name of ['read', 'changes', 'compare', 'publish', 'preview', 'approve', 'submit']) {
-    const { error } = await call(`svc1.draft.${name}`, { draft: 'mine' });
+    const v = { draft: 'mine', ...(name === 'approve' && { confirm: 'x' }) };
+    const { error } = await call(`svc1.draft.${name}`, v);
     assert.equal(error?.code, 'not_found', name);
   }
   assert.deepEqual((await call('svc1.draft.list', {})).data.rows, []);

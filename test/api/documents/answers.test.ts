@@ -156,7 +156,8 @@ async function callDrafts(ask: Call): Promise<void> {
   await ask(`${rule}.edit`, { id: live.id, content: 'newer' });
   await ask('svc1.draft.comment', { draft, text: 'Looks good.' });
   await ask('svc1.draft.submit', { draft });
-  await ask('svc1.draft.approve', { draft });
+  const { data: seen } = await ask('svc1.draft.changes', { draft });
+  await ask('svc1.draft.approve', { draft, confirm: seen.digest });
   const { data: preview } = await ask('svc1.draft.preview', { draft, seconds: 60 });
   await ask('svc1.draft.read', { draft });
   await ask('svc1.draft.revoke', { draft, id: preview.id });

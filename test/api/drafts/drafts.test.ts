@@ -222,6 +222,11 @@ suite('a review', () => {
     return { apikey: data.key as string, id: data.id as string };
   };
 
+  const approve = async (site: TestSite, apikey: string): Promise<Answer> => {
+    const { data } = await site.call('svc1.draft.changes', { draft, limit: 1 });
+    return site.call('svc1.draft.approve', { draft, confirm: data.digest }, { apikey });
+  };
+
   test('is by a key that has not changed the draft, and covers what it has seen', async (t) => {
     const site = await startSite(t, { rules: [start], ini: '[review]\nrequired = yes\n' });
     const writer = await keyOf(site, 'draft', 'read');
@@ -232,16 +237,16 @@ suite('a review', () => {
     assert.equal((await edit()).error, undefined);
     const submitted = await site.call('svc1.draft.submit', { draft }, { apikey: writer.apikey });
     assert.equal(submitted.data.submitted.by, writer.id);
-    const own = await site.call('svc1.draft.approve', { draft }, { apikey: writer.apikey });
+    const own = await approve(site, writer.apikey);
     assert.equal(own.error?.code, 'forbidden');
     assert.match((await publish(site)).error?.message ?? '', /needs an approval/);
     const note = { draft, text: 'Nice.' };
     await site.call('svc1.draft.comment', note, { apikey: writer.apikey });
-    await site.call('svc1.draft.approve', { draft }, { apikey: reviewer.apikey });
+    await approve(site, reviewer.apikey);
     v.content = 'changed after it';
     await edit();
     assert.match((await publish(site)).error?.message ?? '', /needs an approval/);
-    const read = await site.call('svc1.draft.approve', { draft }, { apikey: reviewer.apikey });
+    const read = await approve(site, reviewer.apikey);
     assert.deepEqual([read.data.approvals.length, read.data.comments[0].text], [1, 'Nice.']);
     const report = await site.call('svc1.draft.publish', { draft });
     assert.deepEqual(report.data.approved_by, [reviewer.id]);
@@ -257,25 +262,41 @@ suite('a review', () => {
     await inDraft(site, `${rule}.insert`, { path: '/seen', content: 'seen' });
     const { apikey } = await keyOf(site, 'publish');
     for (const name of ['approve', 'publish']) {
-      const { data, error } = await site.call(`svc1.draft.${name}`, { draft }, { apikey });
+      const v = { draft, confirm: 'x' };
+      const { data, error } = await site.call(`svc1.draft.${name}`, v, { apikey });
       assert.deepEqual([data, error?.code], [undefined, 'forbidden'], name);
     }
   });
 
-  test('approves what a report has shown, and nothing added since', async (t) => {
+  test('approves the state that was seen, and nothing added since', async (t) => {
     const site = await siteWithDraft(t);
     await inDraft(site, `${rule}.insert`, { path: '/seen', content: 'seen' });
     const { apikey } = await keyOf(site, 'publish', 'read');
-    const report = () => site.call('svc1.draft.publish', { draft }, { apikey });
-    const approve = (confirm: string) =>
-      site.call('svc1.draft.approve', { draft, confirm }, { apikey });
-    const seen = await report();
-    await inDraft(site, `${rule}.insert`, { path: '/unseen', content: 'unseen' });
-    const late = await approve(seen.data.digest);
-    assert.equal(late.error?.code, 'precondition_failed');
-    assert.equal((await site.call('svc1.draft.read', { draft })).data.approvals, undefined);
-    const fresh = await approve((await report()).data.digest);
+    const shown = async (name: string): Promise<string> => {
+      const { data } = await site.call(`svc1.draft.${name}`, { draft }, { apikey });
+      return data.digest as string;
+    };
+    const approved = (confirm?: string) =>
+      site.call('svc1.draft.approve', { draft, ...(confirm && { confirm }) }, { apikey });
+    assert.equal((await approved()).error?.code, 'invalid');
+    for (const name of ['publish', 'changes', 'compare']) {
+      const seen = await shown(name);
+      const change = { path: `/unseen/${name}`, content: 'unseen' };
+      // The change and the approval come at the same moment.
+      const [late] = await Promise.all([
+        inDraft(site, `${rule}.insert`, change).then(() => approved(seen)),
+        approved(seen),
+      ]);
+      assert.deepEqual([late.status, late.error?.code], [409, 'conflict'], name);
+      const { data } = await site.call('svc1.draft.publish', { draft });
+      assert.deepEqual(data.approved_by, [], name);
+    }
+    const fresh = await approved(await shown('compare'));
     assert.equal(fresh.data.approvals.length, 1);
+    await inDraft(site, `${rule}.edit`, { id: await idAt(site, '/'), content: 'drafted' });
+    const seen = await shown('changes');
+    await site.call(`${rule}.edit`, { id: await idAt(site, '/'), content: 'live, too' });
+    assert.equal((await approved(seen)).error?.code, 'conflict');
   });
 
   test('may be made by keys that can change nothing live', async (t) => {
