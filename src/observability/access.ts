@@ -8,13 +8,15 @@ import {
   type LineTime,
 } from './access-fields.ts';
 import { escapedText, printable, quoted } from './escape.ts';
-import { accessBufferCharactersMax, accessFlushMs } from './limits.ts';
+import { accessBufferCharactersMax, accessFlushMs, shortTextCharactersMax } from './limits.ts';
 
 /** The destination of lines, which arrive many at a time. */
 export interface LineSink {
   write(text: string): unknown;
   /** Whether the buffer is full, as that of a stream. */
   readonly writableNeedDrain?: boolean;
+  /** The longest line that it takes whole. */
+  readonly lineBytesMax?: number | undefined;
 }
 
 /** The formats of a line; `combined` is that of Apache and nginx. */
@@ -70,6 +72,14 @@ export function createAccessLog({
     return times;
   }
 
+  /** A line that its destination takes whole: a client must not push the status out of it. */
+  function fittingLine(entry: AccessEntry, time: LineTime): string {
+    const line = lineOf(entry, time);
+    const { lineBytesMax } = sink;
+    if (lineBytesMax === undefined || Buffer.byteLength(line) <= lineBytesMax) return line;
+    return lineOf(shortened(entry), time);
+  }
+
   function flush(): void {
     if (buffered === '') return;
     const [text, lines] = [buffered, linesBuffered];
@@ -90,7 +100,7 @@ export function createAccessLog({
         timer = undefined;
         flush();
       }, accessFlushMs).unref();
-      buffered += lineOf(withoutKeys(entry), stamp());
+      buffered += fittingLine(withoutKeys(entry), stamp());
       linesBuffered += 1;
       if (buffered.length > accessBufferCharactersMax) flush();
     },
@@ -104,6 +114,24 @@ export function withoutKeys(entry: AccessEntry): AccessEntry {
   if (!keyStart.test(target) && !keyStart.test(referer)) return entry;
   const masked = (text: string): string => text.replace(keyText, 'wmk_…');
   return { ...entry, target: masked(target), referer: masked(referer) };
+}
+
+/** An entry whose texts of the client are cut, each with `…` at its end. */
+function shortened(entry: AccessEntry): AccessEntry {
+  const cut = (text: string): string =>
+    text.length <= shortTextCharactersMax ? text : `${text.slice(0, shortTextCharactersMax)}…`;
+  const { method, target, host, userAgent, referer, accept, acceptLanguage, purpose } = entry;
+  return {
+    ...entry,
+    method: cut(method),
+    target: cut(target),
+    host: cut(host),
+    userAgent: cut(userAgent),
+    referer: cut(referer),
+    accept: cut(accept),
+    acceptLanguage: cut(acceptLanguage),
+    purpose: cut(purpose),
+  };
 }
 
 /** The prefix of a key, each character of which may be percent-encoded, also several times. */

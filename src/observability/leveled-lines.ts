@@ -14,6 +14,8 @@ export interface LeveledLine {
 /** A destination that treats lines by their severity. */
 export interface LeveledSink {
   write(lines: readonly LeveledLine[]): void;
+  /** The longest line that it takes whole; without a limit by default. */
+  readonly lineBytesMax?: number;
   /** Whether it would drop further lines. */
   readonly writableNeedDrain: boolean;
   /** Resolves when all lines are written, or cannot be. */
@@ -33,6 +35,7 @@ function severityOf(level: number): number {
 /** The access log's side of a sink. */
 export function requestLines(sink: LeveledSink): LineSink {
   return {
+    lineBytesMax: sink.lineBytesMax,
     write(text) {
       sink.write(linesOf(text, { severity: info, isRequest: true }));
     },

@@ -6,6 +6,12 @@ export const logFileRetryMs = 1_000;
 /** Bytes of a message to syslog: receivers need not take more than 2 KiB (RFC 5426 §3.2). */
 export const syslogMessageBytesMax = 8 * KIB;
 
+/** Bytes of them for what comes before the text. */
+export const syslogHeadBytesMax = 384;
+
+/** Characters of each text of a client, in a line that is too long for its destination. */
+export const shortTextCharactersMax = 240;
+
 /** How often the server looks whether an access log file has to be rotated. */
 export const logRotationCheckMs = 1_000;
 

@@ -49,5 +49,9 @@ export const continueWaitMs = 1_000;
 /** The wait before a further attempt to connect to syslog, and how long its last lines may take. */
 export const syslogRetryMs = 1_000;
 export const syslogEndMs = 1_000;
+/** How long the address of the receiver of datagrams is used before its name is looked up again. */
+export const syslogAddressMs = 30_000;
+/** Datagrams that may wait, before further ones are dropped. */
+export const syslogWaitingMessagesMax = 1_000;
 /** Bytes of lines that may wait for syslog, before further ones are dropped. */
 export const syslogWaitingBytesMax = MIB;

@@ -1,12 +1,20 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
-import { connect, isIPv6, type Socket } from 'node:net';
+import { lookup, type LookupOneOptions } from 'node:dns';
+import { connect, isIP, isIPv6, type Socket } from 'node:net';
 import type { LeveledLine, LeveledSink } from '../observability/leveled-lines.ts';
+import { syslogHeadBytesMax, syslogMessageBytesMax } from '../observability/limits.ts';
 import {
   syslogMessage,
   type SyslogAddress,
   type SyslogOrigin,
 } from '../observability/syslog-message.ts';
-import { syslogEndMs, syslogRetryMs, syslogWaitingBytesMax } from './limits.ts';
+import {
+  syslogAddressMs,
+  syslogEndMs,
+  syslogRetryMs,
+  syslogWaitingBytesMax,
+  syslogWaitingMessagesMax,
+} from './limits.ts';
 
 /** The surroundings of a sender. */
 interface SyslogParts {
@@ -28,8 +36,11 @@ export function openSyslog(address: SyslogAddress, parts: SyslogParts): LeveledS
     : new StreamSender(address, parts);
 }
 
+/** The longest line in a message. */
+const lineBytesMax = syslogMessageBytesMax - syslogHeadBytesMax;
+
 class DatagramSender implements LeveledSink {
-  readonly writableNeedDrain = false;
+  readonly lineBytesMax = lineBytesMax;
   readonly #address: { readonly host: string; readonly port: number };
   readonly #parts: SyslogParts;
   #socket: DatagramSocket | undefined;
@@ -42,11 +53,17 @@ class DatagramSender implements LeveledSink {
     this.#parts = parts;
   }
 
+  /** Messages wait for the address of the receiver, and for the system to take them. */
+  get writableNeedDrain(): boolean {
+    return this.#unsent >= syslogWaitingMessagesMax;
+  }
+
   write(lines: readonly LeveledLine[]): void {
     const { host, port } = this.#address;
     const { origin, now } = this.#parts;
     this.#socket ??= this.#open();
     for (const line of lines) {
+      if (this.writableNeedDrain) return;
       const message = syslogMessage(line, origin, now());
       this.#unsent += 1;
       this.#socket.send(message, port, host, (error) => {
@@ -68,7 +85,10 @@ class DatagramSender implements LeveledSink {
   }
 
   #open(): DatagramSocket {
-    const socket = createSocket(isIPv6(this.#address.host) ? 'udp6' : 'udp4').unref();
+    const { host } = this.#address;
+    const type = isIPv6(host) ? 'udp6' : 'udp4';
+    const named = isIP(host) === 0 && { lookup: rememberedLookup(this.#parts) };
+    const socket = createSocket({ type, ...named }).unref();
     return socket.on('error', (error) => {
       this.#fail(error);
     });
@@ -80,7 +100,47 @@ class DatagramSender implements LeveledSink {
   }
 }
 
+type LookupCallback = (
+  error: NodeJS.ErrnoException | null,
+  address: string,
+  family: number,
+) => void;
+
+/**
+ * Finds the address of a host once in a while for all messages. Node asks for each datagram, and a
+ * name server that does not answer would hold up the threads that read files, too.
+ */
+function rememberedLookup({
+  now,
+}: Pick<SyslogParts, 'now'>): (
+  host: string,
+  options: LookupOneOptions,
+  callback: LookupCallback,
+) => void {
+  let found: { readonly answer: Parameters<LookupCallback>; readonly untilMs: number } | undefined;
+  let waiting: LookupCallback[] | undefined;
+  return (host, options, callback) => {
+    if (found !== undefined && now() < found.untilMs) {
+      callback(...found.answer);
+      return;
+    }
+    if (waiting !== undefined) {
+      waiting.push(callback);
+      return;
+    }
+    const callbacks = [callback];
+    waiting = callbacks;
+    lookup(host, options, (...answer) => {
+      waiting = undefined;
+      const forMs = answer[0] === null ? syslogAddressMs : syslogRetryMs;
+      found = { answer, untilMs: now() + forMs };
+      for (const one of callbacks) one(...answer);
+    });
+  };
+}
+
 class StreamSender implements LeveledSink {
+  readonly lineBytesMax = lineBytesMax;
   readonly #address: SyslogAddress;
   readonly #parts: SyslogParts;
   #socket: Socket | undefined;

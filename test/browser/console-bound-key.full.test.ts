@@ -27,13 +27,18 @@ suite('the console of a bound key', () => {
     const { page } = tab;
     const links = page.locator('nav ul a');
     const names = (await links.allTextContents()).map((one) => one.replace(/g .$/, '').trim());
-    assert.deepEqual(names, ['Pages', 'Breadcrumbs', 'Drafts', 'Calendar', 'Explain', 'History']);
+    assert.deepEqual(names, [
+      ...['Pages', 'Breadcrumbs', 'Visits', 'Drafts', 'Calendar', 'Explain', 'History'],
+    ]);
     await page.locator('.nav-tools code').getByText('/blog/').waitFor();
     await page.getByRole('link', { name: 'blog/' }).click();
     await page.getByText('first').first().waitFor();
     assert.equal(await page.getByText('shop').count(), 0);
     await goTo(page, '#/history', 'History');
     await page.getByText('/blog/first').first().waitFor();
+    await goTo(page, '#/visits', 'Visits');
+    await page.getByText('Visits a day').waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Certificates' }).count(), 0);
     await goTo(page, '#/operations', 'Operations');
     await page.getByText('it needs a key without bounds').waitFor();
     assert.deepEqual(realTroubles(tab), []);

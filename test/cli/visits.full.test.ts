@@ -6,12 +6,17 @@ import { once } from 'node:events';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 
-const rules = { 'rules.ndjson': '{"path":"k","kind":"resolve","enginedata":{"target":"/"}}' };
+const rules = {
+  'rules.ndjson':
+    '{"path":"k","kind":"resolve","enginedata":{"target":"/"}}\n' +
+    '{"path":"/page","kind":"content","content":"x","contenttype":"text/html"}\n',
+};
 
-/** Follows the breadcrumb over a connection of its own, which any worker may take. */
-async function follow({ url }: Served): Promise<void> {
-  const headers = { 'user-agent': 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko Firefox/140.0' };
-  const sent = request(`${url}/svc1/userinterface.link.htm?k=k`, { agent: false, headers }).end();
+/** Requests a path over a connection of its own, which any worker may take. */
+async function open({ url }: Served, path: string): Promise<void> {
+  const agentName = 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko Firefox/140.0';
+  const headers = { 'user-agent': agentName, accept: 'text/html' };
+  const sent = request(url + path, { agent: false, headers }).end();
   const [answer] = (await once(sent, 'response')) as [NodeJS.ReadableStream];
   answer.resume();
   await once(answer, 'end');
@@ -22,15 +27,24 @@ async function visits({ url }: Served, apikey: string): Promise<number> {
   return data.visits as number;
 }
 
+async function pageVisits({ url }: Served, apikey: string): Promise<number> {
+  const { data } = await postOperation(url, 'svc1.visit.summary', { path: '/page' }, { apikey });
+  return data.visits as number;
+}
+
 test('visits of all workers add up, and written ones survive a SIGKILL', async (t) => {
   const ini = 'import = rules.ndjson\nworkers = 2\n';
   const { iniFile } = await serverFolder(t, ini, rules);
   const first = await startServed(t, iniFile);
   const key = first.adminKey;
-  await Promise.all(Array.from({ length: 20 }, () => follow(first)));
+  const link = '/svc1/userinterface.link.htm?k=k';
+  await Promise.all(Array.from({ length: 20 }, () => open(first, link)));
+  await Promise.all(Array.from({ length: 20 }, () => open(first, '/page')));
   // A worker writes its own counts after a few seconds.
   while ((await visits(first, key)) < 20) await wait(100);
   assert.equal(await visits(first, key), 20);
+  while ((await pageVisits(first, key)) < 20) await wait(100);
+  assert.equal(await pageVisits(first, key), 20);
   const command = ['breadcrumb', 'visits', '--url', first.url, '--apikey', key];
   const [all, one] = await Promise.all([
     runWaymark(command),
@@ -41,9 +55,11 @@ test('visits of all workers add up, and written ones survive a SIGKILL', async (
   assert.match(one.err, /: 20 visits, and 0 of robots\.$/m);
   const pages = await runWaymark(['visits', '--url', first.url, '--apikey', key]);
   assert.equal(pages.code, 0, pages.err);
+  assert.match(pages.out, /^page +http:\S+\/page +20$/m);
   assert.match(pages.out, /^SOURCE +ANSWERS +FAILED +SLOW$/m);
   first.child.kill('SIGKILL');
   await first.closed;
   const second = await startServed(t, iniFile, { first: false });
   assert.equal(await visits(second, key), 20);
+  assert.equal(await pageVisits(second, key), 20);
 });

@@ -158,6 +158,45 @@ suite('the log goes to syslog', () => {
   });
 });
 
+test('a long URL does not push the status out of a message to syslog', async (t) => {
+  const socket = createSocket('udp4');
+  t.after(() => {
+    socket.close();
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  const address: SyslogAddress = { kind: 'udp', host: '127.0.0.1', port: socket.address().port };
+  for (const format of ['json', 'combined', 'pretty'] as const) {
+    const logs = syslogLogs(t, address, { format, line: undefined });
+    const arrived = once(socket, 'message');
+    const long = `/${'"\\ÿ'.repeat(6_000)}`;
+    const texts = { target: long, referer: long, userAgent: long, host: long };
+    logs.access.add({ ...entry, ...texts, status: 418 });
+    logs.access.flush();
+    const [message] = (await arrived) as [Buffer];
+    assert.ok(message.length <= 8_192, `${format}: ${message.length}`);
+    const text = message.toString();
+    if (format === 'json') assert.equal(JSON.parse(text.slice(text.indexOf('{'))).status, 418);
+    else assert.match(text, / 418 /, format);
+    await logs.end();
+  }
+});
+
+test('datagrams do not fill the memory while the address of the receiver is looked up', async () => {
+  let failures = 0;
+  const sink = openSyslog(
+    { kind: 'udp', host: 'localhost', port: await freePort() },
+    { origin, now: Date.now, failed: () => (failures += 1) },
+  );
+  const line = { severity: 6, isRequest: true, text: 'x' };
+  sink.write(Array.from({ length: 5_000 }, () => line));
+  assert.equal(sink.writableNeedDrain, true);
+  sink.write([line]);
+  await sink.end();
+  assert.equal(sink.writableNeedDrain, false);
+  assert.ok(failures <= 1);
+});
+
 test('a message to syslog is cut between characters if it is too long', () => {
   for (const more of ['', 'x', 'xx']) {
     const line = { severity: 6, isRequest: true, text: more + '€'.repeat(5_000) };
