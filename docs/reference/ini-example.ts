@@ -34,6 +34,8 @@ const twoSources = ['http://127.0.0.1:3000', 'http://127.0.0.1:3001'];
 const besides: Readonly<Record<string, Lines>> = {
   'tls acme_eab_kid': { acme_eab_key: '/etc/waymark/eab.key' },
   'tls acme_eab_key': { acme_eab_kid: 'customer-7' },
+  'tls acme_dns_server': { acme_dns_key: '/etc/waymark/tsig.key' },
+  'tls acme_dns_key': { acme_dns_server: '192.0.2.1:53' },
   'tls.<host> acme': { cert: '', key: '' },
   'proxy.<name> weight': { source: twoSources },
   'proxy.<name> balance': { source: twoSources },

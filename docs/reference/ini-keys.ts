@@ -125,6 +125,29 @@ export const keyTexts: Texts = {
       about: 'Private networks that the ACME server may be in.',
       example: '10.0.0.0/8',
     },
+    acme_dns_hook: {
+      about:
+        'A program that proves control of the names by TXT records (dns-01), also of wildcards. ' +
+        'It gets `present` or `cleanup`, the name and the value as arguments, and as ' +
+        '`ACME_ACTION`, `ACME_NAME` and `ACME_VALUE`, and has 60 s.',
+      example: '/usr/local/bin/dns-hook',
+    },
+    acme_dns_server: {
+      about:
+        'The primary name server, which takes changes of these records instead (RFC 2136). It may ' +
+        'be in a private network.',
+      example: '192.0.2.1:53',
+    },
+    acme_dns_key: {
+      about:
+        'A file with the key that signs the changes (TSIG), as `tsig-keygen -a hmac-sha256 waymark` ' +
+        'writes it.',
+      example: '/etc/waymark/tsig.key',
+    },
+    acme_dns_wait: {
+      about: 'How long the server waits until all name servers have the record.',
+      example: '60s',
+    },
   },
   'tls.<host>': {
     cert: {

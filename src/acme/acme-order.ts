@@ -1,9 +1,11 @@
 import { getCACertificates } from 'node:tls';
+import type { Authorization } from 'acme-client';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ListenAddress } from '../config/addresses.ts';
 import { defaultPorts } from '../model/authority.ts';
 import { parseCidr } from '../model/cidr.ts';
 import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } from './limits.ts';
+import type { DnsRecord } from './dns/dns-record.ts';
 import { acmeTransport } from './acme-transport.ts';
 import { createDialler } from '../outbound/dialler.ts';
 
@@ -28,8 +30,8 @@ export interface AcmeOrder {
   readonly challenges: readonly AcmeChallenge[];
 }
 
-/** The supported challenges (RFC 8555 §8.3, RFC 8737): each proves control of a host. */
-export type AcmeChallenge = 'http-01' | 'tls-alpn-01';
+/** The supported challenges (RFC 8555 §8.3, §8.4, RFC 8737): each proves control of a host. */
+export type AcmeChallenge = 'http-01' | 'tls-alpn-01' | 'dns-01';
 
 /**
  * The challenges that the listeners can answer, in order of preference: an ACME server connects to
@@ -45,8 +47,9 @@ export function challengesFor(listens: readonly ListenAddress[]): readonly AcmeC
   return isTlsFirst ? challenges.toReversed() : challenges;
 }
 
-/** The response to a challenge, which the listeners serve until the order ends. */
+/** The response to a challenge, which listeners or name servers serve until the order ends. */
 export type ChallengeResponse =
+  | ({ readonly type: 'dns-01' } & DnsRecord)
   | { readonly type: 'http-01'; readonly token: string; readonly keyAuthorization: string }
   | { readonly type: 'tls-alpn-01'; readonly cert: string; readonly key: string };
 
@@ -79,9 +82,9 @@ type ThreadMessage =
 
 /**
  * Orders a certificate, in a thread: acme-client and its memory are needed for a few seconds every
- * few months, and a thread can be ended at any time. `saveChallenge` resolves once the listeners
- * answer the challenge. Rejects with an OrderError, with the error of `saveChallenge`, or with the
- * reason of the signal.
+ * few months, and a thread can be ended at any time. `saveChallenge` resolves once the response to
+ * the challenge is there. Rejects with an OrderError, with the error of `saveChallenge`, or with
+ * the reason of the signal.
  */
 export async function orderCertificate(
   order: AcmeOrder,
@@ -180,18 +183,35 @@ async function run(
     // Whether this server can reach itself says nothing about the ACME server.
     skipChallengeVerification: true,
     challengePriority: [...order.challenges],
-    async challengeCreateFn(authorization, { type: offered, token }, keyAuthorization) {
-      const type = order.challenges.find((one) => one === (offered as string));
-      if (type === 'http-01') return sendChallenge({ type, token, keyAuthorization });
-      if (type === undefined) {
-        throw new Error(`The ACME server does not offer ${order.challenges.join(' or ')}.`);
-      }
-      const pair = await acme.crypto.createAlpnCertificate(authorization, keyAuthorization);
-      return sendChallenge({ type, key: pair[0].toString(), cert: pair[1].toString() });
-    },
+    challengeCreateFn: (authorization, challenge, keyAuthorization) =>
+      prove(order, authorization, { ...challenge, keyAuthorization }),
     challengeRemoveFn: () => Promise.resolve(),
   });
   return { cert, key: key.toString() };
+}
+
+/** Has the main thread save the response to one of the challenges that the order can answer. */
+async function prove(
+  { challenges }: AcmeOrder,
+  authorization: Authorization,
+  {
+    type: offered,
+    token,
+    keyAuthorization,
+  }: { readonly type: string; readonly token: string; readonly keyAuthorization: string },
+): Promise<void> {
+  const type = challenges.find((one) => one === offered);
+  if (type === undefined) {
+    throw new Error(`The ACME server does not offer ${challenges.join(' or ')}.`);
+  }
+  if (type === 'http-01') return sendChallenge({ type, token, keyAuthorization });
+  if (type === 'dns-01') {
+    const name = `_acme-challenge.${authorization.identifier.value}`;
+    return sendChallenge({ type, name, value: keyAuthorization });
+  }
+  const acme = await import('acme-client');
+  const pair = await acme.crypto.createAlpnCertificate(authorization, keyAuthorization);
+  return sendChallenge({ type, key: pair[0].toString(), cert: pair[1].toString() });
 }
 
 /** The statuses of an ACME server that does not let an order replace a certificate. */

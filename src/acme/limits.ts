@@ -37,3 +37,13 @@ export const acmeInfoMsMax = 86_400_000;
 export const acmeSuggestedMs = 86_400_000;
 /** The wait after a failure that is never shortened, however soon the certificate ends. */
 export const acmeRetryMsKept = 3_600_000;
+/** How long a program that changes records may take, and how much of its complaints is read. */
+export const dnsHookMs = 60_000;
+export const dnsHookOutputBytesMax = 4_096;
+/** How long a name server may take for a change, and for a question. */
+export const dnsUpdateMs = 15_000;
+export const dnsQueryMs = 2_000;
+/** The longest answer of a name server. */
+export const dnsAnswerBytesMax = 65_535;
+/** How long the removal of a record may take when the server stops. */
+export const dnsCleanupStoppedMs = 3_000;

@@ -8,11 +8,13 @@ import {
   acmeCheckMs,
   acmeErrorCharactersMax,
   acmeInfoMs,
+  acmeOrderMs,
   acmeProblemMs,
   acmeRestartMs,
   acmeRetryAfterMsMax,
   acmeTurnPollMs,
   acmeYieldMs,
+  dnsCleanupStoppedMs,
 } from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
@@ -25,6 +27,7 @@ import {
 } from './acme-order.ts';
 import type { AcmeStore, HostState } from './acme-store.ts';
 import { certificateId } from './certificate-id.ts';
+import type { DnsRecord, DnsRecords } from './dns/dns-record.ts';
 import type { RenewalInfo, RenewalQuestion } from './renewal-info.ts';
 import {
   renewalAfterIssueMs,
@@ -43,6 +46,8 @@ export interface RenewalParts {
   readonly cluster?: AcmeCluster | undefined;
   /** The challenges that the listeners can answer, in order of preference. */
   readonly challenges: readonly AcmeChallenge[];
+  /** Changes records, which then prove control of all hosts; undefined without dns-01. */
+  readonly dns?: DnsRecords | undefined;
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -446,7 +451,9 @@ export class Renewals {
   }
 
   async #order({ host, failures }: Renewal): Promise<IssuedCertificate> {
-    const { acme, store, cluster, challenges, order } = this.#parts;
+    const { acme, store, cluster, dns, order, wait } = this.#parts;
+    const challenges = dns === undefined ? this.#parts.challenges : (['dns-01'] as const);
+    const records: DnsRecord[] = [];
     const signal = AbortSignal.any([this.#stopped.signal, this.#lost.signal]);
     const { directory, email, profile } = acme;
     const binding = await readBinding(acme);
@@ -462,10 +469,13 @@ export class Renewals {
           challenges: preferred,
         },
         {
-          saveChallenge: (response) =>
-            response.type === 'http-01'
-              ? store.saveChallenge(response.token, response.keyAuthorization)
-              : store.saveChallenge(host, response),
+          async saveChallenge(response) {
+            if (response.type !== 'dns-01') return saveResponse(store, host, response);
+            // Also one that may not be there: a program may fail when it has made it.
+            records.push(response);
+            await dns?.present(response, signal);
+            if (acme.dnsWaitMs > 0) await wait(acme.dnsWaitMs, signal);
+          },
           signal,
         },
       );
@@ -473,8 +483,29 @@ export class Renewals {
       // In a cluster, the next order removes those of one that was cut off.
       const isLeft = cluster !== undefined && signal.aborted;
       if (!isLeft) await this.#tryWrite(host, () => store.removeChallenges());
+      for (const record of records) await this.#cleanup(record);
     }
   }
+
+  /** Removes a record; a failure ends nothing that works, and the next order does not need it. */
+  async #cleanup(record: DnsRecord): Promise<void> {
+    const { dns, log } = this.#parts;
+    const isStopped = this.#stopped.signal.aborted;
+    const signal = AbortSignal.timeout(isStopped ? dnsCleanupStoppedMs : acmeOrderMs);
+    await dns?.cleanup(record, signal).catch((error: unknown) => {
+      log.warn({}, `The TXT record of ${record.name} is still there: ${sentence(error)}`);
+    });
+  }
+}
+
+function saveResponse(
+  store: AcmeStore,
+  host: string,
+  response: Exclude<ChallengeResponse, { readonly type: 'dns-01' }>,
+): Promise<void> {
+  return response.type === 'http-01'
+    ? store.saveChallenge(response.token, response.keyAuthorization)
+    : store.saveChallenge(host, response);
 }
 
 /** The certification authorities and networks that are trusted for an ACME server. */
@@ -503,7 +534,9 @@ async function readBinding({ eabKid: kid, eabKeyFile }: AcmeConfig): Promise<Acm
 }
 
 function isFor(certificate: X509Certificate, host: string): boolean {
-  return certificate.checkHost(host, { subject: 'never' }) !== undefined;
+  // Of a wildcard, any name below it.
+  const sample = host.replace(/^\*/, 'www');
+  return certificate.checkHost(sample, { subject: 'never' }) !== undefined;
 }
 
 function lifetimeOf({ validFromDate, validToDate }: X509Certificate): Lifetime {

@@ -178,3 +178,25 @@ export function listenText(listen: ListenAddress): string {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return scheme === 'https' ? `https://${address}` : address;
 }
+
+/** A name server: a host and a port. */
+export interface NameServer {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A name server, by default on port 53: `192.0.2.1`, `ns.example.com:5353`, `[2001:db8::1]:53`. */
+export const nameServer: ValueParser<NameServer> = (text) => {
+  const [, written = '', digits = '53'] =
+    /^(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  const port = Number(digits);
+  if (written === '' || port < 1 || port > 65_535) {
+    return { refused: 'write a name server, such as `192.0.2.1:53` or `ns.example.com`' };
+  }
+  return { value: { host: written.replace(/[[\]]/g, '').toLowerCase(), port } };
+};
+
+/** A name server as text, which nameServer parses to the same value. */
+export function nameServerText({ host, port }: NameServer): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -32,6 +32,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...duplicateAddresses(ini),
     ...incompleteCertificates(ini),
     ...incompleteBinding(ini),
+    ...incompleteDns(ini),
     ...tlsWithoutCertificate(ini),
     ...certificatesWithoutTls(ini),
     ...duplicateMounts(ini),
@@ -72,7 +73,10 @@ function incompleteCertificates({ tls, hosts }: ParsedIni): readonly LineProblem
     const { cert, key } = section.values;
     const title = tlsSection(section.name === '' ? undefined : section.name);
     if (!section.isValid) return [];
-    if ('acme' in section.values && section.values.acme) return wrongAcme(section, title);
+    if ('acme' in section.values && section.values.acme) {
+      const hasDns = (tls.values.acme_dns_hook ?? tls.values.acme_dns_server) !== undefined;
+      return wrongAcme(section, title, hasDns);
+    }
     if (section.name !== '' && cert === undefined && key === undefined) {
       const message = `${title} needs \`cert\` and \`key\`, or \`acme = yes\``;
       return [{ line: section.line, message }];
@@ -84,17 +88,22 @@ function incompleteCertificates({ tls, hosts }: ParsedIni): readonly LineProblem
   });
 }
 
-function wrongAcme(section: ParsedSection<SectionKind>, title: string): readonly LineProblem[] {
+function wrongAcme(
+  section: ParsedSection<SectionKind>,
+  title: string,
+  hasDns: boolean,
+): readonly LineProblem[] {
   const line = lineOf(section, 'acme') ?? section.line;
   const given = ['cert', 'key'].find((key) => section.lines.has(key));
   if (given !== undefined) {
     const why = 'with `acme = yes` the server orders the certificate itself';
     return [{ line, message: `${why}: remove \`${given}\`` }];
   }
-  if (!section.name.startsWith('*')) return [];
+  if (hasDns || !section.name.startsWith('*')) return [];
   const message =
-    `\`acme\` cannot get the wildcard certificate of ${title}: that needs a DNS challenge. ` +
-    'Give each name a section of its own, or set `cert` and `key`';
+    `\`acme\` cannot get the wildcard certificate of ${title}: that needs a DNS challenge. Set ` +
+    '`acme_dns_hook`, or `acme_dns_server` and `acme_dns_key`, in [tls]; or give each name a ' +
+    'section of its own';
   return [{ line, message }];
 }
 
@@ -104,6 +113,20 @@ function incompleteBinding({ tls }: ParsedIni): readonly LineProblem[] {
   const [present, missing] = kid === undefined ? ['key', 'kid'] : ['kid', 'key'];
   const line = lineOf(tls, `acme_eab_${present}`) ?? tls.line;
   return [{ line, message: `\`acme_eab_${present}\` needs \`acme_eab_${missing}\`, too` }];
+}
+
+function incompleteDns({ tls }: ParsedIni): readonly LineProblem[] {
+  const { acme_dns_hook: hook, acme_dns_server: server, acme_dns_key: key } = tls.values;
+  if (!tls.isValid) return [];
+  const at = (name: string, message: string): readonly LineProblem[] => [
+    { line: lineOf(tls, name) ?? tls.line, message },
+  ];
+  if (hook !== undefined && server !== undefined) {
+    return at('acme_dns_server', 'use either `acme_dns_hook` or `acme_dns_server`');
+  }
+  if ((server === undefined) === (key === undefined)) return [];
+  const [present, missing] = server === undefined ? ['key', 'server'] : ['server', 'key'];
+  return at(`acme_dns_${present}`, `\`acme_dns_${present}\` needs \`acme_dns_${missing}\`, too`);
 }
 
 function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {

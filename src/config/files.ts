@@ -21,6 +21,16 @@ export async function checkFile(path: string): Promise<Refused | undefined> {
   });
 }
 
+/** Checks that a path is a program that can be run; otherwise, says why not. */
+export async function checkProgram(path: string): Promise<Refused | undefined> {
+  const refused = await checkFile(path);
+  if (refused !== undefined) return refused;
+  return access(path, constants.X_OK).then(
+    () => undefined,
+    () => ({ refused: 'is not executable: `chmod +x` it' }),
+  );
+}
+
 /**
  * Reads a file of UTF-8 text of at most `bytesMax` bytes, without its BOM. If it cannot be read,
  * `refused` says why as the end of a sentence, and `line` is that of the first byte that is not

@@ -38,3 +38,4 @@ export const siteFileMistakesMax = 20;
 /** The largest number of requests, and of requests at once, in a rate. */
 export const rateCountMax = 1_000_000_000;
 export const rateBurstMax = 1_000_000;
+export const tsigKeyFileBytesMax = 16 * 1024;

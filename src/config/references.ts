@@ -4,8 +4,16 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
-import { checkFile, checkFolder, checkMaxMindFile, checkSymlinks, readText } from './files.ts';
+import {
+  checkFile,
+  checkFolder,
+  checkProgram,
+  checkMaxMindFile,
+  checkSymlinks,
+  readText,
+} from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
+import { readTsigKey } from './tsig-key.ts';
 import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
@@ -42,6 +50,7 @@ export async function checkReferences(
     ...[tls, ...hosts].map((section) => checkKeyPair(section, folder)),
     checkAuthorities(tls, folder),
     checkBindingKey(tls, folder),
+    checkDnsFiles(tls, folder),
     ...disk.map(async (mount) => {
       mountFiles.set(mount.name, await readMountFiles(mount, folder));
       return checkMount(mount, folder);
@@ -268,6 +277,24 @@ async function checkBindingKey(
   if (file === undefined) return [];
   const read = await readEabKey(resolve(folder, file));
   return 'refused' in read ? problemAt(tls, { key: 'acme_eab_key', file, ...read }) : [];
+}
+
+async function checkDnsFiles(
+  tls: ParsedSection<'tls'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { acme_dns_hook: hook, acme_dns_key: key } = tls.values;
+  const problems: LineProblem[] = [];
+  if (hook !== undefined) {
+    const refused = await checkProgram(resolve(folder, hook));
+    if (refused) problems.push(...problemAt(tls, { key: 'acme_dns_hook', file: hook, ...refused }));
+  }
+  if (key !== undefined) {
+    const read = await readTsigKey(resolve(folder, key));
+    if ('refused' in read)
+      problems.push(...problemAt(tls, { key: 'acme_dns_key', file: key, ...read }));
+  }
+  return problems;
 }
 
 async function checkMount(

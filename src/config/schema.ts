@@ -5,6 +5,8 @@ import {
   basePath,
   cidr,
   httpsUrl,
+  nameServer,
+  nameServerText,
   ipAddress,
   link,
   listenAddress,
@@ -88,6 +90,16 @@ export const acmeKeys = {
   acme_ca: optional(anyText, { field: 'caFile', isPath: true }),
   /** Private networks that the ACME server may be in. */
   acme_allow_private: list(cidr, '', { field: 'allowPrivate' }),
+  /** A program that changes TXT records, for dns-01. */
+  acme_dns_hook: optional(anyText, { field: 'dnsHook', isPath: true }),
+  /** A name server that takes changes (RFC 2136), and a file with the key that signs them. */
+  acme_dns_server: optional(nameServer, { field: 'dnsServer', write: nameServerText }),
+  acme_dns_key: optional(anyText, { field: 'dnsKeyFile', isPath: true }),
+  /** The time after a change until all name servers have it. */
+  acme_dns_wait: single(duration('0s', '120s'), '10s', {
+    field: 'dnsWaitMs',
+    write: durationText,
+  }),
 };
 
 /**

@@ -11,6 +11,7 @@ import { temporaryFolder, writeFiles } from '../folder.ts';
 import { readTestConfig } from '../harness.ts';
 import { startServed } from '../process.ts';
 import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
+import { noDns } from './no-dns.ts';
 import { startAcmeServer } from './server.ts';
 
 const noMore = {
@@ -19,6 +20,7 @@ const noMore = {
   eabKeyFile: undefined,
   profile: undefined,
   allowPrivate: [],
+  ...noDns,
   caFile: undefined,
 };
 

@@ -13,6 +13,7 @@ import type { Store } from '../../src/store/store.ts';
 import { createAuthority } from '../certificates.ts';
 import { temporaryFolder } from '../folder.ts';
 import { MemoryLog } from '../store/shared/memory-log.ts';
+import { noDns } from './no-dns.ts';
 import { openNode } from '../store/shared/open-node.ts';
 
 const authority = createAuthority();
@@ -109,7 +110,13 @@ function rig(t: TestContext): Rig {
     const { hosts = ['a.example'], fails = 0, keys = key, days = 90 } = options;
     const store = options.store ?? (await openNode(t, log));
     const acme = {
-      ...{ hosts, directory: 'https://ca.example/dir', allowPrivate: [], email: undefined },
+      ...{
+        hosts,
+        directory: 'https://ca.example/dir',
+        allowPrivate: [],
+        email: undefined,
+        ...noDns,
+      },
       ...{ eabKid: undefined, eabKeyFile: undefined, profile: undefined, caFile: undefined },
     };
     const folder = new AcmeFolder(await temporaryFolder(t), acme);

@@ -3,6 +3,7 @@ import { access, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { AcmeFolder } from '../../src/acme/folder.ts';
+import { noDns } from './no-dns.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const acme = {
@@ -14,6 +15,7 @@ const acme = {
   email: undefined,
   caFile: undefined,
   allowPrivate: [],
+  ...noDns,
 };
 const token = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ';
 

@@ -32,10 +32,13 @@ export async function startPebble(
     httpPort,
     tlsPort,
     validitySeconds = 86_400 * 90,
+    nameServer,
   }: {
     readonly httpPort: number;
     readonly tlsPort: number;
     readonly validitySeconds?: number;
+    /** The name server that it asks, as `host:port`; by default, one that leads all hosts to here. */
+    readonly nameServer?: string;
   },
 ): Promise<Pebble> {
   const folder = await temporaryFolder(t);
@@ -77,7 +80,7 @@ export async function startPebble(
     '-config',
     join(folder, 'config.json'),
     '-dnsserver',
-    `127.0.0.1:${dnsPort}`,
+    nameServer ?? `127.0.0.1:${dnsPort}`,
   ]);
   await dns.until(/Starting management server/);
   await pebble.until(/ACME directory available at/);

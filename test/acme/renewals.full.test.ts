@@ -10,6 +10,7 @@ import { acmeRestartMs, acmeRetryAfterMsMax, acmeRetryMs } from '../../src/acme/
 import { silentLog } from '../../src/observability/log.ts';
 import { OrderError, type AcmeOrder } from '../../src/acme/acme-order.ts';
 import { createAuthority } from '../certificates.ts';
+import { noDns } from './no-dns.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const authority = createAuthority();
@@ -57,6 +58,7 @@ async function startRenewals(
     email: 'admin@example.com',
     caFile: undefined,
     allowPrivate: [],
+    ...noDns,
   };
   const folder = new AcmeFolder(dataFolder, acme);
   await folder.prepare();

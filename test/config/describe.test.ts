@@ -97,6 +97,9 @@ acme_eab_kid = ${written(given.data)}
 acme_eab_key = other \${ANY}
 acme_ca = ${written(given.data)}
 acme_allow_private = ${given.networks.join(', ')}
+acme_dns_server = [fd00::1]:5353
+acme_dns_key = tsig.key
+acme_dns_wait = 0s
 [tls.www.a.example]
 acme = yes
 [tls.*.a.example]

@@ -142,7 +142,8 @@ suite('contradicting keys and missing files are reported with their line', () =>
     [
       `${https}[tls.*.example.com]\nacme = yes`,
       '4: `acme` cannot get the wildcard certificate of [tls.*.example.com]: that needs a DNS ' +
-        'challenge. Give each name a section of its own, or set `cert` and `key`',
+        'challenge. Set `acme_dns_hook`, or `acme_dns_server` and `acme_dns_key`, in [tls]; or ' +
+        'give each name a section of its own',
     ],
     [
       '[tls.a.example]\nacme = yes',
@@ -469,6 +470,7 @@ test('an empty ini file gives the defaults', async (context) => {
         profile: undefined,
         allowPrivate: [],
         caFile: undefined,
+        ...{ dnsHook: undefined, dnsServer: undefined, dnsKeyFile: undefined, dnsWaitMs: 10_000 },
       },
       httpRedirect: true,
       hsts: undefined,
@@ -571,6 +573,8 @@ test('every key reaches the configuration', async (context) => {
   const folder = await makeFolder(context, {
     ...files,
     'conf/eab.key': 'c2VjcmV0LXNlY3JldC1zZWNyZXQ',
+    'conf/tsig.key':
+      'key "waymark" { algorithm hmac-sha256; secret "c2VjcmV0LXNlY3JldC1zZWNyZXQ="; };',
     'conf/cluster.key': `${Buffer.alloc(32, 7).toString('base64')}\n`,
     'conf/server.ini': `
 [server]
@@ -595,6 +599,9 @@ acme_eab_key = eab.key
 acme_profile = shortlived
 acme_ca = cert.pem
 acme_allow_private = 10.0.0.0/8
+acme_dns_server = NS.example:5353
+acme_dns_key = tsig.key
+acme_dns_wait = 1m
 [tls.shop.example.com]
 acme = yes
 [tls.www.example.com]
@@ -678,6 +685,8 @@ secrets_key_file = cluster.key
       profile: 'shortlived',
       allowPrivate: tls.acme.allowPrivate,
       caFile: join(folder, 'conf/cert.pem'),
+      ...{ dnsHook: undefined, dnsServer: { host: 'ns.example', port: 5353 } },
+      ...{ dnsKeyFile: join(folder, 'conf/tsig.key'), dnsWaitMs: 60_000 },
     },
     certificates: [
       { host: undefined, ...certificate },

@@ -157,7 +157,8 @@ export class Certificates {
    * Whether a host waits for its first certificate from ACME, and no other certificate covers it.
    */
   isPendingFor(host: string): boolean {
-    const isFromAcme = this.#acmeCertificates.some((one) => one.host === host);
+    const names = [host, host.replace(/^[^.]+/, '*')];
+    const isFromAcme = this.#acmeCertificates.some((one) => names.includes(one.host ?? ''));
     return isFromAcme && !this.covers(host);
   }
 

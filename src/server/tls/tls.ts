@@ -11,6 +11,7 @@ import { silentLog, type Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import type { SharedPart } from '../../store/store.ts';
 import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
+import { createDnsRecords } from '../../acme/dns/dns-records.ts';
 import { readRenewalInfo } from '../../acme/renewal-info.ts';
 import { Certificates } from './certificates.ts';
 import type { TicketKey } from './ticket-key.ts';
@@ -94,6 +95,7 @@ class OpenTls implements Tls {
       store,
       cluster,
       challenges: challengesFor(config.server.listen),
+      dns: createDnsRecords(this.#settings),
       log,
       now,
       random: Math.random,
