@@ -137,6 +137,29 @@ export function addAccess(place: SitePlace, wish: AccessWish, source: Source): v
   });
 }
 
+/** All addresses of both versions of IP. */
+export const everyAddress: readonly string[] = ['0.0.0.0/0', '::/0'];
+
+/** Refuses everybody with 403, where files would answer before a page rule. */
+export function addRefusal(
+  place: SitePlace,
+  {
+    paths,
+    except = [],
+    status,
+  }: {
+    readonly paths: readonly string[];
+    readonly except?: readonly string[];
+    readonly status: number;
+  },
+  source: Source,
+): void {
+  addAccess(place, { paths, except, deny: everyAddress }, source);
+  if (status !== forbidden) place.conversion.note(source, `the status is ${forbidden}`);
+}
+
+const forbidden = 403;
+
 /** How often clients may ask for some paths. */
 interface RateWish {
   readonly paths: readonly string[];

@@ -224,6 +224,16 @@ const accessTable: readonly (readonly [format: string, text: string, sections: s
     'server { listen 443 ssl; ssl_certificate a; ssl_certificate_key b; ssl_client_certificate /ca.pem; ssl_verify_client optional; root /s; location /a/ { if ($ssl_client_verify != "SUCCESS") { return 403; } } }',
     '[access.a]\npath = /a/*\nclient_certificate = /ca.pem\n',
   ],
+  [
+    'nginx',
+    'server { root /s; location ~* \\.(php|sql)$ { return 403; } location = /a.txt { return 404; } }',
+    '[access.php]\npath = *.php, *.sql\nexcept = /a.txt\ndeny = 0.0.0.0/0, ::/0\n\n[access.a-txt]\npath = /a.txt\ndeny = 0.0.0.0/0, ::/0\n',
+  ],
+  [
+    'caddy',
+    ':80\nfile_server\nrespond /a/* 403',
+    '[access.a]\npath = /a/*\ndeny = 0.0.0.0/0, ::/0\n',
+  ],
   ['nginx', 'server { root /s; location ~ /\\. { deny all; } }', ''],
   [
     'caddy',
@@ -283,11 +293,11 @@ test('the choice of a server and its checks are converted', () => {
 
 suite('a line that keeps somebody out is never dropped', () => {
   const table: readonly (readonly [format: string, text: string])[] = [
-    ['nginx', 'server { root /s; location ~* \\.php$ { return 403; } }'],
     ['nginx', 'server { root /s; location /a/ { allow 10.0.0.0/8; deny 10.0.0.1; } }'],
     ['nginx', 'server { root /s; location /a/ { auth_basic a; auth_basic_user_file $f; } }'],
-    ['nginx', 'server { root /s; location = /a.txt { return 404; } }'],
     ['nginx', 'server { root /s; location /a/ { internal; } }'],
+    ['nginx', 'server { root /s; location /a/ { return 403; } location /a/b/ { } }'],
+    ['nginx', 'server { root /s; location /a/ { return 403; } location ~ ^/a/(b|c) { } }'],
     ['nginx', 'server { root /s; location ~ /(conf|data)/ { deny all; } }'],
     ['nginx', 'server { root /s; auth_basic "a"; }'],
     ['nginx', 'server { root /s; location /a/ { auth_request /missing; } }'],
@@ -301,7 +311,6 @@ suite('a line that keeps somebody out is never dropped', () => {
       'a.example {\n\ttls {\n\t\tclient_auth {\n\t\t\tmode request\n\t\t}\n\t}\n\tfile_server\n}',
     ],
     ['nginx', 'server { root /s; if ($remote_addr != 10.0.0.1) { return 403; } }'],
-    ['caddy', ':80\nfile_server\nrespond /a/* 403'],
     ['caddy', ':80\nfile_server\nerror /a/* 404'],
     ['caddy', ':80 {\n\thandle /a/* {\n\t\tbasic_auth {\n\t\t\tb c\n\t\t}\n\t}\n}'],
     ['caddy', ':80\n@a not remote_ip 10.0.0.0/8\nabort @a'],

@@ -8,6 +8,7 @@ import {
   addMount,
   addProxy,
   addRedirect,
+  addRefusal,
   writeFields,
   type FieldWish,
   type ProxyWish,
@@ -370,6 +371,10 @@ export function convertRespond(site: CaddySite, directive: Directive): void {
   const status = Number(isStatus ? first : (second ?? '200'));
   const hides = site.hasFiles && status >= forbiddenFrom && status !== gone;
   const isExpressed = at.paths.every((path) => !path.startsWith('*')) && Number.isInteger(status);
+  if (hides && (status === 403 || status === 404)) {
+    addRefusal(at.place, { paths: at.paths, status }, directive);
+    return;
+  }
   if (hides || !isExpressed || /(?<!\$)\{[\w.]{1,100}\}/.test(text)) {
     const cure = hides
       ? 'an `[access.<name>]` section: files come before page rules'

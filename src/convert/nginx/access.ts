@@ -1,7 +1,7 @@
 import type { Source } from '../conversion.ts';
 import { allOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf } from '../patterns.ts';
-import { addAccess, type AccessWish } from '../sections.ts';
+import { addAccess, everyAddress, type AccessWish } from '../sections.ts';
 import { forwardOf, isAuthLocation } from './auth-request.ts';
 import { convertClientCertificates } from './client-certificates.ts';
 import { effective, type NginxSite } from './site.ts';
@@ -155,9 +155,6 @@ interface Networks {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
 }
-
-/** All addresses of both versions of IP. */
-const everyAddress: readonly string[] = ['0.0.0.0/0', '::/0'];
 
 /**
  * The networks of `allow` and `deny`, of which the first that contains an address counts in nginx;

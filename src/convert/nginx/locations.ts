@@ -1,7 +1,14 @@
 import { phpNearest, redirectNearest } from '../nearest.ts';
-import { lastOf, type Directive } from '../directive.ts';
+import { allOf, lastOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf, type PathPattern } from '../patterns.ts';
-import { addAnswer, addFields, addMount, addRedirect, addRewrite } from '../sections.ts';
+import {
+  addAnswer,
+  addFields,
+  addMount,
+  addRedirect,
+  addRefusal,
+  addRewrite,
+} from '../sections.ts';
 import { accessDirectives, hidesDotFiles } from './access.ts';
 import { refusesOthers } from './client-certificates.ts';
 import { rateDirectives } from './rates.ts';
@@ -231,6 +238,11 @@ export function convertReturn(
   }
   // A status for the path of a file hides it; a page that is gone has no file.
   const isHidden = shared.hasRootFiles && status >= 400 && status !== 410;
+  const isRefusal = status === 403 || status === 404;
+  if (isHidden && isRefusal && !hasLocationBelow(site, pattern)) {
+    addRefusal(site, { paths: [globOf(pattern)], status }, directive);
+    return;
+  }
   if (status === 444 || text.includes('$') || isHidden) {
     const cure = isHidden
       ? 'an `[access.<name>]` section: files of the folder come before page rules'
@@ -240,6 +252,29 @@ export function convertReturn(
   }
   const type = typeOf(block);
   addAnswer(site, { path: globOf(pattern), status, text, type });
+}
+
+/** Whether another location of the server answers a part of the paths of a pattern. */
+function hasLocationBelow(
+  { outer: [server = []] }: NginxSite,
+  { kind, path }: PathPattern,
+): boolean {
+  if (kind === 'exact') return false;
+  return allOf(server, 'location').some(({ words }) => {
+    const text = words.at(-1) ?? '';
+    const isRegex = words.length > 1 && words[0]?.startsWith('~') === true;
+    // A regular expression for extensions has sections for them.
+    return isRegex
+      ? extensionsOf(text) === undefined
+      : text.length > path.length && text.startsWith(path);
+  });
+}
+
+/** The paths of locations that come before regular expressions: those with `=` and `^~`. */
+function aheadOfRegex({ outer: [server = []] }: NginxSite): readonly string[] {
+  return allOf(server, 'location').flatMap(({ words: [modifier, path = ''] }) => {
+    return modifier === '=' ? [path] : modifier === '^~' ? [`${path}*`] : [];
+  });
 }
 
 const temporaryRedirect = 302;
@@ -315,6 +350,12 @@ function convertRegex(
     return;
   }
   const patterns = patternsOf(text);
+  const refusal = Number(answering.length === 1 ? lastOf(block, 'return')?.words[0] : undefined);
+  if (extensions !== undefined && (refusal === 403 || refusal === 404)) {
+    const paths = extensions.map((one) => `*.${one}`);
+    addRefusal(site, { paths, except: aheadOfRegex(site), status: refusal }, directive);
+    return;
+  }
   if (patterns === undefined) {
     conversion.leave(directive, 'a location without a regular expression, or `[rewrite.<name>]`');
     for (const one of answering) leaveOthers(conversion, [one], new Set(['root', 'alias']));
