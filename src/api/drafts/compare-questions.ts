@@ -6,7 +6,7 @@ import { isInside } from '../../model/bounds.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Caller } from '../../model/key.ts';
 import { encodePath } from '../../model/path.ts';
-import type { BreadcrumbDimension, PageDimension } from '../../store/visits/visit-counts.ts';
+import type { PageDimension } from '../../store/visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../../store/visits/visit-database.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
 import { requireInside } from '../bounds/rules.ts';
@@ -35,7 +35,7 @@ interface QuestionPlace {
 export interface VisitReads {
   readonly visits: {
     flush(): Promise<void>;
-    ofAll(span: DaySpan): AsyncIterable<DayVisits<BreadcrumbDimension>>;
+    ofAll(span: DaySpan): AsyncIterable<DayVisits>;
   };
   readonly requestVisits: {
     flush(): Promise<void>;
