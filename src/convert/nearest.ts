@@ -9,3 +9,5 @@ export const redirectNearest =
 /** What comes nearest to error pages of other names. */
 export const errorsNearest =
   '`errors` of a [disk.<name>]: a folder with pages such as 404.html and 5xx.html';
+/** What differs for a file of `htpasswd`. */
+export const htpasswdNote = 'Waymark reads the lines of `htpasswd -B`, and no older hashes';

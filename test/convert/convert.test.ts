@@ -230,6 +230,11 @@ const accessTable: readonly (readonly [format: string, text: string, sections: s
     '[access.php]\npath = *.php, *.sql\nexcept = /a.txt\ndeny = 0.0.0.0/0, ::/0\n\n[access.a-txt]\npath = /a.txt\ndeny = 0.0.0.0/0, ::/0\n',
   ],
   [
+    'apache',
+    'AuthType Basic\nAuthName "Staff"\nAuthUserFile /u\nRequire valid-user',
+    '[access.site]\npassword_file = /u\n',
+  ],
+  [
     'caddy',
     ':80\nfile_server\nrespond /a/* 403',
     '[access.a]\npath = /a/*\ndeny = 0.0.0.0/0, ::/0\n',
@@ -320,6 +325,9 @@ suite('a line that keeps somebody out is never dropped', () => {
     ['apache', '<Directory /srv/x>\nRequire ip 10.0.0.0/8\n</Directory>'],
     ['apache', 'RewriteRule ^a/ - [F]'],
     ['apache', 'Require valid-user'],
+    ['apache', 'AuthType Basic\nAuthUserFile /u\nRequire user ann'],
+    ['apache', 'AuthType Basic\nAuthUserFile /u\nRequire valid-user\nRequire ip 10.0.0.0/8'],
+    ['apache', 'AuthType Digest\nAuthUserFile /u\nRequire valid-user'],
     ['netlify', '/a/*\n  Basic-Auth: a:b'],
   ];
   for (const [format, text] of table) {

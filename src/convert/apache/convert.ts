@@ -1,8 +1,15 @@
-import { errorsNearest } from '../nearest.ts';
+import { errorsNearest, htpasswdNote } from '../nearest.ts';
 import { Conversion, type Converted, type IniSection } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import { extensionsOf } from '../patterns.ts';
-import { addFields, addMount, addProxy, writeFields, type FieldWish } from '../sections.ts';
+import {
+  addAccess,
+  addFields,
+  addMount,
+  addProxy,
+  writeFields,
+  type FieldWish,
+} from '../sections.ts';
 import { expiresField, headerField } from './fields.ts';
 import { readNone, withIncluded } from '../include.ts';
 import { parseApache } from './parse.ts';
@@ -145,12 +152,40 @@ function convertBlock(site: ApacheSite, given: readonly Directive[]): void {
   convertProxies(site, block, rewritten);
   convertFields(site, block, ['/*']);
   convertLog(site, block);
+  const passwords = convertPasswords(site, block);
   for (const directive of block) {
+    if (passwords.has(directive)) continue;
     if (directive.name.startsWith('redirect')) convertRedirect(site, directive);
     else if (/^<files(?:match)?>$/.test(directive.name)) convertFilesBlock(site, directive);
     else if (directive.name === '<location>') convertLocation(site, directive, block);
     else if (!readTogether.has(directive.name)) leaveUnknown(site, directive);
   }
+}
+
+const passwordDirectives: ReadonlySet<string> = new Set([
+  ...['authtype', 'authname', 'authuserfile', 'authbasicprovider', 'require'],
+]);
+
+/**
+ * Converts passwords for a whole site: `Require valid-user` alone, with one file. Returns the
+ * directives that say so; others are left.
+ */
+function convertPasswords(site: ApacheSite, block: readonly Directive[]): ReadonlySet<Directive> {
+  const said = block.filter(({ name }) => passwordDirectives.has(name));
+  const wordsOf = (name: string): string =>
+    allOf(block, name)
+      .flatMap(({ words }) => words)
+      .join(' ')
+      .toLowerCase();
+  const isBasic =
+    wordsOf('authtype') === 'basic' && /^(?:file)?$/.test(wordsOf('authbasicprovider'));
+  const [file, ...others] = allOf(block, 'authuserfile');
+  const passwordFile = file?.words[0];
+  const isWhole = isBasic && others.length === 0 && wordsOf('require') === 'valid-user';
+  if (file === undefined || passwordFile === undefined || !isWhole) return new Set();
+  site.conversion.note(file, htpasswdNote);
+  addAccess(site, { paths: ['/*'], passwordFile }, file);
+  return new Set(said);
 }
 
 /** The directives of the `<Directory>` of the site count as its own; others are read for access. */

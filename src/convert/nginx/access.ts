@@ -1,4 +1,4 @@
-import type { Source } from '../conversion.ts';
+import { htpasswdNote } from '../nearest.ts';
 import { allOf, type Directive } from '../directive.ts';
 import { extensionsOf, globOf, patternsOf } from '../patterns.ts';
 import { addAccess, everyAddress, type AccessWish } from '../sections.ts';
@@ -143,12 +143,8 @@ function passwordsOf(
     conversion.leave(basic, nearest.auth_basic ?? '');
     return undefined;
   }
-  noteHashes({ conversion }, file);
+  conversion.note(file, htpasswdNote);
   return file.words[0];
-}
-
-function noteHashes({ conversion }: Pick<NginxSite, 'conversion'>, source: Source): void {
-  conversion.note(source, 'Waymark reads the lines of `htpasswd -B`, and no older hashes');
 }
 
 interface Networks {

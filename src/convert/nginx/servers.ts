@@ -176,6 +176,11 @@ function sharedOf(
   for (const page of pages) {
     const isFallback = page.words[0] === '404' && page.words[1] === '=200';
     if (errorFolder(page.words) !== undefined || isFallback) continue;
+    const isOfFailures = page.words.slice(0, -1).every((word) => /^5\d\d$/.test(word));
+    if (isOfFailures && !passesOn(block)) {
+      conversion.note(page, 'not needed: files alone do not fail so');
+      continue;
+    }
     conversion.leave(page, page.words[0] === '401' ? signInNearest : errorsNearest);
   }
   const named = allOf(block, 'location').filter(({ words }) => words[0]?.startsWith('@'));
@@ -184,6 +189,11 @@ function sharedOf(
     errorPaths: new Set(pages.map(({ words }) => words.at(-1) ?? '')),
     hasRootFiles: !answersItself,
   };
+}
+
+/** Whether a server passes requests on, so that it may answer that an application has failed. */
+function passesOn(block: readonly Directive[]): boolean {
+  return block.some(({ name, block: inner = [] }) => name.endsWith('_pass') || passesOn(inner));
 }
 
 const signInNearest =
