@@ -28,6 +28,7 @@ export interface CertificateState {
   /** Distinguished name of its issuer. */
   readonly issuer: string | null;
   /** ISO 8601, UTC. */
+  readonly valid_from: string | null;
   readonly valid_until: string | null;
   /** Why the server does not use the present files; null if it does. */
   readonly problem: string | null;
@@ -216,11 +217,12 @@ const integer = { type: 'integer' } as const;
 
 const certificateSchema = {
   type: 'object',
-  required: ['section', 'names', 'issuer', 'valid_until', 'problem', 'acme'],
+  required: ['section', 'names', 'issuer', 'valid_from', 'valid_until', 'problem', 'acme'],
   properties: {
     section: { type: 'string', description: 'The section of the ini file.' },
     names: { type: 'array', items: { type: 'string' } },
     issuer: { type: ['string', 'null'] },
+    valid_from: { type: ['string', 'null'], format: 'date-time' },
     valid_until: { type: ['string', 'null'], format: 'date-time' },
     problem: {
       type: ['string', 'null'],

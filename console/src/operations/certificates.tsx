@@ -1,17 +1,16 @@
 import { call } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
+import { endsSoon, type Validity } from '../components/certificate-end.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
 import { Busy, Fault, ScreenHead, When } from '../components/ui.tsx';
 
 const t = texts.certificates;
-const soonMs = 14 * 86_400_000;
 
-interface Certificate {
+interface Certificate extends Validity {
   readonly section: string;
   readonly names: readonly string[];
   readonly issuer: string | null;
-  readonly valid_until: string | null;
   readonly problem: string | null;
   readonly acme: {
     readonly state: 'obtaining' | 'valid' | 'failed';
@@ -64,7 +63,7 @@ function State({ certificate }: { certificate: Certificate }) {
     return <span class="tag bad">{t.hasProblem}</span>;
   if (until === null) return <span class="tag">{t.obtaining}</span>;
   if (leftMs < 0) return <span class="tag bad">{t.expired}</span>;
-  return leftMs < soonMs ? (
+  return endsSoon(certificate) ? (
     <span class="tag bad">{t.soon}</span>
   ) : (
     <span class="tag good">{t.valid}</span>

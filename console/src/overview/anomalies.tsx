@@ -1,3 +1,4 @@
+import { endsSoon } from '../components/certificate-end.ts';
 import { anomaliesOf, type Anomaly, type Series } from './find-anomalies.ts';
 import { call, may } from '../api/api.ts';
 import { linkTo } from '../route.ts';
@@ -12,7 +13,6 @@ const t = texts.anomalies;
 const changesShown = 3;
 /** A change may have its effect later, when a cached page becomes stale. */
 const beforeMs = 10 * 60_000;
-const certificateDaysMin = 14;
 
 interface Hook {
   readonly id: string;
@@ -99,11 +99,7 @@ function isPassedOver({ set_aside: isSetAside, check_problem: problem }: Source)
 function faultsOf(status: Status | undefined): readonly { text: string; href: string }[] {
   if (status === undefined) return [];
   const { configuration, certificates } = status;
-  const endMs = Date.now() + certificateDaysMin * 86_400_000;
-  const ending = certificates.filter(
-    ({ valid_until: until, problem }) =>
-      problem !== null || (until !== null && Date.parse(until) < endMs),
-  );
+  const ending = certificates.filter((one) => one.problem !== null || endsSoon(one));
   return [
     ...(configuration.state === 'broken'
       ? [{ text: t.configuration, href: '#/operations/configuration' }]

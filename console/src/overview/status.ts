@@ -17,6 +17,7 @@ export interface Status {
   readonly certificates: readonly {
     readonly section: string;
     readonly names: readonly string[];
+    readonly valid_from: string | null;
     readonly valid_until: string | null;
     readonly problem: string | null;
   }[];

@@ -1,6 +1,7 @@
 import { call } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import '../operations/operations.css';
+import { endsSoon, type Validity } from '../components/certificate-end.ts';
 import { useLoad } from '../components/loading.ts';
 import { Fault, When } from '../components/ui.tsx';
 import { texts } from '../texts.ts';
@@ -105,10 +106,9 @@ function Refusals({ requests: { refused } }: { requests: RequestSums }) {
   );
 }
 
-interface Certificate {
+interface Certificate extends Validity {
   readonly section: string;
   readonly names: readonly string[];
-  readonly valid_until: string | null;
   readonly problem: string | null;
   readonly acme: { readonly next: string | null; readonly error: string | null } | null;
 }
@@ -164,7 +164,8 @@ function CertificateRow({ certificate }: { certificate: Certificate }) {
   return (
     <tr>
       <td class="main-cell">
-        {names.join(', ') || section}
+        {names.join(', ') || section}{' '}
+        {endsSoon(certificate) ? <span class="tag bad">{texts.certificates.soon}</span> : null}
         {message === null ? null : <span class="problem">{message}</span>}
       </td>
       <td>{until === null ? '–' : <When time={until} />}</td>

@@ -185,6 +185,7 @@ export class Certificates {
         section,
         names: certificateNames(current),
         issuer: current?.pair.certificate.issuer.replaceAll('\n', ', ') ?? null,
+        valid_from: current?.pair.certificate.validFromDate.toISOString() ?? null,
         valid_until: current?.pair.certificate.validToDate.toISOString() ?? null,
         problem,
         acme: files === undefined ? ((await this.#acme?.state(host)) ?? null) : null,

@@ -38,6 +38,11 @@ suite('over TLS', () => {
     const [certificate] = JSON.parse(body).data.certificates;
     assert.deepEqual(certificate.names, ['localhost', '127.0.0.1']);
     assert.equal(certificate.problem, null);
+    const [from, until] = [certificate.valid_from, certificate.valid_until].map(Date.parse);
+    assert.ok(Number(from) < Date.now() && Number(until) > Date.now(), `${from} ${until}`);
+    const metrics = await site.ask(`https://localhost:${site.tlsPort}/svc1/metrics`);
+    const start = /^waymark_certificate_start_seconds\{section="\[tls\]"\} (\d+)$/m;
+    assert.equal(Number(start.exec(metrics.body)?.[1]) * 1000, from);
     const websocket = new WebSocket(`wss://localhost:${site.tlsPort}/svc1/ws`, {
       ca: site.authority.cert,
       headers: { apikey: site.adminKey },
