@@ -14,6 +14,7 @@ import { createSecret } from './webhooks/sign.ts';
 import { runRevert } from './api/records/invalidate.ts';
 import type { RevertRequest, RevertResult } from './api/records/revert.ts';
 import { runPublish, type PublishRequest, type PublishResult } from './api/drafts/publish.ts';
+import { runUndo, type UndoRequest } from './api/drafts/undo.ts';
 import { recordFamilies } from './api/table.ts';
 import {
   runImport,
@@ -24,6 +25,7 @@ import {
 /** The kinds of large writes. */
 interface LargeWrites {
   readonly publish: { readonly request: PublishRequest; readonly result: PublishResult };
+  readonly undo: { readonly request: UndoRequest; readonly result: PublishResult };
   readonly revert: { readonly request: RevertRequest; readonly result: RevertResult };
   readonly import: { readonly request: ImportRequest; readonly result: ImportResult };
 }
@@ -52,9 +54,9 @@ type Message =
     };
 
 /**
- * Runs a large invalidate, import or publication in a thread of its own, with a store of its own
- * on the same folder, so that a hundred thousand rows delay no page. Rejects as runRevert,
- * runImport and runPublish do, or with `unavailable` if several wait already.
+ * Runs a large invalidate, import, publication or undo in a thread of its own, with a store of its
+ * own on the same folder, so that a hundred thousand rows delay no page. Rejects as runRevert,
+ * runImport, runPublish and runUndo do, or with `unavailable` if several wait already.
  */
 export async function writeInThread<K extends Kind>(
   { folder, cluster }: { readonly folder: string; readonly cluster: Config['cluster'] },
@@ -115,6 +117,7 @@ async function runWrite(
   { kind, request }: Job['largeWrite'],
 ): Promise<LargeWrites[Kind]['result']> {
   if (kind === 'publish') return runPublish({ store, newId, now }, request as PublishRequest);
+  if (kind === 'undo') return runUndo({ store }, request as UndoRequest);
   const { draft } = request as RevertRequest | ImportRequest;
   const changed = draft === undefined ? store : draftStore(store, openDraftNamed(store, draft));
   if (kind === 'revert') return revert(changed, request as RevertRequest);

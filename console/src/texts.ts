@@ -690,9 +690,16 @@ export const texts = {
     publishedTitle: 'Published',
     publishedAt: 'Live since',
     publishedChanges: 'Its changes in the history',
-    undo: 'Undo the publication',
+    undo: 'Undo this publication',
     undone: 'Undone: the site is as it was before.',
-    undoConflicts: 'Some of it was changed again since. Choose there what to revert:',
+    undoConflicts: 'Some of it was changed again since. Choose what is undone.',
+    undoResolve: 'Undo',
+    undoResolutions: {
+      undo: 'what the draft has changed',
+      live: 'nothing: leave it as it is live',
+    },
+    asPublished: 'As published',
+    asUndone: 'After the undo',
   },
   calendar: {
     title: 'Calendar',

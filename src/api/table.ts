@@ -19,6 +19,7 @@ import {
 } from './drafts/drafts.ts';
 import { previewDraft, revokePreview } from './drafts/previews.ts';
 import { publishDraft } from './drafts/publish.ts';
+import { undoDraft } from './drafts/undo.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
 import { listTimes } from './rules/times.ts';
@@ -141,6 +142,7 @@ const others = [
   listDraftChanges,
   compareDraft,
   publishDraft,
+  undoDraft,
   unscheduleDraft,
   listAssets,
   readAsset,

@@ -86,6 +86,7 @@ export function composeParts(
     revertInThread: (request) => writeInThread(written, 'revert', request),
     importInThread: (request) => writeInThread(written, 'import', request),
     publishInThread: (request) => writeInThread(written, 'publish', request),
+    undoInThread: (request) => writeInThread(written, 'undo', request),
     siteOf: (draft) => drafts.site(draft),
     cache: sources.answers,
     series: () => readSeries(data),

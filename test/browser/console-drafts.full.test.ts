@@ -55,10 +55,29 @@ suite('drafts in the console', () => {
     await tab.getByRole('heading', { name: 'Published' }).waitFor();
     await band(tab).waitFor({ state: 'detached' });
     assert.equal(await textAt(site, '/page'), '<p>summer</p>');
-    await tab.getByRole('button', { name: 'Undo the publication' }).click();
+    await tab.getByRole('button', { name: 'Undo this publication' }).click();
     await tab.getByText('Undone').waitFor();
     assert.equal(await textAt(site, '/page'), '<p>live</p>');
     assert.deepEqual(realTroubles(rest), []);
+  });
+
+  test('a publication is undone with a choice for what was changed since', async (t) => {
+    const { site, id, draft } = await start(t);
+    await site.call('svc1.userinterface.edit', { id, lang: 'de' }, { draft });
+    const { data } = await site.call('svc1.draft.publish', { draft });
+    await site.call('svc1.draft.publish', { draft, confirm: data.digest });
+    await site.call('svc1.userinterface.edit', { id, content: '<p>later</p>' });
+    const { page: tab } = await openConsole(t, openTab, site);
+    await goTo(tab, `#/drafts/${draft}`, 'spring');
+    const undo = tab.getByRole('button', { name: 'Undo this publication' });
+    await tab.getByText('changed again since').waitFor();
+    assert.equal(await undo.isDisabled(), true);
+    await tab.getByLabel('After the undo').getByText('<p>later</p>').waitFor();
+    await tab.getByLabel('what the draft has changed').check();
+    await undo.click();
+    await tab.getByText('Undone: the site').waitFor();
+    const { data: read } = await site.call('svc1.userinterface.read', { id });
+    assert.deepEqual([read.content, read.lang], ['<p>later</p>', undefined]);
   });
 
   test('screens read the draft that the switch chooses, also after a reload by key', async (t) => {

@@ -55,7 +55,11 @@ function Change({ change, isOpen }: { change: DraftedChange; isOpen: boolean }) 
 }
 
 /** What a change is about: the path of a page, or the kind and name of another record. */
-export function ChangeName({ change: { family, id, label } }: { change: DraftedChange }) {
+export function ChangeName({
+  change: { family, id, label },
+}: {
+  change: Pick<DraftedChange, 'family' | 'id' | 'label'>;
+}) {
   return (
     <b>
       {family === 'userinterface' ? '' : `${t.families[family]} `}
@@ -88,17 +92,45 @@ export function Versions({
       {all.map(([name, { base, live, draft }]) => {
         const then = base === undefined ? live : base;
         return (
-          <figure key={name} class="diff">
-            <figcaption>{name}</figcaption>
-            <div class="diff-sides">
-              <Side name={t.then} value={then} />
-              <Side name={t.now} value={live} others={then} sign="later" />
-              <Side name={t.drafted} value={draft} others={live} sign="added" />
-            </div>
-          </figure>
+          <FieldVersions
+            key={name}
+            name={name}
+            then={{ name: t.then, value: then }}
+            now={live}
+            next={{ name: t.drafted, value: draft }}
+          />
         );
       })}
     </>
+  );
+}
+
+interface NamedVersion {
+  readonly name: string;
+  readonly value: Json;
+}
+
+/** Three versions of a field: of then, live now, and what would be. */
+export function FieldVersions({
+  name,
+  then,
+  now,
+  next,
+}: {
+  name: string;
+  then: NamedVersion;
+  now: Json;
+  next: NamedVersion;
+}) {
+  return (
+    <figure class="diff">
+      <figcaption>{name}</figcaption>
+      <div class="diff-sides">
+        <Side name={then.name} value={then.value} />
+        <Side name={t.now} value={now} others={then.value} sign="later" />
+        <Side name={next.name} value={next.value} others={now} sign="added" />
+      </div>
+    </figure>
   );
 }
 

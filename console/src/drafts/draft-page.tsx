@@ -101,7 +101,7 @@ function OpenDraft({ draft, turn, onDone }: { draft: Draft; turn: number; onDone
   );
 }
 
-function Published({ draft: { closed = '', txn = '' }, turn }: { draft: Draft; turn: number }) {
+function Published({ draft: { id, closed = '', txn = '' }, turn }: { draft: Draft; turn: number }) {
   return (
     <section>
       <h2>{t.publishedTitle}</h2>
@@ -110,7 +110,7 @@ function Published({ draft: { closed = '', txn = '' }, turn }: { draft: Draft; t
         {' · '}
         <a href={linkTo('/history', { txn })}>{t.publishedChanges}</a>
       </p>
-      <UndoPublication txn={txn} turn={turn} />
+      {may('publish') ? <UndoPublication id={id} txn={txn} turn={turn} /> : null}
     </section>
   );
 }

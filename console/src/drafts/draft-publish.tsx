@@ -6,6 +6,7 @@ import { useAction, useLoad } from '../components/loading.ts';
 import { Busy, CopyCurl, Fault } from '../components/ui.tsx';
 import { texts } from '../texts.ts';
 import { ChangeName, Versions } from './draft-changes.tsx';
+import { ConflictChoice } from './conflict-choice.tsx';
 import type { DraftedChange } from './draft-record.ts';
 
 const t = texts.drafts;
@@ -132,7 +133,13 @@ function Conflicts({
     <>
       <p class="bad-text">{t.conflictsLead(conflicting)}</p>
       {conflicting === 1 ? null : (
-        <Choice name="" label={t.resolveOthers} chosen={others} onChoose={setOthers} />
+        <ConflictChoice
+          name=""
+          label={t.resolveOthers}
+          choices={t.resolutions}
+          chosen={others}
+          onChoose={setOthers}
+        />
       )}
       <ol class="draft-changes conflicts">
         {conflicts.map((change) => (
@@ -141,9 +148,10 @@ function Conflicts({
               <ChangeName change={change} /> <span class="tag">{t.becomes[change.becomes]}</span>
             </p>
             <Versions change={change} />
-            <Choice
+            <ConflictChoice
               name={change.id}
               label={t.resolve}
+              choices={t.resolutions}
               chosen={resolve[change.id] ?? others}
               onChoose={(chosen) => {
                 setResolve({ ...resolve, [change.id]: chosen });
@@ -154,37 +162,5 @@ function Conflicts({
       </ol>
       {unlisted > 0 ? <p class="note">{t.unlisted(unlisted)}</p> : null}
     </>
-  );
-}
-
-/** The choice between the fields of the draft and the live record. */
-function Choice({
-  name,
-  label,
-  chosen,
-  onChoose,
-}: {
-  name: string;
-  label: string;
-  chosen: Resolution | undefined;
-  onChoose: (chosen: Resolution) => void;
-}) {
-  return (
-    <fieldset class="choice">
-      <legend class="field-label">{label}</legend>
-      {(['draft', 'live'] as const).map((one) => (
-        <label key={one} class="check">
-          <input
-            type="radio"
-            name={`resolve ${name}`}
-            checked={chosen === one}
-            onChange={() => {
-              onChoose(one);
-            }}
-          />
-          {t.resolutions[one]}
-        </label>
-      ))}
-    </fieldset>
   );
 }

@@ -1,75 +1,124 @@
-import { call, may } from '../api/api.ts';
+import { useState } from 'preact/hooks';
+import { call, type Json } from '../api/api.ts';
 import { useAction, useLoad } from '../components/loading.ts';
 import { Fault } from '../components/ui.tsx';
 import { linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
+import { ConflictChoice } from './conflict-choice.tsx';
+import { ChangeName, FieldVersions } from './draft-changes.tsx';
+import type { DraftedChange } from './draft-record.ts';
 
 const t = texts.drafts;
 
+type Resolution = 'undo' | 'live';
+
+interface UndoneChange extends Pick<DraftedChange, 'family' | 'id' | 'label'> {
+  readonly fields: Readonly<
+    Record<string, { readonly published?: Json; readonly live: Json; readonly undone: Json }>
+  >;
+}
+
 interface Report {
-  readonly rows: number;
+  readonly records: number;
+  readonly conflicts: readonly UndoneChange[];
   readonly conflicting: number;
   readonly digest: string;
 }
 
-/** A part of a publication that an operation can revert. */
-interface Part {
-  readonly operation: string;
-  readonly v: { readonly txn: string; readonly table?: string };
-  readonly report: Report;
-}
-
-/** The parts of a publication that still apply, in the order of their undo: rows before tables. */
-async function partsOf(txn: string, signal: AbortSignal): Promise<readonly Part[]> {
-  const isAdmin = may('admin');
-  const { rows: tables } = isAdmin
-    ? await call<{ rows: readonly { name: string; host?: string }[] }>(
-        'table.list',
-        { limit: 1000 },
-        { signal, isLive: true },
-      )
-    : { rows: [] };
-  const own = tables.filter(({ host }) => host === undefined);
-  const asked: readonly Omit<Part, 'report'>[] = [
-    ...own.map(({ name }) => ({ operation: 'record.invalidate', v: { txn, table: name } })),
-    ...(may('design') ? [{ operation: 'userinterface.invalidate', v: { txn } }] : []),
-    ...(may('webhook') ? [{ operation: 'webhook.invalidate', v: { txn } }] : []),
-    ...(isAdmin ? [{ operation: 'table.invalidate', v: { txn } }] : []),
-  ];
-  const parts: Part[] = [];
-  for (const one of asked) {
-    const report = await call<Report>(one.operation, one.v, { signal, isLive: true });
-    if (report.rows > 0 || report.conflicting > 0) parts.push({ ...one, report });
-  }
-  return parts;
-}
-
-/** A button that undoes a publication, unless records were changed again since. */
-export function UndoPublication({ txn, turn }: { txn: string; turn: number }) {
-  const published = useLoad((signal) => partsOf(txn, signal), [txn], turn);
-  const { error, said, isRunning, run } = useAction(published.reload);
-  const parts = published.data ?? [];
+/** A button that undoes a publication, with a choice for each record that was changed since. */
+export function UndoPublication({ id, txn, turn }: { id: string; txn: string; turn: number }) {
+  const report = useLoad(
+    (signal) => call<Report>('draft.undo', { draft: id }, { signal, isLive: true }),
+    [id],
+    turn,
+  );
+  const [resolve, setResolve] = useState<Readonly<Record<string, Resolution>>>({});
+  const [others, setOthers] = useState<Resolution>();
+  const { error, said, isRunning, run } = useAction(report.reload);
+  const plan = report.data;
   const undo = async (): Promise<string> => {
-    for (const { operation, v, report } of parts) {
-      await call(operation, { ...v, confirm: report.digest }, { isLive: true });
-    }
+    const v = { draft: id, resolve, ...(others !== undefined && { others }) };
+    await call('draft.undo', { ...v, confirm: plan?.digest }, { isLive: true });
     return t.undone;
   };
-  const hasConflicts = parts.some(({ report }) => report.conflicting > 0);
+  const { conflicts = [], conflicting = 0, records = 0 } = plan ?? {};
+  const chosen = conflicts.filter((one) => resolve[one.id] !== undefined).length;
+  const isResolved = others !== undefined || chosen === conflicting;
   return (
     <>
-      <Fault error={error ?? published.error} />
+      <Fault error={error ?? report.error} />
       <p role="status">{said}</p>
-      {hasConflicts ? (
+      {conflicting === 0 ? null : (
         <p class="bad-text">
           {t.undoConflicts} <a href={linkTo('/history', { txn })}>{t.publishedChanges}</a>
         </p>
+      )}
+      {conflicting > 1 ? (
+        <ConflictChoice
+          name=""
+          label={t.resolveOthers}
+          choices={t.undoResolutions}
+          chosen={others}
+          onChoose={setOthers}
+        />
       ) : null}
-      {parts.length > 0 && !hasConflicts ? (
-        <button type="button" disabled={isRunning} onClick={() => void run(undo)}>
+      <ol class="draft-changes conflicts">
+        {conflicts.map((one) => (
+          <li key={`${one.family} ${one.id}`}>
+            <Conflict
+              change={one}
+              chosen={resolve[one.id] ?? others}
+              onChoose={(choice) => {
+                setResolve({ ...resolve, [one.id]: choice });
+              }}
+            />
+          </li>
+        ))}
+      </ol>
+      {records > 0 ? (
+        <button
+          type="button"
+          disabled={isRunning || report.isLoading || !isResolved}
+          onClick={() => void run(undo)}
+        >
           {t.undo}
         </button>
       ) : null}
+    </>
+  );
+}
+
+/** A record that was changed since, with its three versions, and the choice between them. */
+function Conflict({
+  change,
+  chosen,
+  onChoose,
+}: {
+  change: UndoneChange;
+  chosen: Resolution | undefined;
+  onChoose: (chosen: Resolution) => void;
+}) {
+  return (
+    <>
+      <p>
+        <ChangeName change={change} />
+      </p>
+      {Object.entries(change.fields).map(([name, { published = null, live, undone }]) => (
+        <FieldVersions
+          key={name}
+          name={name}
+          then={{ name: t.asPublished, value: published }}
+          now={live}
+          next={{ name: t.asUndone, value: undone }}
+        />
+      ))}
+      <ConflictChoice
+        name={change.id}
+        label={t.undoResolve}
+        choices={t.undoResolutions}
+        chosen={chosen}
+        onChoose={onChoose}
+      />
     </>
   );
 }

@@ -20,7 +20,7 @@ export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
   ]),
   ...ofFamily('draft', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'comment', 'submit', 'approve'],
-    ...['preview', 'revoke', 'changes', 'compare', 'publish', 'unschedule'],
+    ...['preview', 'revoke', 'changes', 'compare', 'publish', 'undo', 'unschedule'],
   ]),
   ...ofFamily('change', 'inside', ['list']),
   ...ofFamily('breadcrumb', 'inside', ['visits']),

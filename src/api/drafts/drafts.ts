@@ -57,7 +57,7 @@ export const draftProperty = { ...text, description: 'The name or the id of a dr
 export const digestProperty = {
   ...text,
   description:
-    'The state of the draft, for the confirm of approve: on the first page of a draft that is ' +
+    'The state of the draft, for the confirm of approve: on the first page, of a draft that is ' +
     'not large; the report of publish always has it.',
 } as const;
 

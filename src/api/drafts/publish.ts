@@ -70,8 +70,8 @@ interface PublishParts extends DraftParts {
   readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
 }
 
-/** The scopes that publish the records of each family. */
-const writeScopes: Readonly<Record<RevertibleFamily, Scope>> = {
+/** The scopes that publish the records of each family, or undo that. */
+export const writeScopes: Readonly<Record<RevertibleFamily, Scope>> = {
   userinterface: 'publish',
   webhook: 'webhook',
   table: 'admin',
@@ -142,7 +142,8 @@ const reportSchema: JsonObject = {
   },
 };
 
-const doneSchema: JsonObject = {
+/** The schema of what a publication, or the undo of one, has changed. */
+export const publishDoneSchema: JsonObject = {
   title: 'PublishDone',
   type: 'object',
   required: ['done', 'txn', 'seq', 'records', 'families'],
@@ -206,7 +207,7 @@ export const publishDraft = defineOperation({
     'reports them.',
   input: publishInput,
   envelope: { vk: vkMember },
-  output: { oneOf: [reportSchema, doneSchema] },
+  output: { oneOf: [reportSchema, publishDoneSchema] },
   failures: ['not_found', 'conflict', 'precondition_failed'],
   run: (parts: PublishParts) => async (v, call) => {
     const { store } = parts;
@@ -458,7 +459,8 @@ const namedMax = 10;
 
 type Row = Pick<NonNullable<ReturnType<Reads['change']>>, 'family' | 'id' | 'txn' | 'seq'>;
 
-function doneOf(changed: readonly Row[], all: readonly Row[]): JsonObject {
+/** The report of a transaction: the records of its rows that have changed, and all its rows. */
+export function doneOf(changed: readonly Row[], all: readonly Row[]): JsonObject {
   return {
     done: true,
     txn: all[0]?.txn ?? '',
@@ -468,8 +470,8 @@ function doneOf(changed: readonly Row[], all: readonly Row[]): JsonObject {
   };
 }
 
-/** The report of a publication that an earlier request has made. */
-function doneReport(reads: Reads, txn: string): JsonObject {
+/** The report of a publication, or of the undo of one, that an earlier request has made. */
+export function doneReport(reads: Reads, txn: string): JsonObject {
   const { first, last } = reads.txnSeqs(txn) ?? { first: 1, last: 0 };
   const seqs = Array.from({ length: last - first + 1 }, (_, at) => first + at);
   const rows = seqs.flatMap((seq) => reads.change(seq) ?? []);

@@ -16,6 +16,10 @@ import { operationSubcommands } from './operation-command.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;
+const confirmOption: InputOption = {
+  value: 'digest',
+  description: 'the digest that the command printed without --confirm',
+};
 
 const list = listSubcommand('draft.list', {
   summary: 'list the drafts',
@@ -39,10 +43,7 @@ const publish: Subcommand = {
   summary: 'make a draft live; without --confirm, only show what would change',
   args: draftArg,
   options: {
-    confirm: {
-      value: 'digest',
-      description: 'the digest that the command printed without --confirm',
-    },
+    confirm: confirmOption,
     at: {
       value: 'time',
       description: 'publish it at this time, such as 2026-12-01T08:00, or with an offset',
@@ -76,9 +77,7 @@ function publishLines(data: Published, draft: string): readonly string[] {
   if (data.done) {
     return [
       `Published ${data.records} changes.`,
-      ...data.families.map((family) => {
-        return `To undo this: waymark ${commands[family] ?? family} invalidate --txn ${data.txn}`;
-      }),
+      `To undo this: waymark draft undo ${JSON.stringify(draft)}`,
     ];
   }
   if (data.scheduled !== undefined) {
@@ -101,13 +100,59 @@ function publishLines(data: Published, draft: string): readonly string[] {
   ];
 }
 
-/** The commands of the families of the log. */
-const commands: Readonly<Record<string, string>> = {
-  userinterface: 'rule',
-  webhook: 'hook',
-  table: 'table',
-  record: 'record',
+const undo: Subcommand = {
+  summary: 'undo the publication of a draft; without --confirm, only show what would change',
+  args: draftArg,
+  options: {
+    confirm: confirmOption,
+    resolve: {
+      value: 'json',
+      description: 'conflicts by the ids of their records: {"<id>": "undo" or "live"}',
+    },
+    others: {
+      value: 'version',
+      description: 'undo all other conflicts, or leave them live',
+      values: ['undo', 'live'],
+    },
+  },
+  writes: true,
+  async *run([draft = ''], { api, vk, input }) {
+    const { resolve } = input;
+    const chosen = typeof resolve === 'string' ? parseObject(resolve, '--resolve') : undefined;
+    const v = { ...input, draft, ...(chosen !== undefined && { resolve: chosen }) };
+    const answer = await callApi(api, 'draft.undo', { v, vk });
+    yield { answer, lines: undoLines(answer.data) };
+  },
 };
+
+type Undone = Operations['draft.undo']['output'];
+type UndoneChange = Extract<Undone, { readonly done: false }>['changes'][number];
+
+function undoLines(data: Undone): readonly string[] {
+  if (data.done) return [`Undone: ${data.records} records are as they were before.`];
+  const { gone, restored, changed, changes, conflicts, conflicting, unresolved } = data;
+  return [
+    'Nothing has changed yet.',
+    `The undo would delete ${gone}, restore ${restored} and change ${changed} records.`,
+    ...changes.flatMap(undoneLines),
+    ...(data.unlisted > 0 ? [`  … and ${data.unlisted} more`] : []),
+    ...(conflicting > 0 ? [`${conflicting} have changed since the publication:`] : []),
+    ...conflicts.flatMap(undoneLines),
+    unresolved > 0
+      ? 'Say what happens to these: --others undo, --others live, or --resolve for single records.'
+      : `To do it, repeat the command with --confirm ${data.digest}`,
+  ];
+}
+
+function undoneLines({ id, becomes, label, fields }: UndoneChange): readonly string[] {
+  return [
+    `  ${id}  ${becomes}${label === undefined ? '' : `  ${label}`}`,
+    ...Object.entries(fields).map(([name, { published, live, undone }]) => {
+      const then = published === undefined ? '' : `${JSON.stringify(published)}, live now `;
+      return `    ${name}: ${then}${JSON.stringify(live)} would be ${JSON.stringify(undone)}`;
+    }),
+  ];
+}
 
 function changeLines({ id, becomes, label, fields, problem }: Change): readonly string[] {
   return [
@@ -223,5 +268,5 @@ export const defineDraft = clientCommand({
   description:
     'Make, compare and publish drafts through the HTTP API. The option --draft of other commands ' +
     'reads and changes them.',
-  subcommands: operationSubcommands('draft', { list, publish, compare }),
+  subcommands: operationSubcommands('draft', { list, publish, undo, compare }),
 });

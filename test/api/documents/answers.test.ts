@@ -172,6 +172,9 @@ async function callDrafts(ask: Call): Promise<void> {
   await ask('svc1.draft.unschedule', { draft });
   await ask('svc1.draft.publish', confirmed);
   await ask('svc1.draft.list', { state: 'published' });
+  await ask(`${rule}.edit`, { id: live.id, content: 'after it' });
+  const { data: undo } = await ask('svc1.draft.undo', { draft });
+  await ask('svc1.draft.undo', { draft, others: 'undo', confirm: undo.digest });
   const until = '2999-12-01T08:00[Europe/Berlin]';
   await ask(`${rule}.insert`, { path: '/limited', content: 'x', from: '2998-01-01T00:00Z', until });
   await ask(`${rule}.times`, { limit: 1 });

@@ -178,6 +178,26 @@ test('a publication needs the report of the state that it changes', async (t) =>
   assert.equal(await page(site, '/'), 'drafted again');
 });
 
+test('of two publications at once, one wins, and the other says what to do', async (t) => {
+  const site = await siteWithDraft(t);
+  const id = await idAt(site, '/');
+  await inDraft(site, `${rule}.edit`, { id, content: 'drafted' });
+  await site.call('svc1.draft.insert', { name: 'summer' });
+  await site.call(`${rule}.edit`, { id, content: 'summer' }, { draft: 'summer' });
+  const reports = await Promise.all(
+    [draft, draft, 'summer'].map(async (name) => {
+      const { data } = await site.call('svc1.draft.publish', { draft: name });
+      return { draft: name, confirm: data.digest as string };
+    }),
+  );
+  const answers = await Promise.all(reports.map((v) => site.call('svc1.draft.publish', v)));
+  const outcomes = answers.map(({ data, error }) => (data?.done === true ? 'done' : error?.code));
+  assert.equal(outcomes.filter((one) => one === 'done').length, 1, outcomes.join());
+  const others = outcomes.filter((one) => one !== 'done');
+  assert.ok(others.every((one) => one === 'conflict' || one === 'precondition_failed'));
+  await stateOf(site, 1);
+});
+
 test('compare names what differs, of pages and of breadcrumbs', async (t) => {
   const link = { kind: 'resolve', path: 'sale', enginedata: { target: '/a' } };
   const site = await siteWithDraft(t, [start, link, { path: '/same', content: 'same' }]);

@@ -15,6 +15,8 @@ import { commit, edited, inserted, openIn } from '../../store/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
 
 const rules = 600;
+/** Kills of each way, from the begin of the publication to some time after its end. */
+const killsEach = 50;
 const publisher = join(import.meta.dirname, 'publisher.ts');
 
 const key = { name: 'k', scopes: ['admin'], hash: 'x', created: '2026-11-01T00:00:00.000Z' };
@@ -74,11 +76,12 @@ function publications(store: Store): number {
 }
 
 for (const way of ['now', 'scheduled']) {
-  test(`a process that is killed while it publishes (${way}) has published all of a draft, or nothing`, async (t) => {
+  const title = `a process that is killed while it publishes (${way}) has published all, or nothing`;
+  test(title, { timeout: 600_000 }, async (t) => {
     const whole = await temporaryFolder(t);
     await writeFolder(whole);
     const states = new Map<string, number>();
-    for (let afterMs = 0; afterMs < 600; afterMs += 40) {
+    for (let afterMs = 0; afterMs < 600; afterMs += 600 / killsEach) {
       const folder = await temporaryFolder(t);
       await cp(whole, folder, { recursive: true });
       const isDone = await publishAndKill(folder, afterMs, way);
@@ -95,6 +98,7 @@ for (const way of ['now', 'scheduled']) {
       await store.close();
       states.set(state, (states.get(state) ?? 0) + 1);
     }
+    t.diagnostic(JSON.stringify(Object.fromEntries(states)));
     assert.ok((states.get('open') ?? 0) > 0, 'no process was killed before the end');
   });
 }

@@ -20,10 +20,20 @@ test('waymark draft: made, filled by --draft, compared, published and undone', a
   assert.match(report, /insert 1, change 0 and remove 0 records/);
   const digest = /--confirm (\S+)/.exec(report)?.[1] ?? '';
   const done = await out('draft', 'publish', 'spring', '--confirm', digest);
-  assert.match(done, /To undo this: waymark rule invalidate --txn /);
+  assert.match(done, /To undo this: waymark draft undo "spring"/);
   assert.match(await out('rule', 'read', id), /drafted/);
   const ended = await waymark('rule', 'read', id, '--draft', 'spring');
   assert.match(ended.err, /The draft was published/);
+  await out('rule', 'edit', id, '{"content":"later"}');
+  const undo = await out('draft', 'undo', 'spring');
+  assert.match(undo, /would delete 1, restore 0 and change 0 records/);
+  assert.match(undo, /content: "drafted", live now "later" would be null/);
+  assert.match(undo, /--others undo/);
+  const chosen = await out('draft', 'undo', 'spring', '--others', 'undo');
+  const confirm = /--confirm (\S+)/.exec(chosen)?.[1] ?? '';
+  const undone = await out('draft', 'undo', 'spring', '--others', 'undo', '--confirm', confirm);
+  assert.match(undone, /^Undone: 1 records/);
+  assert.equal((await waymark('rule', 'read', id)).code, 1);
 });
 
 test('waymark draft publish --at: scheduled in a time zone, listed and cancelled', async (t) => {
