@@ -201,6 +201,7 @@ export const texts = {
     binary: 'Binary content: this console shows its size only.',
     bytes: 'bytes',
     readOnly: 'This key may read pages, not change them.',
+    deadLinks: 'Links that lead nowhere:',
   },
   explain: {
     title: 'Explain',

@@ -141,4 +141,18 @@ suite('the editor of the console', () => {
     assert.equal(data.rows[0].uses[0].path, '/assets/notes.txt');
     assert.deepEqual(realTroubles(tab), []);
   });
+
+  test('lists links that lead nowhere, as the draft has them', async (t) => {
+    const rules = [{ path: '/there', kind: 'content', content: 'x' }];
+    const site = await startSite(t, { rules });
+    const tab = await openConsole(t, openTab, site);
+    const { page } = tab;
+    await goTo(page, '#/pages/new', 'New page');
+    await page.locator('.code .cm-content').first().click();
+    await page.keyboard.type('<a href="/there">a</a> <a href="gone">b</a> <a href="/no.png">c</a>');
+    const note = page.getByText('Links that lead nowhere:');
+    await note.getByText('/no.png').waitFor();
+    assert.deepEqual(await note.locator('code').allInnerTexts(), ['/gone', '/no.png']);
+    assert.deepEqual(realTroubles(tab), []);
+  });
 });

@@ -22,6 +22,7 @@ import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../components/ui.tsx';
 import { useVisitor } from '../components/visitor-fields.tsx';
 import { addressOf } from './address.ts';
+import { DeadLinks } from './dead-links.tsx';
 import { PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
 import { AccessField } from './access-field.tsx';
 import { MomentField, TimeZones } from './moment-field.tsx';
@@ -468,6 +469,9 @@ function Content({ rule, draft, set, problems, canWrite }: FieldsProps) {
           insertFile={isBound() || languageOf(draft) !== 'html' ? undefined : insertFile}
         />
       )}
+      {languageOf(draft) === 'html' && !isBinary ? (
+        <DeadLinks content={draft.content ?? ''} path={draft.path ?? ''} origin={origin} />
+      ) : null}
       <ProblemList problems={problemsOf(problems, 'content')} />
     </div>
   );
