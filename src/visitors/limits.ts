@@ -46,6 +46,8 @@ export const referringHostCharactersMax = 64;
 export const countedPathCharactersMax = 512;
 /** Pages, and names of their dimensions, that are counted before they are summed. */
 export const talliedNamesMax = 20_000;
+/** Requests that wait to be counted together. */
+export const waitingRequestsMax = 128;
 /** The time from which on an answer counts as slow. */
 export const slowAnswerMs = 1_000;
 /** Characters of the longest field whose result is in memory for counts of visits. */

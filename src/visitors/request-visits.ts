@@ -31,6 +31,7 @@ import {
   rememberedCharactersMax,
   slowAnswerMs,
   talliedNamesMax,
+  waitingRequestsMax,
 } from './limits.ts';
 import { referringHost } from './referring-host.ts';
 import { flat, remembered } from './remembered.ts';
@@ -112,6 +113,7 @@ export class RequestVisits {
     { max: referersRememberedMax, charactersMax: rememberedCharactersMax },
   );
 
+  #waiting: { readonly entry: AccessEntry; readonly asked: RequestPlace }[] = [];
   #tally: Tally | undefined;
   #visits = 0;
   #robots = 0;
@@ -123,6 +125,7 @@ export class RequestVisits {
     const { pages, site } = database;
     this.#database = database;
     const collect = (): void => {
+      this.#countWaiting();
       this.#collect();
     };
     this.#pages = new VisitBuffer({ ...parts, table: pages, keysMax: pagesBufferedMax, collect });
@@ -175,6 +178,7 @@ export class RequestVisits {
   }
 
   metrics(): readonly Metric[] {
+    this.#countWaiting();
     return [
       singleMetric('counter', 'waymark_page_visits_total', {
         help: 'Visits of pages, without those of robots.',
@@ -187,9 +191,23 @@ export class RequestVisits {
     ];
   }
 
-  /** Counts an answered request. */
-  add(entry: AccessEntry, { place, country = unknown, nowMs }: RequestPlace): void {
+  /** Counts an answered request, a moment later. */
+  add(entry: AccessEntry, asked: RequestPlace): void {
     if (this.retentionMs === 0 || this.#site.isClosed) return;
+    this.#waiting.push({ entry, asked });
+    if (this.#waiting.length >= waitingRequestsMax) this.#countWaiting();
+    else if (this.#waiting.length === 1) this.#site.schedule();
+  }
+
+  /** Counts many requests at a time: the caches of a processor then have code and maps at hand. */
+  #countWaiting(): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    for (const { entry, asked } of waiting) this.#countRequest(entry, asked);
+  }
+
+  #countRequest(entry: AccessEntry, { place, country = unknown, nowMs }: RequestPlace): void {
     const tally = this.#tallyAt(nowMs);
     const { status, source, durationMs } = entry;
     const at = Math.floor(status / 100);

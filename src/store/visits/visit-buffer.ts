@@ -49,7 +49,7 @@ export class VisitBuffer<D extends string> {
   retain(retentionMs: number): void {
     this.#retentionMs = retentionMs;
     this.#deletedBefore = '';
-    this.#schedule();
+    this.schedule();
   }
 
   /** The counts in memory of a key and day, to be added to at once; they will be written. */
@@ -61,7 +61,7 @@ export class VisitBuffer<D extends string> {
     if (this.#pending.size >= keysMax && path !== '') return this.countsOf(day, otherKeys);
     const counts = noVisits(table.shape);
     this.#pending.set(key, { day, path, origin, counts });
-    this.#schedule();
+    this.schedule();
     return counts;
   }
 
@@ -80,7 +80,8 @@ export class VisitBuffer<D extends string> {
     clearTimeout(this.#timer);
   }
 
-  #schedule(): void {
+  /** Begins to wait for the next write. */
+  schedule(): void {
     this.#timer ??= setTimeout(() => void this.flush(), visitFlushMs).unref();
   }
 
@@ -108,7 +109,7 @@ export class VisitBuffer<D extends string> {
       for (const { day, counts, ...key } of written.values()) {
         addCounts(this.countsOf(day, key), counts, table.shape);
       }
-      this.#schedule();
+      this.schedule();
     }
   }
 }
