@@ -66,6 +66,8 @@ export const proxyHeaderMs = 5_000;
 export const keepAliveTimeoutMs = 75_000;
 /** The longest time that an answer may stay unread, or a tunnel or websocket silent. */
 export const stalledMs = 120_000;
+/** The least rate at which a client sends content or reads an answer. */
+export const leastRate = { bytesPerSecond: 256, windowMs: 30_000 };
 /** Bytes of unrequested content that are read and discarded to keep a connection open. */
 export const unreadBodyBytesMax = 64 * KIB;
 /** The time that a connection stays open after its last answer, for the client to read it. */

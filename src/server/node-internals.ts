@@ -36,6 +36,8 @@ export function askForCertificate(socket: Socket): void {
 /** The handle of a socket. */
 interface Handle {
   readonly writeQueueSize?: number;
+  /** The bytes written so far. */
+  readonly bytesWritten?: number;
   /** The stream below TLS. */
   readonly _parent?: Handle;
 }
@@ -48,6 +50,16 @@ interface Handle {
 export function queuedBytes(socket: Pick<Socket, 'writableLength'>): number {
   const { _handle: handle } = socket as { readonly _handle?: Handle | null };
   return handle?._parent?.writeQueueSize ?? handle?.writeQueueSize ?? socket.writableLength;
+}
+
+/**
+ * The bytes that the system has taken from a socket so far, which of a slow client is less than
+ * what was written.
+ */
+export function deliveredBytes(socket: Pick<Socket, 'bytesWritten' | 'writableLength'>): number {
+  const { _handle: handle } = socket as { readonly _handle?: Handle | null };
+  const { bytesWritten = 0, writeQueueSize = 0 } = handle?._parent ?? handle ?? {};
+  return bytesWritten - writeQueueSize;
 }
 
 /**

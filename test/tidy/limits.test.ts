@@ -31,6 +31,8 @@ const count = (value: number): string => value.toLocaleString('en-US');
 const size = (bytes: number): string => sizeText(bytes).replace(/(?<=\d)(?=[A-Z])/, ' ');
 const seconds = (ms: number): string => `${ms / 1_000} s`;
 
+const bytesPerSecond = `${server.leastRate.bytesPerSecond} bytes`;
+
 /** The figures of each limit in the code, which the page of limits has to name. */
 const figures: Readonly<Record<LimitName, readonly string[]>> = {
   connections: [count(connectionsMax), count(server.reservedDescriptors)],
@@ -39,6 +41,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   handshake_time: [seconds(h1.tlsHandshakeTimeoutMs)],
   header_time: [seconds(server.headersTimeoutMs)],
   request_time: [seconds(requestTimeoutMs)],
+  slow_content: [bytesPerSecond, seconds(server.leastRate.windowMs)],
   target_size: [size(requestLineBytesMax)],
   header_size: [size(headerBlockBytesMax), count(headerFieldsMax)],
   content_size: [size(server.operationBodyBytesMax), size(readBodyBytesMax)],
@@ -55,6 +58,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   ],
   unread_content: [size(server.unreadBodyBytesMax)],
   unread_answer: [seconds(server.stalledMs)],
+  slow_answer: [bytesPerSecond, seconds(server.leastRate.windowMs)],
   unread_answers: [
     size(server.unreadPieceBytesMin),
     size(server.unreadBytesMax),

@@ -5,6 +5,8 @@ import type { Failure } from '../../model/failure.ts';
 import { preface } from '../h2/frames.ts';
 import type { Exchange } from '../exchange.ts';
 import { isPassedOn } from './body.ts';
+import { LeastRate, type RateLimit } from '../least-rate.ts';
+import { deliveredBytes } from '../node-internals.ts';
 import { pipelinedRequestsMax } from './limits.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
 
@@ -65,6 +67,9 @@ export class Connection {
   /** Since when content of the newest request is to come, and the bytes read by then. */
   #contentSinceMs = 0;
   #contentBytes = 0;
+  /** The rates at which content arrives and answers are read; undefined while neither does. */
+  #arriving: LeastRate | undefined;
+  #leaving: LeastRate | undefined;
   /** What has arrived, while it may be the preface of HTTP/2 (RFC 9113 §3.3); undefined later. */
   #opening: Buffer | undefined;
   /** Receives a request that Node's parser has read again. */
@@ -210,6 +215,34 @@ export class Connection {
     return nowMs - this.#contentSinceMs >= limitMs;
   }
 
+  /**
+   * Whether the client sends the content of the newest request too slowly. To be called as
+   * isContentLate.
+   */
+  isContentSlow(nowMs: number, limit: RateLimit): boolean {
+    const { newest, socket } = this;
+    const isArriving = newest?.hasArrived === false && this.reader === 'http';
+    if (!isArriving || isStream(newest)) {
+      this.#arriving = undefined;
+      return false;
+    }
+    this.#arriving ??= new LeastRate(limit);
+    // A paused socket waits for the reader of the content, not for the client.
+    const isWaiting = !socket.isPaused();
+    return this.#arriving.isTooSlow(nowMs, { bytes: socket.bytesRead, isWaiting });
+  }
+
+  /** Whether the client reads its answers too slowly. To be called as isContentLate. */
+  isReadSlowly(nowMs: number, limit: RateLimit): boolean {
+    if (!this.isUnread) {
+      this.#leaving = undefined;
+      return false;
+    }
+    this.#leaving ??= new LeastRate(limit);
+    const bytes = deliveredBytes(this.socket);
+    return this.#leaving.isTooSlow(nowMs, { bytes, isWaiting: true });
+  }
+
   /** Resolves when the client has read all responses, or has disconnected. */
   read(): Promise<void> {
     if (!this.isUnread) return Promise.resolve();
@@ -307,6 +340,13 @@ export class Connection {
       if (scanner.refusal === undefined) this.#parts.refused(this.socket, tooLate('header_time'));
     }, this.#parts.headMs).unref();
   }
+}
+
+/** Whether the content of a request has no rate: a stream to another server, such as gRPC. */
+function isStream({ body, head }: Http1Exchange): boolean {
+  if (!isPassedOn(body)) return false;
+  const { fields } = head;
+  return !fields.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length');
 }
 
 const nothing: Buffer = Buffer.alloc(0);

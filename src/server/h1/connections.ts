@@ -268,13 +268,22 @@ export class Connections {
     return `there are file descriptors for ${max}: raise LimitNOFILE= or ulimit -n`;
   }
 
-  /** Refuses requests whose content takes too long, at intervals. */
-  #checkContent(server: Server, { requestMs, checkMs }: Timeouts): void {
+  /**
+   * Refuses requests whose content takes too long or is too slow, and closes the connections of
+   * clients that read too slowly, at intervals.
+   */
+  #checkContent(server: Server, { requestMs, leastRate, checkMs }: Timeouts): void {
     const timer = setInterval(() => {
       const nowMs = performance.now();
       for (const [socket, connection] of this.#open) {
         if (connection.isContentLate(nowMs, requestMs))
           this.refuse(socket, tooLate('request_time'));
+        else if (connection.isContentSlow(nowMs, leastRate))
+          this.refuse(socket, tooLate('slow_content'));
+        else if (connection.isReadSlowly(nowMs, leastRate)) {
+          this.passed('slow_answer', socket);
+          socket.destroy();
+        }
       }
     }, checkMs).unref();
     server.once('close', () => {

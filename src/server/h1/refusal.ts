@@ -27,7 +27,7 @@ export function notTls(): Failure {
 }
 
 /** Returns the failure for a request that takes too long. */
-export function tooLate(limit: 'header_time' | 'request_time'): Failure {
+export function tooLate(limit: 'header_time' | 'request_time' | 'slow_content'): Failure {
   return new Failure('invalid', 'The request did not arrive in time.', { status: 408, limit });
 }
 

@@ -1,6 +1,7 @@
 import { requestTimeoutMs } from '../../api/limits.ts';
 import { requestCheckMs, tlsHandshakeTimeoutMs } from './limits.ts';
-import { headersTimeoutMs, keepAliveTimeoutMs, stalledMs } from '../limits.ts';
+import type { RateLimit } from '../least-rate.ts';
+import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, stalledMs } from '../limits.ts';
 
 /** The timeouts of a server for its clients, in milliseconds. */
 export interface Timeouts {
@@ -16,6 +17,8 @@ export interface Timeouts {
   readonly keepAliveMs: number;
   /** For a client to read more of an answer, and for any byte of a silent connection. */
   readonly stalledMs: number;
+  /** For content that arrives, and answers that the client reads. */
+  readonly leastRate: RateLimit;
 }
 
 /** The timeouts of docs/design/failures.md#limits. */
@@ -26,4 +29,5 @@ export const timeouts: Timeouts = {
   checkMs: requestCheckMs,
   keepAliveMs: keepAliveTimeoutMs,
   stalledMs,
+  leastRate,
 };

@@ -12,7 +12,8 @@ import { isPassedOn } from '../h1/body.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
 import type { UpgradeRequest } from '../exchange.ts';
-import { headersTimeoutMs, keepAliveTimeoutMs, lingerMs, stalledMs } from '../limits.ts';
+import { LeastRate } from '../least-rate.ts';
+import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
 import { queuedBytes } from '../node-internals.ts';
 import { Http2Connection, type Counted } from './connection.ts';
 import {
@@ -212,6 +213,8 @@ class ServedConnection {
   /** At the last check: content handed to the socket, and bytes that waited for the client. */
   #contentBytes = 0;
   #queuedBytes = 0;
+  /** The rate at which the client reads all answers together. */
+  readonly #reading = new LeastRate(leastRate);
   /** The time when content last moved. */
   #lastProgressMs: number;
   readonly #counts: Record<Counted, number> = { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 };
@@ -313,12 +316,23 @@ class ServedConnection {
       this.#abort('unread_answer');
       return;
     }
+    // Who closes the window of one stream, such as a paused video, may read the others in bits.
+    const isUnread = queued > 0 && [...this.requests].some((request) => !request.isTunnel);
+    const bytes = connection.contentBytes - queued;
+    if (this.#reading.isTooSlow(nowMs, { bytes, isWaiting: isUnread })) {
+      this.#abort('slow_answer');
+      return;
+    }
     for (const request of this.requests) {
       const isBlocked = queued === 0 && connection.queuedBytes === 0;
       if (request.isStalled(nowMs, isBlocked)) {
         this.#parts.passed('unread_answer');
         request.stream.reset('CANCEL');
+      } else if (request.isReadSlowly(nowMs, isBlocked)) {
+        this.#parts.passed('slow_answer');
+        request.stream.reset('CANCEL');
       } else if (request.isLate(nowMs)) this.#parts.passed('request_time');
+      else if (request.isSlow(nowMs)) this.#parts.passed('slow_content');
     }
   }
 
@@ -398,6 +412,9 @@ class OpenRequest implements StreamReader {
   #contentSinceMs: number;
   #receivedBytes = 0;
   #hasBeenLate = false;
+  /** The rates at which content arrives, and at which the client reads this answer. */
+  readonly #arriving = new LeastRate(leastRate);
+  readonly #reading = new LeastRate(leastRate);
   /** Content sent at the last check, and the time of the check that found it changed. */
   #sentBytes = 0;
   #movedMs: number | undefined;
@@ -456,8 +473,40 @@ class OpenRequest implements StreamReader {
     this.#receivedBytes = receivedBytes;
     if (hasMoved && isPassedOn(content)) this.#contentSinceMs = nowMs;
     if (nowMs - this.#contentSinceMs < requestTimeoutMs) return false;
+    return this.#breakOff(content, 'request_time');
+  }
+
+  /** Whether this is a websocket. */
+  get isTunnel(): boolean {
+    return this.exchange.head.method === 'CONNECT';
+  }
+
+  /** Whether the client reads this answer too slowly; `isBlocked` as for isStalled. */
+  isReadSlowly(nowMs: number, isBlocked: boolean): boolean {
+    const { sentBytes: bytes, unsentBytes } = this.stream;
+    const isWaiting = isBlocked && unsentBytes > 0 && !this.isTunnel;
+    return this.#reading.isTooSlow(nowMs, { bytes, isWaiting });
+  }
+
+  /** Whether the content arrives too slowly, and has no reader that can say so; true once. */
+  isSlow(nowMs: number): boolean {
+    const { head, content } = this.exchange;
+    if (content === undefined || content.complete || this.#hasBeenLate) return false;
+    // What goes to another server without a length may be a stream, such as gRPC.
+    const isStream = isPassedOn(content) && !head.fields.includes('content-length');
+    const isWaiting = !isStream && !this.isTunnel && content.readableLength === 0;
+    const { receivedBytes: bytes } = this.stream;
+    if (!this.#arriving.isTooSlow(nowMs, { bytes, isWaiting })) return false;
+    return this.#breakOff(content, 'slow_content');
+  }
+
+  /** Fails the content; returns whether it has no reader that says so. */
+  #breakOff(
+    content: NonNullable<StreamExchange['content']>,
+    limit: 'request_time' | 'slow_content',
+  ): boolean {
     this.#hasBeenLate = true;
-    const failure = tooLate('request_time');
+    const failure = tooLate(limit);
     this.exchange.failure = failure;
     return !failBody(content, failure);
   }

@@ -216,6 +216,47 @@ suite('the server closes a connection after a timeout', () => {
     assert.ok(read.length < 32 << 20);
   });
 
+  test('of content that arrives too slowly, also on the way to another server', async (t) => {
+    const leastRate = { bytesPerSecond: 100_000, windowMs: 300 };
+    for (const passesOn of [false, true]) {
+      const { port } = await startServer(t, { leastRate, checkMs: 50, passesOn });
+      const socket = await openSocket(t, port);
+      const answer = readToClose(socket);
+      socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
+      const drip = setInterval(() => socket.write('y'), 10);
+      assert.match(await answer, /^HTTP\/1\.1 408 [^]*slow_content/);
+      clearInterval(drip);
+    }
+  });
+
+  test('not of a stream to another server, which has no length', async (t) => {
+    const leastRate = { bytesPerSecond: 100_000, windowMs: 100 };
+    const { port } = await startServer(t, { leastRate, checkMs: 20, passesOn: true });
+    const socket = await openSocket(t, port);
+    const answer = once(socket, 'data');
+    socket.write(`POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`);
+    for (let piece = 0; piece < 20; piece += 1) {
+      socket.write('1\r\ny\r\n');
+      await delay(20);
+    }
+    socket.write('0\r\n\r\n');
+    assert.match(String(await answer), /^HTTP\/1\.1 200 /);
+  });
+
+  test('of reading a response too slowly', async (t) => {
+    const leastRate = { bytesPerSecond: 1 << 30, windowMs: 200 };
+    const given = { leastRate, checkMs: 20, answerBytes: 256 << 20 };
+    const { port, passed } = await startServer(t, given);
+    const socket = await openSocket(t, port);
+    socket.on('data', () => {
+      socket.pause();
+      setTimeout(() => socket.resume(), 20);
+    });
+    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    while (passed.length === 0) await nextTurn();
+    assert.deepEqual(passed, ['slow_answer']);
+  });
+
   test('of waiting for another request, without a line in the log', async (t) => {
     const { port, passed } = await startServer(t, { keepAliveMs: 100 });
     const socket = await openSocket(t, port);

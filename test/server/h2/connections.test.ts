@@ -17,6 +17,7 @@ import {
 import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
+  leastRate,
   lingerMs,
   stalledMs,
   unreadBodyBytesMax,
@@ -174,6 +175,54 @@ suite('an HTTP/2 connection', () => {
     rig.pass(http2CheckMs);
     await client.until(() => client.closed());
     assert.deepEqual(rig.passed, ['unread_answer']);
+  });
+
+  test('whose client reads an answer too slowly resets it', async (t) => {
+    const rig = await startConnections(t, answerMuch);
+    const { client, take } = await askRaw(t, rig);
+    const { bytesPerSecond, windowMs } = leastRate;
+    const enough = Math.ceil((bytesPerSecond * http2CheckMs) / 1_000);
+    for (let passedMs = 0; passedMs <= 2 * windowMs; passedMs += http2CheckMs) {
+      rig.pass(http2CheckMs);
+      await take(enough);
+    }
+    assert.deepEqual(rig.passed, []);
+    for (let passedMs = 0; passedMs <= 2 * windowMs; passedMs += http2CheckMs) {
+      if (rig.passed.length > 0) break;
+      await take(enough - 100);
+      rig.pass(http2CheckMs);
+    }
+    assert.deepEqual(rig.passed, ['slow_answer']);
+    await client.until(() => client.frames.some(({ type }) => type === 'RST_STREAM'));
+  });
+
+  test('whose client sends content too slowly ends that request alone', async (t) => {
+    const failures: unknown[] = [];
+    const rig = await startConnections(t, (exchange) => {
+      const sent = sentBy(exchange);
+      if (sent.fields['content-length'] === undefined) {
+        exchange.beginAnswer(204, []).end();
+        return;
+      }
+      passContentOn(contentOf(exchange));
+      readBody(sent, 1 << 20).catch((error: unknown) => failures.push(error));
+    });
+    const session = await rig.open();
+    const slow = session.request(
+      { ...pathOf, ':method': 'POST', 'content-length': '100000' },
+      { endStream: false },
+    );
+    slow.on('error', () => undefined);
+    for (let passedMs = 0; passedMs <= 2 * leastRate.windowMs; passedMs += http2CheckMs) {
+      slow.write('y');
+      await new Promise((resolve) => session.ping(resolve));
+      rig.pass(http2CheckMs);
+    }
+    assert.deepEqual(
+      failures.map((one) => (one as Failure).limit),
+      ['slow_content'],
+    );
+    assert.equal((await readReply(session.request(pathOf))).status, 204);
   });
 
   test('whose client opens its window step by step stays open', async (t) => {
