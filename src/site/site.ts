@@ -13,6 +13,7 @@ import {
   type ResolvedBreadcrumb,
 } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
+import { limitFreshness } from '../http/limited-freshness.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
@@ -194,7 +195,7 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   const { rules, disk, redirects, mountRedirects, rewriter, access } = parts;
   const files = diskSource(disk);
   const isExact = (request: PageRequest): boolean => isExactRule(rules, request);
-  const stored = storedSource(parts, all);
+  const stored = storedSource(parts, untilChange(parts, all));
   const fetchedRules = withConfiguredRules(rules, parts.proxies);
   const before = [
     withSlashRedirect(files, (single) => files.explain(single, 0).reply !== undefined),
@@ -209,7 +210,10 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   );
   const after = precedenceOf(() => [last]);
   const others = mountRedirects.flatMap(({ others: list }) => list ?? []);
-  const withLines = redirectSource({ name: 'fallback', lists: others, after, inside });
+  const withLines = redirectSource({
+    ...{ name: 'fallback', lists: others, after },
+    inside: untilChange(parts, inside),
+  });
   const content = [...before, ...(others.length === 0 ? [] : [withLines]), last];
   const contentOrder = guardedPrecedence(
     access,
@@ -223,7 +227,7 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   const redirecting = redirectSource({
     ...{ name: 'redirect', lists },
     after: precedenceOf(() => behind),
-    inside: contentOrder,
+    inside: untilChange(parts, contentOrder),
   });
   return {
     sources: lists.length === 0 ? behind : [redirecting, ...behind],
@@ -303,6 +307,30 @@ function explainGuarded(
   const named = explainRuleAccess(access, over, visitor);
   const both = { ...explained, ...(named.length > 0 && { access: named }) };
   return withAccess(access, { origin, path: key, visitor }, both);
+}
+
+/**
+ * Answers of another path than that of the request, which caches may use until another page rule
+ * answers there: the request's own path does not show that.
+ */
+function untilChange(parts: SiteParts, order: Precedence): Precedence {
+  const { rules } = parts;
+  return {
+    explain: (request, depth) => order.explain(request, depth),
+    respond(request, depth) {
+      // Asked first: a rule may cease to answer while its answer is made.
+      if (!rules.hasComing()) return order.respond(request, depth);
+      const nowMs = rules.nowMs();
+      const limited = (reply: Reply | undefined): Reply | undefined => {
+        const endMs = nextChangeMs(parts, request, nowMs);
+        return reply === undefined || endMs === undefined
+          ? reply
+          : limitFreshness(reply, { endMs, nowMs });
+      };
+      const answer = order.respond(request, depth);
+      return answer instanceof Promise ? answer.then(limited) : limited(answer);
+    },
+  };
 }
 
 /** SiteAccess.nextChangeMs. */

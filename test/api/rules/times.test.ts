@@ -148,6 +148,32 @@ suite('from and until of a page rule', () => {
     assert.deepEqual([...seen], ['a', 'else']);
   });
 
+  test('count for caches of a page that shows another one, too', async (t) => {
+    const headers = { 'Cache-Control': 'max-age=3600' };
+    const until = new Date(Date.now() + 600_000).toISOString();
+    const generic = { kind: 'content', engine: 'html', enginedata: { page: '/shell' } };
+    const site = await startSite(t, {
+      ini: '[disk.www]\nroot = www\nredirects = _redirects\n',
+      files: { 'www/_redirects': '/alias /shell 200!\n/always /fixed 200!\n' },
+      rules: [
+        { path: '/shell', kind: 'content', content: '<main>', headers, until },
+        { path: '/fixed', kind: 'content', content: 'fixed', headers },
+        { path: '/app', ...generic },
+      ],
+    });
+    for (const [path, isLimited] of [
+      ['/shell', true],
+      ['/app', true],
+      ['/alias', true],
+      ['/always', false],
+    ] as const) {
+      const answer = await fetch(site.url + path);
+      assert.equal(answer.status, 200, path);
+      const seconds = Number(/max-age=(\d+)/.exec(answer.headers.get('cache-control') ?? '')?.[1]);
+      assert.equal(seconds < 600, isLimited, `${path}: ${answer.headers.get('cache-control')}`);
+    }
+  });
+
   test('limit breadcrumbs, by their own path and by their keys', async (t) => {
     const to = (target: string) => ({ kind: 'resolve', enginedata: { target } });
     const rules = [
