@@ -46,6 +46,10 @@ export const referringHostCharactersMax = 64;
 export const countedPathCharactersMax = 512;
 /** Pages, and names of their dimensions, that are counted before they are summed. */
 export const talliedNamesMax = 20_000;
+/** Answers between two writes whose visits a process counts one by one … */
+export const requestsCountedMax = 2_000;
+/** … and, above that, how many answers one counted visit stands for. */
+export const sampledRequests = 16;
 /** Requests that wait to be counted together. */
 export const waitingRequestsMax = 128;
 /** The time from which on an answer counts as slow. */

@@ -29,6 +29,8 @@ import {
   referersRememberedMax,
   referringHostCharactersMax,
   rememberedCharactersMax,
+  requestsCountedMax,
+  sampledRequests,
   slowAnswerMs,
   talliedNamesMax,
   waitingRequestsMax,
@@ -113,7 +115,9 @@ export class RequestVisits {
     { max: referersRememberedMax, charactersMax: rememberedCharactersMax },
   );
 
-  #waiting: { readonly entry: AccessEntry; readonly asked: RequestPlace }[] = [];
+  #waiting: { readonly entry: AccessEntry; readonly asked: RequestPlace; weight: number }[] = [];
+  /** Requests since the last write. */
+  #requests = 0;
   #tally: Tally | undefined;
   #visits = 0;
   #robots = 0;
@@ -126,6 +130,7 @@ export class RequestVisits {
     this.#database = database;
     const collect = (): void => {
       this.#countWaiting();
+      this.#requests = 0;
       this.#collect();
     };
     this.#pages = new VisitBuffer({ ...parts, table: pages, keysMax: pagesBufferedMax, collect });
@@ -194,7 +199,14 @@ export class RequestVisits {
   /** Counts an answered request, a moment later. */
   add(entry: AccessEntry, asked: RequestPlace): void {
     if (this.retentionMs === 0 || this.#site.isClosed) return;
-    this.#waiting.push({ entry, asked });
+    this.#requests += 1;
+    const isSampled = this.#requests > requestsCountedMax;
+    const isShown = entry.status < 400 && entry.reason === undefined;
+    if (isSampled && isShown && this.#requests % sampledRequests !== 0) {
+      countAnswer(this.#tallyAt(asked.nowMs), entry);
+      return;
+    }
+    this.#waiting.push({ entry, asked, weight: isSampled ? sampledRequests : 1 });
     if (this.#waiting.length >= waitingRequestsMax) this.#countWaiting();
     else if (this.#waiting.length === 1) this.#site.schedule();
   }
@@ -204,23 +216,22 @@ export class RequestVisits {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
-    for (const { entry, asked } of waiting) this.#countRequest(entry, asked);
+    for (const { entry, asked, weight } of waiting) this.#countRequest(entry, asked, weight);
   }
 
-  #countRequest(entry: AccessEntry, { place, country = unknown, nowMs }: RequestPlace): void {
+  #countRequest(
+    entry: AccessEntry,
+    { place, country = unknown, nowMs }: RequestPlace,
+    weight: number,
+  ): void {
     const tally = this.#tallyAt(nowMs);
-    const { status, source, durationMs } = entry;
-    const at = Math.floor(status / 100);
-    tally.classes[at] = (tally.classes[at] ?? 0) + 1;
-    const ofSource = sourceTally(tally, source);
-    ofSource.answers += 1;
-    if (durationMs >= slowAnswerMs) ofSource.slow += 1;
-    if (status >= 500) ofSource.failed += 1;
+    const { kind } = countAnswer(tally, entry);
+    const { status } = entry;
     if (status >= 400 ? isRefusal(entry) : entry.reason !== undefined) {
       const { refused } = this.#site.countsOf(dayOf(nowMs), otherKeys);
       addName(refused, refusalName(entry), this.#database.site.shape);
     } else if (place !== undefined && isPageRequest(entry)) {
-      this.#countPage(entry, { place, country, tally, kind: ofSource.kind });
+      this.#countPage(entry, { place, country, tally, kind, weight });
     }
     if (tally.entries > talliedNamesMax) this.#collect();
   }
@@ -232,11 +243,14 @@ export class RequestVisits {
       country,
       tally,
       kind,
+      weight,
     }: {
       readonly place: Place;
       readonly country: string;
       readonly tally: Tally;
       readonly kind: string;
+      /** How many visits this one stands for. */
+      readonly weight: number;
     },
   ): void {
     const { accept } = entry;
@@ -247,18 +261,21 @@ export class RequestVisits {
     if (!isOpened && device !== robot) return;
     const page = pageTally(tally, place);
     if (device === robot) {
-      this.#robots += 1;
-      page.robots += 1;
+      this.#robots += weight;
+      page.robots += weight;
       return;
     }
-    this.#visits += 1;
-    page.visits += 1;
+    this.#visits += weight;
+    page.visits += weight;
     const { names } = page;
-    count(tally, names.sources, cachedKind(entry.cache) ?? kind);
-    count(tally, names.countries, country);
-    count(tally, names.languages, this.#languageOf(entry.acceptLanguage));
-    count(tally, names.devices, device);
-    count(tally, names.hosts, this.#hostOf(entry.referer));
+    const add = (of: Map<string, { count: number }>, name: string): void => {
+      count(tally, of, name, weight);
+    };
+    add(names.sources, cachedKind(entry.cache) ?? kind);
+    add(names.countries, country);
+    add(names.languages, this.#languageOf(entry.acceptLanguage));
+    add(names.devices, device);
+    add(names.hosts, this.#hostOf(entry.referer));
   }
 
   #tallyAt(nowMs: number): Tally {
@@ -310,6 +327,17 @@ export class RequestVisits {
   }
 }
 
+/** Counts an answer by its status and source; returns the counts of the source. */
+function countAnswer(tally: Tally, { status, source, durationMs }: AccessEntry): SourceTally {
+  const at = Math.floor(status / 100);
+  tally.classes[at] = (tally.classes[at] ?? 0) + 1;
+  const ofSource = sourceTally(tally, source);
+  ofSource.answers += 1;
+  if (durationMs >= slowAnswerMs) ofSource.slow += 1;
+  if (status >= 500) ofSource.failed += 1;
+  return ofSource;
+}
+
 function sourceTally({ sources }: Tally, source: string): SourceTally {
   let found = sources.get(source);
   if (found === undefined) {
@@ -342,11 +370,16 @@ function pageTally(tally: Tally, { origin, path }: Place): PageTally {
   return page;
 }
 
-function count(tally: Tally, names: Map<string, { count: number }>, name: string): void {
+function count(
+  tally: Tally,
+  names: Map<string, { count: number }>,
+  name: string,
+  weight: number,
+): void {
   const known = names.get(name);
-  if (known !== undefined) known.count += 1;
+  if (known !== undefined) known.count += weight;
   else {
-    names.set(name, { count: 1 });
+    names.set(name, { count: weight });
     tally.entries += 1;
   }
 }

@@ -8,6 +8,7 @@ import type { AccessEntry } from '../../src/observability/access-entry.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { pageNamesMax, pagesPerDayMax, visitNamesMax } from '../../src/store/limits.ts';
 import { prepareVisitDatabase, VisitDatabase } from '../../src/store/visits/visit-database.ts';
+import { requestsCountedMax, sampledRequests } from '../../src/visitors/limits.ts';
 import { RequestVisits } from '../../src/visitors/request-visits.ts';
 import { temporaryFolder } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
@@ -319,6 +320,25 @@ suite('the counts of requests', () => {
       days.map(({ counts }) => counts.visits),
       [1, 3, 1],
     );
+  });
+
+  test('of many are a sample, while statuses and refusals stay exact', async (t) => {
+    const { visits, database, state } = await counter(t);
+    const asked = { place: { origin, path: '/' }, country: 'CH', nowMs: state.nowMs };
+    const more = 10 * sampledRequests;
+    for (let at = 0; at < requestsCountedMax + more; at += 1) visits.add(entry, asked);
+    const refused = { ...entry, status: 403, source: 'access:staff', reason: 'deny' };
+    for (let at = 0; at < 20; at += 1) visits.add(refused, asked);
+    await visits.flush();
+    const [site] = await rowsOf(database.site.ofAll({ from: '1970', until: '2999' }));
+    assert.equal(site?.counts.visits, requestsCountedMax + more);
+    assert.equal(site.counts.statuses.get('2xx'), requestsCountedMax + more);
+    assert.deepEqual([...site.counts.refused.values()], [20]);
+    // After a write, each visit counts again.
+    visits.add(entry, asked);
+    await visits.flush();
+    const [later] = await rowsOf(database.site.ofAll({ from: '1970', until: '2999' }));
+    assert.equal(later?.counts.visits, requestsCountedMax + more + 1);
   });
 
   test('are not made with retention = no', async (t) => {

@@ -14,7 +14,10 @@ const waymarkCount = 3;
 export async function requireDocumented(
   name: TableName,
   forms: readonly Form[],
-  { servers, ask }: { readonly servers: Awaited<ReturnType<typeof startServers>>; readonly ask: Ask },
+  {
+    servers,
+    ask,
+  }: { readonly servers: Awaited<ReturnType<typeof startServers>>; readonly ask: Ask },
 ): Promise<void> {
   const rows = [];
   for (const form of forms) rows.push(cellsOf(name, await rowOf(servers, ask, form)));
