@@ -79,7 +79,7 @@ suite('an envelope over a websocket', () => {
       assert.deepEqual([error?.code, error?.field], [code, field], title);
       assert.ok((error?.message.length ?? 0) > 10 && error?.id, title);
     }
-    assert.equal((await socket.call(status, {})).data.version, '0.1.0');
+    assert.equal((await socket.call(status, {})).data.version, '0.2.0');
   });
 
   test('is answered as soon as possible, independent of earlier ones', async (t) => {
