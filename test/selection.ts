@@ -23,12 +23,11 @@ const groups: readonly { readonly folders: readonly string[]; readonly parts?: n
   { folders: ['browser'], parts: 3 },
   { folders: ['api'] },
   { folders: ['server'] },
+  { folders: ['webhooks', 'nodes', 'hosts', 'follow', 'access', 'login'] },
+  { folders: ['acme', 'cache', 'observability', 'outbound', 'proxy', 'static', 'assets'] },
   { folders: ['cli'] },
   { folders: ['store', 'cluster', 'faults'] },
   { folders: ['server/corpus', 'server/h1', 'server/h1-fast', 'server/h2', 'server/tls'] },
-  { folders: ['webhooks', 'nodes', 'hosts', 'follow', 'access', 'login'] },
-  { folders: ['acme', 'cache', 'observability', 'outbound', 'proxy', 'static', 'assets'] },
-  { folders: ['docs', 'tidy'] },
   {
     folders: [
       ...[
@@ -45,6 +44,7 @@ const groups: readonly { readonly folders: readonly string[]; readonly parts?: n
       ...['rendering', 'rules', 'site', 'tables', 'visitors'],
     ],
   },
+  { folders: ['docs', 'tidy'] },
 ];
 
 /** Files that set the environment of others, which they import: each has its own process. */
