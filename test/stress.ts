@@ -141,9 +141,10 @@ async function run({ words = [], env = {}, busy = 0 }: Condition): Promise<reado
   const [out] = await Promise.all([text(child.stdout), once(child, 'close')]);
   for (const loop of loops) loop.kill('SIGKILL');
   const seconds = Math.round((performance.now() - started) / 1000);
-  const failed = [...(out.split('\nFailed:\n').at(-1)?.matchAll(/^✖ .*/gm) ?? [])].map(String);
   const last = out.trimEnd().split('\n').at(-1) ?? '';
-  return [`${last} in ${seconds} s`, ...(last.includes(' 0 failed') ? [] : failed)];
+  // All failures with their reasons, as they stand at the end of the report.
+  const failures = out.slice(out.lastIndexOf('\nFailed:\n')).trimEnd().split('\n').slice(2, -1);
+  return [`${last} in ${seconds} s`, ...(last.includes(' 0 failed') ? [] : failures)];
 }
 
 for (const [key, make] of conditions) {
