@@ -134,9 +134,13 @@ export function createAccessGuard(
   };
 }
 
-/** The refusal of a page whose rule names a section that the ini file does not have. */
+/**
+ * The refusal of a page whose rule names a section that the ini file does not have. It is for its
+ * client only: no section is there that marks the answer.
+ */
 export function noSection(name: string): Failure {
-  return new Failure('forbidden', 'This page is not for everybody.', { source: `access:${name}` });
+  const says = 'This page is not for everybody.';
+  return new Failure('forbidden', says, { source: `access:${name}`, isPrivate: true });
 }
 
 /** Explains noSection. */

@@ -1,4 +1,4 @@
-import { fieldLines, replyField, withoutFields, type Reply } from './reply.ts';
+import { fieldLines, isCacheControl, replyField, withoutFields, type Reply } from './reply.ts';
 
 /**
  * An answer that no cache may use after a time, because another page rule answers then: freshness
@@ -24,8 +24,12 @@ export function limitFreshness(
   if (expires !== undefined && Date.parse(expires) > nowMs + left * 1_000) {
     limited.push(['Expires', new Date(nowMs + left * 1_000).toUTCString()]);
   }
-  if (limited.length === 0) return reply;
-  const changed = limited.map(([name]) => name.toLowerCase());
+  // Those that are no lists of directives go: their caches then read Cache-Control.
+  const others = reply.fields.filter(
+    (name, at) => at % 2 === 0 && isCacheControl(name) && !isCaching(name),
+  );
+  if (limited.length === 0 && others.length === 0) return reply;
+  const changed = [...limited.map(([name]) => name), ...others].map((name) => name.toLowerCase());
   return { ...reply, fields: [...withoutFields(reply.fields, ...changed), ...limited.flat()] };
 }
 

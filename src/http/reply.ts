@@ -137,11 +137,7 @@ export function privateReply(given: Reply): Reply {
     .filter((directive) => directive !== '' && !sharedDirective.test(directive));
   const isStored = !directives.some((directive) => /^no-store$/i.test(directive));
   const value = [...(isStored ? ['private'] : []), ...directives].join(', ');
-  const kept = reply.fields.filter((_, at) => {
-    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
-    // Caches of providers have fields of their own (RFC 9213 §2.1).
-    return !name.endsWith('cache-control') && name !== 'surrogate-control';
-  });
+  const kept = reply.fields.filter((_, at) => !isCacheControl(reply.fields[at - (at % 2)] ?? ''));
   return { ...reply, fields: [...kept, 'Cache-Control', value] };
 }
 
@@ -200,14 +196,20 @@ export function withoutFields(fields: FieldList, ...names: readonly string[]): F
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]));
 }
 
-const cacheFields =
-  /^(?:cache-control|(?:[a-z]+-)?cdn-cache-control|expires|age|surrogate-control)$/i;
-const proxyFields = /^(?:x-accel-expires|edge-control)$/i;
+/**
+ * Whether a field tells caches what to store: Cache-Control, those of delivery networks (RFC 9213
+ * §2.1), Surrogate-Control, Edge-Control of Akamai, and X-Accel-Expires of nginx.
+ */
+export function isCacheControl(name: string): boolean {
+  return cacheControl.test(name);
+}
+
+const cacheControl = /(?:^|-)cache-control$|^(?:surrogate-control|edge-control|x-accel-expires)$/i;
 
 /** Fields without those that tell a cache, a proxy or a delivery network what to store. */
 export function withoutCaching(fields: readonly string[]): readonly string[] {
   return fields.filter((_, at) => {
     const name = fields[at - (at % 2)] ?? '';
-    return !cacheFields.test(name) && !proxyFields.test(name);
+    return !isCacheControl(name) && !/^(?:expires|age)$/i.test(name);
   });
 }

@@ -1,7 +1,7 @@
 import { needsUser } from '../model/visitor.ts';
 import { isPlaceholder } from './redirect-lines.ts';
 import { isSameForUrl, parseTemplate, type TemplateRequest } from './field-template.ts';
-import type { FieldList, Reply } from './reply.ts';
+import { isCacheControl, type FieldList, type Reply } from './reply.ts';
 import { withVary } from './vary.ts';
 
 /** Fields for the answers of an origin and of some paths, or of one source. */
@@ -74,7 +74,8 @@ function withoutFreshness(fields: FieldList): FieldList {
   return fields.flatMap((name, at) => {
     if (at % 2 === 1) return [];
     const value = fields[at + 1] ?? '';
-    const isFreshness = /^(?:(?:cdn-)?cache-control|expires)(?:\[\])?$/i.test(name);
+    const plain = name.replace(/\[\]$/, '');
+    const isFreshness = isCacheControl(plain) || plain.toLowerCase() === 'expires';
     return isFreshness && !/no-store|no-cache/i.test(value) ? [] : [name, value];
   });
 }

@@ -49,8 +49,7 @@ export function guardedRule<T>(
 ): T | Reply | Promise<T | Reply> {
   const name = accessOf(rule);
   if (name === undefined) return respond(request);
-  // Without access sections, nothing else makes the refusal private.
-  if (guard === undefined) throw noSection(name).forClient();
+  if (guard === undefined) throw noSection(name);
   return admittedReply(guard.admitTo(name, request, depth), request, respond);
 }
 
@@ -132,7 +131,7 @@ export function requireRuleSection(
 ): Promise<void> | undefined {
   const name = accessOf(rule);
   if (name === undefined) return undefined;
-  if (guard === undefined) throw noSection(name).forClient();
+  if (guard === undefined) throw noSection(name);
   return requireAdmission(guard.admitTo(name, clientRequest(...asked), 0));
 }
 

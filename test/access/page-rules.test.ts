@@ -58,12 +58,19 @@ const places = [
   ['/app/x', 'from the application'],
 ] as const;
 
+/** Fields by which caches in front of a server store also what is private. */
+const sharedCaches = [
+  ...['cdn-cache-control', 'cloudflare-cdn-cache-control', 'surrogate-control'],
+  ...['edge-control', 'x-accel-expires'],
+];
+
 async function sources(t: TestContext) {
   const requests: string[] = [];
   const app = await httpSource(t, (request, response) => {
     requests.push(`${request.method} ${request.url}`);
     assert.equal(request.headers.authorization, undefined, 'no source gets the password');
     response.setHeader('cache-control', 'public, max-age=600, s-maxage=900');
+    for (const name of sharedCaches) response.setHeader(name, 'max-age=600');
     response.writeEarlyHints({ link: '</secret.css>; rel=preload; as=style' });
     request.resume().once('end', () => response.end('from the application'));
   });
@@ -97,6 +104,7 @@ suite('access of page rules', () => {
         assert.notEqual(seen.status, 401, path);
         assert.match(`${seen.text} ${seen.fields.location ?? ''}`, new RegExp(text), path);
         assert.match(seen.fields['cache-control'] ?? '', /^private|^no-store/, path);
+        for (const name of sharedCaches) assert.equal(seen.fields[name], undefined, name);
         const { etag } = seen.fields;
         if (etag === undefined) continue;
         const known = { 'if-none-match': etag };
@@ -242,6 +250,18 @@ suite('a page rule with an access section that does not exist', () => {
     assert.match(why.notes.join(), /not valid and waits/);
     await site.call('svc1.userinterface.edit', { id: waiting.data.id, access: null });
     assert.equal((await ask(site.url, '/other')).status, 200);
+  });
+
+  test('refuses for the client alone, beside other sections and without any', async (t) => {
+    const shared = `[headers.edge]\n${sharedCaches.map((name) => `${name} = max-age=600\n`).join('')}`;
+    for (const one of [`${ini}${shared}`, shared]) {
+      const site = await startSite(t, { ini: one, files });
+      const ndjson = JSON.stringify({ path: '/page', content: 'a page', access: 'staf' });
+      await site.call('svc1.userinterface.import', { ndjson });
+      const { status, fields } = await ask(site.url, '/page', { headers: ann });
+      assert.deepEqual([status, fields['cache-control']], [403, 'no-store']);
+      for (const name of sharedCaches) assert.equal(fields[name], undefined, name);
+    }
   });
 
   test('is closed when a reload removes the section, with a line in the log', async (t) => {

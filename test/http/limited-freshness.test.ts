@@ -46,6 +46,12 @@ suite('the freshness of an answer that ends soon', () => {
     assert.deepEqual(limited('Expires', at), ['Expires', at]);
   });
 
+  test('that of caches with a field of another form', () => {
+    const others = ['X-Accel-Expires', '3600', 'Edge-Control', 'max-age=1h'];
+    const kept = ['Cache-Control', 'max-age=9'];
+    assert.deepEqual(limited(...others, ...kept), kept);
+  });
+
   test('counts what a cache has already used', () => {
     assert.deepEqual(limited('Age', '40', 'Cache-Control', 'max-age=100'), [
       ...['Age', '40', 'Cache-Control', 'max-age=100'],

@@ -83,6 +83,10 @@ CDN-Cache-Control = no-store
 path = *.png
 Cache-Control = "public, max-age=31536000"
 Expires = Thu, 31 Dec 2037 23:55:55 GMT
+Cloudflare-CDN-Cache-Control = max-age=600
+Surrogate-Control = max-age=600
+Edge-Control = max-age=600
+X-Accel-Expires = 600
 X-Own = picture
 `,
       files: { 'site/a.png': 'a' },
@@ -100,6 +104,12 @@ X-Own = picture
         path,
       );
       assert.equal(seen.fields['cdn-cache-control'], 'no-store', path);
+      for (const name of ['cloudflare-cdn-cache-control', 'surrogate-control']) {
+        assert.equal(seen.fields[name], status === 200 ? 'max-age=600' : undefined, path);
+      }
+      for (const name of ['edge-control', 'x-accel-expires']) {
+        assert.equal(seen.fields[name] !== undefined, status === 200, path);
+      }
     }
   });
 
