@@ -71,7 +71,7 @@ interface Measured {
 /** Creates the variants in the folder of the assets. They are made one after the other. */
 export function createVariants({ files, bytesMax, now, log }: VariantsParts): Variants {
   const found = new LRUCache<string, FoundVariant>({ max: knownPicturesMax });
-  const { measured, measure } = createMeasure(files);
+  const pictures = createMeasure(files);
   const unusable = new LRUCache<string, true>({ max: knownPicturesMax });
   const folder = new VariantsFolder(join(files.folder, variantsFolder), now, bytesMax);
   const queue = createQueue((sharp, job) => encode(sharp, job, folder));
@@ -80,7 +80,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     const sharp = await loadSharp();
     if (sharp === undefined) return undefined;
     const { name, sha256, contenttype } = asset;
-    const { whole, isAnimated } = measured(sha256) ?? (await measure(sharp, sha256));
+    const { whole, isAnimated } = pictures.known(sha256) ?? (await pictures.read(sharp, sha256));
     const width = variantWidth(size, whole);
     const isWhole = width === whole.width && type === contenttype;
     const note = (variant: Asset | undefined): Asset | undefined => {
@@ -121,7 +121,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
       if (!hasVariants(contenttype) || bytes > variantSourceBytesMax) return undefined;
       if (folder.bytesMax === 0 || unusable.has(sha256)) return undefined;
       const type = variantType(accept, contenttype);
-      const whole = measured(sha256)?.whole;
+      const whole = pictures.known(sha256)?.whole;
       const known = whole && found.get(keyOf(sha256, variantWidth(size, whole), type));
       const isFresh = known !== undefined && !isGone && now() - known.atMs < notedEveryMs;
       return isFresh ? known.variant : findAnew(asset, { size, type });
@@ -143,8 +143,8 @@ function createMeasure(files: VariantsParts['files']) {
     return made;
   }
   return {
-    measured: (sha256: string): Measured | undefined => known.get(sha256),
-    measure(sharp: Sharp, sha256: string): Promise<Measured> {
+    known: (sha256: string): Measured | undefined => known.get(sha256),
+    read(sharp: Sharp, sha256: string): Promise<Measured> {
       const begun = running.get(sha256);
       if (begun !== undefined) return begun;
       const reading = read(sharp, sha256).finally(() => running.delete(sha256));
