@@ -1,17 +1,21 @@
 import type { FieldList } from '../http/reply.ts';
 import { mediaType } from '../static/media-type.ts';
 
-/** The signatures of images that browsers show (MIME Sniffing §6.1), with those of AVIF. */
+/**
+ * The signatures of images that browsers show (MIME Sniffing §6.1), with those of AVIF: the bytes
+ * at a place, and for some types those at the start, too.
+ */
 const signatures: readonly {
   readonly type: string;
   readonly at: number;
   readonly bytes: string;
+  readonly first?: string;
 }[] = [
   { type: 'image/png', at: 0, bytes: '\x89PNG\r\n\x1a\n' },
   { type: 'image/jpeg', at: 0, bytes: '\xff\xd8\xff' },
   { type: 'image/gif', at: 0, bytes: 'GIF87a' },
   { type: 'image/gif', at: 0, bytes: 'GIF89a' },
-  { type: 'image/webp', at: 8, bytes: 'WEBPVP' },
+  { type: 'image/webp', at: 8, bytes: 'WEBPVP', first: 'RIFF' },
   { type: 'image/avif', at: 4, bytes: 'ftypavif' },
   { type: 'image/avif', at: 4, bytes: 'ftypavis' },
   { type: 'image/bmp', at: 0, bytes: 'BM' },
@@ -27,7 +31,9 @@ const weak: readonly string[] = ['image/bmp', 'image/x-icon'];
  */
 export function assetType(name: string, head: Buffer): string {
   const start = head.toString('latin1');
-  const found = signatures.find(({ at, bytes }) => start.startsWith(bytes, at))?.type;
+  const found = signatures.find(
+    ({ at, bytes, first = '' }) => start.startsWith(bytes, at) && start.startsWith(first),
+  )?.type;
   const named = mediaType(name);
   if (found !== undefined && (!weak.includes(found) || named.startsWith('image/'))) return found;
   const isClaim = named.startsWith('image/') && !named.startsWith('image/svg');

@@ -1,3 +1,4 @@
+import { parseMediaType } from '../http/mediatype.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { StoredRow } from '../model/row.ts';
 import type { TableDefinition } from '../model/table.ts';
@@ -65,7 +66,16 @@ export function assetOf(stored: StoredRow | undefined): Asset | undefined {
     isDigest(sha256) &&
     typeof bytes === 'number' &&
     typeof contenttype === 'string';
-  return isWhole ? { name, sha256, bytes, contenttype } : undefined;
+  return isWhole ? { name, sha256, bytes, contenttype: sentType(contenttype) } : undefined;
+}
+
+/**
+ * The media type that is sent for that of a row, which can be any text. Of a list, browsers take
+ * the last one (Fetch, "extract a MIME type"), and no header field can have a line break.
+ */
+function sentType(contenttype: string): string {
+  const isType = parseMediaType(contenttype) !== undefined;
+  return isType ? contenttype.trim() : 'application/octet-stream';
 }
 
 /** The fields of the row of an asset. */

@@ -62,38 +62,44 @@ interface FoundVariant {
   readonly atMs: number;
 }
 
+/** What a file says of its picture: its size as it is shown, and whether it moves. */
+interface Measured {
+  readonly whole: { readonly width: number; readonly height: number };
+  readonly isAnimated: boolean;
+}
+
 /** Creates the variants in the folder of the assets. They are made one after the other. */
 export function createVariants({ files, bytesMax, now, log }: VariantsParts): Variants {
   const found = new LRUCache<string, FoundVariant>({ max: knownPicturesMax });
+  const pictures = createMeasure(files);
   const unusable = new LRUCache<string, true>({ max: knownPicturesMax });
   const folder = new VariantsFolder(join(files.folder, variantsFolder), now, bytesMax);
   const queue = createQueue((sharp, job) => encode(sharp, job, folder));
 
-  async function look(asset: Asset, { size, type }: SizeAndType): Promise<FoundVariant> {
+  async function look(asset: Asset, { size, type }: SizeAndType): Promise<Asset | undefined> {
     const sharp = await loadSharp();
-    const atMs = now();
-    if (sharp === undefined) return { variant: undefined, atMs };
+    if (sharp === undefined) return undefined;
     const { name, sha256, contenttype } = asset;
-    const source = files.path(sha256);
-    // Not there yet, at a node that gets its files from a centre.
-    await stat(source);
-    const { pages = 1, autoOrient: whole } = await sharp(source, guarded).metadata();
+    const { whole, isAnimated } = pictures.known(sha256) ?? (await pictures.read(sharp, sha256));
     const width = variantWidth(size, whole);
     const isWhole = width === whole.width && type === contenttype;
-    if (pages > 1 || isWhole) return { variant: undefined, atMs };
+    const note = (variant: Asset | undefined): Asset | undefined => {
+      found.set(keyOf(sha256, width, type), { variant, atMs: now() });
+      return variant;
+    };
+    if (isAnimated || isWhole) return note(undefined);
     const file = `${sha256}-${width}-${sharp.versions.vips}.${type.slice('image/'.length)}`;
+    const source = files.path(sha256);
     const job = { source, target: folder.path(file), width, type, bytes: asset.bytes };
     const bytes = (await folder.use(file)) ?? (await queue(sharp, job));
-    if (bytes === 0) return { variant: undefined, atMs };
+    if (bytes === 0) return note(undefined);
     const stored = join(variantsFolder, file);
-    return { variant: { name, bytes, contenttype: type, sha256: stored }, atMs };
+    return note({ name, bytes, contenttype: type, sha256: stored });
   }
 
-  async function findAnew(key: string, asset: Asset, wanted: SizeAndType) {
+  async function findAnew(asset: Asset, wanted: SizeAndType): Promise<Asset | undefined> {
     try {
-      const one = await look(asset, wanted);
-      found.set(key, one);
-      return one.variant;
+      return await look(asset, wanted);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (error instanceof Failure || code === 'ENOENT') return undefined;
@@ -115,12 +121,41 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
       if (!hasVariants(contenttype) || bytes > variantSourceBytesMax) return undefined;
       if (folder.bytesMax === 0 || unusable.has(sha256)) return undefined;
       const type = variantType(accept, contenttype);
-      const key = `${sha256} ${size.width ?? ''} ${size.height ?? ''} ${type}`;
-      const known = found.get(key);
+      const whole = pictures.known(sha256)?.whole;
+      const known = whole && found.get(keyOf(sha256, variantWidth(size, whole), type));
       const isFresh = known !== undefined && !isGone && now() - known.atMs < notedEveryMs;
-      return isFresh ? known.variant : findAnew(key, asset, { size, type });
+      return isFresh ? known.variant : findAnew(asset, { size, type });
     },
   };
+}
+
+/** Reads the size of each picture once, whatever sizes strangers ask for. */
+function createMeasure(files: VariantsParts['files']) {
+  const known = new LRUCache<string, Measured>({ max: knownPicturesMax });
+  const running = new Map<string, Promise<Measured>>();
+  async function read(sharp: Sharp, sha256: string): Promise<Measured> {
+    const source = files.path(sha256);
+    // Not there yet, at a node that gets its files from a centre.
+    await stat(source);
+    const { pages = 1, autoOrient: whole } = await sharp(source, guarded).metadata();
+    const made = { whole, isAnimated: pages > 1 };
+    known.set(sha256, made);
+    return made;
+  }
+  return {
+    known: (sha256: string): Measured | undefined => known.get(sha256),
+    read(sharp: Sharp, sha256: string): Promise<Measured> {
+      const begun = running.get(sha256);
+      if (begun !== undefined) return begun;
+      const reading = read(sharp, sha256).finally(() => running.delete(sha256));
+      running.set(sha256, reading);
+      return reading;
+    },
+  };
+}
+
+function keyOf(sha256: string, width: number, type: PictureType): string {
+  return `${sha256} ${width} ${type}`;
 }
 
 interface SizeAndType {
@@ -169,6 +204,9 @@ const guarded: SharpOptions = {
   sequentialRead: true,
 };
 
+/** The decoders of libvips that read what `hasVariants` names; AVIF is HEIF. */
+const loaders = ['Jpeg', 'Png', 'Webp', 'Heif'] as const;
+
 let loading: Promise<Sharp | undefined> | undefined;
 
 /** The package `sharp`, which is optional; undefined where it is not installed. */
@@ -178,6 +216,9 @@ function loadSharp(): Promise<Sharp | undefined> {
       // One thread for all pictures: the others serve.
       sharp.concurrency(1);
       sharp.cache(false);
+      // A file can pass for a picture, and be an SVG or TIFF for libvips.
+      sharp.block({ operation: ['VipsForeignLoad'] });
+      sharp.unblock({ operation: loaders.map((format) => `VipsForeignLoad${format}`) });
       return sharp;
     },
     () => undefined,

@@ -146,8 +146,14 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
   return names.every(isChoosing) ? names : undefined;
 }
 
+/** What no header field can have (RFC 9110 §5.5). */
+// oxlint-disable-next-line no-control-regex -- control characters are what it refuses
+const notSendable = /[^\t\x20-\x7e\x80-\xff]/;
+
 function preparedOf(reply: Reply): Prepared | undefined {
   const { status, fields, body, source, cache, isCurrent, admits } = reply;
+  // Its head is sent without a further look, and nothing catches what that throws.
+  if (fields.some((text) => notSendable.test(text))) return undefined;
   const isDated = replyField(reply, 'date') !== undefined;
   const said = { status, fields, source, head: headText(reply), isDated, cache, isCurrent, admits };
   if (body.kind === 'none') return { ...said, content: undefined, bytes: 0 };

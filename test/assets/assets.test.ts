@@ -299,6 +299,31 @@ suite('the type of an asset', () => {
     assert.equal(headers.get('content-type'), 'text/html');
     assert.match(headers.get('content-security-policy') ?? '', /^sandbox/);
   });
+
+  test('stays safe when its row has another one', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/a', asset: 'photo.txt' }] });
+    await put(site, 'photo.txt', html);
+    const { data } = await site.call('svc1.asset.read', { name: 'photo.txt' });
+    const unknown = 'application/octet-stream';
+    for (const [contenttype, sent] of [
+      ['text/html; charset=utf-8', 'text/html; charset=utf-8'],
+      // Browsers take the last type of a list.
+      ...['text/plain, text/html', 'text/plain;a=",", text/html'].map((one) => [one, unknown]),
+      [' text/html ', 'text/html'],
+      ...['a b', 'ü/ü', 'a/b;c="\u0100"', 'a/b\r\nx-more: 1', ''].map((one) => [one, unknown]),
+    ] as const) {
+      const edit = { table: 'asset', id: data.id, contenttype };
+      assert.equal((await site.call('svc1.record.edit', edit)).error, undefined);
+      // The second answer is a prepared one.
+      for (let time = 0; time < 2; time += 1) {
+        const { headers } = await fetch(`${site.url}/a`);
+        assert.equal(headers.get('content-type'), sent, contenttype);
+        assert.equal(headers.get('x-content-type-options'), 'nosniff');
+        const isActive = sent !== unknown;
+        assert.equal(headers.get('content-disposition'), isActive ? 'attachment' : null);
+      }
+    }
+  });
 });
 
 suite('a page with an asset', () => {

@@ -133,6 +133,22 @@ suite('a page with a picture', { skip: loaded === undefined && 'sharp is not ins
     assert.deepEqual(await variantsOf(site), []);
   });
 
+  test('is read as the picture that it says it is, and by no other decoder', async (t) => {
+    const site = await startPictures(t);
+    const svg = '<svg    WEBPVP="" xmlns="http://www.w3.org/2000/svg" width="300" height="200"/>';
+    const content = Buffer.from(svg);
+    await put(site, 'p.jpg', content);
+    const unknown = await get(site, '/p?width=100', avif);
+    assert.equal(unknown.type, 'application/octet-stream');
+    // Who writes rows can call a file what it is not.
+    const { data } = await site.call('svc1.asset.read', { name: 'p.jpg' });
+    const edit = { table: 'asset', id: data.id, contenttype: 'image/webp' };
+    assert.equal((await site.call('svc1.record.edit', edit)).error, undefined);
+    const { type, content: sent } = await get(site, '/p?width=100', avif);
+    assert.deepEqual([type, sent], ['image/webp', content]);
+    assert.deepEqual(await variantsOf(site), []);
+  });
+
   test('has no variants with `variants = 0`', async (t) => {
     const site = await startPictures(t, '[asset]\nvariants = 0\n');
     const whole = await picture(400, 300);

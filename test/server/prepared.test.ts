@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { preparableRequest } from '../../src/server/preparable-request.ts';
+import { PreparedReplies } from '../../src/server/prepared.ts';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { newIssuer } from '../visitors/issuer.ts';
@@ -544,3 +546,26 @@ async function kept(site: TestSite, headers: Record<string, string>): Promise<vo
     status = (await ask(site, '/far/page', { headers })).fields['cache-status'];
   }
 }
+
+test('an answer with a field that cannot be sent is not prepared', () => {
+  const head = {
+    ...{ method: 'GET', url: '/', version: '1.1' as const, target: '/' },
+    fields: ['Host', 'shop.example'],
+  };
+  const asked = preparableRequest(head, 'http');
+  assert.ok(asked);
+  const moment = { serving: {} as never, period: 0, nowMs: 0 };
+  for (const [value, isPrepared] of [
+    ['text/plain', true],
+    ['caf\u00e9', true],
+    ['a/b\r\nx-more: 1', false],
+    ['\u0100', false],
+  ] as const) {
+    const prepared = new PreparedReplies();
+    const fields = ['Content-Type', value];
+    const body = { kind: 'bytes', bytes: Buffer.from('a') } as const;
+    const reply = { status: 200, fields, body, source: 'rule:1', isReusable: true } as const;
+    prepared.keep(asked, moment, { reply, address: '127.0.0.1' });
+    assert.equal(prepared.find(asked, moment, '127.0.0.1') !== undefined, isPrepared, value);
+  }
+});

@@ -1,6 +1,4 @@
 import type { StaticOutput } from '../../model/static.ts';
-import { hasScope, type Scope } from '../../model/key.ts';
-import type { RevertibleFamily } from '../../model/change.ts';
 import { isRevertible } from '../../model/change.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
 import { openDraftSeen } from '../bounds/drafts.ts';
@@ -10,14 +8,7 @@ import { digestProperty, draftProperty } from './drafts.ts';
 import { draftRowsMax } from './limits.ts';
 import { shownChange } from './publish.ts';
 import { digestOf, versionsIn } from './publish-plan.ts';
-
-/** The scopes that read the records of each family, with their history. */
-const readScopes: Readonly<Record<RevertibleFamily, Scope>> = {
-  userinterface: 'read',
-  webhook: 'webhook',
-  table: 'admin',
-  record: 'record.read',
-};
+import { mayReadRecord } from './row-access.ts';
 
 const text = { type: 'string' } as const;
 
@@ -83,13 +74,13 @@ export const listDraftChanges = defineOperation({
         after === undefined ? after : placeOf(after),
       )) {
         const { family, id } = record;
-        if (!isRevertible(family) || !hasScope(caller, readScopes[family])) continue;
+        if (!isRevertible(family) || !mayReadRecord(inDraft, caller, { family, id })) continue;
         if (rows.length >= limit) {
           const next = last === undefined ? null : `${last.family} ${last.id}`;
           return { kind: 'data', data: { rows, next, ...seen } };
         }
         const versions = versionsIn(inDraft, record);
-        rows.push({ ...shownChange(versions), conflict: versions.isConflict });
+        rows.push({ ...shownChange(inDraft, versions), conflict: versions.isConflict });
         last = { family, id };
       }
       return { kind: 'data', data: { rows, next: null, ...seen } };

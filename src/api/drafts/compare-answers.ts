@@ -120,16 +120,28 @@ export function answerSignal(call: Call): AbortSignal {
   return AbortSignal.any([call.signal(), AbortSignal.timeout(comparedAnswerMs)]);
 }
 
-/** The differences of the answers to one question; undefined if they are equal. */
-export async function compareAnswers(
+/** The answers to one question. */
+interface AnsweredQuestion {
+  readonly question: Question;
+  readonly live: Answered;
+  readonly draft: Answered;
+}
+
+/** Asks both sites one question. */
+export async function answersTo(
   sites: ComparedSites,
   question: Question,
   asker: Asker,
-): Promise<ComparedRow | undefined> {
+): Promise<AnsweredQuestion> {
   const [live, draft] = await Promise.all([
     answerOf(sites.live, question, asker),
     answerOf(sites.draft, question, asker),
   ]);
+  return { question, live, draft };
+}
+
+/** The differences of the answers to one question; undefined if they are equal. */
+export function comparedRow({ question, live, draft }: AnsweredQuestion): ComparedRow | undefined {
   const headers = differingNames(live.headers, draft.headers);
   const isSame = live.digest === draft.digest;
   const branches = comparedBranches(live.branches, draft.branches);

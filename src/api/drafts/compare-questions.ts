@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { readContent } from '../../http/content.ts';
 import { discard } from '../../http/reply.ts';
 import type { SiteDraft } from '../../model/draft.ts';
@@ -222,18 +223,31 @@ async function sitemapUrls(
   { asker, origin }: { readonly asker: Asker; readonly origin: string },
 ): Promise<ReadonlySet<string>> {
   const urls = new Set<string>();
-  const places = [`${origin}/sitemap.xml`];
-  for (let at = 0; at < Math.min(places.length, sitemapsMax); at += 1) {
-    const text = await sitemapText(site, urlQuestion(places[at] ?? '', origin), asker);
-    const own = locationsOf(text).filter((url) => url.startsWith(`${origin}/`));
+  const places = new Set([`${origin}/sitemap.xml`]);
+  let read = 0;
+  // A set goes on with what is added meanwhile; it has each sitemap once.
+  for (const place of places) {
+    const text = await sitemapText(site, urlQuestion(place, origin), asker);
     // An index names sitemaps, and no sitemap is an index of indexes.
-    if (at === 0 && /<sitemapindex[\s>]/.test(text)) places.push(...own);
-    else for (const url of own) urls.add(url);
-    if (urls.size <= sitemapUrlsMax) continue;
-    const message = `The sitemap has more than ${sitemapUrlsMax} URLs. Send them in urls instead.`;
-    throw new Failure('too_large', message, { field: 'list' });
+    const isIndex = read === 0 && /<sitemapindex[\s>]/.test(text);
+    const found = isIndex ? places : urls;
+    let count = 0;
+    for (const url of locationsOf(text)) {
+      if (isIndex && found.size >= sitemapsMax) break;
+      if (url.startsWith(`${origin}/`)) found.add(url);
+      count += 1;
+      if (count > sitemapUrlsMax || urls.size > sitemapUrlsMax) throw tooManyUrls();
+    }
+    read += 1;
+    // Visitors must not wait for all of them.
+    await turn();
   }
   return urls;
+}
+
+function tooManyUrls(): Failure {
+  const message = `The sitemap has more than ${sitemapUrlsMax} URLs. Send them in urls instead.`;
+  return new Failure('too_large', message, { field: 'list' });
 }
 
 /** The text of a sitemap; empty if the site has none that the caller may see. */
@@ -254,11 +268,11 @@ async function sitemapText(
   return '';
 }
 
-function locationsOf(text: string): readonly string[] {
-  const found = text.matchAll(/<loc>\s*([^<\s]{1,2048})\s*<\/loc>/g);
-  return [...found].map(([, url = '']) => {
-    return url.replaceAll(/&(amp|lt|gt|quot|apos);/g, (_, name: string) => entities[name] ?? '');
-  });
+/** The URLs of a sitemap one by one: a text can have far more than a site. */
+function* locationsOf(text: string): Generator<string> {
+  for (const [, url = ''] of text.matchAll(/<loc>\s*([^<\s]{1,2048})\s*<\/loc>/g)) {
+    yield url.replaceAll(/&(amp|lt|gt|quot|apos);/g, (_, name: string) => entities[name] ?? '');
+  }
 }
 
 const entities: Readonly<Record<string, string>> = {

@@ -10,9 +10,10 @@ import { parseOrigin } from '../rules/place.ts';
 import { previewFor, previewProperties, previewTimeMs } from '../rules/preview.ts';
 import type { SiteAccess } from '../../site/site-access.ts';
 import {
+  answersTo,
   answerSignal,
   branchDifferences,
-  compareAnswers,
+  comparedRow,
   comparedSite,
   differences,
   type Asker,
@@ -77,7 +78,7 @@ const branchSchema = {
   },
 } as const;
 
-const comparedRow = {
+const rowSchema = {
   type: 'object',
   required: ['differs', 'live', 'draft'],
   properties: {
@@ -113,7 +114,7 @@ const comparedRow = {
   },
 } as const;
 
-type ComparedRows = StaticOutput<typeof comparedRow>[];
+type ComparedRows = StaticOutput<typeof rowSchema>[];
 
 const compareInput = {
   type: 'object',
@@ -176,7 +177,7 @@ export const compareDraft = defineOperation({
       rows: {
         type: 'array',
         description: 'Those that differ, in their order.',
-        items: comparedRow,
+        items: rowSchema,
       },
       total: count('How many all pages together compare; of changes, the rules that change.'),
       next: { type: ['string', 'null'], description: 'The after of the next page.' },
@@ -198,10 +199,15 @@ export const compareDraft = defineOperation({
     for (let at = 0; at < questions.length; at += comparedAtOnce) {
       const group = questions.slice(at, at + comparedAtOnce);
       const timed = { ...asker, signal: answerSignal(call) };
-      const compared = await Promise.all(group.map((one) => compareAnswers(sites, one, timed)));
-      for (const row of compared) if (row !== undefined) rows.push(row);
+      const answered = await Promise.all(group.map((one) => answersTo(sites, one, timed)));
       // Stored pages take no time to wait for, and visitors must not wait for all of them.
       await turn();
+      for (const one of answered) {
+        const row = comparedRow(one);
+        if (row === undefined) continue;
+        rows.push(row);
+        await turn();
+      }
     }
     const compared = questions.length;
     const data = { compared, differing: rows.length, rows, total, next };

@@ -45,6 +45,8 @@ export interface PublishPlan {
   readonly authors: ReadonlySet<string>;
   /** Lower-case hex SHA-256, which differs if the live records or those of the draft do. */
   readonly digest: string;
+  /** The reads of the draft. */
+  readonly inDraft: Reads;
 }
 
 /** Plans the publication of a draft. Writes nothing. */
@@ -76,7 +78,7 @@ export function planPublish(
     unresolved: records.filter((one) => one.isConflict && resolution(one.id) === undefined).length,
     drafts: () => publishedDrafts(reads, { records, secrets, wanted }),
     digest: hash.digest(),
-    ...{ newest, authors },
+    ...{ newest, authors, inDraft: reads.inDraft },
   };
 }
 

@@ -32,6 +32,7 @@ import {
   type PublishPlan,
   type ConflictResolution,
 } from './publish-plan.ts';
+import { openFields, requireWritableRows, withoutUnread } from './row-access.ts';
 
 /** A publication as data, which another thread can run. */
 export interface PublishRequest {
@@ -70,12 +71,11 @@ interface PublishParts extends DraftParts {
   readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
 }
 
-/** The scopes that publish the records of each family, or undo that. */
-export const writeScopes: Readonly<Record<RevertibleFamily, Scope>> = {
+/** The scopes that publish the records of each family, or undo that; of rows, row-access.ts. */
+export const writeScopes: Readonly<Record<Exclude<RevertibleFamily, 'record'>, Scope>> = {
   userinterface: 'publish',
   webhook: 'webhook',
   table: 'admin',
-  record: 'record.write',
 };
 
 const count = (description: string): JsonObject => ({ type: 'integer', description });
@@ -220,9 +220,12 @@ export const publishDraft = defineOperation({
     const { report, replayed } = await (isLarge
       ? parts.publishInThread(request)
       : runPublish(parts, request));
+    // Its draft may have ended meanwhile.
+    const draft = store.draft(request.draft);
+    const reads = draft?.state === 'open' ? store.inDraft(draft) : store;
     return {
       kind: 'data',
-      data: report,
+      data: withoutUnread(reads, call.caller, report),
       ...(request.request && { vk: request.request.vk }),
       ...(replayed && { replayed }),
     };
@@ -269,17 +272,33 @@ function publishRequest(
   return { draft: draft.id, confirm, resolve, others, by, via: call.via, reader, request: keyed };
 }
 
-/** Throws `forbidden` for a caller who may not write all families of a draft. */
+/** Throws `forbidden` for a caller who may not write all that a draft changes. */
 export function requireFamilies(
-  reads: Reads,
+  store: Store,
   draft: SiteDraft,
   caller: Parameters<typeof hasScope>[0],
 ): void {
-  for (const family of familiesOf(reads, draft)) {
+  const families = familiesOf(store, draft);
+  for (const family of families) {
+    if (family === 'record') continue;
     const scope = isRevertible(family) ? writeScopes[family] : 'admin';
     if (hasScope(caller, scope)) continue;
     const message = `The draft changes records of ${family}: publishing needs the scope ${scope}.`;
     throw new Failure('forbidden', message, { field: 'draft' });
+  }
+  if (!families.has('record')) return;
+  const given = { caller, what: 'publishing' };
+  requireWritableRows(store.inDraft(draft), draftedRows(store, draft), given);
+}
+
+/** The rows that a draft changes. */
+function* draftedRows(
+  store: Store,
+  draft: SiteDraft,
+): Generator<{ readonly id: string; readonly action: 'insert' | 'edit' }> {
+  for (const { family, id } of store.draftRecords(draft)) {
+    if (family !== 'record') continue;
+    yield { id, action: store.row(id) === undefined ? 'insert' : 'edit' };
   }
 }
 
@@ -443,8 +462,10 @@ function requireResolved(
   const isOpen = ({ id, isConflict }: DraftedVersions): boolean =>
     isConflict && others === undefined && !Object.hasOwn(resolve, id);
   const open = records.filter(isOpen);
-  const named = open.slice(0, namedMax).map(({ id, live, draft, base }) => {
-    return `${labelOf(live ?? draft ?? base) ?? id} (${id})`;
+  const named = open.slice(0, namedMax).map(({ family, id, live, draft, base }) => {
+    // Not every publisher may read the name of a row.
+    const label = family === 'record' ? undefined : labelOf(live ?? draft ?? base);
+    return `${label ?? id} (${id})`;
   });
   const more = open.length > namedMax ? ` and ${open.length - namedMax} more` : '';
   throw new Failure(
@@ -482,18 +503,20 @@ export function doneReport(reads: Reads, txn: string): JsonObject {
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */
-function reportOf({ records, unresolved, digest }: PublishPlan): JsonObject {
+function reportOf({ records, unresolved, digest, inDraft }: PublishPlan): JsonObject {
   const counted = (becomes: DraftedVersions['becomes']): number =>
     records.filter((record) => record.becomes === becomes).length;
   const conflicts = records.filter(({ isConflict }) => isConflict);
+  const shown = (all: typeof records): JsonObject[] =>
+    all.slice(0, publishListedMax).map((one) => shownChange(inDraft, one) as JsonObject);
   return {
     done: false,
     records: records.length,
     inserted: counted('inserted'),
     changed: counted('changed'),
     removed: counted('removed'),
-    changes: records.slice(0, publishListedMax).map(shownChange),
-    conflicts: conflicts.slice(0, publishListedMax).map(shownChange),
+    changes: shown(records),
+    conflicts: shown(conflicts),
     conflicting: conflicts.length,
     unresolved,
     unlisted: Math.max(0, records.length - publishListedMax),
@@ -501,20 +524,23 @@ function reportOf({ records, unresolved, digest }: PublishPlan): JsonObject {
   };
 }
 
-/** A record with the fields that differ between its versions. */
-export function shownChange(record: DraftedVersions): Pick<
-  DraftedVersions,
-  'family' | 'id' | 'becomes' | 'problem'
-> & {
+/** A record with the fields that differ between its versions, as the draft's reads show them. */
+export function shownChange(
+  inDraft: Reads,
+  record: DraftedVersions,
+): Pick<DraftedVersions, 'family' | 'id' | 'becomes' | 'problem'> & {
   readonly label?: string;
   readonly fields: JsonObject;
 } {
-  const { family, id, becomes, live = {}, draft = {}, base = {}, isConflict, problem } = record;
+  const { family, id, becomes, isConflict, problem } = record;
+  const open = (version: JsonObject | undefined) => openFields(inDraft, family, version);
+  const shown = { live: open(record.live), draft: open(record.draft), base: open(record.base) };
+  const { live = {}, draft = {}, base = {} } = shown;
   const names = new Set([
     ...Object.keys(editBetween(live, draft)),
     ...(isConflict ? Object.keys(editBetween(base, live)) : []),
   ]);
-  const label = labelOf(record.live ?? record.draft ?? record.base);
+  const label = labelOf(shown.live ?? shown.draft ?? shown.base);
   const fields = [...names].map((name) => {
     const [one, other] = [live, draft].map((version) => shortened(version[name] ?? null));
     const then = isConflict ? { base: shortened(base[name] ?? null) } : {};

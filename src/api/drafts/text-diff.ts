@@ -25,11 +25,19 @@ export function textDifference(one: Buffer, other: Buffer): TextDifference | und
   return { lines: firstLines(...texts), diff: unifiedDiff(...texts) };
 }
 
+/** The first lines that differ; it makes no list of lines, of which a text can have millions. */
 function firstLines(one: string, other: string): readonly [string, string] {
-  const [lines, others] = [one.split('\n'), other.split('\n')];
-  const at = lines.findIndex((line, index) => line !== others[index]);
-  const index = at === -1 ? lines.length : at;
-  return [shortened(lines[index] ?? ''), shortened(others[index] ?? '')];
+  const length = Math.min(one.length, other.length);
+  let at = 0;
+  while (at < length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
+  const isLineEnd = [one, other].every((text) => at === text.length || text[at] === '\n');
+  const start = isLineEnd ? at + 1 : one.slice(0, at).lastIndexOf('\n') + 1;
+  return [lineFrom(one, start), lineFrom(other, start)];
+}
+
+function lineFrom(text: string, start: number): string {
+  const end = text.indexOf('\n', start);
+  return shortened(text.slice(start, end === -1 ? undefined : end));
 }
 
 function shortened(line: string): string {

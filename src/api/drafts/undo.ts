@@ -28,6 +28,7 @@ import {
   type PublishResult,
 } from './publish.ts';
 import { editBetween, labelOf } from './publish-plan.ts';
+import { openFields, requireWritableRows, withoutUnread } from './row-access.ts';
 
 /** How a record that was changed since the publication is resolved. */
 type UndoResolution = 'undo' | 'live';
@@ -167,7 +168,7 @@ export const undoDraft = defineOperation({
       : runUndo(parts, request));
     return {
       kind: 'data',
-      data: report,
+      data: withoutUnread(store, call.caller, report),
       ...(request.request && { vk: request.request.vk }),
       ...(replayed && { replayed }),
     };
@@ -197,14 +198,21 @@ function publishedDraft(
   throw new Failure('conflict', message, { field: 'draft' });
 }
 
-/** Throws `forbidden` for a caller who may not write all families of a transaction. */
+/** Throws `forbidden` for a caller who may not write all that a transaction has changed. */
 function requireFamilies(reads: Reads, txn: string, caller: Caller): void {
   const { first, last } = reads.txnSeqs(txn) ?? noSeqs;
   const changed = new Set<string>();
-  for (let seq = first; seq <= last; seq += 1) changed.add(reads.change(seq)?.family ?? '');
+  const rows: { readonly id: string; readonly action: 'edit' }[] = [];
+  for (let seq = first; seq <= last; seq += 1) {
+    const { family = '', id } = reads.change(seq) ?? {};
+    changed.add(family);
+    if (family === 'record' && id !== undefined) rows.push({ id, action: 'edit' });
+  }
+  requireWritableRows(reads, rows, { caller, what: 'an undo' });
   for (const family of families) {
+    if (family === 'record' || !changed.has(family)) continue;
     const scope = writeScopes[family];
-    if (!changed.has(family) || hasScope(caller, scope)) continue;
+    if (hasScope(caller, scope)) continue;
     const message = `The draft has changed records of ${family}: an undo needs the scope ${scope}.`;
     throw new Failure('forbidden', message, { field: 'draft' });
   }
@@ -352,15 +360,19 @@ function shownRecord(
   last: number,
 ): JsonObject {
   const rows = reads.rows(family, id);
-  const live = fieldsAfter(rows, family);
+  const open = (version: JsonObject): JsonObject => openFields(reads, family, version) ?? {};
+  const live = open(fieldsAfter(rows, family));
   const isConflict = conflicts.length > 0;
   const published = isConflict
-    ? fieldsAfter(
-        rows.filter(({ seq }) => seq <= last),
-        family,
+    ? open(
+        fieldsAfter(
+          rows.filter(({ seq }) => seq <= last),
+          family,
+        ),
       )
     : live;
-  const { id: _id, ...undone } = then;
+  const { id: _id, ...after } = then;
+  const undone = open(after);
   const names = new Set([
     ...Object.keys(editBetween(live, undone)),
     ...Object.keys(editBetween(published, live)),

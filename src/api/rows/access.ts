@@ -46,7 +46,7 @@ export function accessTo(
 }
 
 /** The scopes that permit an action on all rows of a table. */
-function scopesFor(table: AccessRules, action: TableAction): readonly Scope[] {
+export function scopesFor(table: AccessRules, action: TableAction): readonly Scope[] {
   const named = (table[action] ?? []).filter(isScope);
   const usual: readonly Scope[] = [action === 'read' ? 'record.read' : 'record.write'];
   return (named.length > 0 ? named : usual).map((scope): Scope => {

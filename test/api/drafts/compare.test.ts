@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
 
@@ -148,6 +150,28 @@ suite('draft.compare', () => {
     const last = await compare(site, { list: 'sitemap', limit: 2, after: first.data.next });
     assert.deepEqual([...last.rows.keys()], [c]);
     assert.equal(last.data.next, null);
+  });
+
+  test('reads a sitemap up to a number of URLs, however many it has', async (t) => {
+    const origin = 'http://shop.example';
+    const many = (count: number): string => `<loc>${origin}/a</loc>`.repeat(count);
+    const site = await siteWithDraft(t, [], {
+      ini: '[disk.files]\nroot = files\n',
+      files: {
+        'files/sitemap.xml': `<sitemapindex>${many(40_000)}</sitemapindex>`,
+        'files/a': `<urlset><loc>${origin}/b</loc>${many(40_000)}</urlset>`,
+        'files/other': `<urlset>${many(50_001)}</urlset>`,
+      },
+    });
+    const { data, error } = await compare(site, { list: 'sitemap', origin });
+    assert.equal(error, undefined);
+    assert.deepEqual([data.compared, data.total], [2, 2]);
+    const content = `<sitemapindex><loc>${origin}/other</loc></sitemapindex>`;
+    const page = { path: '/sitemap.xml', origin, kind: 'content', content };
+    await rm(join(site.folder, 'files/sitemap.xml'));
+    assert.equal((await site.call(`${rule}.insert`, page)).error, undefined);
+    const refused = await compare(site, { list: 'sitemap', origin });
+    assert.equal(refused.error?.code, 'too_large');
   });
 
   test('answers the most visited pages and breadcrumbs of the last days', async (t) => {
