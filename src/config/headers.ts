@@ -75,8 +75,9 @@ const daySeconds = 86_400;
 const maxAge = duration('0s', '3650d');
 
 /**
- * Why a value is none of Expires (RFC 9111 §5.3), which is a date: caches take another text for the
- * past. Undefined for a date, a number such as `0` that says so on purpose, and variables.
+ * Says why a value cannot be one of Expires, which is a date: caches treat any other text as a date
+ * in the past (RFC 9111 §5.3). Undefined for a date, for a digit such as `0`, which people write to
+ * say just that, and for variables.
  */
 export function expiresRefusal(text: string): string | undefined {
   const isMeant = text === '' || text.includes('${') || /^-?\d$/.test(text);

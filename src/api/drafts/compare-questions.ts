@@ -225,7 +225,7 @@ async function sitemapUrls(
   const urls = new Set<string>();
   const places = new Set([`${origin}/sitemap.xml`]);
   let read = 0;
-  // A set goes on with what is added meanwhile; it has each sitemap once.
+  // The loop also visits sitemaps that it adds to the set, each of them once.
   for (const place of places) {
     const text = await sitemapText(site, urlQuestion(place, origin), asker);
     // An index names sitemaps, and no sitemap is an index of indexes.

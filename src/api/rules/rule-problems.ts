@@ -80,7 +80,7 @@ function fieldProblem(name: string, value: Json, rule: Rule, { engines }: RuleCh
   };
 }
 
-/** The problem of a rule that is closed, because nobody has the access section that it names. */
+/** The problem of a rule that names a missing access section: nobody gets its page. */
 function sectionProblems(
   { access }: Pick<Rule, 'access'>,
   { accessNames }: Pick<RuleChecks, 'accessNames'>,
