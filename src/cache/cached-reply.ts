@@ -1,4 +1,4 @@
-import { preparePage, replyWithPage } from '../http/prepared-page.ts';
+import { replyWithPage } from '../http/page-reply.ts';
 import { contentRange, parseRanges, rangeBytes } from '../http/ranges.ts';
 import {
   fieldLines,
@@ -12,7 +12,7 @@ import {
   type Part,
   type Reply,
 } from '../http/reply.ts';
-import { hasPreconditionOrRange, select, type Representation } from '../http/represent.ts';
+import { select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import { ruleName } from '../model/rule.ts';
@@ -29,15 +29,16 @@ export function toCachedResponse(
 ): CachedResponse {
   const isAtHand = Buffer.isBuffer(content);
   const file = isAtHand ? undefined : content;
-  const cached = { answer, row, page: undefined, file, usedSecond: 0, whole: undefined };
+  const cached = { answer, row, page: undefined, file, usedSecond: 0 };
   return isAtHand ? withContent(cached, content) : cached;
 }
 
 /** Adds the loaded content to a cached response. */
 export function withContent(cached: CachedResponse, bytes: Buffer): CachedResponse {
   const { answer } = cached;
-  const page = { representation: representationOfAnswer(answer), bytes };
-  return Object.assign(cached, { page: preparePage(page, { source: sourceOf(answer) }) });
+  const representation = representationOfAnswer(answer);
+  const page = { representation, bytes, answered: { source: sourceOf(answer) } };
+  return Object.assign(cached, { page });
 }
 
 /**
@@ -76,22 +77,14 @@ export function hitReply(
   nowMs: number,
   answers: { readonly find: (url: string) => readonly CachedResponse[] },
 ): Reply {
-  const second = secondOf(nowMs);
-  const make = (): Reply => {
-    const { freshness } = cached.answer;
-    const reply = cachedReply(cached, request, nowMs, hitStatus(freshness, nowMs));
-    if (remainingMs(freshness, nowMs) <= 0) return reply;
-    const isCurrent = (atMs: number): boolean =>
-      secondOf(atMs) === second &&
-      remainingMs(freshness, atMs) > 0 &&
-      isOnlyChoice(cached, answers.find(cached.answer.url));
-    return { ...reply, isReusable: true, isCurrent };
-  };
-  const isPlain = request.method === 'GET' && !hasPreconditionOrRange(request.fields);
-  // Each response from a file opens the file itself.
-  if (!isPlain || cached.page === undefined) return make();
-  if (cached.whole?.second !== second) cached.whole = { second, reply: make() };
-  return cached.whole.reply;
+  const { freshness } = cached.answer;
+  const reply = cachedReply(cached, request, nowMs, hitStatus(freshness, nowMs));
+  if (remainingMs(freshness, nowMs) <= 0) return reply;
+  const isCurrent = (atMs: number): boolean =>
+    secondOf(atMs) === secondOf(nowMs) &&
+    remainingMs(freshness, atMs) > 0 &&
+    isOnlyChoice(cached, answers.find(cached.answer.url));
+  return { ...reply, isReusable: true, isCurrent };
 }
 
 function secondOf(ms: number): number {

@@ -1,6 +1,6 @@
-import type { FieldList, Reply } from '../http/reply.ts';
+import type { FieldList } from '../http/reply.ts';
 import type { StoredEntry } from './storage/record.ts';
-import type { PreparedPage } from '../http/prepared-page.ts';
+import type { PageWithSource } from '../http/page-reply.ts';
 import type { ClockReading, Freshness } from './freshness.ts';
 import type { ContentFile } from './content-file.ts';
 
@@ -42,13 +42,11 @@ export interface CachedResponse {
   /** Its row in the storage; undefined while it is being written. */
   row: StoredEntry<StoredResponse> | undefined;
   /** Its content with its constant fields; undefined if it is not loaded. */
-  page: PreparedPage | undefined;
+  page: PageWithSource | undefined;
   /** The file of content that is too long for memory. */
   readonly file: ContentFile | undefined;
   /** When its use was last recorded, in seconds since 1970. */
   usedSecond: number;
-  /** The response to plain GET requests within one second, made once. */
-  whole: { readonly second: number; readonly reply: Reply } | undefined;
 }
 
 /** The content of a cached response if it is ready to be sent. */

@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { preferredCodings, type ByCoding } from '../http/coding.ts';
 import {
-  preparePage,
   replyWithPage,
   type Answered,
-  type PreparedPage,
+  type PageWithSource,
   type Page,
-} from '../http/prepared-page.ts';
+} from '../http/page-reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
@@ -23,7 +22,7 @@ import {
 
 /** A page in memory, uncompressed and in the codings that it has been compressed with so far. */
 export interface CompressiblePage {
-  readonly identity: PreparedPage;
+  readonly identity: PageWithSource;
   /** Undefined for a page that is never compressed. */
   readonly variants: ByCoding<PageVariant> | undefined;
 }
@@ -61,10 +60,10 @@ export function createPageCompressor({
 
   /** The page in the best coding that exists; if the first choice does not, it is queued. */
   function choose(
-    identity: PreparedPage,
+    identity: PageWithSource,
     variants: ByCoding<PageVariant>,
     fields: Fields,
-  ): PreparedPage {
+  ): PageWithSource {
     let isQueued = false;
     for (const coding of preferredCodings(fields['accept-encoding'])) {
       const variant = variants[coding];
@@ -83,13 +82,13 @@ export function createPageCompressor({
   return {
     prepare(page, answered) {
       if (!isWorthCompressing(page)) {
-        return { identity: preparePage(page, answered), variants: undefined };
+        return { identity: { ...page, answered }, variants: undefined };
       }
       const { representation, bytes } = page;
       const fields = withVary(representation.fields, 'Accept-Encoding');
       const negotiated = { ...representation, fields, sharesDate: true };
       return {
-        identity: preparePage({ representation: negotiated, bytes }, answered),
+        identity: { representation: negotiated, bytes, answered },
         variants: newVariants(),
       };
     },
@@ -110,7 +109,7 @@ export function createPageCompressor({
 /** Compresses variants of pages one by one, and keeps them. */
 interface CompressionQueue {
   /** Queues a variant, unless too much is waiting already. */
-  add(identity: PreparedPage, variant: PageVariant): void;
+  add(identity: PageWithSource, variant: PageVariant): void;
   /** Marks a variant as recently used, so that others are evicted first. */
   touch(variant: PageVariant): void;
   memory(): CacheUse;
@@ -129,7 +128,7 @@ function createCompressionQueue({
   readonly variantsBytesMax: number;
   readonly queueBytesMax: number;
 }): CompressionQueue {
-  const kept = new LRUCache<PageVariant, PreparedPage>({
+  const kept = new LRUCache<PageVariant, PageWithSource>({
     maxSize: variantsBytesMax,
     sizeCalculation: ({ bytes }) => bytes.length + variantOverheadBytes,
     dispose: (_, variant) => {
@@ -137,7 +136,7 @@ function createCompressionQueue({
       variant.missingReason = 'not_requested';
     },
   });
-  let waiting: { readonly identity: PreparedPage; readonly variant: PageVariant }[] = [];
+  let waiting: { readonly identity: PageWithSource; readonly variant: PageVariant }[] = [];
   let waitingBytes = 0;
   let isWorking = false;
   let isClosed = false;
@@ -153,9 +152,9 @@ function createCompressionQueue({
   }
 
   async function compressPage(
-    identity: PreparedPage,
+    identity: PageWithSource,
     { coding }: PageVariant,
-  ): Promise<PreparedPage | undefined> {
+  ): Promise<PageWithSource | undefined> {
     try {
       return variantPage(identity, coding, await compress(identity.bytes, coding));
     } catch {
@@ -164,7 +163,7 @@ function createCompressionQueue({
     }
   }
 
-  function keep(variant: PageVariant, page: PreparedPage | undefined): void {
+  function keep(variant: PageVariant, page: PageWithSource | undefined): void {
     if (page !== undefined) kept.set(variant, page);
     if (kept.has(variant)) variant.page = page;
     else variant.missingReason = 'not_smaller';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ByCoding, Coding } from '../http/coding.ts';
 import { isCompressible } from '../http/compressible.ts';
-import { preparePage, type PreparedPage, type Page } from '../http/prepared-page.ts';
+import type { PageWithSource, Page } from '../http/page-reply.ts';
 import { etagListed } from '../http/preconditions.ts';
 import { isEmptyStatus } from '../http/reply.ts';
 import { compressBytesMin } from './limits.ts';
@@ -10,7 +10,7 @@ import { compressBytesMin } from './limits.ts';
 export interface PageVariant {
   readonly coding: Coding;
   /** Undefined until the page has been compressed, and after the variant was evicted. */
-  page: PreparedPage | undefined;
+  page: PageWithSource | undefined;
   /** Why `page` is undefined. `not_smaller` also covers a lack of memory: it is not tried again. */
   missingReason: 'not_requested' | 'queued' | 'not_smaller';
 }
@@ -44,25 +44,23 @@ export function isWorthCompressing({ representation, bytes }: Page): boolean {
  * compression saves less than a tenth.
  */
 export function variantPage(
-  { representation, bytes, answered }: PreparedPage,
+  { representation, bytes, answered }: PageWithSource,
   coding: Coding,
   compressed: Buffer,
-): PreparedPage | undefined {
+): PageWithSource | undefined {
   if (compressed.length > 0.9 * bytes.length) return undefined;
   const digest = createHash('sha256').update(compressed).digest('base64url');
   const hash = digest.slice(0, tagHashCharacters);
-  return preparePage(
-    {
-      representation: {
-        ...representation,
-        etag: `${tagPrefix(representation.etag ?? '""', coding)}${hash}"`,
-        fields: ['Content-Encoding', coding, ...representation.fields],
-        bytesLength: compressed.length,
-      },
-      bytes: compressed,
+  return {
+    representation: {
+      ...representation,
+      etag: `${tagPrefix(representation.etag ?? '""', coding)}${hash}"`,
+      fields: ['Content-Encoding', coding, ...representation.fields],
+      bytesLength: compressed.length,
     },
+    bytes: compressed,
     answered,
-  );
+  };
 }
 
 /**
@@ -71,10 +69,10 @@ export function variantPage(
  * needs no bytes. Undefined if it lists no such tag.
  */
 export function pageByTag(
-  { representation, ...page }: PreparedPage,
+  { representation, ...page }: PageWithSource,
   coding: Coding,
   ifNoneMatch: string | undefined,
-): PreparedPage | undefined {
+): PageWithSource | undefined {
   const { etag, status } = representation;
   if (ifNoneMatch === undefined || etag === undefined || status !== 200) return undefined;
   const prefix = tagPrefix(etag, coding);

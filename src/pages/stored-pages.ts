@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { withCodings } from '../compression/compressed-reply.ts';
 import type { Compressors } from '../compression/compressors.ts';
 import type { CompressiblePage } from '../compression/page-compressor.ts';
-import type { Page } from '../http/prepared-page.ts';
+import { replyWithPage, type Page } from '../http/page-reply.ts';
 import { utf8Type } from '../http/mediatype.ts';
 import { pageFields } from '../http/page-fields.ts';
 import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
@@ -37,7 +37,7 @@ export function createStoredPages({ pages: compressor, responses }: Compressors)
       const reply = { ...compressor.respond(page, request), isReusable: true } as const;
       const pieces = noncePieces(stored);
       if (pieces === undefined) return reply;
-      const { whole } = page.identity;
+      const whole = replyWithPage(page.identity, { method: 'GET', fields: {} });
       const withNonce = async (nonce: string): Promise<Reply> =>
         withCodings(nonceReply(whole, pieces, nonce), request, responses);
       return { ...reply, withNonce };

@@ -158,17 +158,10 @@ function cacheLookups<T extends readonly unknown[]>(
     sizeCalculation: (found, key) => 2 * key.length + placeBytes * (1 + found.flat().length),
   });
   let upTo = 0;
-  // Each source repeats the latest look-ups of a request: with its origin, and with `*`.
-  const newest = new Map<boolean, { origin: string; path: string; found: T }>();
   const findOnce = (origin: string, path: string): T => {
     const now = period();
-    if (now !== upTo) {
-      remembered.clear();
-      newest.clear();
-    }
+    if (now !== upTo) remembered.clear();
     upTo = now;
-    const latest = newest.get(origin === '*');
-    if (latest?.path === path && latest.origin === origin) return latest.found;
     // No origin contains a line end.
     const key = `${origin}\n${path}`;
     let found = remembered.get(key);
@@ -176,7 +169,6 @@ function cacheLookups<T extends readonly unknown[]>(
       found = find(origin, path);
       remembered.set(key, found);
     }
-    newest.set(origin === '*', { origin, path, found });
     return found;
   };
   return { find: findOnce, remembered };

@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { createFileSource } from '../http/file-source.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
-import { preparePage, type Page } from '../http/prepared-page.ts';
+import type { Page } from '../http/page-reply.ts';
 import { pageFields } from '../http/page-fields.ts';
 import {
   noBody,
@@ -68,7 +68,7 @@ export function createMountReplies(
     prepare: ({ version, ...page }, isOnly) =>
       compress && isOnly
         ? { ...compressor.prepare(page, answered), version }
-        : { identity: preparePage(page, answered), variants: undefined, version },
+        : { identity: { ...page, answered }, variants: undefined, version },
     fromMemory: (content, request) => compressor.respond(content, request),
     fromFile({ descriptor }, representation, request) {
       let selection: Selection | undefined;

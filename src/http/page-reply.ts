@@ -1,5 +1,5 @@
 import { noBody, type Body, type Part, type Reply } from './reply.ts';
-import { hasPreconditionOrRange, select, type Representation } from './represent.ts';
+import { select, type Representation } from './represent.ts';
 import type { ContentRequest } from './request.ts';
 import { partsCopiedBytesMax } from './limits.ts';
 import { bytesSource } from './file-source.ts';
@@ -18,39 +18,15 @@ export interface Answered {
   readonly complete?: (reply: Reply) => Reply;
 }
 
-/** A page with the answer to a plain GET made in advance. */
-export interface PreparedPage extends Page {
+/** A page with what all answers with it have from their source. */
+export interface PageWithSource extends Page {
   readonly answered: Answered;
-  /** The answer to a GET without preconditions or ranges. */
-  readonly whole: Reply;
 }
 
-/** Makes the answer to a plain GET of a page in advance. */
-export function preparePage({ representation, bytes }: Page, answered: Answered): PreparedPage {
-  const whole = replyWithBytes({ representation, bytes }, { method: 'GET', fields: {} }, answered);
-  return { representation, bytes, answered, whole };
-}
-
-/**
- * Returns the answer to a request for a prepared page: the one made in advance, or one for its
- * preconditions and ranges.
- */
+/** Makes the answer to a request for a page, with its preconditions and ranges evaluated. */
 export function replyWithPage(
-  page: PreparedPage,
+  { representation, bytes, answered: { source, complete } }: PageWithSource,
   request: Pick<ContentRequest, 'method' | 'fields'>,
-): Reply {
-  return request.method === 'GET' && !hasPreconditionOrRange(request.fields)
-    ? page.whole
-    : replyWithBytes(page, request, page.answered);
-}
-
-/**
- * Makes the answer to a request for a page in memory, with its preconditions and ranges evaluated.
- */
-function replyWithBytes(
-  { representation, bytes }: Page,
-  request: Pick<ContentRequest, 'method' | 'fields'>,
-  { source, complete }: Answered,
 ): Reply {
   const { status, fields, parts, bytesLength } = select(representation, request);
   const reply: Reply = { status, fields, body: bodyOf(bytes, parts, bytesLength), source };
