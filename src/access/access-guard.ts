@@ -279,7 +279,7 @@ function betterOf(before: Outcome, now: Unmet): Unmet {
 /** The reply to a client that a rule refuses. Throws `unauthenticated` or `forbidden`. */
 function refusal(
   rule: Rule,
-  { key, reply, challenge, status, says = 'This page is not for everybody.' }: Unmet,
+  { key, reply, challenge, status, signedInAs, says = 'This page is not for everybody.' }: Unmet,
   request: AccessRequest,
   canLead: boolean,
 ): Admission {
@@ -290,6 +290,7 @@ function refusal(
       source: rule.source,
       reason,
       ...(status !== undefined && { status }),
+      ...(signedInAs !== undefined && { signedIn: { as: signedInAs, signOut: signOutOf(rule) } }),
     });
   }
   // A page rule may protect the page to sign in by mistake: it must not lead to itself.
@@ -302,6 +303,12 @@ function refusal(
     reason,
     challenge,
   });
+}
+
+/** Where visitors of Waymark's own sign-in sign out; undefined if a rule names another page. */
+function signOutOf({ login }: Rule): string | undefined {
+  const folder = /^(.*\/svc1\/login\/)sign-in$/.exec(login ?? '')?.[1];
+  return folder === undefined ? undefined : `${folder}sign-out`;
 }
 
 /** Whether a browser opens a page, so that it can be sent to another one. */

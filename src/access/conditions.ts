@@ -25,6 +25,8 @@ export interface Unmet {
   readonly says?: string;
   /** The HTTP status of the refusal, if it is not 403. */
   readonly status?: number;
+  /** The name of the visitor, who has signed in by `[login]` and is not among the users. */
+  readonly signedInAs?: string;
 }
 
 /** A condition that holds, and the fields of the request for its source. */
@@ -193,7 +195,8 @@ function ofUser(
     const user = visitor.signedInUser();
     // Who has signed in elsewhere can still sign in at the right provider.
     if (user === undefined || !isOfProvider(user)) return { isMet: false, challenge: 'Bearer' };
-    return holds(user) ? met : refused;
+    if (holds(user)) return met;
+    return user.provider === undefined ? refused : { ...refused, signedInAs: user.name };
   };
   return {
     key,

@@ -48,6 +48,8 @@ interface FailureDetail {
   readonly source?: string;
   /** Why an access rule refuses: the key of its condition in the ini file. */
   readonly reason?: string;
+  /** The name of a visitor whom a rule refuses, and the path to sign out, if it is known. */
+  readonly signedIn?: { readonly as: string; readonly signOut: string | undefined };
   /** Further header fields of the answer, flat. */
   readonly fields?: readonly string[];
   /** True if the answer is only for the client that it goes to. */
@@ -74,6 +76,7 @@ export class Failure extends Error {
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
   readonly reason: string | undefined;
+  readonly signedIn: FailureDetail['signedIn'];
   readonly fields: readonly string[] | undefined;
   readonly isPrivate: true | undefined;
   readonly problems: readonly Problem[] | undefined;
@@ -93,6 +96,7 @@ export class Failure extends Error {
     this.limit = detail.limit;
     this.source = detail.source;
     this.reason = detail.reason;
+    this.signedIn = detail.signedIn;
     this.fields = detail.fields;
     this.isPrivate = detail.isPrivate;
     this.problems = detail.problems;

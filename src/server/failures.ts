@@ -93,9 +93,19 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
   const quote = `If you report this, quote ${escapeHtml(id)}`;
   const advice = advices[failure.code];
   const shown = advice === undefined ? '' : `\n<p>${advice}</p>`;
-  const further = `${shown}\n<p><a href="/">Go to the front page</a></p>\n<small>${quote}</small>`;
+  const further =
+    `${shown}${signedInText(failure)}\n<p><a href="/">Go to the front page</a></p>\n` +
+    `<small>${quote}</small>`;
   const page = plainPage(title, escapeHtml(failure.message), further);
   return answer({ failure, id }, 'text/html; charset=utf-8', page);
+}
+
+/** Who is refused, and the link to sign out: a person may have chosen the wrong account. */
+function signedInText({ signedIn }: Failure): string {
+  if (signedIn === undefined) return '';
+  const { as, signOut } = signedIn;
+  const link = signOut === undefined ? '' : ` <a href="${escapeHtml(signOut)}">Sign out</a>`;
+  return `\n<p>You are signed in as ${escapeHtml(as)}.${link}</p>`;
 }
 
 /** The advice to a visitor after a failure, in HTML. */

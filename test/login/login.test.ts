@@ -269,6 +269,21 @@ suite('[login]', () => {
     assert.equal((await visitor.open(url)).status, 302);
   });
 
+  test('tells a refused person the account, with a link to sign out', async (t) => {
+    const more = '[access.boss]\npath = /boss/*\nroles = boss\n';
+    const own = '[access.own]\npath = /own/*\nroles = boss\nlogin = /sign-in\n';
+    const { site, provider } = await siteWithLogin(t, more + own);
+    provider.claims = { ...provider.claims, preferred_username: '<b>ann</b>' };
+    const visitor = new TestVisitor();
+    await visitor.follow(signIn(site));
+    const refused = await visitor.open(`${site.url}/boss/a.txt`);
+    assert.equal(refused.status, 403);
+    const link = '<a href="/svc1/login/sign-out">Sign out</a>';
+    assert.ok(refused.text.includes(`You are signed in as &lt;b&gt;ann&lt;/b&gt;. ${link}`));
+    const unlinked = await visitor.open(`${site.url}/own/a.txt`);
+    assert.match(unlinked.text, /You are signed in as [^<]*\.<\/p>/);
+  });
+
   test('sends nobody to the provider where the ini file says so', async (t) => {
     const more = '[access.no]\npath = /no/*\nusers = yes\nlogin = no\n';
     const own = '[access.own]\npath = /own/*\nusers = yes\nlogin = /sign-in\n';
