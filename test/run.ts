@@ -1,4 +1,5 @@
 import { tap, type Base, type Spawn, type SpawnOpts } from '@tapjs/core';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { delimiter, dirname, resolve } from 'node:path';
@@ -67,6 +68,7 @@ suite.on('spawn', endIfSilent);
 
 const [passed, failures, skipped] = [[] as number[], [] as string[], [] as string[]];
 const runs = await groupRuns(tierOf(given.tier));
+buildConsole();
 const program = await installedProgram();
 await Promise.all(runs.map(report));
 suite.end();
@@ -124,6 +126,14 @@ function furtherRuns(): readonly GroupRun[] {
           node: `${otherNode}/node`,
         }));
   return [...again, ...(packageTests.length === 0 ? [] : [packages])];
+}
+
+/**
+ * Builds the console if its sources have changed since `npm ci`. A test file would build it as
+ * well, but then the files are missing for a moment while other processes serve them.
+ */
+function buildConsole(): void {
+  if (existsSync('console/build.js')) execFileSync(process.execPath, ['console/build.js']);
 }
 
 /** Builds the npm package of the project in this folder, if there is one; returns its program. */
