@@ -38,10 +38,10 @@ let uploads = 0;
 /**
  * Answers `{base}/svc1/asset/NAME` (docs/how-to/assets.md): PUT uploads a file, GET and HEAD
  * download it; undefined for any other request. `identified` gets the caller. Rejects with
- * `unauthenticated`, `forbidden`, `rate_limited`, or `not_found` or `conflict` for a draft that takes
- * no changes, before the content is read; with `invalid`, `too_large`, `unprocessable` for content
- * that is not what its fields say; `conflict` for a part that does not continue what the server
- * has; `storage_full`.
+ * `unauthenticated`, `forbidden`, `rate_limited`, or `not_found` or `conflict` for a draft that
+ * takes no changes, before the content is read; with `invalid`, `too_large`, `unprocessable` for
+ * content that is not what its fields say; `conflict` for a part that does not continue what the
+ * server has; `storage_full`.
  */
 export function answerAsset(
   serving: Serving,
