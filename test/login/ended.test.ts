@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
+import { readTestConfig, startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { socketSource } from '../server/h1/socket-source.ts';
 import { connectHttp2 } from '../server/h2/client.ts';
 import { startTlsSite } from '../server/tls/tls-rig.ts';
+import { newIssuer, type Issuer } from '../visitors/issuer.ts';
 import { loginIni, startProvider } from './provider.ts';
 import { TestVisitor } from './visitor.ts';
 
@@ -95,4 +99,33 @@ suite('a session that has ended', () => {
     assert.equal(still.toString(), 'still here');
     assert.equal(openEvents.destroyed, false);
   });
+});
+
+test('a token that is no longer valid ends the websocket of its visitor', async (t) => {
+  const live = await socketSource(t, (opened) => {
+    opened.send('hello');
+  });
+  const [former, current] = await Promise.all([newIssuer('one'), newIssuer('two')]);
+  const site = await startSite(t, {
+    ini:
+      `[proxy.live]\npath = /live/\nsource = ${live}\n[access.ann]\nusers = ann\n` +
+      '[auth]\njwt_jwks = keys.json\n',
+    files: { 'keys.json': JSON.stringify({ keys: [former.jwk, current.jwk] }) },
+  });
+  const open = async (issuer: Issuer): Promise<WebSocket> => {
+    const socket = new WebSocket(`${site.url.replace('http', 'ws')}/live/`, {
+      headers: { authorization: `Bearer ${await issuer.sign()}` },
+    });
+    t.after(() => {
+      socket.terminate();
+    });
+    socket.on('error', () => undefined);
+    await once(socket, 'message');
+    return socket;
+  };
+  const [refused, valid] = [await open(former), await open(current)];
+  await writeFile(join(site.folder, 'keys.json'), JSON.stringify({ keys: [current.jwk] }));
+  site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+  await once(refused, 'close');
+  assert.equal(valid.readyState, valid.OPEN);
 });
