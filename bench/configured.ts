@@ -1,6 +1,11 @@
-// What five [headers], two [rewrite] and a [proxy] of the ini file cost each request; see
-// bench/README.md.
+// What sections of the ini file cost each request: five [headers], two [rewrite] and a [proxy]; an
+// [access], a [rate] and three fields; a password; a session. See bench/README.md.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { basic, scryptLine } from '../test/access/passwords.ts';
+import { loginIni, startProvider } from '../test/login/provider.ts';
+import { TestVisitor } from '../test/login/visitor.ts';
 import { prepareSource } from './contestants.ts';
 import { ownGenerator, wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';
@@ -15,6 +20,7 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
     only: { type: 'string', default: '' },
+    with: { type: 'string', default: '' },
   },
 });
 const effort = {
@@ -46,38 +52,114 @@ path = /fetched/
 source = ${source}
 `;
 
+/** One access rule, one rate and three fields of answers, which all let the load pass. */
+const accessIni = `[access.near]
+allow = 127.0.0.0/8
+[rate.all]
+rate = 1000000/s
+[headers.security]
+X-Frame-Options = DENY
+[headers.host]
+X-Served-For = \${host}
+[headers.pages]
+path = *.html
+Referrer-Policy = same-origin
+`;
+
+/** A server with further sections, against one without them. */
+interface Comparison {
+  /** Its word for `--with`. */
+  readonly id: string;
+  readonly title: string;
+  readonly ini: string;
+  /** The fields of each request to both servers. */
+  readonly headers: (url: string) => Promise<Readonly<Record<string, string>>>;
+  /** Whether the proxy of its sections has the pages of the rule that fetches. */
+  readonly hasProxy: boolean;
+  readonly ids: readonly string[];
+}
+
+const noHeaders = (): Promise<Readonly<Record<string, string>>> => Promise.resolve({});
+
 const programs = findPrograms();
 const cores = await chooseCores();
 for (const [name, value] of Object.entries(await surroundings(programs))) {
   console.log(`${name.padEnd(7)} ${value}`);
 }
 const workspace = await createWorkspace();
-const [sourcePort = 0, ...ports] = await freePorts(3);
+const [sourcePort = 0] = await freePorts(1);
 const address = `http://127.0.0.1:${sourcePort}`;
 const source = await prepareSource(workspace, { programs, cores, port: sourcePort });
 await source.start();
-const rules = rulesFor(address);
-const place = async (name: string, port = 0) => ({
-  ...{ folder: await workspace.folderFor(name), port, core: cores.server },
-});
-const root = workspace.diskRoot;
-const configured = waymark(await place('configured', ports[0]), {
-  root,
-  ini: sections(address),
-  // The proxy has the pages of this rule.
-  rules: rules.filter(({ path }) => path !== '/fetched/*'),
-});
-const plain = waymark(await place('plain', ports[1]), { root, rules });
-const contestants: readonly Contestant[] = [
-  { name: 'with the sections', server: await configured.start() },
-  { name: 'without them', server: await plain.start() },
+const passwordFile = join(workspace.folder, 'users.txt');
+await writeFile(passwordFile, scryptLine('ann', 'secret'));
+const ending: (() => unknown)[] = [];
+const provider = await startProvider({ after: (end) => ending.push(end) });
+
+/** The cookie of a person who has signed in. */
+async function sessionCookie(url: string): Promise<Readonly<Record<string, string>>> {
+  const visitor = new TestVisitor();
+  await visitor.follow(`${url}/svc1/login/sign-in?return_to=/file/1k.html`);
+  const [cookie] = [...visitor.cookies].filter(([name]) => name === 'waymark_login');
+  if (cookie === undefined) throw new Error('nobody has signed in');
+  return { Cookie: cookie.join('=') };
+}
+
+const all = ['file-1k', 'page-1k', 'not-found', 'fetch-1k', 'hit-1k', 'not-modified'];
+const comparisons: readonly Comparison[] = [
+  {
+    ...{ id: 'sections', title: 'five [headers], two [rewrite] and a [proxy]' },
+    ...{ ini: sections(address), headers: noHeaders, hasProxy: true, ids: all },
+  },
+  {
+    ...{ id: 'access', title: 'one [access], one [rate] and three fields of [headers]' },
+    ...{ ini: accessIni, headers: noHeaders, hasProxy: false, ids: all },
+  },
+  {
+    ...{ id: 'password', title: 'a password, checked for each request' },
+    ini: `[access.ann]\npassword_file = ${passwordFile}\n`,
+    headers: () => Promise.resolve({ Authorization: basic('ann', 'secret') }),
+    ...{ hasProxy: false, ids: ['file-1k', 'page-1k', 'fetch-1k', 'not-modified'] },
+  },
+  {
+    ...{ id: 'session', title: 'a session of [login], checked for each request' },
+    ini: `[access.ann]\nusers = ann\n${loginIni(provider)}`,
+    ...{ headers: sessionCookie, hasProxy: false },
+    ids: ['file-1k', 'page-1k', 'fetch-1k', 'not-modified'],
+  },
 ];
+
 const parts = { core: cores.load, folder: workspace.folder };
 const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
-const ids = ['file-1k', 'page-1k', 'not-found', 'fetch-1k', 'hit-1k', 'not-modified'];
-const chosen = [...scenarios.filter(({ id }) => ids.includes(id)), pageMadeAnew];
-for (const scenario of chosen.filter(({ id }) => id.includes(options.only))) {
-  const rows = await measureScenario(scenario, contestants, { load, effort, core: cores.server });
-  console.log(`\n${pairText(scenario, rows)}`);
+
+/** Measures both servers in turns. */
+async function compare({ id, title, ini, headers, hasProxy, ids }: Comparison): Promise<void> {
+  console.log(`\n## ${title}`);
+  const [port, plainPort] = await freePorts(2);
+  const rules = rulesFor(address);
+  const place = async (name: string, at = 0) => ({
+    ...{ folder: await workspace.folderFor(`${id}-${name}`), port: at, core: cores.server },
+  });
+  const root = workspace.diskRoot;
+  const configured = waymark(await place('configured', port), {
+    ...{ root, ini },
+    rules: hasProxy ? rules.filter(({ path }) => path !== '/fetched/*') : rules,
+  });
+  const plain = waymark(await place('plain', plainPort), { root, rules });
+  const contestants: readonly Contestant[] = [
+    { name: 'with the sections', server: await configured.start() },
+    { name: 'without them', server: await plain.start() },
+  ];
+  const sent = await headers(`http://127.0.0.1:${port ?? 0}`);
+  const chosen = [...scenarios.filter((one) => ids.includes(one.id)), pageMadeAnew];
+  for (const scenario of chosen.filter((one) => one.id.includes(options.only))) {
+    const asked = { ...scenario, headers: { ...scenario.headers, ...sent } };
+    const rows = await measureScenario(asked, contestants, { load, effort, core: cores.server });
+    console.log(`\n${pairText(scenario, rows)}`);
+  }
+  for (const one of [configured, plain]) await one.stop();
 }
-for (const one of [configured, plain, source]) await one.stop();
+
+for (const one of comparisons.filter(({ id }) => id.includes(options.with))) await compare(one);
+await source.stop();
+for (const end of ending) await end();

@@ -103,7 +103,10 @@ interface Run {
 
 async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run> {
   const url = urlOf(scenario, contestant.server);
-  const headers = { ...scenario.headers, ...(scenario.conditional && (await condition(url))) };
+  const headers = {
+    ...scenario.headers,
+    ...(scenario.conditional && (await condition(url, scenario))),
+  };
   // The load sends a browser's Accept too; it decides which error page a server sends.
   const answer = await requestOnce(url, { ...browserFields, ...headers });
   const { status, contentBytes = answer.contentBytes } = scenario;
@@ -120,8 +123,11 @@ function urlOf(scenario: Scenario, { url, tlsUrl }: RunningServer): string {
   return (isEncrypted(scenario) ? (tlsUrl ?? '') : url) + scenario.path;
 }
 
-async function condition(url: string): Promise<Readonly<Record<string, string>>> {
-  const { etag } = await requestOnce(url, {});
+async function condition(
+  url: string,
+  { headers = {} }: Scenario,
+): Promise<Readonly<Record<string, string>>> {
+  const { etag } = await requestOnce(url, headers);
   if (etag === undefined) throw new Error(`${url} is answered without an ETag`);
   return { 'If-None-Match': etag };
 }

@@ -27,17 +27,19 @@ export interface Taken {
 /** Takes a token from a bucket that all processes on the port share. */
 export type TakeToken = (order: TokenOrder) => Taken | Promise<Taken>;
 
+/** The buckets of one rate: when each is full, the oldest use first. */
+type RateBuckets = Map<string, number>;
+
 /**
  * Token buckets by the generic cell rate algorithm (GCRA): the state of a bucket is the time at
- * which it is full. At most `bucketsMax` that are not full are kept; then new clients of a rate
- * share one bucket, so that nobody gets a full one by filling the memory. `monotonicMs` measures
- * durations.
+ * which it is full. At most `bucketsMax` that are not full are kept, each rate with an equal share;
+ * then new clients of a rate share one bucket, so that nobody gets a full one by filling the
+ * memory, and no rate fills that of another. `monotonicMs` measures durations.
  */
 export class TokenBuckets {
   readonly #monotonicMs: () => number;
   readonly #max: number;
-  /** When each bucket is full, the oldest use first. */
-  readonly #fullAtMs = new Map<string, number>();
+  readonly #rates = new Map<string, RateBuckets>();
 
   constructor({ monotonicMs, max = bucketsMax }: { monotonicMs: () => number; max?: number }) {
     this.#monotonicMs = monotonicMs;
@@ -46,44 +48,56 @@ export class TokenBuckets {
 
   /** The number of buckets that are kept. */
   get size(): number {
-    return this.#fullAtMs.size;
+    return [...this.#rates.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   /** Takes a token, if there is one. */
   take({ rate, client, intervalMs, burst }: TokenOrder): Taken {
     const nowMs = this.#monotonicMs();
-    const key = this.#keyOf(rate, client, nowMs);
-    const fullAtMs = Math.max(this.#fullAtMs.get(key) ?? nowMs, nowMs);
+    const buckets = this.#rates.get(rate) ?? this.#add(rate, nowMs);
+    const key = this.#keyOf(buckets, client, nowMs);
+    const fullAtMs = Math.max(buckets.get(key) ?? nowMs, nowMs);
     const waitMs = fullAtMs - nowMs - (burst - 1) * intervalMs;
     // Sums of fractions are not exact.
     const isTaken = waitMs <= intervalMs / 1e6;
     const thenMs = isTaken ? fullAtMs + intervalMs : fullAtMs;
     if (isTaken) {
-      this.#fullAtMs.delete(key);
-      this.#fullAtMs.set(key, thenMs);
+      buckets.delete(key);
+      buckets.set(key, thenMs);
     }
     const fullMs = thenMs - nowMs;
     const left = Math.max(0, Math.floor(burst - fullMs / intervalMs + 1e-6));
     return { isTaken, left, waitMs: isTaken ? 0 : waitMs, fullMs };
   }
 
-  #keyOf(rate: string, client: string, nowMs: number): string {
-    const key = `${rate}\n${client}`;
-    if (this.#fullAtMs.has(key) || this.#fullAtMs.size < this.#max) return key;
-    this.#sweep(nowMs);
-    return this.#fullAtMs.size < this.#max ? key : `${rate}\n`;
+  /** Adds a rate, and forgets those of a former configuration once their buckets are full. */
+  #add(rate: string, nowMs: number): RateBuckets {
+    for (const [name, buckets] of this.#rates) {
+      for (const [key, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(key);
+      if (buckets.size === 0) this.#rates.delete(name);
+    }
+    const added: RateBuckets = new Map();
+    this.#rates.set(rate, added);
+    return added;
   }
 
-  /** Removes full buckets among those that were used the longest time ago. */
-  #sweep(nowMs: number): void {
-    let looked = 0;
-    for (const [key, fullAtMs] of this.#fullAtMs) {
-      looked += 1;
-      if (looked > bucketsSweptMax) return;
-      this.#fullAtMs.delete(key);
-      // Behind the others, so that the next call looks at further ones.
-      if (fullAtMs > nowMs) this.#fullAtMs.set(key, fullAtMs);
-    }
+  #keyOf(buckets: RateBuckets, client: string, nowMs: number): string {
+    const share = this.#max / this.#rates.size;
+    if (buckets.has(client) || buckets.size < share) return client;
+    sweep(buckets, nowMs);
+    return buckets.size < share ? client : '';
+  }
+}
+
+/** Removes full buckets among those that were used the longest time ago. */
+function sweep(buckets: RateBuckets, nowMs: number): void {
+  let looked = 0;
+  for (const [key, fullAtMs] of buckets) {
+    looked += 1;
+    if (looked > bucketsSweptMax) return;
+    buckets.delete(key);
+    // Behind the others, so that the next call looks at further ones.
+    if (fullAtMs > nowMs) buckets.set(key, fullAtMs);
   }
 }
 

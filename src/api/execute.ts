@@ -37,13 +37,14 @@ export interface Execute {
    */
   packet(name: string, change: AnyChange, call: Call): Packet;
   /**
-   * Authorises a request that is no operation of the table, and counts it as one. Throws
-   * `unauthenticated`, `forbidden` or `rate_limited`.
+   * Authorises a request that is no operation of the table, and counts it as one. With `draft`, it
+   * will run `operation` in this draft. Throws `unauthenticated`, `forbidden` or `rate_limited`;
+   * `not_found` or `conflict` for a draft that the caller cannot change.
    */
   admit(
     request: Pick<Operation, 'name' | 'scope' | 'inDrafts'>,
     caller: Caller,
-    options?: { readonly mayDraft?: boolean },
+    then?: { readonly draft: string | undefined; readonly operation: string },
   ): void;
 }
 
@@ -118,9 +119,12 @@ export function createExecute(
       authorise(found, call.caller);
       return found.packet(change, call);
     },
-    admit(request, caller, options) {
-      authorise(request, caller, options);
+    admit(request, caller, { draft, operation } = { draft: undefined, operation: '' }) {
+      authorise(request, caller, { mayDraft: draft !== undefined });
       keyRates.count(caller);
+      if (draft === undefined) return;
+      authoriseInDraft(require(operation), caller);
+      inDraft?.(draft, operation, caller);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setsOwnCookie } from '../http/own-cookies.ts';
 import { encodePath } from '../model/path.ts';
 import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 
@@ -69,12 +70,13 @@ function escaped(reference: string): string {
 
 /**
  * Rewrites a Set-Cookie of the source (RFC 6265 §4.1): without Domain, so that the cookie belongs
- * to the visible host, and with a Path within the rule's path. Drops (undefined) a `__Host-`
- * cookie, whose Path must be `/`. If the rule covers the whole origin, or its `pass` names
- * Set-Cookie, a `__Host-` cookie stays, and so does a Path that is the same on both sides: the
- * source may be behind other rules as well.
+ * to the visible host, and with a Path within the rule's path. Drops (undefined) a cookie that only
+ * this server sets, and a `__Host-` cookie, whose Path must be `/`. If the rule covers the whole
+ * origin, or its `pass` names Set-Cookie, a `__Host-` cookie stays, and so does a Path that is the
+ * same on both sides: the source may be behind other rules as well.
  */
 export function rewriteCookie(value: string, fetched: FetchedUrl): string | undefined {
+  if (setsOwnCookie(value)) return undefined;
   const { plan } = fetched;
   const [pair = '', ...attributes] = value.split(';');
   const isConfined = !plan.isWholeOrigin && !plan.pass.has('set-cookie');

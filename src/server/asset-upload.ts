@@ -29,15 +29,19 @@ interface AssetRequest {
 const putName = 'svc1.asset.put';
 const getName = 'svc1.asset.get';
 const fileName = 'svc1.asset.file';
+/** The operations that write its row. */
+const insertName = 'svc1.record.insert';
+const editName = 'svc1.record.edit';
 
 let uploads = 0;
 
 /**
  * Answers `{base}/svc1/asset/NAME` (docs/how-to/assets.md): PUT uploads a file, GET and HEAD
  * download it; undefined for any other request. `identified` gets the caller. Rejects with
- * `unauthenticated`, `forbidden` or `rate_limited` before the content is read; with `invalid`,
- * `too_large`, `unprocessable` for content that is not what its fields say; `conflict` for a part
- * that does not continue what the server has; `storage_full`.
+ * `unauthenticated`, `forbidden`, `rate_limited`, or `not_found` or `conflict` for a draft that
+ * takes no changes, before the content is read; with `invalid`, `too_large`, `unprocessable` for
+ * content that is not what its fields say; `conflict` for a part that does not continue what the
+ * server has; `storage_full`.
  */
 export function answerAsset(
   serving: Serving,
@@ -59,9 +63,8 @@ export function answerAsset(
   const caller = authenticateRequest(serving, incoming);
   identified(caller);
   if (method !== 'PUT') return download(serving, request, { name, caller });
-  const draft = draftOf(incoming);
-  const mayDraft = draft !== undefined;
-  serving.execute.admit({ name: putName, scope: 'design', inDrafts: true }, caller, { mayDraft });
+  const then = { draft: draftOf(incoming), operation: insertName };
+  serving.execute.admit({ name: putName, scope: 'design', inDrafts: true }, caller, then);
   return upload(serving, request, { name, caller });
 }
 
@@ -308,8 +311,8 @@ async function store(
   // scope `draft`: before its content was read.
   const scopes = new Set([...caller.scopes, 'design'] as const);
   const call = callOf(serving, request, { ...caller, scopes, rate: undefined });
-  const insert = () => serving.execute.run('svc1.record.insert', v, call);
-  const edit = () => serving.execute.run('svc1.record.edit', v, call);
+  const insert = () => serving.execute.run(insertName, v, call);
+  const edit = () => serving.execute.run(editName, v, call);
   try {
     return await edit();
   } catch (thrown) {

@@ -89,12 +89,32 @@ function withBearerKey(validated: ValidatedRequest): ValidatedRequest {
   return { ...validated, fields };
 }
 
+/** What the keys of requests have been found to be: a request with a wrong key counts once. */
+const identified = new WeakMap<IncomingRequest, Caller | Failure>();
+
 /** Identifies the caller by its API key; throws `unauthenticated` or `rate_limited`. */
-export function authenticateRequest(
-  serving: Serving,
-  { fields, address }: IncomingRequest,
-): Caller {
-  return serving.authenticate({ apikey: fields.apikey, address, cookie: fields.cookie });
+export function authenticateRequest(serving: Serving, incoming: IncomingRequest): Caller {
+  const { fields, address } = incoming;
+  // Most requests have no key, and a caller without one takes no time.
+  if (fields.apikey === undefined) return serving.authenticate({ apikey: undefined, address });
+  let found = identified.get(incoming);
+  if (found === undefined) {
+    found = identify(() =>
+      serving.authenticate({ apikey: fields.apikey, address, cookie: fields.cookie }),
+    );
+    identified.set(incoming, found);
+  }
+  if (found instanceof Failure) throw found;
+  return found;
+}
+
+function identify(authenticate: () => Caller): Caller | Failure {
+  try {
+    return authenticate();
+  } catch (thrown) {
+    if (thrown instanceof Failure) return thrown;
+    throw thrown;
+  }
 }
 
 /**

@@ -54,6 +54,12 @@ export function operationName(path: string): string | undefined {
   return match === null ? undefined : `svc1.${match[1] ?? ''}.${match[2] ?? ''}`;
 }
 
+/** The path of an operation over HTTP; that of websockets for a text that names none. */
+export function operationPath(name: string, base: string): string {
+  const [, family, rest] = /^svc1\.([a-z]+)\.([a-z_]+|link\.htm)$/.exec(name) ?? [];
+  return `${base}/svc1/${family === undefined || rest === undefined ? 'ws' : `${family}/${rest}`}`;
+}
+
 /**
  * Runs an operation over HTTP (docs/design/operations.md#one-definition): GET or POST if it only
  * reads, POST if it writes. Rejects with the failure of the operation; with `method_not_allowed`,

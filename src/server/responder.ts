@@ -34,6 +34,7 @@ import { contentBegun } from './send-content.ts';
 import type { Moment, Serving } from './serving.ts';
 import { answerService } from './service.ts';
 import type { SharedLimits } from './shared-limits.ts';
+import type { SignedInWatch } from './signed-in-watch.ts';
 
 /** The surroundings of an answer. */
 export interface ResponderParts extends FailureLogs {
@@ -47,6 +48,7 @@ export interface ResponderParts extends FailureLogs {
     asked: Arrived,
   ) => Reply | undefined | Promise<Reply | undefined>;
   readonly shared: SharedLimits;
+  readonly signedIn: Pick<SignedInWatch, 'watch'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** See Recipient. */
@@ -60,6 +62,7 @@ export class Responder {
   readonly #exchange: Exchange;
   readonly #known: RequestTarget | undefined;
   #incoming: IncomingRequest | undefined;
+  #unwatch: (() => void) | undefined;
   /** Of the client, as far as it is known. */
   address: string;
   caller: Caller | undefined;
@@ -162,6 +165,14 @@ export class Responder {
    * request was not read.
    */
   async send(reply: Reply): Promise<Sent> {
+    try {
+      return await this.#send(reply);
+    } finally {
+      this.#unwatch?.();
+    }
+  }
+
+  async #send(reply: Reply): Promise<Sent> {
     const exchange = this.#exchange;
     if (exchange.isOver) {
       await discard(reply);
@@ -206,13 +217,18 @@ export class Responder {
     const token = previewToken(incoming.fields.cookie);
     const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
     if (body !== undefined) passContentOn(body);
+    const visitor = visitors.visitorOf(incoming);
+    const end = (): void => {
+      exchange.destroy();
+    };
+    this.#unwatch = this.#parts.signedIn.watch({ incoming, visitor, end });
     const request = {
       ...incoming.target,
       ...recipient,
       method: exchange.head.method,
       fields: withoutOwnCookies(incoming.fields),
       address: incoming.address,
-      visitor: visitors.visitorOf(incoming),
+      visitor,
       body,
       trailers: body === undefined ? undefined : () => body.rawTrailers,
     };

@@ -39,6 +39,7 @@ import { PreparedReplies } from './prepared.ts';
 import { readProxyHeaders } from './proxy-header.ts';
 import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
+import { SignedInWatch } from './signed-in-watch.ts';
 import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
 import { answerChallenge } from './tls/challenge.ts';
 import { chooseProtocol } from './tls/handshake.ts';
@@ -122,6 +123,7 @@ class HttpServer implements Server {
   readonly #servers: Listener[] = [];
   readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
+  readonly #signedIn: SignedInWatch;
   readonly #tunnels: Tunnels;
   readonly #handler: RequestHandler;
   readonly #upgrades: UpgradeHandler;
@@ -136,6 +138,7 @@ class HttpServer implements Server {
   #draining = false;
 
   constructor(parts: ServerParts) {
+    this.#signedIn = new SignedInWatch(parts);
     const log = createLimitLog(parts);
     const limits: LimitLog = {
       passed: (limit, ...known) => {
@@ -150,6 +153,7 @@ class HttpServer implements Server {
       ...connectionLimits(() => parts.serving().config.server),
       limits,
       shared: createSharedLimits(),
+      signedIn: this.#signedIn,
       earlyReply: (serving, incoming, asked) =>
         answerChallenge(incoming.target, parts.tls.acme) ??
         this.#redirect(serving, incoming, asked),
@@ -298,6 +302,7 @@ class HttpServer implements Server {
     this.#http2.destroyAll();
     this.#connections.destroyAll();
     await Promise.all(closed);
+    this.#signedIn.stop();
     return { cut: cut + cutSockets };
   }
 

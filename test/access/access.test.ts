@@ -194,6 +194,16 @@ suite('[access.<name>] with passwords', () => {
     const socket = await site.socket();
     const [get, v] = operations(site)[0];
     assert.equal((await socket.call(get, v)).error?.code, 'unauthenticated');
+    // What a page follows: whether, and when, a rule for its place has changed.
+    const follow = 'svc1.userinterface.follow';
+    for (const path of ['/internal/page', '/internal/none']) {
+      const place = { origin: site.url, path };
+      assert.equal((await socket.call(follow, place)).error?.code, 'unauthenticated', path);
+      const past = await socket.call(follow, { ...place, from_seq: 1 });
+      assert.equal(past.error?.code, 'unauthenticated', path);
+    }
+    const other = { origin: site.url, path: '/open.txt' };
+    assert.equal((await socket.call(follow, other)).error, undefined);
     for (const k of ['/internal/to', '/over']) {
       const link = `/svc1/userinterface/link.htm?k=${k}`;
       assert.equal((await ask(site.url, link)).status, 401, k);

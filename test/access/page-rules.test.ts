@@ -168,8 +168,9 @@ suite('access of page rules', () => {
       assert.equal(foreign.error?.code, 'forbidden', name);
     }
     const socket = await site.socket();
-    const denied = await socket.call('svc1.userinterface.get_content', where);
-    assert.equal(denied.error?.code, 'unauthenticated');
+    for (const name of ['svc1.userinterface.get_content', 'svc1.userinterface.follow']) {
+      assert.equal((await socket.call(name, where)).error?.code, 'unauthenticated', name);
+    }
     for (const k of ['/to', '/over']) {
       const link = `/svc1/userinterface/link.htm?k=${k}`;
       assert.equal((await ask(site.url, link)).status, 401, k);

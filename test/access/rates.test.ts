@@ -71,6 +71,48 @@ suite('[rate.<name>]', () => {
     assert.deepEqual(await statuses(3, `${site.url}/free/b.txt`), [200, 200, 200]);
   });
 
+  test('holds for the messages of a websocket, by the path of their operation', async (t) => {
+    const site = await startSite(t, {
+      ...{ files, rules },
+      ini:
+        `${disk}[rate.get]\npath = /svc1/userinterface/*\nrate = 4/h\n` +
+        '[rate.key]\npath = /svc1/webhook/*\nrate = 2/h\nby = key\n',
+    });
+    const socket = await site.socket();
+    const where = { origin: site.url, path: '/page' };
+    const codes: (string | undefined)[] = [];
+    const call = async (name: string, v: object = {}): Promise<void> => {
+      codes.push((await socket.call(name, v)).error?.code);
+    };
+    for (let at = 0; at < 3; at += 1) await call('svc1.userinterface.get', where);
+    assert.deepEqual(await statuses(1, `${site.url}/svc1/userinterface/none`), [404]);
+    await call('svc1.userinterface.get', where);
+    await call('svc1.userinterface.get', { path: 7 });
+    await call('svc1.session.read');
+    const [limited] = ['rate_limited'];
+    assert.deepEqual(codes, [undefined, undefined, undefined, limited, limited, undefined]);
+    codes.length = 0;
+    assert.deepEqual(
+      await statuses(2, `${site.url}/svc1/webhook/list`, () => ({
+        headers: { apikey: site.adminKey },
+      })),
+      [200, 200],
+    );
+    await call('svc1.session.authenticate', { apikey: site.adminKey });
+    await call('svc1.webhook.list');
+    assert.deepEqual(codes, [undefined, limited]);
+  });
+
+  test('counts a wrong key as one, whatever asks for it', async (t) => {
+    const site = await startSite(t, {
+      ...{ files, rules },
+      ini: `${disk}[log]\nexplain = yes\n[rate.key]\nrate = 1000/h\nby = key\n`,
+    });
+    const wrong = () => ({ headers: { apikey: `wmk_${'x'.repeat(43)}` } });
+    const found = await statuses(21, `${site.url}/svc1/webhook/list`, wrong);
+    assert.deepEqual(found, [...Array<number>(20).fill(401), 429]);
+  });
+
   test('says what is left, and counts prepared answers', async (t) => {
     const site = await startSite(t, { files, ini: `${disk}[rate.slow]\nrate = 60/m\nburst = 5\n` });
     assert.deepEqual(await statuses(7, `${site.url}/a.txt`), [200, 200, 200, 200, 200, 429, 429]);
@@ -136,6 +178,18 @@ suite('[rate.<name>]', () => {
       ),
       [200, 200, 200],
     );
+  });
+
+  test('counts an address that a client invents as its own', async (t) => {
+    const site = await startSite(t, { files, ini: `${disk}[rate.all]\nrate = 3/h\n` });
+    const invented = (at: number) => ({
+      headers: {
+        'x-forwarded-for': `192.0.2.${at}`,
+        forwarded: `for=192.0.2.${at}`,
+        'x-real-ip': `192.0.2.${at}`,
+      },
+    });
+    assert.deepEqual(await statuses(4, `${site.url}/a.txt`, invented), [200, 200, 200, 429]);
   });
 
   test('counts requests of HTTP/2 and of HTTP/1.1 together', async (t) => {

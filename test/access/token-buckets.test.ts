@@ -8,8 +8,8 @@ function bucketsAt(max?: number) {
     monotonicMs: () => clock.nowMs,
     ...(max !== undefined && { max }),
   });
-  const take = (client: string, { intervalMs = 1_000, burst = 3 } = {}) =>
-    buckets.take({ rate: 'r', client, intervalMs, burst });
+  const take = (client: string, { rate = 'r', intervalMs = 1_000, burst = 3 } = {}) =>
+    buckets.take({ rate, client, intervalMs, burst });
   return { clock, buckets, take };
 }
 
@@ -78,5 +78,25 @@ suite('token buckets', () => {
     assert.ok(take('new 1').isTaken);
     for (let other = 0; other < 50; other += 1) assert.ok(take(`late ${other}`).isTaken);
     assert.ok(size() <= 101);
+  });
+
+  test('of a rate do not fill the memory of another rate', () => {
+    const { buckets, take } = bucketsAt(100);
+    take('first', { rate: 'calm' });
+    for (let at = 0; at < 1_000; at += 1) take(`value ${at}`, { rate: 'flooded' });
+    for (let at = 0; at < 40; at += 1) {
+      const client = `visitor ${at}`;
+      for (let asked = 0; asked < 3; asked += 1) assert.ok(take(client, { rate: 'calm' }).isTaken);
+    }
+    assert.ok(!take('one more', { rate: 'flooded' }).isTaken);
+    assert.ok(buckets.size <= 102);
+  });
+
+  test('of a rate that the configuration no longer has are forgotten', () => {
+    const { clock, buckets, take } = bucketsAt(100);
+    for (let at = 0; at < 60; at += 1) take(`one ${at}`, { rate: 'former' });
+    clock.nowMs = 60_000;
+    for (let at = 0; at < 100; at += 1) assert.ok(take(`other ${at}`, { rate: 'new' }).isTaken);
+    assert.equal(buckets.size, 100);
   });
 });

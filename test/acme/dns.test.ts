@@ -110,6 +110,15 @@ suite('a program that changes records', () => {
     await assert.rejects(dnsHook('/none').present(record, never), /cannot be started/);
   });
 
+  test('gets a value that looks like an option as its third argument', async (t) => {
+    const file = join(await temporaryFolder(t), 'seen');
+    const hook = dnsHook(await program(t, `printf '%s|' "$#" "$@" "$ACME_VALUE" > ${file}`));
+    const value = '-rf$(id);"x"';
+    await hook.present({ ...record, value }, never);
+    const seen = await readFile(file, 'utf8');
+    assert.equal(seen, `3|present|${record.name}|${value}|${value}|`);
+  });
+
   test('is ended with all that it has started', async (t) => {
     const pids = join(await temporaryFolder(t), 'pids');
     const hook = dnsHook(

@@ -259,6 +259,20 @@ suite('an upload', () => {
     });
     assert.equal(await seen.text(), 'drafted');
   });
+
+  test('to a draft that takes no changes is refused before its content is read', async (t) => {
+    const site = await startSite(t);
+    await site.call('svc1.draft.insert', { name: 'gone' });
+    await site.call('svc1.draft.invalidate', { draft: 'gone' });
+    const unread = async (query: string, headers = `apikey: ${site.adminKey}\r\n`) => {
+      const line = `PUT /svc1/asset/a.txt${query} HTTP/1.1\r\nHost: a\r\n${headers}`;
+      return (await site.raw(`${line}Content-Length: 100000\r\n\r\n`)).slice(9, 12);
+    };
+    assert.equal(await unread('?draft=none'), '404');
+    assert.match(await unread('?draft=gone'), /404|409/);
+    assert.equal(await unread('?draft=', ''), '401');
+    assert.deepEqual([await files(site), await incomplete(site)], [[], []]);
+  });
 });
 
 suite('the type of an asset', () => {

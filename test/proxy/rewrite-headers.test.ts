@@ -135,6 +135,17 @@ suite('a Set-Cookie of the source', () => {
       '__Host-a=b; Path=/; Secure',
     ],
     ['a host cookie of the whole site', root, '__Host-a=b; Path=/', '__Host-a=b; Path=/'],
+    ...[
+      ...['waymark_login=x; Path=/', '__Host-waymark_login=x; Path=/; Secure', 'waymark_login =x'],
+      ...['=waymark_login=x', ' waymark_login_count=9', 'waymark_signin_abcdefgh=x'],
+      ...[
+        '__Host-waymark_signin_=x',
+        'waymark_draft=x; Max-Age=9',
+        `waymark_draft${' '.repeat(9)}=`,
+      ],
+    ].map((sent) => ["this server's own", root, sent, undefined] as const),
+    ['a name like an own one', root, 'waymark_logins=x', 'waymark_logins=x'],
+    ['an own name as a value', root, 'a=waymark_login=x', 'a=waymark_login=x'],
     [
       'all else is left alone',
       root,

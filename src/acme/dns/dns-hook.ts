@@ -4,8 +4,8 @@ import type { DnsRecord, DnsRecords } from './dns-record.ts';
 
 /**
  * Changes records by a program of the operator, which gets `present` or `cleanup`, the name and the
- * value as its arguments, and as ACME_ACTION, ACME_NAME and ACME_VALUE. It has done its work when
- * it exits with 0, within dnsHookMs.
+ * value as its arguments, and as ACME_ACTION, ACME_NAME and ACME_VALUE. No shell reads them. It has
+ * done its work when it exits with 0, within dnsHookMs.
  */
 export function dnsHook(program: string): DnsRecords {
   return {

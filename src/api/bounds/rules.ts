@@ -11,7 +11,6 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Caller } from '../../model/key.ts';
 import type { Rule, StoredRule } from '../../model/rule.ts';
 import { foldRows, foldRule } from '../../store/log/fold.ts';
-import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import type {
   FamilyCall,
@@ -22,6 +21,7 @@ import type {
   StoredRecord,
 } from '../records/family.ts';
 import type { RecordRevert, RevertSelection } from '../records/revert.ts';
+import { wideSetting } from './wide-settings.ts';
 
 type RuleReads = Pick<Reads, 'rule' | 'rows'>;
 
@@ -161,14 +161,12 @@ export function boundedRules<Parts extends RecordParts>(
     const current = write.current as unknown as JsonObject | undefined;
     const rule = mergeFields(current ?? {}, data) as unknown as Rule;
     if (!isRuleInside(bounds, rule)) throw outsideFailure(bounds, rule, 'path');
-    const name = wholeOriginField(data, bounds);
-    if (name === undefined) return data;
-    throw new Failure(
-      'forbidden',
-      `This key is bound to ${boundsText(bounds)}, and browsers apply ${name} to more: leave it ` +
-        'out.',
-      { field: 'headers' },
-    );
+    const wide = wideSetting(data, rule, bounds);
+    if (wide === undefined) return data;
+    const { says, field } = wide;
+    throw new Failure('forbidden', `This key is bound to ${boundsText(bounds)}, and ${says}.`, {
+      field,
+    });
   };
   const orders = Object.entries(family.list.orders ?? {}).map(
     ([name, order]): [string, OrderedSteps<Rule>] => [name, (...given) => steps(order(...given))],
@@ -193,17 +191,6 @@ export function boundedRules<Parts extends RecordParts>(
     // The cursor of a rule that the caller does not see would show its id or its path.
     list: { ...family.list, endsAtShown: true, orders: Object.fromEntries(orders) },
   };
-}
-
-/** A header field of a write that browsers apply to more than the paths of bounds. */
-export function wholeOriginField(
-  { headers }: { readonly headers?: unknown },
-  { paths }: Bounds,
-): string | undefined {
-  if (paths === undefined || !isJsonObject(headers)) return undefined;
-  return Object.keys(headers).find((name) =>
-    affectsWholeOrigin(name.replace(/\[\]$/, '').toLowerCase()),
-  );
 }
 
 /** The bounds of a selection of rows; undefined if its caller has none. */

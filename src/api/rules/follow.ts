@@ -3,6 +3,7 @@ import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import type { StoredRule } from '../../model/rule.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { defineOperation } from '../operation.ts';
+import { requireVisible, type PageParts } from './page-lookup.ts';
 import { parsePlace, type Place } from './place.ts';
 import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
 
@@ -12,8 +13,8 @@ const seq = { type: 'integer', description: 'Position in the log.' } as const;
 /**
  * userinterface.follow: the current seq, then a packet for each change of a page rule that covers a
  * place before or after it, and so may change the answer of get_render there. A packet only says
- * when to call get_render again, so that every visitor may have it. Refuses with `invalid`, also
- * for a seq that the log has not reached.
+ * when to call get_render again, so that every visitor may have it who may see the place. Refuses
+ * with `invalid`, also for a seq that the log has not reached, and as visibleRule.
  */
 export const followPlace = defineOperation({
   name: 'svc1.userinterface.follow',
@@ -40,11 +41,12 @@ export const followPlace = defineOperation({
     data: { title: 'Stale', type: 'object', required: ['seq'], properties: { seq } },
   },
   run:
-    ({ store }: { readonly store: StreamedLog }) =>
-    ({ from_seq: from, ...where }, { caller }) => {
+    ({ store, site }: { readonly store: StreamedLog } & Pick<PageParts, 'site'>) =>
+    async ({ from_seq: from, ...where }, call) => {
       const place = parsePlace(where);
-      requireInside(caller, place);
-      const { bounds } = caller;
+      const { bounds } = call.caller;
+      requireInside(call.caller, place);
+      await requireVisible({ site }, place, call);
       return streamFrom(store, from, {
         family: 'userinterface',
         matches: ({ before, after }) =>

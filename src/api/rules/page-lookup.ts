@@ -122,6 +122,23 @@ export async function visibleRule(
 }
 
 /**
+ * Requires that the access rules let the caller see what answers at a place, if anything does; as
+ * visibleRule otherwise.
+ */
+export async function requireVisible(
+  { site }: Pick<PageParts, 'site'>,
+  where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
+  call: Call,
+): Promise<void> {
+  const { caller, fields } = call;
+  if (caller.keyId !== undefined && hasScope(caller, 'read')) return;
+  const client = clientOf(call);
+  await site.requireAccess(where, client);
+  const found = site.findRule({ ...where, fields });
+  if (found !== undefined) await site.requireRuleSection(found.stored.rule, where, client);
+}
+
+/**
  * The rule that answers at a place. Throws `not_found`, also if it is outside of the bounds of the
  * caller.
  */

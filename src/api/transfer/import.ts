@@ -15,7 +15,7 @@ import type {
   VkClaim,
 } from '../../store/store.ts';
 import type { Scope } from '../../model/key.ts';
-import { wholeOriginField } from '../bounds/rules.ts';
+import { wideSetting } from '../bounds/wide-settings.ts';
 import {
   exportedFields,
   exportedHookFields,
@@ -323,8 +323,8 @@ function outsideReason(
   if (!isRuleInside(bounds, { ...rule, origin, path })) {
     return `${known}, and ${origin} ${path.slice(0, 80)} is outside.`;
   }
-  const name = wholeOriginField(rule, bounds);
-  return name && `${known}, and browsers apply ${name} to more.`;
+  const wide = wideSetting(rule, rule, bounds);
+  return wide && `${known}, and ${wide.says}.`;
 }
 
 /** For a bound key, the vk of an export is that of a record only if it sees the record. */

@@ -126,7 +126,7 @@ export class UpgradeHandler {
 
   /** Opens the websocket at a source; resolves to the source's answer if it refuses. */
   async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
-    const { tunnels, requestLog } = this.#parts;
+    const { responderParts, tunnels, requestLog } = this.#parts;
     const { socket, ahead, start } = upgrade;
     const { site, visitors } = start.moment.serving;
     const gone = new AbortController();
@@ -137,13 +137,19 @@ export class UpgradeHandler {
     socket.once('close', abort);
     // A stream of HTTP/2 may have been reset in the turn in which it began.
     if (socket.destroyed) abort();
+    const visitor = visitors.visitorOf(incoming);
+    const end = (): void => {
+      socket.destroy();
+    };
+    const unwatch = responderParts.signedIn.watch({ incoming, visitor, end });
+    if (unwatch !== undefined) socket.once('close', unwatch);
     try {
       const opened = await site.openWebsocket({
         ...incoming.target,
         method: 'GET',
         fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
-        visitor: visitors.visitorOf(incoming),
+        visitor,
         body: undefined,
         signal: gone.signal,
       });

@@ -9,10 +9,11 @@ import { readBodyBytesMax, socketRequestsInFlightMax } from '../../api/limits.ts
 import { operationBodyBytesMax } from '../limits.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
 import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
+import type { Visitor } from '../../model/visitor.ts';
 import type { ProxyClaims } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
-import { outcomeMembers } from '../operations.ts';
+import { operationPath, outcomeMembers } from '../operations.ts';
 import { WebSocketMessage } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
@@ -249,10 +250,19 @@ export class WebSocketSession {
   async #run(message: WebSocketMessage, echo: { readonly id?: unknown }): Promise<object> {
     const { execute, requireUnrevoked, visitors } = this.#parts.serving();
     const caller = this.#callerNow();
+    const visitor = visitors.visitorOf({
+      ...this.#opening,
+      target: { origin: this.#opening.origin },
+      address: caller.address,
+    });
+    const counted = this.#countForRates(message.operation, caller, visitor);
+    if (counted !== undefined) await counted;
     // A caller with a revoked key may still authenticate with another one.
     if (message.operation !== authenticateName) requireUnrevoked(caller);
     const { a, v, vk, qk, prefer, draft } = message.parse(execute, caller);
-    if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
+    if (a === '' || a !== message.operation) {
+      throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
+    }
     const call = {
       caller,
       vk,
@@ -260,11 +270,7 @@ export class WebSocketSession {
       draft,
       origin: this.#opening.origin,
       fields: this.#opening.fields,
-      visitor: visitors.visitorOf({
-        ...this.#opening,
-        target: { origin: this.#opening.origin },
-        address: caller.address,
-      }),
+      visitor,
       transport: 'websocket' as const,
       isStrict: isStrictPreferred(prefer),
       signal: () => this.#abort.signal,
@@ -278,6 +284,18 @@ export class WebSocketSession {
     if (outcome.caller !== undefined) this.#caller = outcome.caller;
     if (outcome.unsubscribed !== undefined) this.subscriptions.remove(outcome.unsubscribed);
     return outcomeMembers(outcome);
+  }
+
+  /** Counts a message for the rates of the path at which HTTP has its operation. */
+  #countForRates(operation: string, caller: Caller, visitor: Visitor): void | Promise<void> {
+    const { rates, config } = this.#parts.serving();
+    const { origin, fields } = this.#opening;
+    return rates?.count({
+      ...{ origin, path: operationPath(operation, config.server.base), fields },
+      address: caller.address,
+      visitor: () => visitor,
+      keyId: () => caller.keyId,
+    });
   }
 
   /** Collects one content at a time, so that one client has at most one content in memory. */

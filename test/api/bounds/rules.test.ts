@@ -82,8 +82,16 @@ suite('page rules for a bound key', () => {
   test('a rule has no header field that browsers apply to more than its part', async () => {
     const { call, site } = await started;
     const id = await insertOurs('/blog/headers');
-    for (const name of ['Service-Worker-Allowed', 'strict-transport-security', 'Clear-Site-Data']) {
-      const headers = { [name]: '/' };
+    const wide = [
+      ...['Service-Worker-Allowed', 'strict-transport-security', 'Clear-Site-Data', 'Alt-Svc'],
+      ...['Set-Cookie', 'set-cookie[]', 'X-Accel-Redirect', 'X-Sendfile'],
+    ].map((name) => [name, '/'] as const);
+    for (const [name, value] of [
+      ...wide,
+      ['X-Seen', `\${request.header.cookie}`],
+      ['X-Seen', `a \${request.header.Authorization}`],
+    ] as const) {
+      const headers = { [name]: value };
       const edited = await call(`${rule}.edit`, { id, headers });
       assert.equal(edited.error?.field, 'headers', name);
       const ndjson = JSON.stringify({ origin, path: '/blog/h', content: 'x', headers });
@@ -95,6 +103,48 @@ suite('page rules for a bound key', () => {
     assert.equal(error, undefined);
     const usual = { 'X-Robots-Tag': 'noindex' };
     assert.equal((await call(`${rule}.edit`, { id, headers: usual })).error, undefined);
+  });
+
+  test('a rule gets and sends through its source nothing of the whole origin', async () => {
+    const { call, site } = await started;
+    const source = 'http://198.51.100.1/';
+    const id = await insertOurs('/blog/fetched');
+    const wide: readonly object[] = [
+      { as: 'application' },
+      { pass: ['cookie'] },
+      { pass: ['Authorization'] },
+      { pass: ['X-Powered-By', 'Set-Cookie'] },
+      { pass: ['clear-site-data'] },
+      { pass: ['service-worker-allowed'] },
+      { pass: ['x-accel-redirect'] },
+      { request_headers: { 'X-Theirs': `\${request.header.cookie}` } },
+    ];
+    for (const more of wide) {
+      const enginedata = { source, ...more };
+      const what = JSON.stringify(more);
+      const v = { kind: 'content.fetch', enginedata };
+      const edited = await call(`${rule}.edit`, { id, ...v });
+      assert.deepEqual(
+        [edited.error?.code, edited.error?.field],
+        ['forbidden', 'enginedata'],
+        what,
+      );
+      const ndjson = JSON.stringify({ origin, path: '/blog/h', ...v });
+      assert.equal((await call(`${rule}.import`, { ndjson })).error?.code, 'invalid', what);
+      // What someone else has given a rule stays, but goes to no other source.
+      const given = await site.call(`${rule}.edit`, { id, ...v });
+      assert.equal(given.error, undefined, what);
+      assert.equal((await call(`${rule}.edit`, { id, label: 'new' })).error, undefined, what);
+      const moved = { id, enginedata: { ...enginedata, source: 'http://192.0.2.1/' } };
+      assert.equal((await call(`${rule}.edit`, moved)).error?.code, 'forbidden', what);
+      const invalid = { id, enginedata: { source: 'http://192.0.2.1/', pass: 7, as: 7 } };
+      const waits = await call(`${rule}.edit`, invalid);
+      const keeps = 'pass' in more || 'as' in more;
+      assert.equal(waits.error?.code, keeps ? 'forbidden' : undefined, what);
+    }
+    const usual = { source, pass: ['x-powered-by'], request_headers: { 'X-Ip': `\${client.ip}` } };
+    const { error } = await call(`${rule}.edit`, { id, enginedata: usual });
+    assert.equal(error, undefined);
   });
 
   test('the past of a rule is that inside', async () => {
