@@ -135,7 +135,12 @@ async function fileByHash(
   identified(caller);
   serving.execute.admit({ name: fileName, scope: 'follow' }, caller);
   const sha256 = path.slice('/asset-file/'.length);
-  const bytes = isDigest(sha256) ? await serving.assets.files.bytesOf(sha256) : undefined;
+  const { files, missing } = serving.assets;
+  const bytesHere = () => (isDigest(sha256) ? files.bytesOf(sha256) : undefined);
+  // A node of a cluster may know a row some milliseconds before its file has come.
+  const bytes =
+    (await bytesHere()) ??
+    (isDigest(sha256) && (await missing?.getSoon(sha256)) === true ? await bytesHere() : undefined);
   if (bytes === undefined) throw new Failure('not_found', 'This server has no such file.');
   const contenttype = 'application/octet-stream';
   const fields = ['Cache-Control', 'private, no-store'];
@@ -201,7 +206,7 @@ async function answerUpload(
   given: Upload,
 ): Promise<Reply> {
   const { name, caller, range, expected, length } = given;
-  const { files, prepareTable } = serving.assets;
+  const { files, prepareTable, share } = serving.assets;
   // Only the same key can continue an upload, and only with the same length.
   const key = length === undefined ? undefined : JSON.stringify([caller.keyId, name, length]);
   if (range?.first === undefined && range !== undefined) {
@@ -218,6 +223,8 @@ async function answerUpload(
     return uploadReply(202, { name, received });
   }
   const file = await writer.finish(expected);
+  // Before its row: a change that is acknowledged has its file on most servers of a cluster.
+  await share(file.sha256);
   serving.refresh();
   serving.requireUnrevoked(caller);
   await prepareTable();

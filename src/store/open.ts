@@ -220,6 +220,7 @@ async function openShared(
       tasks: () => tasksIn(databases),
       broadcast: (data) => shared.broadcast(data),
       onBroadcast: (listener) => shared.onBroadcast(listener),
+      files: shared.files,
       values: createSharedValues(databases, writer, listeners),
       task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
     };

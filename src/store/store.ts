@@ -23,6 +23,7 @@ import type { LoginSessions } from './login-sessions.ts';
 import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { Notice } from './shared/entry.ts';
+import type { SharedFiles } from './shared/shared-files.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
 import type { ReadValues, Values } from './shared/shared-values.ts';
 import type { ClusterTask } from './shared/task-turn.ts';
@@ -445,6 +446,8 @@ export interface SharedPart {
   /** SharedLog.broadcast and SharedLog.onBroadcast: messages that nothing stores. */
   broadcast(data: Uint8Array): Promise<void>;
   onBroadcast(listener: (data: Uint8Array) => void): () => void;
+  /** The files of assets that the nodes share. */
+  readonly files: SharedFiles;
   /** A task that one node does at a time, such as to follow a data host, by its name. */
   task(name: string): ClusterTask;
   /** The values that the nodes share besides the log. */
