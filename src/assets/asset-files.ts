@@ -284,7 +284,7 @@ export class AssetWriter {
       if (expected !== undefined && expected !== sha256) {
         throw new Failure(
           'unprocessable',
-          `The content has the SHA-256 ${sha256}, and Repr-Digest says ${expected}: send it again.`,
+          `The content has the SHA-256 ${sha256} instead of ${expected}: send it again.`,
           { field: 'repr-digest' },
         );
       }

@@ -138,7 +138,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => countsOf(folder, databases, reads),
-    backUp: (target, signal) => backUp(databases, { folder, target, signal }),
+    backUp: (target, signal, copied) => backUp(databases, { folder, target, signal, copied }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
     async *verify(within = folder) {
