@@ -53,7 +53,12 @@ import { TemplateThread } from './rendering/template-thread.ts';
 import { AssetFiles } from './assets/asset-files.ts';
 import { AssetKeeper } from './assets/asset-keeper.ts';
 import { createAssetPages } from './assets/asset-pages.ts';
-import { AssetFollower, createMissingFiles } from './assets/missing-files.ts';
+import {
+  AssetFollower,
+  createMissingFiles,
+  fromCentre,
+  fromCluster,
+} from './assets/missing-files.ts';
 import { createVariants } from './assets/variants.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
@@ -180,14 +185,12 @@ function assetsOf(
   const assetFiles = new AssetFiles(data);
   const variants = createVariants({ files: assetFiles, bytesMax, now, log });
   const { central, keyFile = '' } = node;
-  const missing =
+  const apikey = async (): Promise<string> => (await readFile(keyFile, 'utf8')).trim();
+  const origin =
     central === undefined
-      ? undefined
-      : createMissingFiles({
-          ...{ files: assetFiles, log },
-          client: createCentralClient(central, store),
-          apikey: async () => (await readFile(keyFile, 'utf8')).trim(),
-        });
+      ? store.shared && fromCluster(store.shared.files)
+      : fromCentre(createCentralClient(central, store), apikey);
+  const missing = origin && createMissingFiles({ files: assetFiles, origin, log });
   const assetPages = createAssetPages(assetFiles, { compressors, variants, missing });
   return { assetFiles, assetPages, variants, missingFiles: missing };
 }

@@ -56,6 +56,8 @@ export interface ChangeStream {
   readonly family: RevertibleFamily;
   /** Whether a packet is sent for a change of its family. */
   readonly matches: (change: AnyChange) => boolean;
+  /** Packets for what happens without a change, such as the time at which a page rule begins. */
+  readonly others?: Feed;
 }
 
 /** A change of a record of any family. */

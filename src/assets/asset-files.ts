@@ -6,6 +6,7 @@ import { Failure } from '../model/failure.ts';
 import { isDiskFull } from '../store/folder/full-disk.ts';
 import { syncPath } from '../store/folder/backup.ts';
 import { assetFolder } from '../store/folder/data-folder.ts';
+import type { SharedFiles } from '../store/shared/shared-files.ts';
 import { undefinedIfMissing } from '../static/file-errors.ts';
 import { isDigest } from './asset.ts';
 import {
@@ -20,6 +21,9 @@ const incoming = '.incoming';
 
 /** The folder of variants of pictures: they are no assets, and can be made again. */
 export const variantsFolder = '.variants';
+
+/** The file whose time says when the keeper last looked through the folder. */
+const lookedThrough = '.kept';
 
 /** The names of its files: SHA-256 of the picture, width, version of the encoder, format. */
 const variantFile = /^\.variants\/[0-9a-f]{64}-\d{1,9}-[\w.]{1,20}\.(?:avif|webp|jpeg|png)$/;
@@ -115,6 +119,32 @@ export class AssetFiles {
     }
     await rm(aside, { force: true });
     return true;
+  }
+
+  /** Gives a file to the other nodes of a cluster. Rejects as SharedFiles.put. */
+  async share(sha256: string, shared: Pick<SharedFiles, 'put'>): Promise<void> {
+    const handle = await open(this.path(sha256));
+    try {
+      const { size } = await handle.stat();
+      await shared.put(sha256, size, async (first, length) => {
+        const { bytesRead, buffer } = await handle.read(Buffer.alloc(length), 0, length, first);
+        return buffer.subarray(0, bytesRead);
+      });
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** When the folder was last looked through, in milliseconds since 1970; undefined for never. */
+  async lookedThroughMs(): Promise<number | undefined> {
+    return (await stat(join(this.folder, lookedThrough)).catch(undefinedIfNone))?.mtimeMs;
+  }
+
+  async noteLookedThrough(nowMs: number): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const path = join(this.folder, lookedThrough);
+    await (await open(path, 'a', 0o600)).close();
+    await utimes(path, nowMs / 1000, nowMs / 1000);
   }
 
   /** Reads a file and compares its content with its name. */
@@ -254,7 +284,7 @@ export class AssetWriter {
       if (expected !== undefined && expected !== sha256) {
         throw new Failure(
           'unprocessable',
-          `The content has the SHA-256 ${sha256}, and Repr-Digest says ${expected}: send it again.`,
+          `The content has the SHA-256 ${sha256} instead of ${expected}: send it again.`,
           { field: 'repr-digest' },
         );
       }

@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../observability/log.ts';
+import type { SharedFiles } from '../store/shared/shared-files.ts';
 import type { Reads, Store } from '../store/store.ts';
 import { assetOf, assetTable, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
-import { assetsAtOnce, keepEveryMs } from './limits.ts';
+import { assetsAtOnce, interruptedUploadMs, keepEveryMs } from './limits.ts';
 
 /** The part of a store that says which files are in use. */
-type AssetStore = Pick<Store, 'inDraft' | 'refresh'> &
+type AssetStore = Pick<Store, 'inDraft' | 'refresh' | 'shared'> &
   Pick<Reads, 'rowsAfter' | 'draftsAfter' | 'draftRecords'>;
 
 /** The assets of the live site, and those that an open draft adds or changes. */
@@ -58,7 +59,8 @@ interface KeeperParts {
 
 /**
  * Removes files that no asset has referred to for the retention, and what interrupted uploads have
- * left: at the start, and every hour. One process of a data folder does so.
+ * left: at the start, and every hour. One process of a data folder does so; in a cluster, also from
+ * the files that its nodes share.
  */
 export class AssetKeeper {
   readonly #parts: KeeperParts;
@@ -98,9 +100,12 @@ export class AssetKeeper {
   async #keep(): Promise<number> {
     const { files, store, retentionMs, now } = this.#parts;
     await files.clean(now());
+    const { shared } = store;
+    // An undo at another node may have brought an asset back.
+    await shared?.catchUp();
+    const awayMs = shared === undefined ? 0 : await this.#awayMs();
     const unused = new Map<string, number>();
     for await (const { sha256, usedMs } of files.list()) unused.set(sha256, usedMs);
-    if (unused.size === 0) return 0;
     for await (const { sha256 } of assetsInUse(store)) {
       if (this.#isStopped) return 0;
       const usedMs = unused.get(sha256);
@@ -114,8 +119,30 @@ export class AssetKeeper {
     const beforeMs = now() - retentionMs();
     for (const [sha256, usedMs] of unused) {
       if (this.#isStopped) return removed;
-      if (usedMs < beforeMs && (await files.remove(sha256, beforeMs))) removed += 1;
+      // While this node was stopped, the others could use what it does not.
+      if (awayMs > 0) await files.touch(sha256, Math.min(now(), usedMs + awayMs));
+      if (usedMs + awayMs >= beforeMs) continue;
+      await shared?.files.remove(sha256, beforeMs);
+      if (await files.remove(sha256, beforeMs)) removed += 1;
     }
+    if (shared !== undefined) await this.#removeParts(shared.files);
     return removed;
+  }
+
+  /** How long this node was stopped since it looked through the folder last, in milliseconds. */
+  async #awayMs(): Promise<number> {
+    const { files, now } = this.#parts;
+    const before = await files.lookedThroughMs();
+    await files.noteLookedThrough(now());
+    const sinceMs = now() - (before ?? now());
+    return sinceMs > 2 * keepEveryMs ? sinceMs : 0;
+  }
+
+  /** Removes what nodes have left in the cluster that ended during an upload. */
+  async #removeParts(shared: SharedFiles): Promise<void> {
+    const beforeMs = this.#parts.now() - interruptedUploadMs;
+    for (const { sha256, isWhole } of await shared.list()) {
+      if (!isWhole) await shared.remove(sha256, beforeMs);
+    }
   }
 }

@@ -58,8 +58,12 @@ export function createAssetReader(reads: Pick<Reads, 'rowByKey'>): AssetReader {
 
 /** The asset of a row; undefined for none, and for a row without a file. */
 export function assetOf(stored: StoredRow | undefined): Asset | undefined {
-  if (stored === undefined) return undefined;
-  const { name, sha256, bytes, contenttype } = stored.row;
+  return stored && assetIn(stored.row);
+}
+
+/** As assetOf, of the fields of a row. */
+export function assetIn(row: Readonly<Record<string, unknown>>): Asset | undefined {
+  const { name, sha256, bytes, contenttype } = row;
   const isWhole =
     typeof name === 'string' &&
     typeof sha256 === 'string' &&

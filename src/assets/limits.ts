@@ -22,6 +22,11 @@ export const assetsAtOnce = 1_000;
 export const variantWidths = [160, 320, 480, 640, 800, 960, 1280, 1600, 1920, 2560] as const;
 /** A picture with more pixels has no variants: a small file can unpack to gigabytes. */
 export const variantPixelsMax = 64_000_000;
+/**
+ * A picture that a decoder has in memory as a whole, in more bytes, has no variants. Others are
+ * read row by row.
+ */
+export const variantUnpackedBytesMax = 192 * MIB;
 /** A longer file has no variants. */
 export const variantSourceBytesMax = 64 * MIB;
 /** Seconds that a variant may take. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import type { SharpOptions } from 'sharp';
+import type { Metadata, SharpOptions } from 'sharp';
 import { Failure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
 import type { Asset } from './asset.ts';
@@ -12,6 +12,7 @@ import {
   variantPixelsMax,
   variantSecondsMax,
   variantSourceBytesMax,
+  variantUnpackedBytesMax,
   variantsKeptShare,
   variantsWaitingMax,
 } from './limits.ts';
@@ -66,6 +67,8 @@ interface FoundVariant {
 interface Measured {
   readonly whole: { readonly width: number; readonly height: number };
   readonly isAnimated: boolean;
+  /** About how many bytes of memory its decoder takes. */
+  readonly unpackedBytes: number;
 }
 
 /** Creates the variants in the folder of the assets. They are made one after the other. */
@@ -80,14 +83,16 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     const sharp = await loadSharp();
     if (sharp === undefined) return undefined;
     const { name, sha256, contenttype } = asset;
-    const { whole, isAnimated } = pictures.known(sha256) ?? (await pictures.read(sharp, sha256));
+    const measured = pictures.known(sha256) ?? (await pictures.read(sharp, sha256));
+    const { whole, isAnimated, unpackedBytes } = measured;
     const width = variantWidth(size, whole);
     const isWhole = width === whole.width && type === contenttype;
     const note = (variant: Asset | undefined): Asset | undefined => {
       found.set(keyOf(sha256, width, type), { variant, atMs: now() });
       return variant;
     };
-    if (isAnimated || isWhole) return note(undefined);
+    const isTooLarge = unpackedBytes > variantUnpackedBytesMax;
+    if (isAnimated || isWhole || isTooLarge) return note(undefined);
     const file = `${sha256}-${width}-${sharp.versions.vips}.${type.slice('image/'.length)}`;
     const source = files.path(sha256);
     const job = { source, target: folder.path(file), width, type, bytes: asset.bytes };
@@ -137,8 +142,9 @@ function createMeasure(files: VariantsParts['files']) {
     const source = files.path(sha256);
     // Not there yet, at a node that gets its files from a centre.
     await stat(source);
-    const { pages = 1, autoOrient: whole } = await sharp(source, guarded).metadata();
-    const made = { whole, isAnimated: pages > 1 };
+    const metadata = await sharp(source, guarded).metadata();
+    const { pages = 1, autoOrient: whole } = metadata;
+    const made = { whole, isAnimated: pages > 1, unpackedBytes: unpackedBytesOf(metadata) };
     known.set(sha256, made);
     return made;
   }
@@ -152,6 +158,21 @@ function createMeasure(files: VariantsParts['files']) {
       return reading;
     },
   };
+}
+
+/**
+ * The bytes that a decoder needs for all of a picture, as measured with libvips: an interlaced PNG
+ * comes in seven passes, a progressive JPEG is in memory as coefficients, and WebP and AVIF have
+ * whole frames. Other pictures are read row by row.
+ */
+function unpackedBytesOf({ format, isProgressive, ...picture }: Metadata): number {
+  const { width, height, channels, depth } = picture;
+  const pixels = width * height;
+  const isDeep = depth === 'ushort';
+  if (format === 'heif') return pixels * (isDeep ? 22 : 14);
+  if (format === 'webp') return pixels * 5;
+  if (!isProgressive) return 0;
+  return format === 'jpeg' ? pixels * 3 : pixels * channels * (isDeep ? 2 : 1);
 }
 
 function keyOf(sha256: string, width: number, type: PictureType): string {

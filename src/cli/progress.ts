@@ -29,3 +29,14 @@ export function createProgress(
     },
   };
 }
+
+/** Files and their bytes as text: `3 files of assets, 1200 bytes`. */
+export function copiedText({
+  files,
+  bytes,
+}: {
+  readonly files: number;
+  readonly bytes: number;
+}): string {
+  return `${files} file${files === 1 ? '' : 's'} of assets, ${bytes} bytes`;
+}

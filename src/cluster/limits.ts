@@ -65,3 +65,12 @@ export const strayMessagesMax = 12;
 export const replicaContactMsMax = 3_000;
 /** How long JetStream looks for duplicates, as by default. */
 export const duplicatesMs = 120_000;
+/**
+ * The bytes of a part of a file that nodes share. It is a part of the layout, because the subject
+ * of a part has its number; the servers have to take messages of this size (`max_payload`).
+ */
+export const filePartBytes = 512 * 1024;
+/** The parts of a file that are stored or fetched at the same time. */
+export const filePartsAtOnce = 4;
+/** How long a server may take to store a part. */
+export const filePartRequestMs = 5_000;

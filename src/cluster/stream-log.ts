@@ -15,6 +15,7 @@ import {
 import { ReconnectingNats } from './nats-connection.ts';
 import { readEntries } from './reader.ts';
 import { requireStream, streamFailure, streamInfo } from './stream.ts';
+import { createStreamFiles } from './stream-files.ts';
 
 interface StreamLogParts {
   readonly settings: Config['cluster'];
@@ -63,6 +64,7 @@ export async function openStreamLog(parts: StreamLogParts): Promise<SharedLog> {
       },
       broadcast: (data) => broadcasts.send(data),
       onBroadcast: (listener) => broadcasts.listen(listener),
+      files: createStreamFiles({ nats, name, id }),
       async close() {
         await Promise.all([broadcasts.stop(), nats.close()]);
       },

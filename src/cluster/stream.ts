@@ -13,7 +13,7 @@ import type { ReconnectingNats } from './nats-connection.ts';
 /** The oldest release of nats-server with atomic batches. */
 const serverVersion = [2, 12] as const;
 /** The field of a stream's metadata that has the id of the log. */
-const idField = 'waymark-log';
+export const idField = 'waymark-log';
 
 /**
  * The subject of a log's entries. It contains the id of the log, so a message for a stream that

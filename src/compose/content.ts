@@ -175,11 +175,15 @@ export function composeIndexPages(
 /** What uploads need, and the downloads of assets by their names. */
 export function composeUploads(
   store: Store,
-  { assetFiles, assetPages }: ContentContext,
+  { assetFiles, assetPages, missingFiles }: ContentContext,
 ): Serving['assets'] {
   return {
     files: assetFiles,
     pages: assetPages,
+    missing: missingFiles,
+    share: async (sha256) => {
+      if (store.shared !== undefined) await assetFiles.share(sha256, store.shared.files);
+    },
     ...createAssetReader(store),
     inDraft(given) {
       const draft = store.draftNamed(given) ?? store.draft(given);

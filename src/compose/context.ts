@@ -50,7 +50,7 @@ export interface ContentContext {
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
   readonly assetFiles: AssetFiles;
-  /** The files that this node gets from its centre; undefined without one. */
+  /** The files that this node gets from its centre or cluster; undefined without one. */
   readonly missingFiles?: MissingFiles | undefined;
   /** Pictures in other sizes and formats. */
   readonly variants: Variants;

@@ -1,39 +1,27 @@
 import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../assets/asset.ts';
-import type { AssetWriter, ReceivedFile } from '../assets/asset-files.ts';
+import type { ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
-import { uploadsAtOnceMax } from '../assets/limits.ts';
 import type { Call, OperationResult } from '../api/operation.ts';
-import { requireIntactBody } from '../http/broken-content.ts';
 import { pageFields } from '../http/page-fields.ts';
 import { takeParameter } from '../http/query.ts';
 import { noBody, type Reply } from '../http/reply.ts';
-import { Failure, failureFrom } from '../model/failure.ts';
+import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller } from '../model/key.ts';
-import type { Exchange, RequestBody } from './exchange.ts';
-import { passContentOn, requirePlain } from './h1/body.ts';
+import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
+import { requirePlain } from './h1/body.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { outcomeMembers } from './operations.ts';
-import { contentRangeOf, expectedDigest, invalidRange, type UploadRange } from './upload-fields.ts';
+import { limitUploads, receiveContent, tooLarge } from './upload-content.ts';
+import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
 import type { Serving } from './serving.ts';
-
-/** A request below `{base}/svc1`. */
-interface AssetRequest {
-  readonly path: string;
-  readonly exchange: Exchange;
-  readonly incoming: IncomingRequest;
-  readonly signal: () => AbortSignal;
-}
 
 /** The operations whose scopes an upload and a download need, as refusals name them. */
 const putName = 'svc1.asset.put';
 const getName = 'svc1.asset.get';
-const fileName = 'svc1.asset.file';
 /** The operations that write its row. */
 const insertName = 'svc1.record.insert';
 const editName = 'svc1.record.edit';
-
-let uploads = 0;
 
 /**
  * Answers `{base}/svc1/asset/NAME` (docs/how-to/assets.md): PUT uploads a file, GET and HEAD
@@ -50,7 +38,8 @@ export function answerAsset(
 ): Promise<Reply> | Reply | undefined {
   const { path, exchange, incoming } = request;
   const { method } = exchange.head;
-  if (path.startsWith('/asset-file/')) return fileByHash(serving, request, identified);
+  const sha256 = hashInPath(path);
+  if (sha256 !== undefined) return answerByHash(serving, { ...request, sha256 }, identified);
   if (!path.startsWith('/asset/')) return undefined;
   const name = decodedName(path.slice('/asset/'.length));
   const isOperation = method !== 'PUT' && !isAssetName(name);
@@ -63,9 +52,42 @@ export function answerAsset(
   const caller = authenticateRequest(serving, incoming);
   identified(caller);
   if (method !== 'PUT') return download(serving, request, { name, caller });
+  requireUploader(serving, incoming, caller);
+  if (isAssetName(name)) return upload(serving, request, { name, caller });
+  throw new Failure(
+    'invalid',
+    'The name of an asset has an extension, such as logo.png or photos/harbour.jpg; no part of ' +
+      'it is empty or begins with a dot.',
+    { field: 'name' },
+  );
+}
+
+/**
+ * Answers `{base}/svc1/asset-file/SHA256`: PUT uploads the file of an import, whose rows come
+ * afterwards; the others download one. Rejects as answerAsset.
+ */
+function answerByHash(
+  serving: Serving,
+  request: AssetRequest & { readonly sha256: string },
+  identified: (caller: Caller) => void,
+): Promise<Reply> {
+  const { exchange, incoming, sha256 } = request;
+  if (exchange.head.method !== 'PUT') return downloadByHash(serving, request, identified);
+  const caller = authenticateRequest(serving, incoming);
+  identified(caller);
+  requireUploader(serving, incoming, caller);
+  if (isDigest(sha256)) return upload(serving, request, { name: sha256, caller, sha256 });
+  const message = 'The path ends with the SHA-256 of the file, 64 lower-case hex digits.';
+  throw new Failure('invalid', message);
+}
+
+/**
+ * Requires that a caller may upload, live or in a draft. Throws `forbidden` or `rate_limited`, or
+ * `not_found` or `conflict` for a draft that takes no changes.
+ */
+function requireUploader(serving: Serving, incoming: IncomingRequest, caller: Caller): void {
   const then = { draft: draftOf(incoming), operation: insertName };
   serving.execute.admit({ name: putName, scope: 'design', inDrafts: true }, caller, then);
-  return upload(serving, request, { name, caller });
 }
 
 const methods = ['PUT', 'GET', 'HEAD', 'OPTIONS'];
@@ -119,35 +141,6 @@ async function download(
   return reply;
 }
 
-/**
- * `{base}/svc1/asset-file/SHA256`: a file for a node that follows this server, which knows its hash
- * from the log (docs/design/nodes.md#files-of-assets).
- */
-async function fileByHash(
-  serving: Serving,
-  { path, exchange, incoming }: AssetRequest,
-  identified: (caller: Caller) => void,
-): Promise<Reply> {
-  const { method } = exchange.head;
-  if (method !== 'GET' && method !== 'HEAD') {
-    throw new Failure('method_not_allowed', 'The file of an asset takes GET and HEAD.', {
-      allow: ['GET', 'HEAD'],
-    });
-  }
-  const caller = authenticateRequest(serving, incoming);
-  identified(caller);
-  serving.execute.admit({ name: fileName, scope: 'follow' }, caller);
-  const sha256 = path.slice('/asset-file/'.length);
-  const bytes = isDigest(sha256) ? await serving.assets.files.bytesOf(sha256) : undefined;
-  if (bytes === undefined) throw new Failure('not_found', 'This server has no such file.');
-  const contenttype = 'application/octet-stream';
-  const fields = ['Cache-Control', 'private, no-store'];
-  const view = { status: 200, contentType: contenttype, fields, source: 'svc1' };
-  const asked = { method, fields: incoming.fields, query: '' };
-  const asset = { name: sha256, sha256, bytes, contenttype };
-  return serving.assets.pages.respondFromFile(asset, view, asked);
-}
-
 function noAsset(name: string): Failure {
   return new Failure('not_found', `There is no asset ${JSON.stringify(name.slice(0, 80))}.`);
 }
@@ -156,18 +149,10 @@ function noAsset(name: string): Failure {
 function upload(
   serving: Serving,
   request: AssetRequest,
-  { name, caller }: NamedAsset,
+  uploaded: NamedAsset & Pick<Upload, 'sha256'>,
 ): Promise<Reply> {
   const { fields } = request.incoming;
   const { bytesMax } = serving.config.asset;
-  if (!isAssetName(name)) {
-    throw new Failure(
-      'invalid',
-      'The name of an asset has an extension, such as logo.png or photos/harbour.jpg; no part of ' +
-        'it is empty or begins with a dot.',
-      { field: 'name' },
-    );
-  }
   if (serving.config.node.central !== undefined) {
     throw new Failure('conflict', 'This server is a copy: upload to the server that it follows.');
   }
@@ -176,16 +161,9 @@ function upload(
   const expected = expectedDigest(fields['repr-digest'], fields['content-digest']);
   const length = range?.total ?? lengthOf(fields['content-length']);
   if ((length ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  if (uploads >= uploadsAtOnceMax) {
-    throw new Failure('unavailable', 'Too many uploads at once. Try again in a moment.', {
-      retryAfterSeconds: 2,
-    });
-  }
-  uploads += 1;
-  request.exchange.body?.pause();
-  const given = { name, caller, range, expected, length };
-  return answerUpload(serving, request, given).finally(() => {
-    uploads -= 1;
+  return limitUploads(() => {
+    request.exchange.body?.pause();
+    return answerUpload(serving, request, { ...uploaded, range, expected, length });
   });
 }
 
@@ -196,6 +174,8 @@ interface Upload extends NamedAsset {
   readonly expected: string | undefined;
   /** Bytes of the whole file, if the client says them. */
   readonly length: number | undefined;
+  /** The hash that the file of an import has to have; such a file gets no row. */
+  readonly sha256?: string;
 }
 
 async function answerUpload(
@@ -203,15 +183,15 @@ async function answerUpload(
   request: AssetRequest,
   given: Upload,
 ): Promise<Reply> {
-  const { name, caller, range, expected, length } = given;
-  const { files, prepareTable } = serving.assets;
+  const { name, caller, range, expected, length, sha256 } = given;
+  const { files, prepareTable, share } = serving.assets;
   // Only the same key can continue an upload, and only with the same length.
   const key = length === undefined ? undefined : JSON.stringify([caller.keyId, name, length]);
   if (range?.first === undefined && range !== undefined) {
     return uploadReply(200, { name, received: await files.interruptedBytes(key ?? '') });
   }
   const writer = await files.begin(key, range?.first);
-  await receive(request.exchange.body, writer, {
+  await receiveContent(request.exchange.body, writer, {
     bytesMax: serving.config.asset.bytesMax,
     end: range?.end,
   });
@@ -220,82 +200,14 @@ async function answerUpload(
     await writer.interrupt();
     return uploadReply(202, { name, received });
   }
-  const file = await writer.finish(expected);
+  const file = await writer.finish(sha256 ?? expected);
+  // Before its row: a change that is acknowledged has its file on most servers of a cluster.
+  await share(file.sha256);
+  if (sha256 !== undefined) return uploadReply(200, { sha256, bytes: file.bytes });
   serving.refresh();
   serving.requireUnrevoked(caller);
   await prepareTable();
   return storedReply(await store(serving, request, { name, caller, file }));
-}
-
-/**
- * Writes the content of a request, at the pace of the disk. Rejects with the failure of the writer,
- * with `too_large`, and with `invalid` if the client closes the connection before the end: what has
- * arrived is kept then, if the upload can be continued.
- */
-async function receive(
-  body: RequestBody | undefined,
-  writer: AssetWriter,
-  { bytesMax, end }: { readonly bytesMax: number; readonly end: number | undefined },
-): Promise<void> {
-  if (body === undefined) return;
-  passContentOn(body);
-  try {
-    await readTo(body, async (chunk) => {
-      if (writer.bytes + chunk.length > (end ?? Infinity)) throw invalidRange();
-      if (writer.bytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
-      await writer.write(chunk);
-    });
-  } catch (thrown) {
-    const isCut = !(thrown instanceof Failure) || thrown.code === 'invalid';
-    await (isCut ? writer.interrupt() : writer.discard());
-    throw failureFrom(thrown);
-  }
-}
-
-/** Reads the content piece by piece; the connection stays open for the answer. */
-function readTo(body: RequestBody, write: (chunk: Buffer) => Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let writing: Promise<void> = Promise.resolve();
-    const stop = (thrown: unknown): void => {
-      body.off('data', take).off('end', finish).off('close', cut).off('error', fail);
-      // A later error has no other listener.
-      body.on('error', () => undefined).pause();
-      const rejectWith = (): void => {
-        reject(thrown instanceof Error ? thrown : failureFrom(thrown));
-      };
-      writing.then(rejectWith, rejectWith);
-    };
-    const take = (chunk: Buffer): void => {
-      body.pause();
-      writing = write(chunk).then(() => {
-        body.resume();
-      });
-      writing.catch(stop);
-    };
-    const finish = (): void => {
-      body.off('close', cut).off('error', fail);
-      writing.then(resolve, reject);
-    };
-    const fail = (error?: Error): void => {
-      const text = 'The upload ended before its content was complete. Continue it, or repeat it.';
-      stop(error instanceof Failure ? error : new Failure('invalid', text, { cause: error }));
-    };
-    const cut = (): void => {
-      fail();
-    };
-    try {
-      requireIntactBody(body);
-    } catch (failure) {
-      reject(failureFrom(failure));
-      return;
-    }
-    if (body.destroyed) {
-      fail();
-      return;
-    }
-    body.on('error', fail).once('close', cut).once('end', finish).on('data', take);
-    body.resume();
-  });
 }
 
 /** Writes the row of an asset: of a new one, or of one whose content is replaced. */
@@ -370,10 +282,4 @@ function uploadReply(status: number, data: JsonObject, others: JsonObject = {}):
 
 function lengthOf(contentLength: string | undefined): number | undefined {
   return contentLength === undefined ? undefined : Number(contentLength);
-}
-
-function tooLarge(bytesMax: number): Failure {
-  return new Failure('too_large', `An asset may have ${bytesMax} bytes: see [asset] max.`, {
-    limit: 'content_size',
-  });
 }

@@ -1,5 +1,6 @@
 import type { AssetReader } from '../assets/asset.ts';
 import type { AssetFiles } from '../assets/asset-files.ts';
+import type { MissingFiles } from '../assets/missing-files.ts';
 import type { AssetPages } from '../assets/asset-pages.ts';
 import type { ResponseHeaders } from '../http/response-headers.ts';
 import type { Rates } from '../access/rates.ts';
@@ -58,6 +59,10 @@ export interface Serving {
   readonly assets: AssetReader & {
     readonly files: AssetFiles;
     readonly pages: Pick<AssetPages, 'respond' | 'respondFromFile'>;
+    /** Gets files that this server does not have; undefined for one that has its own. */
+    readonly missing: Pick<MissingFiles, 'getSoon'> | undefined;
+    /** Gives a file to the other nodes of a cluster. Rejects with `unavailable`. */
+    readonly share: (sha256: string) => Promise<void>;
     /** The assets of an open draft, by its name or id; undefined if there is none. */
     readonly inDraft: (draft: string) => AssetReader | undefined;
     /** Creates the table of the assets, if there is none. Rejects with `conflict`. */

@@ -138,7 +138,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => countsOf(folder, databases, reads),
-    backUp: (target, signal) => backUp(databases, { folder, target, signal }),
+    backUp: (target, signal, copied) => backUp(databases, { folder, target, signal, copied }),
     buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
     async *verify(within = folder) {
@@ -220,6 +220,7 @@ async function openShared(
       tasks: () => tasksIn(databases),
       broadcast: (data) => shared.broadcast(data),
       onBroadcast: (listener) => shared.onBroadcast(listener),
+      files: shared.files,
       values: createSharedValues(databases, writer, listeners),
       task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
     };

@@ -23,6 +23,7 @@ import type { LoginSessions } from './login-sessions.ts';
 import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';
 import type { Notice } from './shared/entry.ts';
+import type { SharedFiles } from './shared/shared-files.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
 import type { ReadValues, Values } from './shared/shared-values.ts';
 import type { ClusterTask } from './shared/task-turn.ts';
@@ -410,6 +411,8 @@ export interface Backup {
   /** The files of its assets, and their bytes together. */
   readonly files: number;
   readonly fileBytes: number;
+  /** The names of those whose content has another hash than their name. */
+  readonly damagedFiles: readonly string[];
 }
 
 /** A place where a projection differs from the fold of the log. */
@@ -445,6 +448,8 @@ export interface SharedPart {
   /** SharedLog.broadcast and SharedLog.onBroadcast: messages that nothing stores. */
   broadcast(data: Uint8Array): Promise<void>;
   onBroadcast(listener: (data: Uint8Array) => void): () => void;
+  /** The files of assets that the nodes share. */
+  readonly files: SharedFiles;
   /** A task that one node does at a time, such as to follow a data host, by its name. */
   task(name: string): ClusterTask;
   /** The values that the nodes share besides the log. */
@@ -515,9 +520,14 @@ export interface Store extends Reads {
   /**
    * Copies a snapshot of the data into a folder that is empty or does not exist, given by its
    * absolute path. Rejects with `conflict` if it is not empty, with `unavailable` if it cannot be
-   * written, and with the reason of the signal if that aborts; no files remain then.
+   * written, and with the reason of the signal if that aborts; no files remain then. `copied` gets
+   * the number and bytes of the files of assets so far.
    */
-  backUp(target: string, signal?: AbortSignal): Promise<Backup>;
+  backUp(
+    target: string,
+    signal?: AbortSignal,
+    copied?: (files: number, bytes: number) => void,
+  ): Promise<Backup>;
   /**
    * Checks all pages of the data file in a thread, unless opening it has already done so. Rejects
    * with `unavailable`, naming the damage, for a page that LMDB cannot have written; the store then

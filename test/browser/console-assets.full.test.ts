@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { startSite, type TestSite } from '../harness.ts';
 import { oneBrowser } from './browser.ts';
@@ -67,6 +68,36 @@ suite('the library of the console', () => {
     await pier.waitFor();
     assert.equal((await fetch(`${site.url}/assets/pier.png`)).status, 200);
     assert.deepEqual(realTroubles(tab), []);
+  });
+
+  test('continues an upload whose connection was lost', async (t) => {
+    const site = await startSite(t);
+    const { page } = await openConsole(t, openTab, site);
+    const content = randomBytes(200_000);
+    const ranges: string[] = [];
+    await page.route('**/svc1/asset/film.bin', async (route) => {
+      const headers = await route.request().allHeaders();
+      const { apikey = '', cookie = '', 'content-range': range = 'whole' } = headers;
+      ranges.push(range);
+      if (ranges.length > 1) {
+        await route.continue();
+        return;
+      }
+      // What has arrived before the connection is lost.
+      const sent = await fetch(`${site.url}/svc1/asset/film.bin`, {
+        ...{ method: 'PUT', body: new Uint8Array(content.subarray(0, 120_000)) },
+        headers: { apikey, cookie, 'content-range': 'bytes 0-119999/200000' },
+      });
+      assert.equal(sent.status, 202);
+      await route.abort('connectionreset');
+    });
+    await goTo(page, '#/assets', title);
+    await page.locator('input[type=file]').setInputFiles(file('film.bin', content, 'video/x'));
+    await page.locator('.asset-cards').getByText('film.bin').waitFor();
+    assert.deepEqual(ranges, ['whole', 'bytes */200000', 'bytes 120000-199999/200000']);
+    const headers = { apikey: site.adminKey };
+    const stored = await fetch(`${site.url}/svc1/asset/film.bin`, { headers });
+    assert.deepEqual(Buffer.from(await stored.arrayBuffer()), content);
   });
 
   test('says why an upload is refused, and goes on with the next one', async (t) => {

@@ -66,24 +66,84 @@ export async function freeName(name: string): Promise<string> {
 /** How much of a file has been sent, from 0 to 1. */
 export type OnProgress = (share: number) => void;
 
-/** Uploads a file as the asset of a name; one of this name is replaced. Rejects with the reason. */
-export function uploadFile(name: string, file: File, onProgress: OnProgress): Promise<void> {
+/** How often an upload goes on after a lost connection, and the first pause; each one is doubled. */
+const lossesMax = 6;
+const pauseMs = 500;
+
+/**
+ * Uploads a file as the asset of a name; one of this name is replaced. After a lost connection, it
+ * goes on with what the server does not have yet. Rejects with the reason.
+ */
+export async function uploadFile(name: string, file: File, onProgress: OnProgress): Promise<void> {
+  for (let losses = 0; ; losses += 1) {
+    try {
+      const received = losses === 0 ? 0 : await receivedBytes(name, file.size);
+      await sendRest(name, file, { first: Math.min(received, file.size - 1), onProgress });
+      return;
+    } catch (error) {
+      if (!(error instanceof LostConnection) || losses === lossesMax) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs * 2 ** losses));
+  }
+}
+
+class LostConnection extends Error {}
+
+/** The bytes that the server has of an interrupted upload. */
+async function receivedBytes(name: string, total: number): Promise<number> {
+  // A file without content has no range.
+  if (total === 0) return 0;
+  const answer = await put(name, { range: `bytes */${total}` });
+  const { data } = JSON.parse(answer) as { readonly data: { readonly received: number } };
+  return data.received;
+}
+
+async function sendRest(
+  name: string,
+  file: File,
+  { first, onProgress }: { readonly first: number; readonly onProgress: OnProgress },
+): Promise<void> {
+  const { size } = file;
+  const range = first > 0 ? `bytes ${first}-${size - 1}/${size}` : undefined;
+  const body = first > 0 ? file.slice(first) : file;
+  const shown = (loaded: number): void => {
+    onProgress(size === 0 ? 1 : Math.min(1, (Math.max(0, first) + loaded) / size));
+  };
+  await put(name, { range, body, onLoaded: shown });
+}
+
+/** Sends a PUT of an asset; resolves to the answer. Rejects with the reason, or LostConnection. */
+function put(
+  name: string,
+  {
+    range,
+    body = null,
+    onLoaded,
+  }: {
+    /** The field Content-Range. */
+    readonly range: string | undefined;
+    readonly body?: Blob | null;
+    readonly onLoaded?: (bytes: number) => void;
+  },
+): Promise<string> {
   return new Promise((resolve, reject) => {
     // fetch says nothing about its progress.
     const request = new XMLHttpRequest();
     request.open('PUT', fileUrl(name));
     request.setRequestHeader('apikey', currentToken());
-    request.upload.addEventListener('progress', ({ loaded, total }) => {
-      onProgress(total === 0 ? 1 : loaded / total);
+    if (range !== undefined) request.setRequestHeader('content-range', range);
+    request.upload.addEventListener('progress', ({ loaded }) => {
+      onLoaded?.(loaded);
     });
     request.addEventListener('load', () => {
-      if (request.status === 200) resolve();
+      if (request.status === 200) resolve(request.responseText);
       else reject(new Error(messageOf(request)));
     });
     request.addEventListener('error', () => {
-      reject(new Error('The connection has ended before the upload was complete.'));
+      const message = 'The connection has ended before the upload was complete.';
+      reject(new LostConnection(message));
     });
-    request.send(file);
+    request.send(body);
   });
 }
 

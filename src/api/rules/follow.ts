@@ -6,21 +6,30 @@ import { defineOperation } from '../operation.ts';
 import { requireVisible, type PageParts } from './page-lookup.ts';
 import { parsePlace, type Place } from './place.ts';
 import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
+import { ruleMoments, type TimedLog } from './time-notices.ts';
 
 const packetName = 'svc1.userinterface.stale';
 const seq = { type: 'integer', description: 'Position in the log.' } as const;
+const at = {
+  type: 'string',
+  format: 'date-time',
+  description: 'When a page rule has begun or ended by its from or until; absent for a change.',
+} as const;
 
 /**
  * userinterface.follow: the current seq, then a packet for each change of a page rule that covers a
- * place before or after it, and so may change the answer of get_render there. A packet only says
- * when to call get_render again, so that every visitor may have it who may see the place. Refuses
- * with `invalid`, also for a seq that the log has not reached, and as visibleRule.
+ * place before or after it, and for each time at which one begins or ceases to answer: both may
+ * change the answer of get_render there. A packet only says when to call get_render again, so that
+ * every visitor may have it who may see the place. Refuses with `invalid`, also for a seq that the
+ * log has not reached, and as visibleRule.
  */
 export const followPlace = defineOperation({
   name: 'svc1.userinterface.follow',
   scope: 'render',
   effect: 'streams',
-  summary: 'Tells a running page when a page rule for its own origin and path has changed.',
+  summary:
+    'Tells a running page when a page rule for its own origin and path has changed, has begun to ' +
+    'answer, or has ended.',
   input: {
     type: 'object',
     required: ['origin', 'path'],
@@ -38,19 +47,24 @@ export const followPlace = defineOperation({
   },
   packets: {
     r: packetName,
-    data: { title: 'Stale', type: 'object', required: ['seq'], properties: { seq } },
+    data: { title: 'Stale', type: 'object', required: ['seq'], properties: { seq, at } },
   },
   run:
-    ({ store, site }: { readonly store: StreamedLog } & Pick<PageParts, 'site'>) =>
+    ({ store, site, now }: { readonly store: StreamedLog } & TimedLog & Pick<PageParts, 'site'>) =>
     async ({ from_seq: from, ...where }, call) => {
       const place = parsePlace(where);
       const { bounds } = call.caller;
       requireInside(call.caller, place);
       await requireVisible({ site }, place, call);
+      const isCovered = (stored: StoredRule | undefined) => covers(stored, place, bounds);
       return streamFrom(store, from, {
         family: 'userinterface',
-        matches: ({ before, after }) =>
-          covers(before, place, bounds) || covers(after, place, bounds),
+        matches: ({ before, after }) => isCovered(before) || isCovered(after),
+        others: async function* moments(signal) {
+          for await (const moment of ruleMoments({ store, now }, isCovered, signal)) {
+            yield { r: packetName, data: { seq: store.seq(), at: moment } };
+          }
+        },
       });
     },
   packet:

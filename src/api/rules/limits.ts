@@ -17,3 +17,7 @@ export const fetchTimeoutMsMax = 24 * 3_600_000;
 export const missingSectionsMax = 100;
 /** Page rules of such a section that a warning counts. */
 export const closedRulesCountedMax = 1_000;
+/** How long a subscriber to the moments of page rules waits before it reads the clock again. */
+export const timeNoticeWaitMsMax = 60_000;
+/** Page rules of one moment that a subscriber looks at; for more, it counts as concerned. */
+export const timeNoticeRulesMax = 100;

@@ -2,7 +2,7 @@ import { Failure } from '../../model/failure.ts';
 import type { RevertibleFamily } from '../../model/change.ts';
 import type { RecordChange, Store } from '../../store/store.ts';
 import { catchUpTo } from '../../store/shared/catch-up.ts';
-import type { OperationResult, ChangeStream } from '../operation.ts';
+import type { ChangeStream, Feed, OperationResult } from '../operation.ts';
 
 /** The reads of the log that operations need to stream it. */
 export type StreamedLog = Pick<Store, 'seq' | 'changesAfter' | 'shared'>;
@@ -25,7 +25,12 @@ export async function streamFrom<F extends RevertibleFamily>(
   {
     family,
     matches,
-  }: { readonly family: F; readonly matches: (change: RecordChange<F>) => boolean },
+    others,
+  }: {
+    readonly family: F;
+    readonly matches: (change: RecordChange<F>) => boolean;
+    readonly others?: Feed;
+  },
 ): Promise<OperationResult<{ readonly seq: number }>> {
   await catchUpTo(store, from ?? 0);
   const seq = store.seq();
@@ -39,6 +44,9 @@ export async function streamFrom<F extends RevertibleFamily>(
   const isOfFamily: ChangeStream['matches'] = (change) => {
     return change.change.family === family && matches(change as RecordChange<F>);
   };
-  const stream = { after, changesAfter, family, matches: isOfFamily };
+  const stream = {
+    ...{ after, changesAfter, family, matches: isOfFamily },
+    ...(others !== undefined && { others }),
+  };
   return { kind: 'stream', data: { seq }, stream };
 }

@@ -3,6 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import { writeLine, type DefineCommand } from '../command.ts';
 import { openDataToRead } from '../../data.ts';
 import { configOption, jsonOption, requireConfig } from '../options.ts';
+import { copiedText, createProgress } from '../progress.ts';
 
 /**
  * `waymark backup`: copies the data folder, also while a server uses it; `serve` can use the copy.
@@ -18,19 +19,28 @@ export const defineBackup: DefineCommand = (command, terminal) => {
       const folder = resolve(target);
       const store = await openDataToRead(config);
       const stop = stopOnSignal();
+      const progress = createProgress(terminal.err, Date.now);
       try {
-        const { seq, bytes, files, fileBytes } = await store.backUp(folder, stop.signal);
+        const copied = await store.backUp(folder, stop.signal, (files, fileBytes) => {
+          progress.show(copiedText({ files, bytes: fileBytes }));
+        });
+        progress.clear();
+        const { seq, bytes, files, fileBytes, damagedFiles } = copied;
+        for (const name of damagedFiles) {
+          const advice = '`check --data` names its assets: upload them again.';
+          writeLine(terminal.err, `The file ${name} is damaged, also in the copy; ${advice}`);
+        }
+        if (damagedFiles.length > 0) terminal.exitCode = 1;
+        const fields = { files, file_bytes: fileBytes, damaged_files: damagedFiles.length };
         if (options.json)
-          writeLine(
-            terminal.out,
-            JSON.stringify({ folder, seq, bytes, files, file_bytes: fileBytes }),
-          );
+          writeLine(terminal.out, JSON.stringify({ folder, seq, bytes, ...fields }));
         else {
           const assets = files === 0 ? '' : `, and ${fileBytes} bytes in ${files} files of assets`;
           const what = `${bytes} bytes${assets}`;
           writeLine(terminal.err, `Copied everything up to change ${seq} to ${folder}: ${what}.`);
         }
       } finally {
+        progress.clear();
         stop.ignore();
         await store.close();
       }

@@ -1,11 +1,18 @@
+import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Option } from 'commander';
+import { AssetFiles } from '../../assets/asset-files.ts';
+import { assetIn, assetTable, type Asset } from '../../assets/asset.ts';
+import { exportFiles } from '../../assets/file-copies.ts';
 import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { exportedHistory, exportedRecords } from '../../api/transfer/export.ts';
-import { writeLine, type DefineCommand, type Output } from '../command.ts';
+import { writeLine, type DefineCommand, type Output, type Terminal } from '../command.ts';
 import { openDataToRead } from '../../data.ts';
 import { configOption, requireConfig } from '../options.ts';
+import { copiedText, createProgress } from '../progress.ts';
 
 /**
  * `waymark export`: writes page rules, hooks, tables and rows, or the whole log, as NDJSON to
@@ -17,9 +24,15 @@ export const defineExport: DefineCommand = (command, terminal) => {
       'Write all page rules, hooks, tables and rows to standard output, a JSON object a line.',
     )
     .option('--history', 'write every change of the log instead, for reading or archiving', false)
+    .addOption(
+      new Option('--files <dir>', 'also copy the files of assets into a folder').conflicts(
+        'history',
+      ),
+    )
     .addOption(configOption())
-    .action(async (options: { config?: string; history: boolean }) => {
-      const store = await openDataToRead(await requireConfig(options.config, terminal));
+    .action(async (options: { config?: string; history: boolean; files?: string }) => {
+      const config = await requireConfig(options.config, terminal);
+      const store = await openDataToRead(config);
       try {
         await store.checkPages();
         let damaged = 0;
@@ -32,9 +45,15 @@ export const defineExport: DefineCommand = (command, terminal) => {
           );
         };
         const lines = options.history ? exportedHistory(store, skip) : exportedRecords(store, skip);
-        const count = await writeLines(lines, terminal.out);
+        const assets: Asset[] = [];
+        const count = await writeLines(withAssets(lines, assets), terminal.out);
         const what = options.history ? 'changes' : 'records';
         if (count !== undefined) writeLine(terminal.err, `Exported ${count} ${what}.`);
+        if (options.files !== undefined) {
+          const target = resolve(options.files);
+          const isWhole = await copyFiles(config.server.data, { assets, target }, terminal);
+          if (!isWhole) terminal.exitCode = 1;
+        }
         if (damaged === 0) return;
         writeLine(terminal.err, `Skipped ${damaged} damaged changes.`);
         terminal.exitCode = 1;
@@ -44,7 +63,40 @@ export const defineExport: DefineCommand = (command, terminal) => {
     });
 };
 
-/** Damaged changes that get a line each. */
+/** Passes lines on, and collects the assets in them: their files belong to the same moment. */
+function* withAssets(lines: Iterable<string>, assets: Asset[]): Iterable<string> {
+  for (const line of lines) {
+    yield line;
+    if (!line.startsWith('{"a":"svc1.record.insert"')) continue;
+    const { v } = JSON.parse(line) as { readonly v: JsonObject };
+    const asset = v.table === assetTable ? assetIn(v) : undefined;
+    if (asset !== undefined) assets.push(asset);
+  }
+}
+
+/** Copies the files of assets into a folder; resolves to whether all of them were whole. */
+async function copyFiles(
+  data: string,
+  { assets, target: folder }: { readonly assets: readonly Asset[]; readonly target: string },
+  { err }: Terminal,
+): Promise<boolean> {
+  const progress = createProgress(err, Date.now);
+  const { files, bytes, problems } = await exportFiles(new AssetFiles(data), assets, {
+    folder,
+    show: (copied) => {
+      progress.show(copiedText(copied));
+    },
+  }).finally(() => {
+    progress.clear();
+  });
+  for (const problem of problems.slice(0, damagedListed)) writeLine(err, problem);
+  if (problems.length > damagedListed)
+    writeLine(err, `and ${problems.length - damagedListed} more`);
+  writeLine(err, `Copied ${copiedText({ files, bytes })} to ${folder}.`);
+  return problems.length === 0;
+}
+
+/** Damaged changes, and files, that get a line each. */
 const damagedListed = 20;
 const pieceCharacters = 65_536;
 

@@ -146,6 +146,18 @@ export async function putToApi(
   return (await requireAnswer(url, reply)) as JsonObject & { readonly data: StoredAsset };
 }
 
+/** Uploads the file of assets without a row, by its hash; otherwise as putToApi. */
+export async function putFileToApi(
+  { url, apikey, draft }: ApiTarget,
+  sha256: string,
+  body: Blob,
+): Promise<void> {
+  const query = draft === undefined ? '' : `?draft=${encodeURIComponent(draft)}`;
+  const content = { method: 'PUT', type: 'application/octet-stream', body } as const;
+  const reply = await send(`${url}/svc1/asset-file/${sha256}${query}`, apikey, content, undefined);
+  await requireAnswer(url, reply);
+}
+
 /** The row of an asset that was uploaded. */
 type StoredAsset = JsonObject & {
   readonly name: string;

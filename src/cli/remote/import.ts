@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, openAsBlob } from 'node:fs';
+import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { AssetFiles } from '../../assets/asset-files.ts';
+import {
+  exportedFiles,
+  importFiles,
+  putIntoFolder,
+  type ExportedFile,
+} from '../../assets/file-copies.ts';
 import { accessNames, engineNames } from '../../compose/operations.ts';
 import { openData } from '../../data.ts';
 import { Failure } from '../../model/failure.ts';
@@ -14,13 +22,21 @@ import { createSecret } from '../../webhooks/sign.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { configOption, findConfigFile, jsonOption, requireConfig } from '../options.ts';
 import { importTimeoutMs } from '../limits.ts';
-import { createProgress } from '../progress.ts';
-import { postToApi, apiTargetOf, draftOption, type ApiTargetOptions } from './api-client.ts';
+import { copiedText, createProgress } from '../progress.ts';
+import {
+  postToApi,
+  apiTargetOf,
+  draftOption,
+  putFileToApi,
+  type ApiTargetOptions,
+} from './api-client.ts';
 
 interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly strict: boolean;
+  /** The folder with the files of assets. */
+  readonly files?: string;
 }
 
 /** `waymark import`: adds page rules, hooks, tables and rows, also while a server runs. */
@@ -40,6 +56,7 @@ export const defineImport: DefineCommand = (command, terminal) => {
     .addOption(configOption().conflicts('url'))
     .addOption(jsonOption())
     .option('--strict', 'refuse lines with an invalid field', false)
+    .option('--files <dir>', 'first import the files of assets that `export --files` has copied')
     .action(async (file: string, options: ImportOptions) => {
       const importing = options.url === undefined ? importFile : sendFile;
       terminal.exitCode = await importing(file, options, terminal);
@@ -50,6 +67,10 @@ export const defineImport: DefineCommand = (command, terminal) => {
 async function sendFile(file: string, options: ImportOptions, terminal: Terminal): Promise<number> {
   const api = await apiTargetOf(options, terminal);
   const body = await buffer(linesOf(file, terminal));
+  const put = async ({ sha256, path }: ExportedFile): Promise<void> => {
+    await putFileToApi(api, sha256, await openAsBlob(path));
+  };
+  const hasFiles = options.dryRun || (await bringFiles(options.files, put, terminal));
   const answer = await postToApi(api, 'svc1.userinterface.import', {
     type: 'application/x-ndjson',
     body,
@@ -67,7 +88,29 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
     }
   }
   writeLine(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
-  return counts.refused > 0 ? 1 : 0;
+  return counts.refused > 0 || !hasFiles ? 1 : 0;
+}
+
+/**
+ * Brings the files of an export to where its rows go, before these, so that no page lacks one.
+ * Resolves to whether all of them were whole.
+ */
+async function bringFiles(
+  folder: string | undefined,
+  put: (file: ExportedFile) => Promise<void>,
+  { err }: Terminal,
+): Promise<boolean> {
+  if (folder === undefined) return true;
+  const progress = createProgress(err, Date.now);
+  const given = await exportedFiles(resolve(folder));
+  const { files, bytes, problems } = await importFiles(given, put, (copied) => {
+    progress.show(`${copiedText(copied)}, of ${given.length}`);
+  }).finally(() => {
+    progress.clear();
+  });
+  for (const problem of problems.slice(0, refusalsKeptMax)) writeLine(err, problem);
+  writeLine(err, `Imported ${copiedText({ files, bytes })}.`);
+  return problems.length === 0;
 }
 
 function queryOf({ dryRun, draft }: ImportOptions): string {
@@ -125,7 +168,7 @@ function countsText({
 
 async function importFile(
   file: string,
-  { config: iniFile, json, dryRun, draft, strict: isStrict }: ImportOptions,
+  { config: iniFile, json, dryRun, draft, strict: isStrict, files: filesFolder }: ImportOptions,
   terminal: Terminal,
 ): Promise<number> {
   if (draft !== undefined)
@@ -147,12 +190,15 @@ async function importFile(
   const store = await openData(config.server.data);
   try {
     await store.checkPages();
+    const assetFiles = new AssetFiles(config.server.data);
+    const put = (one: ExportedFile): Promise<void> => putIntoFolder(assetFiles, one);
+    const hasFiles = await bringFiles(filesFolder, put, terminal);
     const newSecret = () => createSecret(randomBytes);
     const parts = { store, newSecret, isStrict };
     const steps = importBlocks(parts, readBlocks(input, reader.read));
     const report = await follow(steps, terminal);
     writeLine(terminal.out, json ? JSON.stringify(report) : countsText(report));
-    return report.refused > 0 ? 1 : 0;
+    return report.refused > 0 || !hasFiles ? 1 : 0;
   } finally {
     await reader.close();
     await store.close();

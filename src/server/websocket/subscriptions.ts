@@ -101,6 +101,8 @@ export class Subscriptions {
     }
     const follower: LogSubscription = { ...one, stream, after: stream.after };
     this.#active = [...this.#active, follower];
+    const { others } = stream;
+    if (others !== undefined) void this.#sendFeed(follower, others(one.ending.signal));
     // The new subscription may start at a lower seq than the others wait for.
     this.#interrupt.abort();
     this.#interrupt = new AbortController();

@@ -1,4 +1,5 @@
-import { constants } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../model/failure.ts';
@@ -25,6 +26,8 @@ interface BackupParts {
   /** Absolute path of a folder that is empty or does not exist. */
   readonly target: string;
   readonly signal: AbortSignal | undefined;
+  /** Called after each copied file of assets, with their number and bytes so far. */
+  readonly copied?: ((files: number, bytes: number) => void) | undefined;
 }
 
 /**
@@ -35,7 +38,7 @@ interface BackupParts {
  */
 export async function backUp(
   { environment }: Databases,
-  { folder, target, signal }: BackupParts,
+  { folder, target, signal, copied }: BackupParts,
 ): Promise<Backup> {
   const isThere = await isEmptyFolder(target);
   const name = `.${basename(target)}.${process.pid}.incomplete`;
@@ -51,7 +54,8 @@ export async function backUp(
     const seq = await completeCopy(draft);
     await syncPath(file);
     await requireSound(draft, signal);
-    const files = await copyFiles(join(folder, assetFolder), join(draft, assetFolder), signal);
+    const to = join(draft, assetFolder);
+    const files = await copyFiles(join(folder, assetFolder), to, { signal, copied });
     // The data comes last: without it, the folder is no backup.
     if (isThere && files.count > 0)
       await rename(join(draft, assetFolder), join(target, assetFolder));
@@ -59,7 +63,8 @@ export async function backUp(
     else await rename(draft, target);
     await syncPath(isThere ? target : dirname(target));
     const { size } = await stat(join(target, dataFile));
-    return { seq, bytes: size, files: files.count, fileBytes: files.bytes };
+    const { count, bytes, damaged } = files;
+    return { seq, bytes: size, files: count, fileBytes: bytes, damagedFiles: damaged };
   } catch (error) {
     if (signal?.aborted === true) throw signal.reason;
     if (error instanceof Failure) throw error;
@@ -72,16 +77,24 @@ export async function backUp(
 }
 
 /**
- * Copies the files of a folder, without its subfolders; none if it does not exist. The files of
- * assets never change, and those that the copied data refers to were there before it was copied.
+ * Copies the files of assets, each of which has its SHA-256 as its name; none if the folder does
+ * not exist. They never change, and those that the copied data refers to were there before it was
+ * copied. A file with another hash is copied, too: it may be better than none.
  */
 async function copyFiles(
   from: string,
   to: string,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly count: number; readonly bytes: number }> {
+  { signal, copied }: Pick<BackupParts, 'signal' | 'copied'>,
+): Promise<{
+  readonly count: number;
+  readonly bytes: number;
+  readonly damaged: readonly string[];
+}> {
   const entries = await readdir(from, { withFileTypes: true }).catch(noneIfMissing);
-  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  // Not what the server notes there for itself.
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.'));
+  const names = files.map(({ name }) => name);
+  const damaged: string[] = [];
   let [count, bytes] = [0, 0];
   for (const name of names) {
     signal?.throwIfAborted();
@@ -96,9 +109,17 @@ async function copyFiles(
     await syncPath(join(to, name));
     count += 1;
     bytes += (await stat(join(to, name))).size;
+    if ((await digestOf(join(to, name))) !== name) damaged.push(name);
+    copied?.(count, bytes);
   }
   if (count > 0) await syncPath(to);
-  return { count, bytes };
+  return { count, bytes, damaged };
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
 }
 
 function noneIfMissing(error: unknown): [] {

@@ -1,3 +1,5 @@
+import type { SharedFiles } from './shared-files.ts';
+
 /**
  * An entry of a shared log. Positions grow, and need not be consecutive: `after` is the position of
  * the entry before it, or 0.
@@ -35,6 +37,8 @@ export interface SharedLog {
   broadcast(data: Uint8Array): Promise<void>;
   /** Calls a listener for each broadcast of any node; the returned function ends that. */
   onBroadcast(listener: (data: Uint8Array) => void): () => void;
+  /** The files of assets, which are no entries. */
+  readonly files: SharedFiles;
   /** Whether the log can be reached, and if not, why, as a sentence. */
   state(): { readonly isConnected: boolean; readonly problem: string | undefined };
   close(): Promise<void>;

@@ -69,6 +69,32 @@ suite('a visitor who follows a place', () => {
     );
   });
 
+  test('is told when a rule of the place begins or ends', async (t) => {
+    const site = await startSite(t);
+    const visitor = await site.socket();
+    const until = messages(visitor);
+    await visitor.call('svc1.userinterface.follow', { origin, path: '/a' });
+    const nowMs = Date.now();
+    const [first, other, second] = [2_000, 2_100, 2_300].map((ms) =>
+      new Date(nowMs + ms).toISOString(),
+    );
+    for (const v of [
+      { path: '/b', until: other },
+      { path: '/a', lang: 'de', from: first, until: second },
+      { path: '/a*', until: second },
+    ]) {
+      await site.call(insert, { kind: 'content', ...v });
+    }
+    let moments: readonly string[] = [];
+    await until((all) => {
+      const told = all.filter(({ r }) => r === 'svc1.userinterface.stale');
+      moments = told.flatMap(({ data: { at } }) => (at === undefined ? [] : [at as string]));
+      return moments.includes(second ?? '');
+    });
+    assert.ok(Date.now() >= nowMs + 2_300);
+    assert.deepEqual(moments, [first, second]);
+  });
+
   test('resumes after from_seq', async (t) => {
     const paths = ['/1', '/page', '/2', '/*'];
     const site = await startSite(t, { rules: paths.map((path) => ({ path, kind: 'content' })) });

@@ -66,6 +66,52 @@ suite('several workers', onLinux, () => {
     served = await startServed(cleaning, iniFile);
   });
 
+  test('begin and end a page rule at the same millisecond, and tell those who follow it', async (t) => {
+    const call = (v: object) =>
+      postOperation(served.url, 'svc1.userinterface.insert', v, { apikey: served.adminKey });
+    const changeMs = Date.now() + 2_000;
+    const change = new Date(changeMs).toISOString();
+    const sale = { path: '/sale', kind: 'content' };
+    const old = await call({ ...sale, content: 'old', until: change });
+    await call({ ...sale, content: 'new', from: change });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    t.after(() => {
+      agent.destroy();
+    });
+    // Several connections for each worker, so that the system gives some to each.
+    const told = Array.from({ length: 8 }, async () => {
+      const url = `${served.url.replace('http', 'ws')}/svc1/ws`;
+      const socket = await openSocket(t, url, undefined);
+      const place = { origin: served.url, path: '/sale', from_seq: old.data?.seq as number };
+      const followed = await socket.call('svc1.userinterface.follow', place);
+      assert.equal(followed.error, undefined);
+      for (;;) {
+        const [message] = (await once(socket.websocket, 'message')) as [Buffer];
+        const { data } = JSON.parse(message.toString()) as Answer;
+        if (data?.at !== undefined) return { at: data.at as string, heardMs: Date.now() };
+      }
+    });
+    const seen = new Set<string>();
+    for (let isOver = false; !isOver;) {
+      for (const ask of [
+        () => textOf(`${served.url}/sale`),
+        () => contentOf(agent, `${served.url}/sale`),
+      ]) {
+        const askedMs = Date.now();
+        const content = await ask();
+        seen.add(content);
+        isOver = askedMs >= changeMs;
+        if (isOver) assert.equal(content, '200 new');
+        if (Date.now() < changeMs) assert.equal(content, '200 old');
+      }
+    }
+    assert.deepEqual([...seen], ['200 old', '200 new']);
+    for (const { at, heardMs } of await Promise.all(told)) {
+      assert.equal(at, change);
+      assert.ok(heardMs >= changeMs);
+    }
+  });
+
   test('share a port, and a change that one has acknowledged is served by all at once', async () => {
     assert.equal(workersOf(served).length, 2);
     assert.match(served.out(), /with 2 workers/);

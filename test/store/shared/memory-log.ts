@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
 import { Failure } from '../../../src/model/failure.ts';
 import { decodeEntry } from '../../../src/store/shared/entry.ts';
+import type { SharedFiles } from '../../../src/store/shared/shared-files.ts';
 import type { SharedEntry, SharedLog } from '../../../src/store/shared/shared-log.ts';
 
 /** The outcome of the next append: see MemoryLog.next. */
@@ -14,6 +16,8 @@ export class MemoryLog {
   readonly #grown = new Set<() => void>();
   readonly #listeners = new Set<(data: Uint8Array) => void>();
   readonly #fates: Fate[] = [];
+  /** The files that nodes share, by their hashes; when each was stored, in ms since 1970. */
+  readonly files = new Map<string, { readonly content: Buffer; readonly storedMs: number }>();
   isReachable = true;
   /** Appends that found another entry after the position that they named. */
   superseded = 0;
@@ -54,8 +58,33 @@ export class MemoryLog {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);
       },
+      files: this.#sharedFiles(),
       state: () => ({ isConnected: this.isReachable, problem: undefined }),
       close: () => Promise.resolve(),
+    };
+  }
+
+  #sharedFiles(): SharedFiles {
+    const { files } = this;
+    return {
+      put: async (sha256, bytes, read) => {
+        await this.#trip();
+        const content = Buffer.from(await read(0, bytes));
+        files.set(sha256, { content, storedMs: Date.now() });
+      },
+      get: async (sha256, first) => {
+        await this.#trip();
+        const content = files.get(sha256)?.content;
+        return content && { first, chunks: Readable.from([content.subarray(first)]) };
+      },
+      list: async () => {
+        await this.#trip();
+        return [...files.keys()].map((sha256) => ({ sha256, isWhole: true }));
+      },
+      remove: async (sha256, beforeMs) => {
+        await this.#trip();
+        if ((files.get(sha256)?.storedMs ?? Infinity) < beforeMs) files.delete(sha256);
+      },
     };
   }
 
