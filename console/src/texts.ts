@@ -148,6 +148,60 @@ export const texts = {
     asTree: 'Show as a tree',
     sort: 'Order of the list',
     columns: { path: 'Path', origin: 'Origin', kind: 'Kind', inserted: 'Inserted' },
+    replace: 'Find and replace …',
+  },
+  replace: {
+    title: 'Find and replace',
+    lead: 'Looks for a text in all pages and breadcrumbs, and replaces it in a draft: nothing is live before you publish that.',
+    find: 'Find',
+    with: 'Replace with',
+    flags: {
+      ignore_case: 'Ignore upper and lower case',
+      whole_words: 'Whole words only',
+      regex: 'Regular expression',
+    },
+    regexHint:
+      'A pattern such as Pier (\\d+). In the replacement, $1 is what the first group found, and $& all of it.',
+    where: (isAll: boolean, path: string) =>
+      `Where: ${isAll ? 'everywhere' : 'some parts'}${path === '' ? '' : `, below ${path}`}`,
+    parts: 'Parts of a page',
+    partNames: {
+      content: 'Text and HTML',
+      title: 'Titles',
+      data: 'Data of engines',
+      targets: 'Where breadcrumbs lead',
+      headers: 'Header fields',
+    },
+    path: 'Only paths that begin with',
+    origin: 'Only this origin',
+    draft: 'Into',
+    newDraft: 'a new draft',
+    draftLabel: 'Name of the new draft',
+    draftName: (find: string, by: string) =>
+      `Replace ${find.trim().slice(0, 50)} with ${by.trim() === '' ? 'nothing' : by.trim().slice(0, 50)}`.replaceAll(
+        /\s+/g,
+        ' ',
+      ),
+    findButton: 'Find',
+    searching: (examined: number, found: number) =>
+      `${examined.toLocaleString()} pages searched, ${found.toLocaleString()} with the text …`,
+    nothing: (examined: number) =>
+      `None of ${examined.toLocaleString()} pages has this text. Look at upper and lower case, or search in more parts.`,
+    found: (pages: readonly { readonly count: number }[], examined: number) => {
+      const places = pages.reduce((sum, { count }) => sum + count, 0);
+      return `${places.toLocaleString()} ${places === 1 ? 'place' : 'places'} in ${pages.length.toLocaleString()} of ${examined.toLocaleString()} pages. Nothing has changed yet.`;
+    },
+    cut: 'There are more than 1,000 such pages. Replace in these first, or name a path.',
+    replace: (count: number) =>
+      `Replace in ${count.toLocaleString()} ${count === 1 ? 'page' : 'pages'}`,
+    replacing: 'Replacing …',
+    times: (count: number) => `${count.toLocaleString()} ${count === 1 ? 'place' : 'places'}`,
+    open: 'Open',
+    more: (count: number) => `and ${count.toLocaleString()} more places`,
+    problem: (why: string) => `Stays as it is. ${why}`,
+    fields: (field: string) => (field === 'content' ? 'Text' : field),
+    was: 'now: ',
+    becomes: 'then: ',
   },
   editor: {
     deletePage: 'Delete …',
@@ -688,6 +742,18 @@ export const texts = {
     approvedSaid: 'Approved as it is shown here.',
     publish: (count: number) =>
       `Publish ${count.toLocaleString()} ${count === 1 ? 'change' : 'changes'}`,
+    schedule: (count: number) =>
+      `Schedule ${count.toLocaleString()} ${count === 1 ? 'change' : 'changes'}`,
+    scheduledSaid: 'Scheduled.',
+    later: 'Publish at a later time …',
+    at: 'Publish at',
+    atZone: 'Time zone',
+    nowInstead: 'Publish now instead',
+    goesLive: 'Goes live',
+    inZone: (zone: string) => `in the time zone ${zone}`,
+    scheduledHint: 'The draft takes no changes until then.',
+    failed: 'It did not go live',
+    unschedule: 'Cancel the schedule',
     publishedTitle: 'Published',
     publishedAt: 'Live since',
     publishedChanges: 'Its changes in the history',

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { comparedChunks, comparedLists } from '../../../src/model/comparison.ts';
 import { call, type Json } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
@@ -83,14 +83,20 @@ function useComparison(id: string, list: List, urls: string) {
   return { found, compare, ...action };
 }
 
-/** The URLs and breadcrumbs that answer otherwise in the draft. */
-export function Compare({ id }: { id: string }) {
+/** The URLs and breadcrumbs that answer otherwise in the draft; `isAsked` compares at once. */
+export function Compare({ id, isAsked }: { id: string; isAsked: boolean }) {
   const [urls, setUrls] = useState('');
   const [list, setList] = useState<List>('changes');
   const { found, compare, error, isRunning, run } = useComparison(id, list, urls);
   const shown = { draft: id, ...(list === 'given' ? { urls } : { list }) };
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!isAsked) return;
+    section.current?.scrollIntoView();
+    void run(compare);
+  }, [isAsked]);
   return (
-    <section>
+    <section ref={section}>
       <div class="panel-head">
         <h2>{t.compareTitle}</h2>
         <CopyCurl shown={['draft.compare', shown]} />

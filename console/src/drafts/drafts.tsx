@@ -17,7 +17,8 @@ const t = texts.drafts;
 export function Drafts({ route }: { route: Route }) {
   const [, , id] = route.path.split('/');
   if (id === 'new') return <NewDraft />;
-  if (id !== undefined && id !== '') return <DraftPage key={id} id={id} />;
+  if (id !== undefined && id !== '')
+    return <DraftPage key={id} id={id} isCompared={route.params.has('compare')} />;
   const state = route.params.get('state') ?? 'open';
   return <DraftList key={state} state={state in t.states ? state : 'open'} />;
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, firstOrigin, type JsonObject, mayDesign } from '../api/api.ts';
+import { call, firstOrigin, type JsonObject, may, mayDesign } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -73,6 +73,11 @@ export function Pages({ route: { params } }: { route: Route }) {
         >
           {isList ? t.asTree : t.asList}
         </a>
+        {may('draft') ? (
+          <a class="quiet-button" href={linkTo('/pages/replace', { find: query.text })}>
+            {t.replace}
+          </a>
+        ) : null}
         {mayDesign() ? (
           <a class="main-button" href={linkTo('/pages/new', { origin, path })}>
             {t.fresh}
