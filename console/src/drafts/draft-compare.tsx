@@ -91,12 +91,15 @@ export function Compare({ id, isAsked }: { id: string; isAsked: boolean }) {
   const shown = { draft: id, ...(list === 'given' ? { urls } : { list }) };
   const section = useRef<HTMLElement>(null);
   useEffect(() => {
-    if (!isAsked) return;
-    section.current?.scrollIntoView();
-    void run(compare);
+    if (isAsked) void run(compare);
   }, [isAsked]);
+  // Before that, the list of changes above it grows.
+  const isThere = isAsked && found !== undefined && !isRunning;
+  useEffect(() => {
+    if (isThere) section.current?.scrollIntoView();
+  }, [isThere]);
   return (
-    <section ref={section}>
+    <section ref={section} class="compare">
       <div class="panel-head">
         <h2>{t.compareTitle}</h2>
         <CopyCurl shown={['draft.compare', shown]} />
@@ -174,13 +177,15 @@ function Difference({ row }: { row: Row }) {
         ))}{' '}
         <span class="quiet">{headers?.join(', ')}</span>
       </p>
-      <div class="diff-sides">
-        <Side name={t.now} lines={answerLines(live, diff)} />
-        <Side name={t.drafted} lines={answerLines(draft, diff)} />
-      </div>
+      <Answers live={answerLines(live, diff)} draft={answerLines(draft, diff)} />
       {diff === undefined ? null : (
         <pre class="side" role="group" aria-label={t.compareLines} tabIndex={0}>
-          {diff}
+          {diff.split('\n').map((line, at) => (
+            <span key={at} class={lineClass(line)}>
+              {line}
+              {'\n'}
+            </span>
+          ))}
         </pre>
       )}
       {branches.map((one) => (
@@ -197,6 +202,22 @@ function Difference({ row }: { row: Row }) {
 }
 
 type Line = string | undefined;
+
+function lineClass(line: string): string | undefined {
+  if (line.startsWith('+')) return 'added';
+  return line.startsWith('-') ? 'removed' : undefined;
+}
+
+/** Both answers; nothing if only the lines of the content differ. */
+function Answers({ live, draft }: { live: readonly Line[]; draft: readonly Line[] }) {
+  if (live.join('\n') === draft.join('\n')) return null;
+  return (
+    <div class="diff-sides">
+      <Side name={t.now} lines={live} />
+      <Side name={t.drafted} lines={draft} />
+    </div>
+  );
+}
 
 function answerLines(
   { status, source, target, line, failure }: Answer,

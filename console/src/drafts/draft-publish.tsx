@@ -82,6 +82,7 @@ export function Publish(props: PublishProps) {
   const plan = report.data;
   const isBusy = isRunning || report.isLoading || plan?.records === 0;
   // A draft that waits for its time goes live as it was confirmed.
+  const isUnapproved = plan?.needs_approval === true && plan.approved_by.length === 0;
   const isWaiting = draft.schedule !== undefined && draft.schedule.failed === undefined;
   return (
     <section class="panel publish-panel">
@@ -107,7 +108,7 @@ export function Publish(props: PublishProps) {
               <button
                 type="button"
                 class="main-button"
-                disabled={isBusy || !isResolved(plan, choices)}
+                disabled={isBusy || !isResolved(plan, choices) || (isUnapproved && at === '')}
                 onClick={() => void run(publish)}
               >
                 {at === '' ? t.publish(plan.records) : t.schedule(plan.records)}

@@ -1,3 +1,4 @@
+import { shownMoment } from '../../../src/model/time.ts';
 import { call } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Fault, When } from '../components/ui.tsx';
@@ -52,7 +53,7 @@ export function Scheduled({ draft, onDone }: { draft: Draft; onDone: () => void 
   const { error, isRunning, run } = useAction(onDone);
   const { id, schedule } = draft;
   if (schedule === undefined) return null;
-  const { at, time_zone: zone, failed } = schedule;
+  const { failed } = schedule;
   const cancel = async (): Promise<string> => {
     await call('draft.unschedule', { draft: id });
     return '';
@@ -60,23 +61,29 @@ export function Scheduled({ draft, onDone }: { draft: Draft; onDone: () => void 
   return (
     <div class="publish-time">
       <Fault error={error} />
-      {failed === undefined ? (
-        <p>
-          <b>
-            {t.goesLive} <When time={at} />
-          </b>{' '}
-          {zone === undefined ? null : <span class="note">{t.inZone(zone)}</span>}
-          <br />
-          <span class="note">{t.scheduledHint}</span>
-        </p>
-      ) : (
-        <p class="bad-text">
-          {t.failed} <When time={failed.at} />: {failed.reason}
-        </p>
-      )}
+      <ScheduleLine draft={draft} />
+      {failed === undefined ? <p class="note">{t.scheduledHint}</p> : null}
       <button type="button" disabled={isRunning} onClick={() => void run(cancel)}>
         {t.unschedule}
       </button>
     </div>
+  );
+}
+
+/** When an open draft goes live, or why that has failed; nothing without a schedule. */
+export function ScheduleLine({ draft: { state, schedule } }: { draft: Draft }) {
+  if (state !== 'open' || schedule === undefined) return null;
+  const { failed } = schedule;
+  if (failed === undefined) {
+    return (
+      <p>
+        <b>{t.goesLive(shownMoment(schedule))}</b> <When time={schedule.at} />
+      </p>
+    );
+  }
+  return (
+    <p class="bad-text">
+      {t.failed} <When time={failed.at} />: {failed.reason}
+    </p>
   );
 }

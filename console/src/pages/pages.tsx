@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call, firstOrigin, type JsonObject, may, mayDesign } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
+import { ReadOnly } from '../frame/read-only.tsx';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
@@ -84,6 +85,7 @@ export function Pages({ route: { params } }: { route: Route }) {
           </a>
         ) : null}
       </ScreenHead>
+      <ReadOnly />
       <Search query={query} />
       {isList ? (
         <Results key={`${query.text ?? ''} ${query.kind ?? ''}`} query={query} />
