@@ -247,6 +247,8 @@ export const texts = {
     fromZone: 'Time zone of its start',
     untilZone: 'Time zone of its end',
     preview: 'Preview',
+    draftPictures:
+      'Pictures that only the draft has show here while you insert them, and always by a preview link of the draft.',
     emptyPreview: 'What you write in the content shows here.',
     noPreview: 'This kind has no preview before it is saved: open Explain to see what it answers.',
     open: 'Open the page',

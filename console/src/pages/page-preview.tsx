@@ -1,3 +1,4 @@
+import { currentDraft } from '../api/session.ts';
 import { useEffect, useState } from 'preact/hooks';
 import { call, service, type JsonObject } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
@@ -108,6 +109,9 @@ export function PreviewColumn({
       {hasRows ? <p class="note">{texts.rendered.rows}</p> : null}
       {rendered !== undefined && html === undefined ? (
         <p class="note">{isEmpty(page) ? t.emptyPreview : t.noPreview}</p>
+      ) : null}
+      {currentDraft() !== undefined && html?.includes('<img') === true ? (
+        <p class="note">{t.draftPictures}</p>
       ) : null}
       {html === undefined ? null : (
         <div class={`preview-frame ${width}`}>
