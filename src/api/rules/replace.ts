@@ -6,9 +6,10 @@ import type { StaticInput } from '../../model/static.ts';
 import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
 import { authorise } from '../execute.ts';
 import { listRowsDefault } from '../limits.ts';
-import { authorOf, changeAuthorOf, defineOperation, type Call } from '../operation.ts';
+import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
 import { familyFor, type RecordFamily, type StoredRecord } from '../records/family.ts';
-import { claimName, earlierClaim, hashRequest } from '../records/idempotency.ts';
+import { commitOnce, keyedRequest, namedFirst, reportResult } from '../records/commit-once.ts';
+import { earlierClaim } from '../records/idempotency.ts';
 import { readPage } from '../records/list.ts';
 import { vkMember } from '../records/schema.ts';
 import {
@@ -146,9 +147,7 @@ export const replaceInRules = defineOperation({
         'This replaces in a draft only, so that nothing is live before it was compared: name one.';
       throw new Failure('invalid', message, { field: 'draft' });
     }
-    const { data, replayed } = await replaceInPages(parts, replaceIn, { v, call });
-    const { vk } = call;
-    return { kind: 'data', data, ...(vk !== undefined && { vk }), ...(replayed && { replayed }) };
+    return replaceInPages(parts, replaceIn, { v, call });
   },
 });
 
@@ -228,20 +227,15 @@ async function replaceInPages(
   parts: RuleParts,
   replaceIn: ReplaceIn,
   asked: Asked,
-): Promise<{ readonly data: JsonObject; readonly replayed: boolean }> {
+): Promise<OperationResult<JsonObject>> {
   const { v, call } = asked;
-  const { vk } = call;
-  const request = vk === undefined ? undefined : requestOf(vk, asked);
-  const earlier = (reads: Reads): JsonObject | undefined => {
-    const claim = request && earlierClaim(reads, request);
-    return claim && doneThen(reads, claim.seq);
-  };
-  const before = earlier(parts.store);
-  if (before !== undefined) return { data: before, replayed: true };
+  const request = keyedRequest('userinterface.replace', { ...v }, call);
+  const claim = request && earlierClaim(parts.store, request);
+  if (claim !== undefined) {
+    return reportResult({ report: doneThen(parts.store, claim.seq), replayed: true }, request);
+  }
   const planned = await plan(parts, replaceIn, asked);
-  return parts.store.commit(changeAuthorOf(call), (reads): Decision<ReplacedPages> => {
-    const done = earlier(reads);
-    if (done !== undefined) return { drafts: [], answer: () => ({ data: done, replayed: true }) };
+  const decide = (reads: Reads, vk: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
     const family = familyOf(parts, reads, asked);
     requireUnchanged(reads, family, v.pages ?? {});
     const drafts = planned.map(({ id, fields }, at): LoggedDraft => {
@@ -249,28 +243,19 @@ async function replaceInPages(
       if (stored === undefined) throw new TypeError(`${id} was found a moment ago`);
       const { data, problem } = writeOf(parts, family, { stored, fields });
       if (problem !== undefined) throw notPossible(stored.record, problem);
-      const vks = request && { vk: claimName(request), requestHash: request.requestHash };
-      const claim = at === 0 && vks !== undefined ? { vk: vks } : {};
-      return { family: 'userinterface', id, action: 'edit', data, ...claim };
+      return { family: 'userinterface', id, action: 'edit', data, ...(at === 0 && vk) };
     });
     return {
       drafts,
       answer: (rows) => {
         const [txn = '', seq = 0] = [rows[0]?.txn, rows.at(-1)?.seq];
-        return { data: { done: true, pages: rows.length, txn, seq }, replayed: false };
+        return { done: true, pages: rows.length, txn, seq };
       },
     };
-  });
-}
-
-type ReplacedPages = Awaited<ReturnType<typeof replaceInPages>>;
-
-function requestOf(vk: string, { v, call }: Asked) {
-  return {
-    vk,
-    by: authorOf(call),
-    ...hashRequest('userinterface.replace', { ...v }),
   };
+  const author = { by: authorOf(call), via: call.via, request };
+  const written = await commitOnce(parts.store, author, { again: doneThen, decide });
+  return reportResult(written, request);
 }
 
 /** The answer to an earlier request with the same vk, which wrote a seq. */
@@ -332,13 +317,9 @@ function requireUnchanged(
     return [stored === undefined ? id : `${stored.record.path} (${id})`];
   });
   if (changed.length === 0) return;
-  const more = changed.length > namedMax ? ` and ${changed.length - namedMax} more` : '';
   throw new Failure(
     'precondition_failed',
-    `Nothing was replaced: ${changed.slice(0, namedMax).join(', ')}${more} changed since the ` +
-      'report. Look at a new one.',
+    `Nothing was replaced: ${namedFirst(changed)} changed since the report. Look at a new one.`,
     { field: 'pages' },
   );
 }
-
-const namedMax = 10;
