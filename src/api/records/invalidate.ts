@@ -122,9 +122,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
           confirm: v.confirm,
           ...{ by, via: call.via },
           request:
-            v.confirm === undefined
-              ? undefined
-              : keyedRequest(`${name}.invalidate`, v as JsonObject, call, by),
+            v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),
         };
         const isInline = isSmall(store, selection);
         const reverted = await (isInline
