@@ -12,8 +12,9 @@ import { draftStore, openDraftNamed } from './store/drafts/draft-store.ts';
 import type { Store } from './store/store.ts';
 import { createSecret } from './webhooks/sign.ts';
 import { runRevert } from './api/records/invalidate.ts';
-import type { RevertRequest, RevertResult } from './api/records/revert.ts';
-import { runPublish, type PublishRequest, type PublishResult } from './api/drafts/publish.ts';
+import type { RevertRequest } from './api/records/revert.ts';
+import { runPublish, type PublishRequest } from './api/drafts/publish.ts';
+import type { WriteReport } from './api/records/commit-once.ts';
 import { runUndo, type UndoRequest } from './api/drafts/undo.ts';
 import { recordFamilies } from './api/table.ts';
 import {
@@ -24,9 +25,9 @@ import {
 
 /** The kinds of large writes. */
 interface LargeWrites {
-  readonly publish: { readonly request: PublishRequest; readonly result: PublishResult };
-  readonly undo: { readonly request: UndoRequest; readonly result: PublishResult };
-  readonly revert: { readonly request: RevertRequest; readonly result: RevertResult };
+  readonly publish: { readonly request: PublishRequest; readonly result: WriteReport };
+  readonly undo: { readonly request: UndoRequest; readonly result: WriteReport };
+  readonly revert: { readonly request: RevertRequest; readonly result: WriteReport };
   readonly import: { readonly request: ImportRequest; readonly result: ImportResult };
 }
 
@@ -125,7 +126,7 @@ async function runWrite(
   return runImport(parts, request as ImportRequest);
 }
 
-async function revert(store: Store, request: RevertRequest): Promise<RevertResult> {
+async function revert(store: Store, request: RevertRequest): Promise<WriteReport> {
   const { family: name } = request.selection;
   const family = recordFamilies.find((one) => one.name === name);
   if (family === undefined) throw new TypeError(`there is no record family ${name}`);

@@ -148,6 +148,71 @@ export const texts = {
     asTree: 'Show as a tree',
     sort: 'Order of the list',
     columns: { path: 'Path', origin: 'Origin', kind: 'Kind', inserted: 'Inserted' },
+    replace: 'Find and replace …',
+  },
+  start: {
+    label: 'Start with',
+    blank: 'a blank page',
+    copyOf: 'a copy of another page',
+    template: (name: string) => `the template ${name}`,
+    title: 'Title',
+    copy: 'Copy',
+    makeTemplate: 'Make a template',
+    templateHint:
+      'A template: people start new pages with it. [[title]] and [[path]] in it stand for those of the new page. Its end is in the past, so no visitor gets it.',
+  },
+  replace: {
+    title: 'Find and replace',
+    lead: 'Looks for a text in all pages and breadcrumbs, and replaces it in a draft: nothing is live before you publish that.',
+    find: 'Find',
+    with: 'Replace with',
+    flags: {
+      ignore_case: 'Ignore upper and lower case',
+      whole_words: 'Whole words only',
+      regex: 'Regular expression',
+    },
+    regexHint:
+      'A pattern such as Pier (\\d+). In the replacement, $1 is what the first group found, and $& all of it.',
+    where: (isAll: boolean, path: string) =>
+      `Where: ${isAll ? 'everywhere' : 'some parts'}${path === '' ? '' : `, below ${path}`}`,
+    parts: 'Parts of a page',
+    partNames: {
+      content: 'Text and HTML',
+      title: 'Titles',
+      data: 'Data of engines',
+      targets: 'Where breadcrumbs lead',
+      headers: 'Header fields',
+    },
+    path: 'Only paths that begin with',
+    origin: 'Only this origin',
+    draft: 'Into',
+    newDraft: 'a new draft',
+    draftLabel: 'Name of the new draft',
+    draftName: (find: string, by: string) =>
+      `Replace ${find.trim().slice(0, 50)} with ${by.trim() === '' ? 'nothing' : by.trim().slice(0, 50)}`.replaceAll(
+        /\s+/g,
+        ' ',
+      ),
+    findButton: 'Find',
+    searching: (examined: number, found: number) =>
+      `${examined.toLocaleString()} pages searched, ${found.toLocaleString()} with the text …`,
+    nothing: (examined: number) =>
+      `None of ${examined.toLocaleString()} pages has this text. Look at upper and lower case, or search in more parts.`,
+    found: (pages: readonly { readonly count: number }[], examined: number) => {
+      const places = pages.reduce((sum, { count }) => sum + count, 0);
+      return `${places.toLocaleString()} ${places === 1 ? 'place' : 'places'} in ${pages.length.toLocaleString()} of ${examined.toLocaleString()} pages. Nothing has changed yet.`;
+    },
+    cut: 'There are more than 1,000 such pages. Replace in these first, or name a path.',
+    replace: (count: number) =>
+      `Replace in ${count.toLocaleString()} ${count === 1 ? 'page' : 'pages'}`,
+    replacing: 'Replacing …',
+    times: (count: number) => `${count.toLocaleString()} ${count === 1 ? 'place' : 'places'}`,
+    open: 'Open',
+    more: (count: number) => `and ${count.toLocaleString()} more places`,
+    problem: (why: string) => `Stays as it is. ${why}`,
+    fields: (field: string) => (field === 'content' ? 'Text' : field),
+    was: 'now: ',
+    becomes: 'then: ',
   },
   editor: {
     deletePage: 'Delete …',
@@ -182,6 +247,9 @@ export const texts = {
     fromZone: 'Time zone of its start',
     untilZone: 'Time zone of its end',
     preview: 'Preview',
+    draftPictures:
+      'Pictures that only the draft has show here while you insert them, and always by a preview link of the draft.',
+    emptyPreview: 'What you write in the content shows here.',
     noPreview: 'This kind has no preview before it is saved: open Explain to see what it answers.',
     open: 'Open the page',
     explain: 'Explain',
@@ -600,6 +668,8 @@ export const texts = {
     title: 'Drafts',
     lead: 'A draft is a named set of changes that is not live. Work in one, show it to others, and publish all of it at once.',
     switchLabel: 'What you work in',
+    needed: 'Your key changes pages in drafts. Choose a draft in the navigation, or',
+    neededMake: 'make one',
     live: 'Live',
     inDraft: (name: string) => `Draft: ${name}`,
     freshOption: 'New draft …',
@@ -628,6 +698,7 @@ export const texts = {
     noChanges: 'The draft changes nothing yet. Work in it, and edit pages.',
     becomes: { inserted: 'new', changed: 'changed', removed: 'removed', same: 'no difference' },
     families: { userinterface: 'Page', webhook: 'Webhook', table: 'Table', record: 'Row' },
+    file: 'File',
     conflict: 'changed live, too',
     then: 'Live when the draft began',
     now: 'Live now',
@@ -688,6 +759,17 @@ export const texts = {
     approvedSaid: 'Approved as it is shown here.',
     publish: (count: number) =>
       `Publish ${count.toLocaleString()} ${count === 1 ? 'change' : 'changes'}`,
+    schedule: (count: number) =>
+      `Schedule ${count.toLocaleString()} ${count === 1 ? 'change' : 'changes'}`,
+    scheduledSaid: 'Scheduled.',
+    later: 'Publish at a later time …',
+    at: 'Publish at',
+    atZone: 'Time zone',
+    nowInstead: 'Publish now instead',
+    goesLive: (time: string) => `Goes live ${time}`,
+    scheduledHint: 'The draft takes no changes until then.',
+    failed: 'It did not go live',
+    unschedule: 'Cancel the schedule',
     publishedTitle: 'Published',
     publishedAt: 'Live since',
     publishedChanges: 'Its changes in the history',

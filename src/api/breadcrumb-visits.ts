@@ -1,19 +1,19 @@
-import type { StaticOutput } from '../model/static.ts';
 import { isInside } from '../model/bounds.ts';
 import { breadcrumbKeyCharactersMax } from '../model/limits.ts';
 import { addCounts, breadcrumbDimensions, noVisits } from '../store/visits/visit-counts.ts';
 import { visitNamesMax } from '../store/limits.ts';
 import type { DaySpan, DayVisits } from '../store/visits/visit-database.ts';
-import { visitedKeysDefault, visitedKeysMax } from './limits.ts';
 import { defineOperation } from './operation.ts';
 import {
   daysIn,
   namesOf,
   namesSchema as names,
+  PlaceVisits,
   retentionDays,
-  robotsSchema as robots,
   spanFields,
   spanOf,
+  spanSchemas,
+  sumSchemas,
 } from './visit-days.ts';
 
 /** The parts of breadcrumb.visits. */
@@ -41,12 +41,9 @@ const visitedKey = {
   properties: {
     k: { type: 'string', description: 'Empty for all above the limit of a day.' },
     origin: { type: 'string' },
-    visits: count,
-    robots,
+    ...sumSchemas,
   },
 } as const;
-
-type VisitedKey = StaticOutput<typeof visitedKey>;
 
 const visitsInput = {
   type: 'object',
@@ -54,13 +51,6 @@ const visitsInput = {
     k: { ...optionalText, maxLength: breadcrumbKeyCharactersMax, description: 'The key of one.' },
     origin: { ...optionalText, description: 'The origin of its rule; all by default.' },
     ...spanFields,
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: visitedKeysMax,
-      nullable: true,
-      description: `Keys in the answer; ${visitedKeysDefault} by default.`,
-    },
   },
 } as const;
 
@@ -87,11 +77,7 @@ export const breadcrumbVisits = defineOperation({
       ...breadcrumbDimensions,
     ],
     properties: {
-      from: { type: 'string', description: 'The first day, in UTC.' },
-      until: { type: 'string', description: 'The last day.' },
-      retention_days: { ...count, description: '`[stats] retention`; 0 if nothing is counted.' },
-      visits: count,
-      robots,
+      ...spanSchemas,
       days: {
         type: 'array',
         description: 'Each day, also those without visits.',
@@ -100,8 +86,7 @@ export const breadcrumbVisits = defineOperation({
           required: ['day', 'visits', 'robots'],
           properties: {
             day: { type: 'string' },
-            visits: count,
-            robots,
+            ...sumSchemas,
             branches: {
               type: 'object',
               additionalProperties: count,
@@ -111,8 +96,6 @@ export const breadcrumbVisits = defineOperation({
         },
       },
       branches: { ...names, description: 'when[0] and so on, or default.' },
-      countries: { ...names, description: 'ISO 3166-1 codes, or (unknown).' },
-      devices: { ...names, description: 'mobile, tablet, desktop or (unknown).' },
       hosts: { ...names, description: 'The hosts of the pages with the link, or (none).' },
       keys: {
         type: 'array',
@@ -124,7 +107,7 @@ export const breadcrumbVisits = defineOperation({
   input: visitsInput,
   run:
     ({ visits, now }: VisitParts) =>
-    async ({ k, origin, limit = visitedKeysDefault, ...given }, { caller }) => {
+    async ({ k, origin, limit, ...given }, { caller }) => {
       const span = spanOf(given, now());
       await visits.flush();
       const all =
@@ -132,7 +115,10 @@ export const breadcrumbVisits = defineOperation({
       const rows = all.filter((one) => isInside(caller.bounds, one));
       const total = noVisits(shape);
       const byDay = new Map(daysIn(span).map((one) => [one, noVisits(shape)]));
-      for (const { day: at, counts } of rows) {
+      const keys = new PlaceVisits();
+      for (const one of rows) {
+        const { day: at, counts } = one;
+        keys.add(one);
         addCounts(total, counts, shape);
         addCounts(byDay.get(at) ?? noVisits(shape), counts, shape);
       }
@@ -153,7 +139,9 @@ export const breadcrumbVisits = defineOperation({
           countries: namesOf(total.countries),
           devices: namesOf(total.devices),
           hosts: namesOf(total.hosts),
-          ...(k === undefined && { keys: keysOf(rows, limit) }),
+          ...(k === undefined && {
+            keys: keys.most(limit).map(({ path, ...others }) => ({ k: path, ...others })),
+          }),
         },
       };
     },
@@ -170,19 +158,4 @@ async function ofAll(
     if (origin === undefined || one.origin === origin) rows.push(one);
   }
   return rows;
-}
-
-function keysOf(rows: readonly DayVisits[], limit: number): readonly VisitedKey[] {
-  const keys = new Map<string, { -readonly [Name in keyof VisitedKey]: VisitedKey[Name] }>();
-  for (const { path, origin, counts } of rows) {
-    const name = `${origin}\n${path}`;
-    const sum = keys.get(name) ?? { k: path, origin, visits: 0, robots: 0 };
-    sum.visits += counts.visits;
-    sum.robots += counts.robots;
-    keys.set(name, sum);
-  }
-  const sorted = [...keys.values()].toSorted(
-    (one, other) => other.visits - one.visits || other.robots - one.robots,
-  );
-  return sorted.slice(0, limit);
 }

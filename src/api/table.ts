@@ -23,6 +23,7 @@ import { undoDraft } from './drafts/undo.ts';
 import { followAccess } from './live-access.ts';
 import { metricsSeries } from './metrics-series.ts';
 import { listTimes } from './rules/times.ts';
+import { replaceInRules } from './rules/replace.ts';
 import { ruleTree } from './rules/tree.ts';
 import { endLogin, listLogins, openConsole } from './keys/logins.ts';
 import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
@@ -129,6 +130,7 @@ const others = [
   listChanges,
   ruleTree,
   listTimes,
+  replaceInRules,
   insertDraft,
   editDraft,
   readDraft,

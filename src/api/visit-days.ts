@@ -1,7 +1,7 @@
 import type { StaticOutput } from '../model/static.ts';
 import { Failure } from '../model/failure.ts';
-import type { DaySpan } from '../store/visits/visit-database.ts';
-import { visitDaysMax } from './limits.ts';
+import type { DaySpan, DayVisits } from '../store/visits/visit-database.ts';
+import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from './limits.ts';
 
 const dayMs = 86_400_000;
 const daysDefault = 30;
@@ -9,10 +9,17 @@ const daysDefault = 30;
 const optionalText = { type: 'string', nullable: true } as const;
 const day = { ...optionalText, pattern: '^\\d{4}-\\d{2}-\\d{2}$' } as const;
 
-/** The input fields of a span of days. */
+/** The input fields of a span of days, and how many of the most visited an answer has. */
 export const spanFields = {
   from: { ...day, description: 'The first day, in UTC; 30 days up to `until` by default.' },
   until: { ...day, description: 'The last day; today by default.' },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: visitedKeysMax,
+    nullable: true,
+    description: `Of the most visited, those in the answer; ${visitedKeysDefault} by default.`,
+  },
 } as const;
 
 const count = { type: 'integer', minimum: 0 } as const;
@@ -28,11 +35,46 @@ export const namesSchema = {
   },
 } as const;
 
-/** The visits of robots, in an answer. */
-export const robotsSchema = {
+const robotsSchema = {
   ...count,
   description: 'Visits of robots, which `visits` does not contain.',
 } as const;
+
+/** The members that answers about a span of days share. */
+export const spanSchemas = {
+  from: { type: 'string', description: 'The first day, in UTC.' },
+  until: { type: 'string', description: 'The last day.' },
+  retention_days: { ...count, description: '`[stats] retention`; 0 if nothing is counted.' },
+  visits: { ...count, description: 'Visits by browsers.' },
+  robots: robotsSchema,
+  countries: { ...namesSchema, description: 'ISO 3166-1 codes, or (unknown).' },
+  devices: { ...namesSchema, description: 'mobile, tablet, desktop or (unknown).' },
+} as const;
+
+/** Whom an answer counts, for a page, a breadcrumb, or a day. */
+export const sumSchemas = { visits: count, robots: robotsSchema } as const;
+
+type VisitedPlace = Record<'origin' | 'path', string> & Record<'visits' | 'robots', number>;
+
+/** Sums the visits of each page or breadcrumb, row by row. */
+export class PlaceVisits {
+  readonly #sums = new Map<string, VisitedPlace>();
+
+  add({ origin, path, counts: { visits, robots } }: DayVisits<never>): void {
+    const name = `${origin}\n${path}`;
+    const sum = this.#sums.get(name) ?? { origin, path, visits: 0, robots: 0 };
+    sum.visits += visits;
+    sum.robots += robots;
+    this.#sums.set(name, sum);
+  }
+
+  /** Those with the most visits, first. */
+  most(limit = visitedKeysDefault): readonly Readonly<VisitedPlace>[] {
+    return [...this.#sums.values()]
+      .toSorted((one, other) => other.visits - one.visits || other.robots - one.robots)
+      .slice(0, limit);
+  }
+}
 
 /** Names with their visits, the most frequent first. */
 export function namesOf(counts: ReadonlyMap<string, number>): StaticOutput<typeof namesSchema> {

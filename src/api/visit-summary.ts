@@ -11,16 +11,17 @@ import {
   type VisitCounts,
 } from '../store/visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../store/visits/visit-database.ts';
-import { visitedKeysDefault, visitedKeysMax } from './limits.ts';
 import { defineOperation } from './operation.ts';
 import {
   daysIn,
   namesOf,
   namesSchema as names,
+  PlaceVisits,
   retentionDays,
-  robotsSchema as robots,
   spanFields,
   spanOf,
+  spanSchemas,
+  sumSchemas,
 } from './visit-days.ts';
 
 /** The parts of visit.summary. */
@@ -52,8 +53,7 @@ const pageSchema = {
   properties: {
     origin: { type: 'string' },
     path: { type: 'string', description: 'Empty for all above the limit of a day.' },
-    visits: count,
-    robots,
+    ...sumSchemas,
   },
 } as const;
 
@@ -123,25 +123,19 @@ export const visitSummary = defineOperation({
       ...pageDimensions,
     ],
     properties: {
-      from: { type: 'string', description: 'The first day, in UTC.' },
-      until: { type: 'string', description: 'The last day.' },
-      retention_days: { ...count, description: '`[stats] retention`; 0 if nothing is counted.' },
-      visits: { ...count, description: 'Pages that browsers have opened.' },
-      robots,
+      ...spanSchemas,
       days: {
         type: 'array',
         description: 'Each day, also those without visits.',
         items: {
           type: 'object',
           required: ['day', 'visits', 'robots'],
-          properties: { day: { type: 'string' }, visits: count, robots },
+          properties: { day: { type: 'string' }, ...sumSchemas },
         },
       },
       pages: { type: 'array', description: 'The most visited first.', items: pageSchema },
       sources: { ...names, description: 'disk, stored, proxied, cache or other.' },
-      countries: { ...names, description: 'ISO 3166-1 codes, or (unknown).' },
       languages: { ...names, description: 'ISO 639 codes, (none) or (unknown).' },
-      devices: { ...names, description: 'mobile, tablet, desktop or (unknown).' },
       hosts: { ...names, description: 'The referring hosts, (this site) or (none).' },
       origins: names,
       requests: requestsSchema,
@@ -153,18 +147,11 @@ export const visitSummary = defineOperation({
       path: { ...optionalText, maxLength: 8_192, description: 'The path of one page.' },
       origin: { ...optionalText, description: 'The origin of the pages; all by default.' },
       ...spanFields,
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: visitedKeysMax,
-        nullable: true,
-        description: `Pages in the answer; ${visitedKeysDefault} by default.`,
-      },
     },
   },
   run:
     ({ requestVisits, now }: VisitParts) =>
-    async ({ path, origin, limit = visitedKeysDefault, ...given }, { caller }) => {
+    async ({ path, origin, limit, ...given }, { caller }) => {
       const span = spanOf(given, now());
       await requestVisits.flush();
       const isInPart = (one: DayVisits<PageDimension>): boolean =>
@@ -183,9 +170,7 @@ export const visitSummary = defineOperation({
           visits: total.visits,
           robots: total.robots,
           days: found.days,
-          pages: found.pages
-            .toSorted((one, other) => other.visits - one.visits || other.robots - one.robots)
-            .slice(0, limit),
+          pages: [...found.pages.most(limit)],
           sources: namesOf(total.sources),
           countries: namesOf(total.countries),
           languages: namesOf(total.languages),
@@ -200,10 +185,6 @@ export const visitSummary = defineOperation({
     },
 });
 
-type Page = {
-  -readonly [Name in keyof StaticOutput<typeof pageSchema>]: StaticOutput<typeof pageSchema>[Name];
-};
-
 /** The sums of the pages of a part of the site. */
 async function sumOf(
   rows: AsyncIterable<DayVisits<PageDimension>> | Iterable<DayVisits<PageDimension>>,
@@ -212,21 +193,18 @@ async function sumOf(
 ) {
   const total = noVisits(pageShape);
   const byDay = new Map(daysIn(span).map((day) => [day, { day, visits: 0, robots: 0 }]));
-  const pages = new Map<string, Page>();
+  const pages = new PlaceVisits();
   for await (const one of rows) {
     if (!isInPart(one)) continue;
-    const { day, origin, path, counts } = one;
+    const { day, counts } = one;
     addCounts(total, counts, pageShape);
-    const name = `${origin}\n${path}`;
-    const page = pages.get(name) ?? { origin, path, visits: 0, robots: 0 };
-    pages.set(name, page);
-    for (const sum of [page, byDay.get(day)]) {
-      if (sum === undefined) continue;
-      sum.visits += counts.visits;
-      sum.robots += counts.robots;
-    }
+    pages.add(one);
+    const ofDay = byDay.get(day);
+    if (ofDay === undefined) continue;
+    ofDay.visits += counts.visits;
+    ofDay.robots += counts.robots;
   }
-  return { total, days: [...byDay.values()], pages: [...pages.values()] };
+  return { total, days: [...byDay.values()], pages };
 }
 
 async function siteOf(

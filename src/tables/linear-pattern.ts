@@ -9,6 +9,15 @@ let isEnabled = false;
  * server. Throws a SyntaxError for a pattern that has no such form.
  */
 export function linearPattern(pattern: string): Pick<RegExp, 'test' | 'exec'> {
+  return compile(pattern, '');
+}
+
+/** Compiles a pattern that is sought again and again in lines. Throws as linearPattern does. */
+export function linearSearch(pattern: string): RegExp {
+  return compile(pattern, 'gm');
+}
+
+function compile(pattern: string, flags: string): RegExp {
   if (pattern.length > patternCharactersMax) {
     throw new SyntaxError(`a pattern has at most ${patternCharactersMax} characters`);
   }
@@ -16,7 +25,7 @@ export function linearPattern(pattern: string): Pick<RegExp, 'test' | 'exec'> {
   isEnabled = true;
   try {
     // oxlint-disable-next-line eslint/no-invalid-regexp -- V8 has the flag, ECMAScript does not
-    return new RegExp(pattern, 'l');
+    return new RegExp(pattern, `${flags}l`);
   } catch (error) {
     if (!(error instanceof SyntaxError) || !error.message.includes('linear time')) throw error;
     throw new SyntaxError(

@@ -153,6 +153,35 @@ suite('the editor of the console', () => {
     assert.deepEqual(realTroubles(tab), []);
   });
 
+  test('shows pictures that only the draft has, one behind the other', async (t) => {
+    const rule = { path: '/p', kind: 'content', content: '<p>one</p>\n' };
+    const site = await startSite(t, { rules: [rule] });
+    await site.call('svc1.draft.insert', { name: 'spring' });
+    const { data } = await site.call('svc1.userinterface.list', { path: '/p' });
+    const tab = await openConsole(t, openTab, site);
+    const { page } = tab;
+    await page.getByLabel('What you work in').selectOption({ label: 'Draft: spring' });
+    await goTo(page, `#/pages/${data.rows[0].id}`, '/p');
+    await page.locator('.code .cm-content').first().click();
+    await page.keyboard.press('ControlOrMeta+End');
+    for (const name of ['pier.png', 'quay.png']) {
+      await page.locator('input[type=file]').setInputFiles(file(name, png, 'image/png'));
+      await page.getByText(`${name} is inserted.`).waitFor();
+    }
+    const pictures = page.frameLocator('.preview').locator('img[src^="data:image/png"]');
+    await pictures.nth(1).waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved', { exact: true }).waitFor();
+    const { id } = data.rows[0];
+    const { content } = (await site.call('svc1.userinterface.read', { id }, { draft: 'spring' }))
+      .data;
+    assert.match(
+      String(content),
+      /^<p>one<\/p>\n<img src="\/assets\/pier.*\n<img src="\/assets\/quay.*\n$/,
+    );
+    assert.deepEqual(realTroubles(tab), []);
+  });
+
   test('inserts a chosen file at the cursor, in a draft as well', async (t) => {
     const site = await startSite(t);
     await site.call('svc1.draft.insert', { name: 'spring' });

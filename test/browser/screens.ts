@@ -211,6 +211,10 @@ function screensOf({
       .click();
     await tab.getByRole('button', { name: 'Delete it' }).waitFor();
   };
+  const openFound = async (tab: Page): Promise<void> => {
+    await tab.getByRole('button', { name: 'Find', exact: true }).click();
+    await tab.locator('.found-pages li').first().waitFor();
+  };
   const screens: readonly (readonly [string, string | RegExp, string?, Screen['open']?])[] = [
     ['#/', 'Overview', '.chart canvas'],
     ['#/?last=24h', 'Overview', '.anomalies .causes a'],
@@ -235,6 +239,8 @@ function screensOf({
     ['#/drafts', 'Drafts', '.draft-cards h2'],
     ['#/drafts?state=published', 'Drafts', '.empty'],
     ['#/drafts/new', 'New draft'],
+    ['#/pages/new?path=/_templates/x', 'New page', '.page-start'],
+    ['#/pages/replace?find=long', 'Find and replace', '.replace-form', openFound],
     ['#/calendar', 'Calendar', '.calendar-day time'],
     ['#/assets', 'Pictures and files', '.asset-cards .thumbnail img'],
     ['#/assets?unused=yes', 'Pictures and files', '.empty'],

@@ -56,6 +56,8 @@ export interface EnvelopeOptions {
   readonly vk?: string;
   readonly prefer?: string;
   readonly signal?: AbortSignal;
+  /** The id of a draft, in place of the one that the tab works in. */
+  readonly draft?: string;
   /** Whether it is about the live site, also while the tab works in a draft. */
   readonly isLive?: boolean;
 }
@@ -86,7 +88,7 @@ async function post(
     method: 'POST',
     credentials: isVisitor ? 'omit' : 'same-origin',
     headers: { 'content-type': 'application/json', ...(token !== undefined && { apikey: token }) },
-    body: JSON.stringify({ v, ...envelope, ...draft }),
+    body: JSON.stringify({ v, ...draft, ...envelope }),
     redirect: 'error',
     ...(signal && { signal }),
   });

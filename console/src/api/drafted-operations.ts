@@ -3,9 +3,18 @@
  * among them: their screens show deliveries, which only live ones have.
  */
 export const draftedOperations: readonly string[] = [
-  ...['read', 'list', 'insert', 'edit', 'invalidate', 'import', 'tree', 'explain', 'times'].map(
-    (verb) => `userinterface.${verb}`,
-  ),
+  ...[
+    'read',
+    'list',
+    'insert',
+    'edit',
+    'invalidate',
+    'import',
+    'tree',
+    'explain',
+    'times',
+    'replace',
+  ].map((verb) => `userinterface.${verb}`),
   ...['get_render', 'get_content'].map((verb) => `userinterface.${verb}`),
   ...['read', 'list', 'insert', 'edit', 'invalidate', 'check', 'schema'].map(
     (verb) => `record.${verb}`,

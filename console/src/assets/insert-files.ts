@@ -1,4 +1,5 @@
 import { call } from '../api/api.ts';
+import { keepInserted } from '../components/inline-files.ts';
 import {
   assetName,
   findAsset,
@@ -31,6 +32,7 @@ export async function htmlForFile(
   if (!asset.contenttype.startsWith('image/')) {
     return `<a href="${inAttribute(address)}">${inText(file.name)}</a>`;
   }
+  keepInserted(new URL(address, location.href).pathname, file);
   const { widths } = await call<{ readonly widths: readonly number[] }>('asset.list', { limit: 1 });
   const hasSizes = /^image\/(?:jpeg|png|webp|avif)$/.test(asset.contenttype);
   return pictureHtml(inAttribute(address), size, hasSizes ? widths : []);

@@ -6,6 +6,7 @@ import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { lazy } from '../components/lazy.tsx';
 import { problemsOf, useProblems } from '../api/problems.ts';
+import { ReadOnly } from '../frame/read-only.tsx';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, Field, ScreenHead, saveByKey } from '../components/ui.tsx';
@@ -152,6 +153,7 @@ function Screen(props: ScreenProps) {
               : ''
           : ''}
       </p>
+      <ReadOnly />
       <SaveFault error={error} onReload={props.onReload} />
       {isNew ? null : <Parts rule={rule} part={part} />}
       <div hidden={part !== 'branches'}>

@@ -2,6 +2,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { call, type JsonObject, mayDesign } from '../api/api.ts';
 import { draftOf } from './draft.ts';
 import { outcomeText } from './sentences.ts';
+import { ReadOnly } from '../frame/read-only.tsx';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
@@ -72,6 +73,7 @@ export function Breadcrumbs({ route: { params } }: { route: Route }) {
           </a>
         ) : null}
       </ScreenHead>
+      <ReadOnly />
       <Filters text={text} sort={sort} />
       <Fault error={error} />
       {isLoading && rows.length === 0 ? <Busy /> : null}

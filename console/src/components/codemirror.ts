@@ -73,9 +73,15 @@ function keepPlace(view: EditorView, at: number): Place {
   return place;
 }
 
-/** Inserts a text at a place, and the next one behind it. */
+/** Inserts a text at a place, and the next one behind it. A cursor at the place goes with it. */
 export function insertAt(view: EditorView, place: Place, text: string): void {
-  view.dispatch({ changes: { from: place.at, insert: text }, userEvent: 'input.paste' });
+  const { at } = place;
+  const { empty: isCursor, head } = view.state.selection.main;
+  view.dispatch({
+    changes: { from: at, insert: text },
+    ...(isCursor && head === at && { selection: { anchor: at + text.length } }),
+    userEvent: 'input.paste',
+  });
 }
 
 /** Makes an editor in a shadow root. */

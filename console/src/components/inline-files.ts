@@ -18,19 +18,32 @@ const keptMs = 10_000;
 /** Files that were loaded lately, by their address; undefined for one that cannot be. */
 const loaded = new Map<string, Promise<Blob | undefined>>();
 
+/** Files that were inserted in this tab, by their paths: only the draft may have them. */
+const inserted = new Map<string, Blob>();
+
+/** Keeps a picture that a person has inserted, for previews of pages that show it. */
+export function keepInserted(path: string, file: Blob): void {
+  const [first] = inserted.keys();
+  if (inserted.size >= filesMax && first !== undefined) inserted.delete(first);
+  inserted.set(path, file);
+}
+
 /**
  * The HTML of a page with its style sheets and images inside it, where the frame may not load them:
- * it loads files of the console's origin only, and an origin of the console alone has none of the
- * site (docs/design/console.md#previews). Files of other sites than the page's stay outside.
+ * it loads live files of the console's origin only: an origin of the console alone has none of the
+ * site (docs/design/console.md#previews), and what was just inserted may be in a draft. Files of
+ * other sites than the page's stay outside.
  */
 export async function inlineFiles(html: string, base: string): Promise<string> {
   // In the editor, the origin may be half typed.
   const { origin, protocol } = URL.canParse(base) ? new URL(base) : location;
-  if (!protocol.startsWith('http') || (origin === location.origin && !isAlone)) return html;
+  const isLoadable = origin === location.origin && !isAlone;
+  if (!protocol.startsWith('http') || (isLoadable && inserted.size === 0)) return html;
   const tags = new Map<string, URL>();
   for (const [tag] of html.matchAll(tagPattern)) {
     const url = urlOf(tag, base);
-    if (url?.origin === origin && tags.size < filesMax) tags.set(tag, url);
+    if (url?.origin !== origin || tags.size >= filesMax) continue;
+    if (!isLoadable || inserted.has(url.pathname)) tags.set(tag, url);
   }
   const inlined = new Map<string, string>();
   await Promise.all(
@@ -40,7 +53,7 @@ export async function inlineFiles(html: string, base: string): Promise<string> {
         inlined.set(tag, withAddress(tag, service.origin + url.pathname + url.search));
         return;
       }
-      const file = await fileAt(url);
+      const file = inserted.get(url.pathname) ?? (await fileAt(url));
       if (file !== undefined) inlined.set(tag, await withFile(tag, file));
     }),
   );

@@ -45,7 +45,7 @@ function Change({ change, isOpen }: { change: DraftedChange; isOpen: boolean }) 
         <summary>
           <ChangeName change={change} /> <span class="tag">{t.becomes[becomes]}</span>
           {conflict ? <span class="tag bad">{t.conflict}</span> : null}{' '}
-          <span class="quiet">{Object.keys(change.fields).join(', ')}</span>
+          <span class="quiet">{isFile(change) ? '' : Object.keys(change.fields).join(', ')}</span>
         </summary>
         {problem === undefined ? null : <p class="problem">{problem}</p>}
         <Versions change={change} />
@@ -54,15 +54,29 @@ function Change({ change, isOpen }: { change: DraftedChange; isOpen: boolean }) 
   );
 }
 
+/** Whether a row is that of an asset: one that is added or removed has the name of its table. */
+function isFile({
+  family,
+  fields,
+}: Pick<DraftedChange, 'family'> & {
+  readonly fields: Readonly<Record<string, object>>;
+}): boolean {
+  return family === 'record' && Object.values(fields.table ?? {}).includes('asset');
+}
+
 /** What a change is about: the path of a page, or the kind and name of another record. */
 export function ChangeName({
-  change: { family, id, label },
+  change: { family, id, label, fields = {} },
 }: {
-  change: Pick<DraftedChange, 'family' | 'id' | 'label'>;
+  change: Pick<DraftedChange, 'family' | 'id' | 'label'> & {
+    readonly fields?: Readonly<Record<string, object>>;
+  };
 }) {
   return (
     <b>
-      {family === 'userinterface' ? '' : `${t.families[family]} `}
+      {family === 'userinterface'
+        ? ''
+        : `${isFile({ family, fields }) ? t.file : t.families[family]} `}
       {label ?? id}
     </b>
   );

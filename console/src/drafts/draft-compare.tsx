@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { comparedChunks, comparedLists } from '../../../src/model/comparison.ts';
 import { call, type Json } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
@@ -83,14 +83,23 @@ function useComparison(id: string, list: List, urls: string) {
   return { found, compare, ...action };
 }
 
-/** The URLs and breadcrumbs that answer otherwise in the draft. */
-export function Compare({ id }: { id: string }) {
+/** The URLs and breadcrumbs that answer otherwise in the draft; `isAsked` compares at once. */
+export function Compare({ id, isAsked }: { id: string; isAsked: boolean }) {
   const [urls, setUrls] = useState('');
   const [list, setList] = useState<List>('changes');
   const { found, compare, error, isRunning, run } = useComparison(id, list, urls);
   const shown = { draft: id, ...(list === 'given' ? { urls } : { list }) };
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isAsked) void run(compare);
+  }, [isAsked]);
+  // Before that, the list of changes above it grows.
+  const isThere = isAsked && found !== undefined && !isRunning;
+  useEffect(() => {
+    if (isThere) section.current?.scrollIntoView();
+  }, [isThere]);
   return (
-    <section>
+    <section ref={section} class="compare">
       <div class="panel-head">
         <h2>{t.compareTitle}</h2>
         <CopyCurl shown={['draft.compare', shown]} />
@@ -168,13 +177,15 @@ function Difference({ row }: { row: Row }) {
         ))}{' '}
         <span class="quiet">{headers?.join(', ')}</span>
       </p>
-      <div class="diff-sides">
-        <Side name={t.now} lines={answerLines(live, diff)} />
-        <Side name={t.drafted} lines={answerLines(draft, diff)} />
-      </div>
+      <Answers live={answerLines(live, diff)} draft={answerLines(draft, diff)} />
       {diff === undefined ? null : (
         <pre class="side" role="group" aria-label={t.compareLines} tabIndex={0}>
-          {diff}
+          {diff.split('\n').map((line, at) => (
+            <span key={at} class={lineClass(line)}>
+              {line}
+              {'\n'}
+            </span>
+          ))}
         </pre>
       )}
       {branches.map((one) => (
@@ -191,6 +202,22 @@ function Difference({ row }: { row: Row }) {
 }
 
 type Line = string | undefined;
+
+function lineClass(line: string): string | undefined {
+  if (line.startsWith('+')) return 'added';
+  return line.startsWith('-') ? 'removed' : undefined;
+}
+
+/** Both answers; nothing if only the lines of the content differ. */
+function Answers({ live, draft }: { live: readonly Line[]; draft: readonly Line[] }) {
+  if (live.join('\n') === draft.join('\n')) return null;
+  return (
+    <div class="diff-sides">
+      <Side name={t.now} lines={live} />
+      <Side name={t.drafted} lines={draft} />
+    </div>
+  );
+}
 
 function answerLines(
   { status, source, target, line, failure }: Answer,

@@ -19,7 +19,7 @@ import { UndoPublication } from './undo-publication.tsx';
 const t = texts.drafts;
 
 /** A draft: what it changes, how to see it, what others say, and how it gets live. */
-export function DraftPage({ id }: { id: string }) {
+export function DraftPage({ id, isCompared }: { id: string; isCompared: boolean }) {
   const live = useLive(['changes']);
   // The parts read what they show after the draft: one that has just ended has no report.
   const turns = useRef(0);
@@ -48,7 +48,9 @@ export function DraftPage({ id }: { id: string }) {
       </p>
       {comment === undefined ? null : <p class="said">{comment}</p>}
       <Fault error={error} onRetry={reload} />
-      {state === 'open' ? <OpenDraft draft={data} turn={turn} onDone={reload} /> : null}
+      {state === 'open' ? (
+        <OpenDraft draft={data} {...{ turn, isCompared }} onDone={reload} />
+      ) : null}
       {state === 'published' ? <Published draft={data} turn={turn} /> : null}
       <Review draft={data} onDone={reload} />
     </>
@@ -90,13 +92,21 @@ function OpenTools({ draft: { id, name }, onDone }: { draft: Draft; onDone: () =
   );
 }
 
-function OpenDraft({ draft, turn, onDone }: { draft: Draft; turn: number; onDone: () => void }) {
+interface OpenDraftProps {
+  readonly draft: Draft;
+  readonly turn: number;
+  /** Whether the comparison begins at once. */
+  readonly isCompared: boolean;
+  readonly onDone: () => void;
+}
+
+function OpenDraft({ draft, turn, isCompared, onDone }: OpenDraftProps) {
   return (
     <>
       <DraftChanges id={draft.id} turn={turn} />
-      <Compare id={draft.id} />
+      <Compare id={draft.id} isAsked={isCompared} />
       <Previews draft={draft} onDone={onDone} />
-      {may('publish') ? <Publish id={draft.id} turn={turn} onDone={onDone} /> : null}
+      {may('publish') ? <Publish {...{ draft, turn, onDone }} /> : null}
     </>
   );
 }

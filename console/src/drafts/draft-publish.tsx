@@ -7,7 +7,8 @@ import { Busy, CopyCurl, Fault } from '../components/ui.tsx';
 import { texts } from '../texts.ts';
 import { ChangeName, Versions } from './draft-changes.tsx';
 import { ConflictChoice } from './conflict-choice.tsx';
-import type { DraftedChange } from './draft-record.ts';
+import type { Draft, DraftedChange } from './draft-record.ts';
+import { PublishTime, Scheduled } from './draft-schedule.tsx';
 
 const t = texts.drafts;
 
@@ -28,17 +29,18 @@ interface Report {
 type Resolutions = Readonly<Record<string, Resolution>>;
 
 interface PublishProps {
-  readonly id: string;
+  readonly draft: Draft;
   /** Grows when the draft was read again. */
   readonly turn: number;
   readonly onDone: () => void;
 }
 
 /** The plan of a publication, the choices for its conflicts, and what carries it out. */
-function usePublication({ id, turn, onDone }: PublishProps) {
+function usePublication({ draft: { id }, turn, onDone }: PublishProps) {
   const chosen = useDraft();
   const [resolve, setResolve] = useState<Resolutions>({});
   const [others, setOthers] = useState<Resolution>();
+  const [at, setAt] = useState('');
   const report = useLoad(
     (signal) => call<Report>('draft.publish', { draft: id }, { signal }),
     [id],
@@ -46,9 +48,18 @@ function usePublication({ id, turn, onDone }: PublishProps) {
   );
   const action = useAction(onDone);
   const confirm = report.data?.digest;
-  const v = { draft: id, resolve, ...(others !== undefined && { others }) };
+  const v = {
+    draft: id,
+    resolve,
+    ...(others !== undefined && { others }),
+    ...(at !== '' && { at }),
+  };
   const publish = async (): Promise<string> => {
     await call('draft.publish', { ...v, confirm });
+    if (at !== '') {
+      setAt('');
+      return t.scheduledSaid;
+    }
     if (chosen?.id === id) chooseDraft(undefined);
     return t.publishedTitle;
   };
@@ -56,15 +67,23 @@ function usePublication({ id, turn, onDone }: PublishProps) {
     await call('draft.approve', { draft: id, confirm });
     return t.approvedSaid;
   };
-  return { report, v, resolve, setResolve, others, setOthers, publish, approve, ...action };
+  return {
+    ...{ report, v, resolve, setResolve, others, setOthers, at, setAt, publish, approve },
+    ...action,
+  };
 }
 
 /** The plan of a publication, with its conflicts; it approves or publishes what it shows. */
 export function Publish(props: PublishProps) {
   const { report, v, error, said, isRunning, run, publish, approve, ...choices } =
     usePublication(props);
+  const { draft, onDone } = props;
+  const { at, setAt } = choices;
   const plan = report.data;
   const isBusy = isRunning || report.isLoading || plan?.records === 0;
+  // A draft that waits for its time goes live as it was confirmed.
+  const isUnapproved = plan?.needs_approval === true && plan.approved_by.length === 0;
+  const isWaiting = draft.schedule !== undefined && draft.schedule.failed === undefined;
   return (
     <section class="panel publish-panel">
       <div class="panel-head">
@@ -74,23 +93,27 @@ export function Publish(props: PublishProps) {
       <Fault error={error ?? report.error} onRetry={report.reload} />
       {plan === undefined && report.error === undefined ? <Busy /> : null}
       <p role="status">{said}</p>
+      <Scheduled draft={draft} onDone={onDone} />
       {plan === undefined ? null : (
         <>
           <p>{t.publishCounts(plan)}</p>
           {plan.conflicting === 0 ? null : <Conflicts plan={plan} {...choices} />}
           <Approval plan={plan} />
+          {isWaiting || plan.records === 0 ? null : <PublishTime at={at} onAt={setAt} />}
           <div class="draft-actions">
             <button type="button" disabled={isBusy} onClick={() => void run(approve)}>
               {t.approve}
             </button>
-            <button
-              type="button"
-              class="main-button"
-              disabled={isBusy || !isResolved(plan, choices)}
-              onClick={() => void run(publish)}
-            >
-              {t.publish(plan.records)}
-            </button>
+            {isWaiting ? null : (
+              <button
+                type="button"
+                class="main-button"
+                disabled={isBusy || !isResolved(plan, choices) || (isUnapproved && at === '')}
+                onClick={() => void run(publish)}
+              >
+                {at === '' ? t.publish(plan.records) : t.schedule(plan.records)}
+              </button>
+            )}
           </div>
         </>
       )}

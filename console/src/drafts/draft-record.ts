@@ -23,6 +23,11 @@ export interface Draft {
   readonly submitted?: Note;
   readonly approvals?: readonly (Note & { readonly seq: number })[];
   readonly previews?: readonly { readonly id: string; readonly expires: string }[];
+  readonly schedule?: {
+    readonly at: string;
+    readonly time_zone?: string;
+    readonly failed?: { readonly at: string; readonly reason: string };
+  };
   readonly seq: number;
 }
 

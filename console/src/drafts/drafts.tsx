@@ -4,10 +4,11 @@ import { chooseDraft } from '../api/draft.ts';
 import { useLive } from '../api/live.ts';
 import { useAction, usePages } from '../components/loading.ts';
 import { Busy, Fault, Field, ScreenHead, StaleList, When } from '../components/ui.tsx';
-import { goTo, linkTo, type Route } from '../route.ts';
+import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import type { Draft } from './draft-record.ts';
 import { DraftPage } from './draft-page.tsx';
+import { ScheduleLine } from './draft-schedule.tsx';
 import { StateTag } from './state-tag.tsx';
 import './drafts.css';
 
@@ -16,8 +17,9 @@ const t = texts.drafts;
 /** The drafts of a state; one of them; or the form of a new one. */
 export function Drafts({ route }: { route: Route }) {
   const [, , id] = route.path.split('/');
-  if (id === 'new') return <NewDraft />;
-  if (id !== undefined && id !== '') return <DraftPage key={id} id={id} />;
+  if (id === 'new') return <NewDraft then={route.params.get('then') ?? '/pages'} />;
+  if (id !== undefined && id !== '')
+    return <DraftPage key={id} id={id} isCompared={route.params.has('compare')} />;
   const state = route.params.get('state') ?? 'open';
   return <DraftList key={state} state={state in t.states ? state : 'open'} />;
 }
@@ -88,6 +90,7 @@ function DraftCard({ draft }: { draft: Draft }) {
           </>
         )}
       </p>
+      <ScheduleLine draft={draft} />
       {draft.state !== 'open' || submitted === undefined ? null : (
         <p class="note">
           {t.submitted} <When time={submitted.at} />
@@ -98,7 +101,8 @@ function DraftCard({ draft }: { draft: Draft }) {
   );
 }
 
-function NewDraft() {
+/** The form of a new draft; afterwards, the console works in it, and goes to a screen. */
+function NewDraft({ then }: { then: string }) {
   const [name, setName] = useState('');
   const [comment, setComment] = useState('');
   const [vk] = useState(() => crypto.randomUUID());
@@ -107,7 +111,7 @@ function NewDraft() {
   const make = async (): Promise<string> => {
     const made = await call<Draft>('draft.insert', v, { vk });
     chooseDraft({ id: made.id, name: made.name });
-    goTo('/pages');
+    location.hash = then;
     return '';
   };
   return (
@@ -128,7 +132,8 @@ function NewDraft() {
         </button>
       </ScreenHead>
       <Fault error={error} />
-      <div class="draft-form">
+      {/* The screen goes away once the draft is made: nothing typed meanwhile must be lost. */}
+      <fieldset class="draft-form" disabled={isRunning}>
         <Field label={t.name}>
           <input
             type="text"
@@ -149,7 +154,7 @@ function NewDraft() {
             }}
           />
         </Field>
-      </div>
+      </fieldset>
     </form>
   );
 }

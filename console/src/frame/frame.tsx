@@ -15,6 +15,7 @@ import { Disconnected, FailedScreen, NoScope, useCurrentInView } from '../compon
 
 const Pages = lazy(() => import('../pages/pages.tsx').then(({ Pages: one }) => one));
 const PageEditor = lazy(() => import('../pages/editor.tsx').then(({ PageEditor: one }) => one));
+const Replace = lazy(() => import('../replace/replace.tsx').then(({ Replace: one }) => one));
 const Explain = lazy(() => import('../pages/explain.tsx').then(({ Explain: one }) => one));
 const History = lazy(() => import('../history/history.tsx').then(({ History: one }) => one));
 
@@ -86,6 +87,7 @@ function Screen({ route }: { route: Route }) {
   const [, first = '', id] = route.path.split('/');
   switch (first) {
     case 'pages':
+      if (id === 'replace') return <Replace route={route} />;
       return id === undefined ? (
         <Pages route={route} />
       ) : (

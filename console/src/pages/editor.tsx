@@ -9,6 +9,7 @@ import {
   type Problem,
 } from '../api/api.ts';
 import { currentDraft } from '../api/session.ts';
+import { ReadOnly } from '../frame/read-only.tsx';
 import { Undo } from '../history/undo.tsx';
 import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
@@ -25,6 +26,7 @@ import { addressOf } from './address.ts';
 import { DeadLinks } from './dead-links.tsx';
 import { PreviewColumn, previewedFields, Shadow } from './page-preview.tsx';
 import { AccessField } from './access-field.tsx';
+import { asksForTitle, copyOf, CopyLinks, filled, isTemplate, PageStart } from './page-start.tsx';
 import { MomentField, TimeZones } from './moment-field.tsx';
 import { kinds } from './pages.tsx';
 
@@ -35,16 +37,11 @@ type Draft = Readonly<Record<string, string>>;
 
 type Rule = JsonObject & { readonly id: string; readonly path: string; readonly seq: number };
 
-/** The text fields of the form, in their order. */
-const plainFields = [
-  'path',
-  'origin',
-  'table',
-  'contenttype',
-  'lang',
-  'httpresponse',
-  'engine',
-] as const;
+/** The text fields of the form: those above the content … */
+const firstFields = ['path', 'origin', 'engine'] as const;
+/** … and those below it. */
+const otherFields = ['table', 'contenttype', 'lang', 'httpresponse'] as const;
+const plainFields = [...firstFields, ...otherFields] as const;
 
 const engines = ['html', 'template', 'form'];
 
@@ -66,22 +63,25 @@ function isShown(name: string, draft: Draft): boolean {
 /** The editor of one page rule, or of a new one. */
 export function PageEditor({ id, route }: { id: string; route: Route }) {
   const isNew = id === 'new';
+  const from = (isNew ? route.params.get('from') : null) ?? '';
   const rule = useLoad(
-    (signal) =>
-      isNew
-        ? Promise.resolve(newRule(route))
-        : call<Rule>('userinterface.read', { id }, { signal }),
-    [id],
+    async (signal) => {
+      if (isNew && from === '') return { loaded: newRule(route), from };
+      const read = await call<Rule>('userinterface.read', { id: isNew ? from : id }, { signal });
+      const loaded = isNew ? { ...copyOf(read, route.params), id: '', seq: 0 } : read;
+      return { loaded, from };
+    },
+    [id, from],
   );
   if (rule.error !== undefined) {
     return <FailedScreen title={texts.pages.title} error={rule.error} onRetry={rule.reload} />;
   }
   if (rule.data === undefined) return <Busy />;
-  const { data } = rule;
+  const { loaded } = rule.data;
   return (
     <Form
-      key={`${data.id} ${data.seq}`}
-      {...{ loaded: data, isNew, route }}
+      key={`${loaded.id} ${loaded.seq} ${rule.data.from}`}
+      {...{ loaded, isNew, route }}
       onReload={rule.reload}
     />
   );
@@ -176,19 +176,21 @@ interface FormProps {
 }
 
 /** The rule of a form, its draft and how it is saved. */
-function useRule({ loaded, isNew }: FormProps) {
+function useRule({ loaded, isNew, route }: FormProps) {
   const [rule, setRule] = useState(loaded);
   const [draft, setDraft] = useState(() => draftOf(loaded));
+  const [title, setTitle] = useState(route.params.get('title') ?? '');
   const [state, setState] = useState<'idle' | 'saving'>('idle');
   const [error, setError] = useState<unknown>();
   const [vk] = useState(() => crypto.randomUUID());
+  const written = isNew ? filledDraft(draft, title) : draft;
   const save = async (): Promise<void> => {
     // A second request with the same if_seq would be outdated.
     if (state === 'saving') return;
     setState('saving');
     setError(undefined);
     try {
-      const changes = changesOf(draft, isNew ? {} : rule);
+      const changes = changesOf(written, isNew ? {} : rule);
       if (isNew) {
         const given = Object.entries(changes).filter(([, value]) => value !== null);
         const fields = Object.fromEntries(given);
@@ -206,16 +208,16 @@ function useRule({ loaded, isNew }: FormProps) {
       setState('idle');
     }
   };
-  return { rule, draft, setDraft, state, error, save };
+  return { rule, draft, setDraft, title, setTitle, written, state, error, save };
 }
 
 function Form(props: FormProps) {
   const { loaded, isNew, route } = props;
   const [visitor, onVisitor] = useVisitor(route, previewedFields);
-  const { rule, draft, setDraft, state, error, save } = useRule(props);
+  const { rule, draft, setDraft, written, state, error, save, ...start } = useRule(props);
   const canWrite = mayDesign();
   const [isDeleting, setDeleting] = useState(false);
-  const problems = useProblems(canWrite ? checkedFields(draft) : undefined);
+  const problems = useProblems(canWrite ? checkedFields(written) : undefined);
   const isChanged = isNew || Object.keys(changesOf(draft, rule)).length > 0;
   const set = (name: string) => (value: string) => {
     setDraft((before) => ({ ...before, [name]: value }));
@@ -225,7 +227,7 @@ function Form(props: FormProps) {
   latest.current = save;
   useLayoutEffect(() => saveByKey(() => void latest.current()), []);
   const shown = isNew
-    ? (['userinterface.insert', changesOf(draft, {})] as const)
+    ? (['userinterface.insert', changesOf(written, {})] as const)
     : (['userinterface.read', { id: rule.id }] as const);
   return (
     <form
@@ -249,24 +251,63 @@ function Form(props: FormProps) {
         ) : null}
       </ScreenHead>
       <p class="note" role="status">
-        {canWrite ? (isChanged ? t.changed : rule !== loaded ? t.saved : '') : t.readOnly}
+        {canWrite ? (isChanged ? t.changed : rule !== loaded ? t.saved : '') : ''}
       </p>
+      <ReadOnly />
       <SaveFault error={error} onReload={props.onReload} />
       {isDeleting ? <Deletion rule={rule} onDelete={setDeleting} /> : null}
       {isNew ? null : <Shadow {...{ rule, visitor }} />}
+      {isNew ? <Start {...{ draft, route, ...start }} /> : null}
       <div class="editor-columns">
         <Fields
           {...{ rule, draft, set, problems }}
           canWrite={canWrite && !(isNew && state === 'saving')}
         />
         <PreviewColumn
-          page={previewedPage(draft)}
+          page={previewedPage(written)}
           rule={isNew ? undefined : rule}
           {...{ visitor, onVisitor }}
         />
       </div>
     </form>
   );
+}
+
+/** What a new page begins with. */
+function Start({
+  draft,
+  route,
+  title,
+  setTitle,
+}: {
+  draft: Draft;
+  route: Route;
+  title: string;
+  setTitle: (title: string) => void;
+}) {
+  const { path = '', origin = '', content, enginedata, headers } = draft;
+  return (
+    <PageStart
+      from={route.params.get('from') ?? ''}
+      place={{ path, origin }}
+      hasTitle={asksForTitle([content, enginedata, headers])}
+      title={title}
+      onTitle={setTitle}
+    />
+  );
+}
+
+/** The draft of a new page with its placeholders filled; those of a template stay. */
+function filledDraft(draft: Draft, title: string): Draft {
+  const { path = '', content = '', enginedata = '', headers = '' } = draft;
+  if (isTemplate(path)) return draft;
+  const values = { title, path };
+  return {
+    ...draft,
+    content: filled(content, values, languageOf(draft) === 'html' ? 'html' : 'text'),
+    enginedata: filled(enginedata, values, 'json'),
+    headers: filled(headers, values, 'text'),
+  };
 }
 
 interface DeletionProps {
@@ -329,6 +370,7 @@ function Links({ rule }: { rule: Rule }) {
       <a class="quiet-button" href={linkTo('/history', { id: rule.id })}>
         {t.history}
       </a>
+      {mayDesign() ? <CopyLinks rule={rule} /> : null}
     </>
   );
 }
@@ -371,28 +413,12 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
           ))}
         </select>
       </Field>
-      {plainFields
-        .filter((name) => isShown(name, draft))
-        .map((name) => (
-          <Field key={name} label={t[name]} problems={problemsOf(problems, name)}>
-            <input
-              type="text"
-              spellcheck={false}
-              list={name === 'engine' ? 'engines' : undefined}
-              required={name === 'path'}
-              value={draft[name] ?? ''}
-              onInput={({ currentTarget }) => {
-                set(name)(currentTarget.value);
-              }}
-            />
-          </Field>
-        ))}
+      <PlainFields names={firstFields} {...{ draft, set, problems }} />
       <datalist id="engines">
         {engines.map((one) => (
           <option key={one} value={one} />
         ))}
       </datalist>
-      <Limits {...{ draft, set, problems }} />
       <Content {...{ rule, draft, set, problems, canWrite }} />
       <Enginedata
         id={rule.id}
@@ -402,6 +428,8 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
         onText={set('enginedata')}
         {...{ problems, isReadOnly: !canWrite }}
       />
+      <PlainFields names={otherFields} {...{ draft, set, problems }} />
+      <Limits {...{ draft, set, problems }} />
       {(['headers', 'enginecomments'] as const).map((name) => (
         <div key={name} class="wide-field">
           <Field label={t[name]} problems={problemsOf(problems, name)}>
@@ -419,6 +447,37 @@ function Fields({ rule, draft, set, problems, canWrite }: FieldsProps) {
       ))}
       <Waiting rule={rule} />
     </fieldset>
+  );
+}
+
+/** Text fields of the form, as far as the kind of the page has a use for them. */
+function PlainFields({
+  names,
+  draft,
+  set,
+  problems,
+}: Pick<FieldsProps, 'draft' | 'set' | 'problems'> & {
+  names: readonly (typeof plainFields)[number][];
+}) {
+  return (
+    <>
+      {names
+        .filter((name) => isShown(name, draft))
+        .map((name) => (
+          <Field key={name} label={t[name]} problems={problemsOf(problems, name)}>
+            <input
+              type="text"
+              spellcheck={false}
+              list={name === 'engine' ? 'engines' : undefined}
+              required={name === 'path'}
+              value={draft[name] ?? ''}
+              onInput={({ currentTarget }) => {
+                set(name)(currentTarget.value);
+              }}
+            />
+          </Field>
+        ))}
+    </>
   );
 }
 

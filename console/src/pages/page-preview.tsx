@@ -1,3 +1,4 @@
+import { currentDraft } from '../api/session.ts';
 import { useEffect, useState } from 'preact/hooks';
 import { call, service, type JsonObject } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
@@ -70,6 +71,10 @@ export function Shadow({
   );
 }
 
+function isEmpty({ kind, content, engine }: PreviewedPage): boolean {
+  return kind === 'content' && content === '' && engine === '';
+}
+
 /** The page of a form in a frame, as a visitor gets it whom the fields above describe. */
 export function PreviewColumn({
   page,
@@ -102,7 +107,12 @@ export function PreviewColumn({
       </p>
       <Fault error={error} />
       {hasRows ? <p class="note">{texts.rendered.rows}</p> : null}
-      {rendered !== undefined && html === undefined ? <p class="note">{t.noPreview}</p> : null}
+      {rendered !== undefined && html === undefined ? (
+        <p class="note">{isEmpty(page) ? t.emptyPreview : t.noPreview}</p>
+      ) : null}
+      {currentDraft() !== undefined && html?.includes('<img') === true ? (
+        <p class="note">{t.draftPictures}</p>
+      ) : null}
       {html === undefined ? null : (
         <div class={`preview-frame ${width}`}>
           <Preview title={t.preview} html={html} base={addressOf({ ...page }) ?? service.href} />

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call, firstOrigin, type JsonObject, mayDesign } from '../api/api.ts';
+import { call, firstOrigin, type JsonObject, may, mayDesign } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
+import { ReadOnly } from '../frame/read-only.tsx';
 import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
@@ -73,12 +74,18 @@ export function Pages({ route: { params } }: { route: Route }) {
         >
           {isList ? t.asTree : t.asList}
         </a>
+        {may('draft') ? (
+          <a class="quiet-button" href={linkTo('/pages/replace', { find: query.text })}>
+            {t.replace}
+          </a>
+        ) : null}
         {mayDesign() ? (
           <a class="main-button" href={linkTo('/pages/new', { origin, path })}>
             {t.fresh}
           </a>
         ) : null}
       </ScreenHead>
+      <ReadOnly />
       <Search query={query} />
       {isList ? (
         <Results key={`${query.text ?? ''} ${query.kind ?? ''}`} query={query} />

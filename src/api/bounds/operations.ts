@@ -16,7 +16,16 @@ type BoundBehaviour = 'inside' | 'open' | 'refused';
 export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
   ...ofFamily('userinterface', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'import', 'subscribe', 'follow', 'tree'],
-    ...['times', 'explain', 'get', 'get_render', 'get_content', 'get_resolve', 'link.htm'],
+    ...[
+      'replace',
+      'times',
+      'explain',
+      'get',
+      'get_render',
+      'get_content',
+      'get_resolve',
+      'link.htm',
+    ],
   ]),
   ...ofFamily('draft', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'comment', 'submit', 'approve'],

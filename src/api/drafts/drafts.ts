@@ -61,7 +61,10 @@ export const digestProperty = {
     'not large; the report of publish always has it.',
 } as const;
 
-const byName = { ...text, description: 'Name of the key, for the scope admin.' };
+const byName = {
+  ...text,
+  description: 'Name of the key, for the scopes draft, publish and admin.',
+};
 const note = {
   at: { ...text, format: 'date-time' },
   by: { ...text, description: 'Id of the key.' },
@@ -395,7 +398,8 @@ function draftView(
   { reads, caller }: { readonly reads: Reads; readonly caller: Caller },
 ): ShownDraft {
   const shown = previews?.map(({ id, expires }) => ({ id, expires }));
-  const mayKnow = hasScope(caller, 'admin');
+  // Those who work on drafts together know each other by name.
+  const mayKnow = hasScope(caller, 'draft') || hasScope(caller, 'publish');
   const named = <Note extends { readonly by: string }>(note: Note): Note => {
     const name = mayKnow ? reads.key(note.by)?.name : undefined;
     return name === undefined ? note : { ...note, by_name: name };

@@ -1,10 +1,5 @@
 import type { StaticInput } from '../../model/static.ts';
-import {
-  authorVia,
-  isRevertible,
-  type RevertibleFamily,
-  type ToolUse,
-} from '../../model/change.ts';
+import { isRevertible, type RevertibleFamily, type ToolUse } from '../../model/change.ts';
 import { eventDraft, ownEvent } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -16,7 +11,14 @@ import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { draftSeen, openDraftSeen, type DraftReader } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
-import { claimName, earlierClaim, hashRequest, type KeyedRequest } from '../records/idempotency.ts';
+import {
+  commitOnce,
+  keyedRequest,
+  namedFirst,
+  reportResult,
+  type WriteReport,
+} from '../records/commit-once.ts';
+import type { KeyedRequest } from '../records/idempotency.ts';
 import { shortened } from '../records/revert.ts';
 import { vkMember } from '../records/schema.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';
@@ -55,20 +57,13 @@ export interface PublishRequest {
   readonly needsApproval: boolean;
 }
 
-/** The result of a publication. */
-export interface PublishResult {
-  readonly report: JsonObject;
-  /** Whether an earlier request with the same vk did it. */
-  readonly replayed: boolean;
-}
-
 /** The parts that publish needs. */
 interface PublishParts extends DraftParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly config: Pick<Config, 'review'>;
   /** Publishes a large draft in another thread. Rejects as runPublish does. */
-  readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
+  readonly publishInThread: (request: PublishRequest) => Promise<WriteReport>;
 }
 
 /** The scopes that publish the records of each family, or undo that; of rows, row-access.ts. */
@@ -223,12 +218,8 @@ export const publishDraft = defineOperation({
     // Its draft may have ended meanwhile.
     const draft = store.draft(request.draft);
     const reads = draft?.state === 'open' ? store.inDraft(draft) : store;
-    return {
-      kind: 'data',
-      data: withoutUnread(reads, call.caller, report),
-      ...(request.request && { vk: request.request.vk }),
-      ...(replayed && { replayed }),
-    };
+    const seen = withoutUnread(reads, call.caller, report);
+    return reportResult({ report: seen, replayed }, request.request);
   },
 });
 
@@ -264,11 +255,7 @@ function publishRequest(
   requireFamilies(store, draft, call.caller);
   const by = authorOf(call);
   const { confirm, resolve = {}, others } = v;
-  const { vk } = call;
-  const keyed =
-    vk === undefined || confirm === undefined
-      ? undefined
-      : { vk, by, ...hashRequest('draft.publish', { ...v }) };
+  const keyed = confirm === undefined ? undefined : keyedRequest('draft.publish', { ...v }, call);
   return { draft: draft.id, confirm, resolve, others, by, via: call.via, reader, request: keyed };
 }
 
@@ -319,7 +306,7 @@ type RunParts = Pick<PublishParts, 'store' | 'newId' | 'now'>;
  * Publishes a draft, schedules that, or reports what it would change. Rejects as draft.publish
  * does; for a schedule that is no longer the one of the draft, with `not_found`.
  */
-export async function runPublish(parts: RunParts, request: PublishRequest): Promise<PublishResult> {
+export async function runPublish(parts: RunParts, request: PublishRequest): Promise<WriteReport> {
   const { confirm, at } = request;
   if (confirm === undefined) {
     const report = plannedReport(request, planned(parts.store, parts.store, request), parts.store);
@@ -354,14 +341,9 @@ function plannedReport(
 function publishNow(
   { store, newId, now }: RunParts,
   given: PublishRequest & { readonly confirm: string },
-): Promise<PublishResult> {
-  const { draft: id, by, via, request, needsApproval } = given;
-  return store.commit(authorVia(by, via), (live): Decision<PublishResult> => {
-    const earlier = request && earlierClaim(live, request);
-    if (earlier !== undefined) {
-      const report = doneReport(live, live.change(earlier.seq)?.txn ?? '');
-      return { drafts: [], answer: () => ({ report, replayed: true }) };
-    }
+): Promise<WriteReport> {
+  const { draft: id, by, needsApproval } = given;
+  const decide = (live: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
     requireSchedule(live, given);
     const plan = planned(store, live, given);
     // Conflicts first at its time: their message names the records that have changed meanwhile.
@@ -375,16 +357,11 @@ function publishNow(
     const event = ownEvent('draft.published', { id, name, by, records: changes.length }, now());
     const ended = { family: 'draft', id, action: 'edit', data: { state: published } } as const;
     return {
-      drafts: [...changes, { ...ended, ...claimOf(request) }, eventDraft(newId(), event)],
-      answer: (rows) => ({
-        report: doneOf(
-          rows.filter(({ family }) => isRevertible(family)),
-          rows,
-        ),
-        replayed: false,
-      }),
+      drafts: [...changes, { ...ended, ...claim }, eventDraft(newId(), event)],
+      answer: doneRows,
     };
-  });
+  };
+  return commitOnce(store, given, { again: doneThen, decide });
 }
 
 /** Throws `not_found` if a request carries out a schedule that is not that of the draft. */
@@ -399,18 +376,15 @@ function requireSchedule(live: Reads, { draft: id, schedule: seq }: PublishReque
 function schedule(
   { store }: RunParts,
   given: PublishRequest & { readonly confirm: string; readonly at: NamedMoment },
-): Promise<PublishResult> {
-  const { draft: id, confirm, at, resolve, others, by, via, request } = given;
-  return store.commit(authorVia(by, via), (live): Decision<PublishResult> => {
-    const earlier = request && earlierClaim(live, request);
-    if (earlier !== undefined) {
-      const { state, txn = '' } = live.draft(id) ?? {};
-      const report =
-        state === 'open'
-          ? scheduledReport(plannedReport(given, planned(store, live, given), live), at)
-          : doneReport(live, txn);
-      return { drafts: [], answer: () => ({ report, replayed: true }) };
-    }
+): Promise<WriteReport> {
+  const { draft: id, confirm, at, resolve, others } = given;
+  const again = (live: Reads): JsonObject => {
+    const { state, txn = '' } = live.draft(id) ?? {};
+    return state === 'open'
+      ? scheduledReport(plannedReport(given, planned(store, live, given), live), at)
+      : doneReport(live, txn);
+  };
+  const decide = (live: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
     const plan = planned(store, live, given);
     requireConfirmed(plan.digest, confirm);
     requireResolved(plan, given);
@@ -418,19 +392,15 @@ function schedule(
     const data = { schedule: { ...at, ...work } };
     const report = scheduledReport(plannedReport(given, plan, live), at);
     return {
-      drafts: [{ family: 'draft', id, action: 'edit', data, ...claimOf(request) }],
-      answer: () => ({ report, replayed: false }),
+      drafts: [{ family: 'draft', id, action: 'edit', data, ...claim }],
+      answer: () => report,
     };
-  });
+  };
+  return commitOnce(store, given, { again, decide });
 }
 
 function scheduledReport(report: JsonObject, at: NamedMoment): JsonObject {
   return { ...report, scheduled: { ...at } };
-}
-
-function claimOf(request: KeyedRequest | undefined): Pick<LoggedDraft, 'vk'> {
-  if (request === undefined) return {};
-  return { vk: { vk: claimName(request), requestHash: request.requestHash } };
 }
 
 const published = draftStates[1];
@@ -462,21 +432,18 @@ function requireResolved(
   const isOpen = ({ id, isConflict }: DraftedVersions): boolean =>
     isConflict && others === undefined && !Object.hasOwn(resolve, id);
   const open = records.filter(isOpen);
-  const named = open.slice(0, namedMax).map(({ family, id, live, draft, base }) => {
+  const named = open.map(({ family, id, live, draft, base }) => {
     // Not every publisher may read the name of a row.
     const label = family === 'record' ? undefined : labelOf(live ?? draft ?? base);
     return `${label ?? id} (${id})`;
   });
-  const more = open.length > namedMax ? ` and ${open.length - namedMax} more` : '';
   throw new Failure(
     'conflict',
-    `Nothing is published: ${named.join(', ')}${more} changed live since the draft did. ` +
+    `Nothing is published: ${namedFirst(named)} changed live since the draft did. ` +
       'Resolve each with resolve, or all with others.',
     { field: 'resolve' },
   );
 }
-
-const namedMax = 10;
 
 type Row = Pick<NonNullable<ReturnType<Reads['change']>>, 'family' | 'id' | 'txn' | 'seq'>;
 
@@ -491,15 +458,22 @@ export function doneOf(changed: readonly Row[], all: readonly Row[]): JsonObject
   };
 }
 
-/** The report of a publication, or of the undo of one, that an earlier request has made. */
-export function doneReport(reads: Reads, txn: string): JsonObject {
-  const { first, last } = reads.txnSeqs(txn) ?? { first: 1, last: 0 };
-  const seqs = Array.from({ length: last - first + 1 }, (_, at) => first + at);
-  const rows = seqs.flatMap((seq) => reads.change(seq) ?? []);
+function doneRows(rows: readonly Row[]): JsonObject {
   return doneOf(
     rows.filter(({ family }) => isRevertible(family)),
     rows,
   );
+}
+
+/** The report of a publication, or of the undo of one, that an earlier request has made. */
+export function doneThen(reads: Reads, seq: number): JsonObject {
+  return doneReport(reads, reads.change(seq)?.txn ?? '');
+}
+
+function doneReport(reads: Reads, txn: string): JsonObject {
+  const { first, last } = reads.txnSeqs(txn) ?? { first: 1, last: 0 };
+  const seqs = Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  return doneRows(seqs.flatMap((seq) => reads.change(seq) ?? []));
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */

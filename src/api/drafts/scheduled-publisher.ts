@@ -9,13 +9,8 @@ import { backgroundPollMs } from '../../store/limits.ts';
 import { doInTurn } from '../../store/shared/task-turn.ts';
 import type { Store } from '../../store/store.ts';
 import { scheduleLookMs, scheduleRetryMs, scheduleRowsMax } from './limits.ts';
-import {
-  hasMoreRecords,
-  requireFamilies,
-  runPublish,
-  type PublishRequest,
-  type PublishResult,
-} from './publish.ts';
+import { hasMoreRecords, requireFamilies, runPublish, type PublishRequest } from './publish.ts';
+import type { WriteReport } from '../records/commit-once.ts';
 
 /** The dependencies of scheduled publications. */
 export interface ScheduleParts {
@@ -27,7 +22,7 @@ export interface ScheduleParts {
   /** The scopes that every caller has, so that a key need not have them itself. */
   readonly anonymous: () => readonly Scope[];
   /** Publishes a large draft in another thread. Rejects as runPublish does. */
-  readonly publishInThread: (request: PublishRequest) => Promise<PublishResult>;
+  readonly publishInThread: (request: PublishRequest) => Promise<WriteReport>;
   readonly log: Log;
 }
 

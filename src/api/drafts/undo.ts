@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { StaticInput } from '../../model/static.ts';
-import { authorVia, type RevertibleFamily } from '../../model/change.ts';
+import type { RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope, type Caller } from '../../model/key.ts';
@@ -9,7 +8,13 @@ import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { draftSeen } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';
 import { authorOf, defineOperation } from '../operation.ts';
-import { claimName, earlierClaim, hashRequest } from '../records/idempotency.ts';
+import {
+  commitOnce,
+  keyedRequest,
+  namedFirst,
+  reportResult,
+  type WriteReport,
+} from '../records/commit-once.ts';
 import { invalidateInlineRowsMax } from '../records/limits.ts';
 import { planRevert, shortened, type Folding, type RecordRevert } from '../records/revert.ts';
 import { vkMember } from '../records/schema.ts';
@@ -21,11 +26,10 @@ import { draftProperty, type DraftParts } from './drafts.ts';
 import { publishListedMax } from './limits.ts';
 import {
   doneOf,
-  doneReport,
+  doneThen,
   publishDoneSchema,
   writeScopes,
   type PublishRequest,
-  type PublishResult,
 } from './publish.ts';
 import { editBetween, labelOf } from './publish-plan.ts';
 import { openFields, requireWritableRows, withoutUnread } from './row-access.ts';
@@ -46,7 +50,7 @@ export interface UndoRequest extends Pick<
 /** The parts that undo needs. */
 interface UndoParts extends DraftParts {
   /** Undoes a large publication in another thread. Rejects as runUndo does. */
-  readonly undoInThread: (request: UndoRequest) => Promise<PublishResult>;
+  readonly undoInThread: (request: UndoRequest) => Promise<WriteReport>;
 }
 
 /** How rows make the records of each family. */
@@ -159,32 +163,20 @@ export const undoDraft = defineOperation({
     requireFamilies(store, txn, call.caller);
     const request = {
       ...{ draft: id, confirm: v.confirm, by: authorOf(call), via: call.via, reader },
-      ...{ resolve: v.resolve ?? {}, others: v.others, request: keyedRequest(v, call) },
+      ...{ resolve: v.resolve ?? {}, others: v.others },
+      request: v.confirm === undefined ? undefined : keyedRequest('draft.undo', { ...v }, call),
     };
     const { first, last } = store.txnSeqs(txn) ?? noSeqs;
     const isLarge = last - first >= invalidateInlineRowsMax;
     const { report, replayed } = await (isLarge
       ? parts.undoInThread(request)
       : runUndo(parts, request));
-    return {
-      kind: 'data',
-      data: withoutUnread(store, call.caller, report),
-      ...(request.request && { vk: request.request.vk }),
-      ...(replayed && { replayed }),
-    };
+    const seen = withoutUnread(store, call.caller, report);
+    return reportResult({ report: seen, replayed }, request.request);
   },
 });
 
 const noSeqs = { first: 1, last: 0 };
-
-function keyedRequest(
-  v: StaticInput<typeof undoInput>,
-  call: Parameters<typeof authorOf>[0],
-): PublishRequest['request'] {
-  const { vk } = call;
-  if (vk === undefined || v.confirm === undefined) return undefined;
-  return { vk, by: authorOf(call), ...hashRequest('draft.undo', { ...v }) };
-}
 
 /** The draft and its transaction. Throws `not_found`, and `conflict` for one that is not live. */
 function publishedDraft(
@@ -234,18 +226,13 @@ interface UndoPlan {
 export async function runUndo(
   { store }: Pick<UndoParts, 'store'>,
   given: UndoRequest,
-): Promise<PublishResult> {
-  const { confirm, request, by, via } = given;
+): Promise<WriteReport> {
+  const { confirm } = given;
   if (confirm === undefined) {
     const report = reportOf(store, planUndo(store, store, given), given);
     return { report, replayed: false };
   }
-  return store.commit(authorVia(by, via), (reads): Decision<PublishResult> => {
-    const earlier = request && earlierClaim(reads, request);
-    if (earlier !== undefined) {
-      const report = doneReport(reads, reads.change(earlier.seq)?.txn ?? '');
-      return { drafts: [], answer: () => ({ report, replayed: true }) };
-    }
+  const decide = (reads: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
     const plan = planUndo(store, reads, given);
     if (plan.digest !== confirm) {
       const message = 'The data has changed since the report. Look at a new one, and confirm that.';
@@ -254,15 +241,13 @@ export async function runUndo(
     requireResolved(plan, given);
     const undone = plan.records.filter((one) => resolutionOf(one, given) !== 'live');
     if (undone.length === 0) throw nothingLeft();
-    const claim = request && { vk: claimName(request), requestHash: request.requestHash };
     const [first, ...others] = draftsOf(reads, undone);
-    const drafts =
-      first === undefined ? [] : [{ ...first, ...(claim && { vk: claim }) }, ...others];
     return {
-      drafts,
-      answer: (rows) => ({ report: doneOf(rows.slice(0, undone.length), rows), replayed: false }),
+      drafts: first === undefined ? [] : [{ ...first, ...claim }, ...others],
+      answer: (rows) => doneOf(rows.slice(0, undone.length), rows),
     };
-  });
+  };
+  return commitOnce(store, given, { again: doneThen, decide });
 }
 
 function nothingLeft(): Failure {
@@ -316,17 +301,14 @@ function resolutionOf(
 function requireResolved({ records }: UndoPlan, given: UndoRequest): void {
   const open = records.filter((one) => resolutionOf(one, given) === undefined);
   if (open.length === 0) return;
-  const named = open.slice(0, namedMax).map(({ id, path }) => `${path ?? id} (${id})`);
-  const more = open.length > namedMax ? ` and ${open.length - namedMax} more` : '';
+  const named = open.map(({ id, path }) => `${path ?? id} (${id})`);
   throw new Failure(
     'conflict',
-    `Nothing is undone: ${named.join(', ')}${more} changed since the publication. Resolve each ` +
+    `Nothing is undone: ${namedFirst(named)} changed since the publication. Resolve each ` +
       'with resolve, or all with others.',
     { field: 'resolve' },
   );
 }
-
-const namedMax = 10;
 
 /** The report of a dry run: counts of everything, and details of the first records. */
 function reportOf(

@@ -5,7 +5,8 @@ import type { Problem } from '../../model/failure.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { FieldWrite } from './placement.ts';
-import type { RecordRevert, RevertRequest, RevertResult, RevertSelection } from './revert.ts';
+import type { WriteReport } from './commit-once.ts';
+import type { RecordRevert, RevertRequest, RevertSelection } from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
 
 /** The fields of a record: its id, its `_unknowns_`, and those of its family. */
@@ -38,7 +39,7 @@ export interface RecordParts {
   readonly store: Store;
   readonly newId: () => string;
   /** Runs a large invalidate in another thread. Rejects as runRevert does. */
-  readonly revertInThread: (request: RevertRequest) => Promise<RevertResult>;
+  readonly revertInThread: (request: RevertRequest) => Promise<WriteReport>;
 }
 
 /** Replaces what a caller may not see in fields that a record had, or that a row wrote. */

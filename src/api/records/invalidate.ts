@@ -1,15 +1,15 @@
-import { actions, authorVia, type Change } from '../../model/change.ts';
+import { actions, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import { rowsNamed } from '../../store/log/fold.ts';
-import type { Decision, Reads, SeqRange, Store } from '../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../store/store.ts';
 import {
   authorOf,
   defineOperation,
-  type Call,
   type OperationDefinition,
   type OperationResult,
 } from '../operation.ts';
+import { commitOnce, keyedRequest, reportResult, type WriteReport } from './commit-once.ts';
 import {
   familyFor,
   namedId,
@@ -19,7 +19,6 @@ import {
   type RecordFields,
   type RecordParts,
 } from './family.ts';
-import { claimName, earlierClaim, hashRequest, type KeyedRequest } from './idempotency.ts';
 import {
   conflictsShownMax,
   historyCharactersMax,
@@ -35,7 +34,6 @@ import {
   type Folding,
   type RecordRevert,
   type RevertRequest,
-  type RevertResult,
   type RevertSelection,
 } from './revert.ts';
 import { vkMember, type RecordPart } from './schema.ts';
@@ -123,7 +121,8 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
           selection,
           confirm: v.confirm,
           ...{ by, via: call.via },
-          request: v.confirm === undefined ? undefined : keyedRequest(name, v, call, by),
+          request:
+            v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),
         };
         const isInline = isSmall(store, selection);
         const reverted = await (isInline
@@ -132,12 +131,8 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         const { report, replayed } = reverted;
         if (report.done === true) await family.applied?.(Number(report.seq), parts);
         const mask = bound.mask?.(store, call);
-        return {
-          kind: 'data',
-          data: mask === undefined ? report : maskedReport(report, mask),
-          ...(request.request && { vk: request.request.vk }),
-          ...(replayed && { replayed }),
-        };
+        const seen = mask === undefined ? report : maskedReport(report, mask);
+        return reportResult({ report: seen, replayed }, request.request);
       },
   });
 }
@@ -149,20 +144,17 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
 export async function runRevert(
   store: Store,
   folding: Folding,
-  { selection, confirm, by, via, request }: RevertRequest,
-): Promise<RevertResult> {
+  given: RevertRequest,
+): Promise<WriteReport> {
+  const { selection, confirm } = given;
   if (confirm === undefined) {
     const plan = planRevert(store, selection, folding);
     folding.requireRevertible?.(store, plan.records);
     return { report: revertReport(plan), replayed: false };
   }
-  return store.commit(authorVia(by, via), (reads): Decision<RevertResult> => {
-    const earlier = request && earlierClaim(reads, request);
-    if (earlier !== undefined) {
-      const written = changesWith(reads, earlier.seq);
-      const report = doneReport(written.filter(({ action }) => action === 'invalidate'));
-      return { drafts: [], answer: () => ({ report, replayed: true }) };
-    }
+  const again = (reads: Reads, seq: number): JsonObject =>
+    doneReport(changesWith(reads, seq).filter(({ action }) => action === 'invalidate'));
+  const decide = (reads: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
     const { records, digest } = planRevert(reads, selection, folding);
     folding.requireRevertible?.(reads, records);
     if (digest !== confirm) {
@@ -172,22 +164,19 @@ export async function runRevert(
         { field: 'confirm' },
       );
     }
-    const claim = request && { vk: claimName(request), requestHash: request.requestHash };
     const reverts = records.map(({ id, rows }, at) => ({
       family: selection.family,
       id,
       action: 'invalidate' as const,
       data: { rows: [...rows] },
-      ...(at === 0 && claim && { vk: claim }),
+      ...(at === 0 && claim),
     }));
     return {
       drafts: [...reverts, ...(folding.afterRevert?.(reads, records) ?? [])],
-      answer: (changes) => ({
-        report: doneReport(changes.slice(0, reverts.length)),
-        replayed: false,
-      }),
+      answer: (changes) => doneReport(changes.slice(0, reverts.length)),
     };
-  });
+  };
+  return commitOnce(store, given, { again, decide });
 }
 
 /** A report without the values that the caller may not see. */
@@ -313,16 +302,6 @@ function windowOf(store: Store, from: string | undefined, until: string | undefi
     first: from === undefined ? 1 : seqFromMoment(store, 'from', from),
     last: until === undefined ? store.seq() : seqOfMoment(store, 'until', until),
   };
-}
-
-function keyedRequest(
-  family: string,
-  v: InvalidateInput,
-  { vk }: Pick<Call, 'vk'>,
-  by: string,
-): KeyedRequest | undefined {
-  if (vk === undefined) return undefined;
-  return { vk, by, ...hashRequest(`${family}.invalidate`, v as JsonObject) };
 }
 
 /** All changes of the transaction of a change. */

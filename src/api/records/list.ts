@@ -167,20 +167,26 @@ interface Page {
   readonly next: string | null;
 }
 
-/** Examines records in slices, one in each turn of the event loop. */
-async function readPage<R>(
+/**
+ * A page of a list, whose `rowOf` takes the records after a position. It examines them in slices,
+ * one in each turn of the event loop.
+ */
+export async function readPage<R>(
   stepsAfter: (id: string) => Iterable<RecordStep<R>> | undefined,
   {
     after,
     limit,
     endsAtShown,
     rowOf,
+    pace: { sliceRecords, examinedMax } = listPace,
   }: {
     readonly after: string;
     readonly limit: number;
     readonly endsAtShown: boolean;
     /** The row of a record; undefined if the record does not match. */
     readonly rowOf: (stored: StoredRecord<R>) => JsonObject | undefined;
+    /** Records that it examines in one turn, and in all; a long record counts as several. */
+    readonly pace?: { readonly sliceRecords: number; readonly examinedMax: number };
   },
   signal: AbortSignal,
 ): Promise<Page> {
@@ -199,18 +205,20 @@ async function readPage<R>(
         if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
       }
       inSlice += examinedRecords(size);
-      if (inSlice >= listSliceRecords) {
+      if (inSlice >= sliceRecords) {
         isEnd = false;
         break;
       }
     }
     if (isEnd) return { rows, next: null };
     examined += inSlice;
-    if (examined >= listExaminedMax && !endsAtShown) return { rows, next: last };
-    if (examined >= listExaminedMax && rows.length > 0) return { rows, next: lastShown };
+    if (examined >= examinedMax && !endsAtShown) return { rows, next: last };
+    if (examined >= examinedMax && rows.length > 0) return { rows, next: lastShown };
     await nextTurn(undefined, { signal });
   }
 }
+
+const listPace = { sliceRecords: listSliceRecords, examinedMax: listExaminedMax };
 
 /** A long record counts as several. */
 export function examinedRecords(size: number): number {

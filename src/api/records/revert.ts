@@ -33,13 +33,6 @@ export interface RevertRequest {
   readonly draft?: string;
 }
 
-/** The result of an invalidate. */
-export interface RevertResult {
-  readonly report: JsonObject;
-  /** Whether an earlier request with the same vk did it. */
-  readonly replayed: boolean;
-}
-
 /** A record with its place in the log, of any family. */
 interface FoldedRecord {
   readonly record: object;

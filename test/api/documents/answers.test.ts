@@ -153,6 +153,10 @@ async function callDrafts(ask: Call): Promise<void> {
   await ask('svc1.draft.invalidate', { draft: 'autumn' });
   await ask(`${rule}.edit`, { id: live.id, content: 'drafted' }, { draft });
   await ask(`${rule}.insert`, { path: '/drafted', content: 'new' }, { draft });
+  const words = { find: 'new', with: 'newest', path: '/drafted' };
+  const { data: found } = await ask(`${rule}.replace`, words, { draft });
+  const pages = { [found.rows[0].id]: found.rows[0].seq };
+  await ask(`${rule}.replace`, { ...words, pages }, { draft });
   await ask(`${rule}.edit`, { id: live.id, content: 'newer' });
   await ask('svc1.draft.comment', { draft, text: 'Looks good.' });
   await ask('svc1.draft.submit', { draft });

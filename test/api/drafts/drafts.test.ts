@@ -319,6 +319,21 @@ suite('a review', () => {
     assert.equal((await approved(seen)).error?.code, 'conflict');
   });
 
+  test('shows those who work on drafts the names of others', async (t) => {
+    const site = await startSite(t);
+    const writer = await keyOf(site, 'draft', 'read');
+    await site.call('svc1.draft.insert', { name: 'own' }, { apikey: writer.apikey });
+    for (const [scopes, expected] of [
+      [['publish', 'read'], 'draft,read'],
+      [['draft', 'read'], 'draft,read'],
+      [['read'], undefined],
+    ] as const) {
+      const { apikey } = await keyOf(site, ...scopes);
+      const { data } = await site.call('svc1.draft.read', { draft: 'own' }, { apikey });
+      assert.equal(data.by_name, expected, scopes.join(' '));
+    }
+  });
+
   test('may be made by keys that can change nothing live', async (t) => {
     const site = await siteWithDraft(t);
     const { apikey } = await keyOf(site, 'draft', 'read');

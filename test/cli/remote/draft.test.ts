@@ -81,3 +81,20 @@ test('waymark draft compare: a long list in parts, with its progress, and what d
   const missing = await waymark('draft', 'compare', 'spring', '--list', 'sitemap');
   assert.match(missing.err, /sitemap.xml lists no page/);
 });
+
+test('waymark rule replace: shown with what is around it, then done in a draft', async (t) => {
+  const { waymark, out } = await startClient(t);
+  const pages = ['/a', '/b'].map((path) => JSON.stringify({ path, content: 'Pier 7, Kai' }));
+  for (const page of pages) await out('rule', 'insert', page);
+  await out('draft', 'insert', 'spring');
+  const words = ['rule', 'replace', 'Pier (\\d)', 'Quay $1', '--regex', '--draft', 'spring'];
+  const report = await out(...words);
+  assert.match(report, /^\/a .* 1\n {2}content\n {4}- Pier 7, Kai\n {4}\+ Quay 7, Kai\n\/b /);
+  assert.match(report, /This would change 2 pages\./);
+  const confirm = /--confirm (\S+)/.exec(report)?.[1] ?? '';
+  const other = await waymark(...words, '--path', '/a', '--confirm', confirm);
+  assert.match(other.err, /Pages have changed since the report/);
+  assert.match(await out(...words, '--confirm', confirm), /^Replaced in 2 pages of the draft/);
+  assert.match(await out('rule', 'replace', 'Pier', ''), /This would change 2 pages/);
+  assert.match(await out(...words), /^Nothing to replace\.$/m);
+});
