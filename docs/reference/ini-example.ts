@@ -17,6 +17,7 @@ const companions: Readonly<Partial<Record<SectionKind, Lines>>> = {
   login: { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
   'login.<name>': { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
   'log.<name>': { path: '/assets/*' },
+  telemetry: { endpoint: 'http://127.0.0.1:4318' },
   'engine.<name>': { script: '/assets/engine.js' },
   'table.<name>': { schema: 'tables/product.json', key: 'sku' },
   node: {

@@ -7,6 +7,7 @@ import { logTexts, pathLogTexts } from '../../src/config/sections/log.ts';
 import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
+import { telemetryTexts } from '../../src/config/sections/telemetry.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
@@ -498,4 +499,5 @@ export const keyTexts: Texts = {
   },
   log: logTexts,
   'log.<name>': pathLogTexts,
+  telemetry: telemetryTexts,
 };

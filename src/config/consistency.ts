@@ -11,6 +11,7 @@ import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
 import { logProblems } from './sections/log.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
+import { telemetryProblems } from './sections/telemetry.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 
@@ -45,6 +46,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...logProblems(ini),
     ...rateProblems(ini),
     ...loginProblems(ini),
+    ...telemetryProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),

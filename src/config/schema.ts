@@ -31,6 +31,7 @@ import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
+import { telemetryKeys } from './sections/telemetry.ts';
 import {
   anyText,
   choice,
@@ -292,6 +293,7 @@ export const sections = {
   },
   log: logKeys,
   'log.<name>': pathLogKeys,
+  telemetry: telemetryKeys,
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** Writes a list of names with dots between them. */

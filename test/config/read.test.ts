@@ -566,6 +566,9 @@ test('an empty ini file gives the defaults', async (context) => {
       explain: false,
       paths: [],
     },
+    telemetry: {
+      ...{ endpoint: undefined, service: 'waymark', sample: 1, trust: [], headers: undefined },
+    },
   });
 });
 
