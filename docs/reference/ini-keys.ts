@@ -149,6 +149,24 @@ export const keyTexts: Texts = {
       about: 'How long the server waits until all name servers have the record.',
       example: '60s',
     },
+    acme_on_demand: {
+      about:
+        'A URL that says for which other names certificates are obtained when clients ask for ' +
+        'them. It gets the name as `?domain=` and answers 200 for a name that may have one.',
+      example: 'http://127.0.0.1:3000/may-have-certificate',
+    },
+    acme_on_demand_rate: {
+      about: 'The most orders of such certificates in a minute.',
+      example: '3',
+    },
+    acme_on_demand_max: {
+      about: 'The most such names. Those that nobody has used for the longest time are dropped.',
+      example: '200',
+    },
+    acme_on_demand_wait: {
+      about: 'How long a handshake waits for such a certificate. It arrives also after that.',
+      example: '5s',
+    },
   },
   'tls.<host>': {
     cert: {

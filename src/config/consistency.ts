@@ -34,6 +34,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...incompleteCertificates(ini),
     ...incompleteBinding(ini),
     ...incompleteDns(ini),
+    ...incompleteOnDemand(ini),
     ...tlsWithoutCertificate(ini),
     ...certificatesWithoutTls(ini),
     ...duplicateMounts(ini),
@@ -131,9 +132,24 @@ function incompleteDns({ tls }: ParsedIni): readonly LineProblem[] {
   return at(`acme_dns_${present}`, `\`acme_dns_${present}\` needs \`acme_dns_${missing}\`, too`);
 }
 
+function incompleteOnDemand({ tls }: ParsedIni): readonly LineProblem[] {
+  const { acme_on_demand: url, ...values } = tls.values;
+  if (url !== undefined || !tls.isValid) return [];
+  const isChanged = {
+    acme_on_demand_rate: values.acme_on_demand_rate !== 10,
+    acme_on_demand_max: values.acme_on_demand_max !== 1_000,
+    acme_on_demand_wait: values.acme_on_demand_wait !== 8_000,
+  };
+  return Object.entries(isChanged).flatMap(([key, is]) => {
+    const message = `\`${key}\` needs \`acme_on_demand\`, too: the URL that allows names`;
+    return is ? [{ line: lineOf(tls, key) ?? tls.line, message }] : [];
+  });
+}
+
 function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
   const at = server.values.listen.findIndex(isTls);
   if (at === -1 || [tls, ...hosts].some(namesCertificate)) return [];
+  if (tls.values.acme_on_demand !== undefined) return [];
   const line = server.lines.get('listen')?.[at] ?? server.line;
   const message = 'TLS needs a certificate: set `cert` and `key`, or `acme = yes` for a host';
   return [{ line, message }];
@@ -142,7 +158,8 @@ function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly Line
 function certificatesWithoutTls({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
   const named = [tls, ...hosts].find(({ values }) => {
     const isPair = values.cert !== undefined && values.key !== undefined;
-    return isPair || ('acme' in values && values.acme);
+    const isOnDemand = 'acme_on_demand' in values && values.acme_on_demand !== undefined;
+    return isPair || isOnDemand || ('acme' in values && values.acme);
   });
   if (named === undefined || !server.isValid || server.values.listen.some(isTls)) return [];
   const line = named.lines.get('cert')?.[0] ?? lineOf(named, 'acme') ?? named.line;

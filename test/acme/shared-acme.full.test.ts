@@ -12,7 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { createAuthority } from '../certificates.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 import { MemoryLog } from '../store/shared/memory-log.ts';
-import { noDns } from './no-dns.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 import { openNode } from '../store/shared/open-node.ts';
 
 const authority = createAuthority();
@@ -32,6 +32,7 @@ const settings: AcmeConfig = {
   caFile: undefined,
   allowPrivate: [],
   ...noDns,
+  ...notOnDemand,
 };
 
 interface Node {

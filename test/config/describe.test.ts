@@ -100,6 +100,8 @@ acme_allow_private = ${given.networks.join(', ')}
 acme_dns_server = [fd00::1]:5353
 acme_dns_key = tsig.key
 acme_dns_wait = 0s
+acme_on_demand = https://a.example/ask?a=b
+acme_on_demand_wait = 0s
 [tls.www.a.example]
 acme = yes
 [tls.*.a.example]

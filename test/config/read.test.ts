@@ -471,6 +471,7 @@ test('an empty ini file gives the defaults', async (context) => {
         allowPrivate: [],
         caFile: undefined,
         ...{ dnsHook: undefined, dnsServer: undefined, dnsKeyFile: undefined, dnsWaitMs: 10_000 },
+        ...{ onDemandUrl: undefined, onDemandRate: 10, onDemandMax: 1_000, onDemandWaitMs: 8_000 },
       },
       httpRedirect: true,
       hsts: undefined,
@@ -605,6 +606,10 @@ acme_allow_private = 10.0.0.0/8
 acme_dns_server = NS.example:5353
 acme_dns_key = tsig.key
 acme_dns_wait = 1m
+acme_on_demand = http://10.0.0.3:3000/domains?kind=shop
+acme_on_demand_rate = 3
+acme_on_demand_max = 50
+acme_on_demand_wait = 2s
 [tls.shop.example.com]
 acme = yes
 [tls.www.example.com]
@@ -690,6 +695,8 @@ secrets_key_file = cluster.key
       caFile: join(folder, 'conf/cert.pem'),
       ...{ dnsHook: undefined, dnsServer: { host: 'ns.example', port: 5353 } },
       ...{ dnsKeyFile: join(folder, 'conf/tsig.key'), dnsWaitMs: 60_000 },
+      ...{ onDemandUrl: 'http://10.0.0.3:3000/domains?kind=shop', onDemandWaitMs: 2_000 },
+      ...{ onDemandRate: 3, onDemandMax: 50 },
     },
     certificates: [
       { host: undefined, ...certificate },
