@@ -85,6 +85,32 @@ async function certificateAt({ acme }: Node): Promise<string | undefined> {
 }
 
 suite('what ACME stores in a cluster', () => {
+  test('has the names on demand, which any node adds and forgets', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await startNode(t, log), await startNode(t, log)];
+    const day = Date.parse('2026-11-28');
+    const name = 'customer.example';
+    const bothKnow = () => Promise.all([one, other].map(({ store }) => store.shared?.catchUp()));
+    await one.acme.onDemand.use(name, day + 5_000);
+    await bothKnow();
+    assert.deepEqual(await other.acme.onDemand.hosts(), new Map([[name, day]]));
+    assert.deepEqual(
+      [await other.acme.onDemand.has(name), await other.acme.onDemand.has(host)],
+      [true, false],
+    );
+    await one.acme.saveCertificate(name, await issue(90, name), signal);
+    await bothKnow();
+    assert.ok(await other.acme.keyPair(name));
+    await other.acme.onDemand.use(name, day + 86_400_000);
+    await bothKnow();
+    assert.deepEqual(await one.acme.onDemand.hosts(), new Map([[name, day + 86_400_000]]));
+    await other.acme.onDemand.forget([name]);
+    await bothKnow();
+    assert.deepEqual(await one.acme.onDemand.hosts(), new Map());
+    assert.equal(await one.acme.keyPair(name), undefined);
+    await assert.rejects(one.acme.onDemand.use('a/b', day), TypeError);
+  });
+
   test('is the same on all nodes, and secret', async (t) => {
     const log = new MemoryLog();
     const [one, other] = [await startNode(t, log), await startNode(t, log)];
