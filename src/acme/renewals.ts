@@ -217,7 +217,7 @@ export class Renewals {
     if (left.length > 0) await this.#forget(left, 'acme_on_demand_max has been reached');
     const wanted = new Set(byUse.slice(left.length));
     const planned = new Set(this.#renewals.map(({ host }) => host));
-    const added = [...wanted].filter((host) => !planned.has(host) && !this.#isConfigured(host));
+    const added = [...wanted].filter((host) => !planned.has(host));
     const plans = await Promise.all(added.map((host) => this.#planAtStart(host)));
     const kept = this.#renewals.filter(({ host }) => this.#isConfigured(host) || wanted.has(host));
     this.#renewals = [...kept, ...plans];
@@ -227,7 +227,9 @@ export class Renewals {
   async #namesOnDemand(): Promise<ReadonlyMap<string, number>> {
     const { store, log } = this.#parts;
     try {
-      this.#names = await store.onDemand.hosts();
+      const names = await store.onDemand.hosts();
+      // A name that came to the ini file later is no longer on demand.
+      this.#names = new Map([...names].filter(([host]) => !this.#isConfigured(host)));
       this.#namesProblem = '';
     } catch (error) {
       const problem = sentence(error);

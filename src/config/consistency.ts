@@ -162,7 +162,8 @@ function certificatesWithoutTls({ server, tls, hosts }: ParsedIni): readonly Lin
     return isPair || isOnDemand || ('acme' in values && values.acme);
   });
   if (named === undefined || !server.isValid || server.values.listen.some(isTls)) return [];
-  const line = named.lines.get('cert')?.[0] ?? lineOf(named, 'acme') ?? named.line;
+  const set = ['cert', 'acme', 'acme_on_demand'].find((key) => named.lines.has(key));
+  const line = lineOf(named, set ?? '') ?? named.line;
   const message = 'no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`';
   return [{ line, message }];
 }
@@ -227,7 +228,7 @@ function incompleteNode({ node }: ParsedIni): readonly LineProblem[] {
   return name === undefined ? at('central', '`central` needs `name`, too: that of the key') : [];
 }
 
-function wrongCluster({ cluster, node, hosts }: ParsedIni): readonly LineProblem[] {
+function wrongCluster({ cluster, node, hosts, tls }: ParsedIni): readonly LineProblem[] {
   const { values, isValid, line } = cluster;
   if (!isValid) return [];
   const at = (key: string, message: string): readonly LineProblem[] => [
@@ -250,12 +251,14 @@ function wrongCluster({ cluster, node, hosts }: ParsedIni): readonly LineProblem
     const [present, missing] = values[one] === undefined ? [other, one] : [one, other];
     return at(present, `\`${present}\` needs \`${missing}\`, too: add it to [cluster]`);
   }
-  const managed = hosts.find((host) => host.values.acme);
+  const onDemand = tls.values.acme_on_demand === undefined ? undefined : tls;
+  const managed = hosts.find((host) => host.values.acme) ?? onDemand;
   if (managed !== undefined && values.secrets_key_file === undefined) {
     const why = 'the machines of a cluster share certificates with their private keys';
-    const advice = '`acme` needs `secrets_key_file` in [cluster], whose key encrypts them';
+    const key = managed === tls ? 'acme_on_demand' : 'acme';
+    const advice = `\`${key}\` needs \`secrets_key_file\` in [cluster], whose key encrypts them`;
     const message = `${why}, so ${advice}: ${makeSecretsKey}`;
-    return [{ line: lineOf(managed, 'acme') ?? managed.line, message }];
+    return [{ line: lineOf(managed, key) ?? managed.line, message }];
   }
   return values.credentials !== undefined && values.user !== undefined
     ? at('user', 'set either `credentials` or `user`, not both')

@@ -90,7 +90,9 @@ suite('what ACME stores in a cluster', () => {
     const [one, other] = [await startNode(t, log), await startNode(t, log)];
     const day = Date.parse('2026-11-28');
     const name = 'customer.example';
-    const bothKnow = () => Promise.all([one, other].map(({ store }) => store.shared?.catchUp()));
+    const bothKnow = async (): Promise<void> => {
+      for (const { store } of [one, other]) await store.shared?.catchUp();
+    };
     await one.acme.onDemand.use(name, day + 5_000);
     await bothKnow();
     assert.deepEqual(await other.acme.onDemand.hosts(), new Map([[name, day]]));

@@ -156,8 +156,8 @@ export class Certificates {
     socket?: TLSSocket,
   ): SecureContext | undefined | Promise<SecureContext | undefined> {
     const name = host.toLowerCase();
-    const onDemand = this.#onDemand;
-    if (onDemand === undefined || this.covers(name)) return this.contextFor(name, socket);
+    const onDemand = this.isOnDemand(name) ? this.#onDemand : undefined;
+    if (onDemand === undefined) return this.contextFor(name, socket);
     return onDemand.pairFor(name).then(
       (pair) => {
         if (pair === undefined) return this.contextFor(name, socket);
@@ -184,9 +184,10 @@ export class Certificates {
       : certificate.checkIP(address) !== undefined;
   }
 
-  /** Whether a host may have a certificate on demand. */
+  /** Whether a host may have a certificate on demand: no other one is for it, now or later. */
   isOnDemand(host: string): boolean {
-    return this.#onDemand !== undefined && isPublicName(host) && !this.covers(host);
+    if (this.#onDemand === undefined || !isPublicName(host)) return false;
+    return !this.covers(host) && !this.isPendingFor(host);
   }
 
   /**

@@ -60,11 +60,6 @@ export class OnDemandCertificates {
     return found;
   }
 
-  /** Whether a name has had a certificate on demand in this process. */
-  has(name: string): boolean {
-    return this.#read.peek(name) !== undefined;
-  }
-
   /** The states of the certificates that were used last. */
   async states(): Promise<readonly CertificateState[]> {
     const { store } = this.#parts;
