@@ -125,6 +125,7 @@ suite('what ACME stores in a cluster', () => {
     await one.acme.saveCertificate(host, pair, signal);
     const state = { state: 'valid', since: 'a', failures: 0, next: 'b', error: null } as const;
     await one.acme.saveState(host, state);
+    await other.store.shared?.catchUp();
     assert.equal(await other.acme.keyAuthorization(token), `${token}.thumbprint`);
     assert.equal((await other.acme.challengeCertificate(host))?.key, 'key\ncert');
     assert.equal(await certificateAt(other), `DNS:${host}`);
