@@ -33,6 +33,7 @@ import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { TicketKey } from './server/tls/ticket-key.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
+import { SpanCounts } from './telemetry/span-queue.ts';
 import type { CacheStore } from './cache/cache-store.ts';
 import { openCacheStore } from './cache/open-cache-store.ts';
 import { createCompressors, type Compressors } from './compression/compressors.ts';
@@ -214,6 +215,7 @@ class ServingProcess implements RunningServer {
   readonly #deliverer: Deliverer;
   readonly #rowChecks: RowChecks;
   readonly #rateCounts = new RateCounts();
+  readonly #spans: SpanCounts;
   /** The definitions of tables that reloads write. */
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
@@ -246,6 +248,7 @@ class ServingProcess implements RunningServer {
     readonly consoleFiles: ConsoleFiles;
   }) {
     this.#isPrimary = isPrimary;
+    this.#spans = new SpanCounts({ log: logs.log, now });
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
@@ -303,6 +306,7 @@ class ServingProcess implements RunningServer {
       memory: () => this.#memory(),
       hostStates: () => this.#hosts.states(),
       rowChecks: () => this.#rowChecks.progress(),
+      spans: this.#spans,
     };
   }
 
@@ -492,7 +496,7 @@ class ServingProcess implements RunningServer {
 
   #addMetrics(): void {
     this.#metrics.add(() => this.#deliverer.metrics());
-    this.#metrics.add(() => this.#rateCounts.metrics());
+    this.#metrics.add(() => [...this.#rateCounts.metrics(), ...this.#spans.metrics()]);
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => this.#requestVisits.metrics());
     this.#metrics.add(() => [

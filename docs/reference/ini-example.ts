@@ -17,6 +17,7 @@ const companions: Readonly<Partial<Record<SectionKind, Lines>>> = {
   login: { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
   'login.<name>': { issuer: 'https://id.example.com/realms/staff', client_id: 'www' },
   'log.<name>': { path: '/assets/*' },
+  telemetry: { endpoint: 'http://127.0.0.1:4318' },
   'engine.<name>': { script: '/assets/engine.js' },
   'table.<name>': { schema: 'tables/product.json', key: 'sku' },
   node: {
@@ -36,6 +37,12 @@ const besides: Readonly<Record<string, Lines>> = {
   'tls acme_eab_key': { acme_eab_kid: 'customer-7' },
   'tls acme_dns_server': { acme_dns_key: '/etc/waymark/tsig.key' },
   'tls acme_dns_key': { acme_dns_server: '192.0.2.1:53' },
+  ...Object.fromEntries(
+    ['rate', 'max', 'wait'].map((key) => [
+      `tls acme_on_demand_${key}`,
+      { acme_on_demand: 'http://127.0.0.1:3000/may-have-certificate' },
+    ]),
+  ),
   'tls.<host> acme': { cert: '', key: '' },
   'proxy.<name> weight': { source: twoSources },
   'proxy.<name> balance': { source: twoSources },

@@ -7,6 +7,7 @@ import { logTexts, pathLogTexts } from '../../src/config/sections/log.ts';
 import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
+import { telemetryTexts } from '../../src/config/sections/telemetry.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
@@ -147,6 +148,24 @@ export const keyTexts: Texts = {
     acme_dns_wait: {
       about: 'How long the server waits until all name servers have the record.',
       example: '60s',
+    },
+    acme_on_demand: {
+      about:
+        'A URL that says for which other names certificates are obtained when clients ask for ' +
+        'them. It gets the name as `?domain=` and answers 200 for a name that may have one.',
+      example: 'http://127.0.0.1:3000/may-have-certificate',
+    },
+    acme_on_demand_rate: {
+      about: 'The most orders of such certificates in a minute.',
+      example: '3',
+    },
+    acme_on_demand_max: {
+      about: 'The most such names. Those that nobody has used for the longest time are dropped.',
+      example: '200',
+    },
+    acme_on_demand_wait: {
+      about: 'How long a handshake waits for such a certificate. It arrives also after that.',
+      example: '5s',
     },
   },
   'tls.<host>': {
@@ -498,4 +517,5 @@ export const keyTexts: Texts = {
   },
   log: logTexts,
   'log.<name>': pathLogTexts,
+  telemetry: telemetryTexts,
 };

@@ -17,7 +17,15 @@ const firstKeys: Readonly<Partial<Record<SectionKind, string>>> = {
   log: 'level access format explain',
 };
 
+/** The keys that came after version 0.2; `*` stands for all of a section. */
+const laterKeys: Readonly<Partial<Record<SectionKind, string>>> = {
+  telemetry: '*',
+  tls: 'acme_on_demand acme_on_demand_rate acme_on_demand_max acme_on_demand_wait',
+};
+
 /** The first version that has a key. */
 export function sinceVersion(section: SectionKind, name: string): string {
+  const later = laterKeys[section]?.split(' ') ?? [];
+  if (later.includes('*') || later.includes(name)) return '0.3';
   return firstKeys[section]?.split(' ').includes(name) === true ? '0.1' : '0.2';
 }

@@ -44,6 +44,18 @@ export interface AcmeStore {
   saveChallenge(name: string, content: string | IssuedCertificate): Promise<void>;
   /** Removes the responses to all challenges. */
   removeChallenges(): Promise<void>;
+  readonly onDemand: OnDemandStore;
+}
+
+/** The hosts beside those of the ini file whose certificates were allowed when clients came. */
+export interface OnDemandStore {
+  /** The hosts, with the time of their last use in milliseconds since 1970. */
+  hosts(): Promise<ReadonlyMap<string, number>>;
+  has(host: string): Promise<boolean>;
+  /** Adds a host, or notes that it is in use now. Any process may call it. */
+  use(host: string, nowMs: number): Promise<void>;
+  /** Removes hosts with their certificates and states. */
+  forget(hosts: readonly string[]): Promise<void>;
 }
 
 /** The syntax of a token (RFC 8555 §8.1). */

@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AcmeConfig, Certificate } from '../config/config.ts';
 import { readKeyPair, type KeyPair, type RefusedPair } from '../config/key-pair.ts';
@@ -12,6 +12,7 @@ import {
   parseHostState,
   type AcmeStore,
   type HostState,
+  type OnDemandStore,
 } from './acme-store.ts';
 
 /**
@@ -41,7 +42,7 @@ export class AcmeFolder implements AcmeStore {
 
   /** Creates the folders, and removes files that a crashed process has left behind. */
   async prepare(): Promise<void> {
-    for (const folder of [this.#root, this.#folder, this.#challenges]) {
+    for (const folder of [this.#root, this.#folder, this.#challenges, this.#onDemand]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await chmod(folder, 0o700);
     }
@@ -129,6 +130,37 @@ export class AcmeFolder implements AcmeStore {
     }
   }
 
+  readonly onDemand: OnDemandStore = {
+    hosts: async () => {
+      const names = (await readdir(this.#onDemand).catch(absent)) ?? [];
+      const times = names.map(async (host) => {
+        const found = await stat(join(this.#onDemand, host)).catch(absent);
+        return found === undefined ? [] : [[host, found.mtimeMs] as const];
+      });
+      return new Map((await Promise.all(times)).flat());
+    },
+    has: async (host) => isHost(host) && exists(join(this.#onDemand, host)),
+    use: async (host, nowMs) => {
+      if (!isHost(host)) throw new TypeError('The host is malformed.');
+      const file = join(this.#onDemand, host);
+      // An empty file: its time is that of the last use.
+      await (await open(file, 'a', 0o600)).close();
+      await utimes(file, nowMs / 1000, nowMs / 1000);
+    },
+    forget: async (hosts) => {
+      for (const host of hosts) {
+        for (const name of [`${host}.pem`, `${host}.json`]) {
+          await rm(this.#file(name), { force: true });
+        }
+        await rm(join(this.#onDemand, host), { force: true });
+      }
+    },
+  };
+
+  get #onDemand(): string {
+    return this.#file('on-demand');
+  }
+
   get #challenges(): string {
     return join(this.#root, 'challenges');
   }
@@ -143,6 +175,10 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     (error: unknown) => (error as NodeJS.ErrnoException).code !== 'ENOENT',
   );
+}
+
+function absent(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
 async function readIfExists(file: string): Promise<string | undefined> {

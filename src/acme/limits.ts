@@ -47,3 +47,23 @@ export const dnsQueryMs = 2_000;
 export const dnsAnswerBytesMax = 65_535;
 /** How long the removal of a record may take when the server stops. */
 export const dnsCleanupStoppedMs = 3_000;
+/** How long an answer about a name on demand holds, and a missing one; and of how many names. */
+export const permissionMs = 60_000;
+export const permissionFailedMs = 10_000;
+export const permissionsMax = 10_000;
+/** Questions about names on demand: at the same time, in a second, and so many at once. */
+export const questionsAtOnceMax = 8;
+export const questionsPerSecond = 10;
+export const questionsBurst = 20;
+/** How long a question may take. */
+export const questionMs = 5_000;
+/** Lines of the log about questions without an answer: one in this time. */
+export const questionLogMs = 60_000;
+/** How often the names that other processes want are read. */
+export const onDemandPollMs = 2_000;
+/** The period of `acme_on_demand_rate`. */
+export const onDemandRateMs = 60_000;
+/** A name is forgotten after so many failed orders in a row without a certificate. */
+export const onDemandFailuresMax = 3;
+/** How long a renewal waits for the answer whether it is still allowed. */
+export const onDemandAskAgainMs = 3_600_000;

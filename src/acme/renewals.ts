@@ -15,6 +15,10 @@ import {
   acmeTurnPollMs,
   acmeYieldMs,
   dnsCleanupStoppedMs,
+  onDemandAskAgainMs,
+  onDemandFailuresMax,
+  onDemandPollMs,
+  onDemandRateMs,
 } from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
@@ -28,6 +32,7 @@ import {
 import type { AcmeStore, HostState } from './acme-store.ts';
 import { certificateId } from './certificate-id.ts';
 import type { DnsRecord, DnsRecords } from './dns/dns-record.ts';
+import type { Permissions } from './permissions.ts';
 import type { RenewalInfo, RenewalQuestion } from './renewal-info.ts';
 import {
   renewalAfterIssueMs,
@@ -65,6 +70,17 @@ export interface RenewalParts {
   readonly renewalInfo: (question: RenewalQuestion) => Promise<RenewalInfo | undefined>;
   /** Resolves after a time; rejects when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** The names that the ini file does not have; undefined without `acme_on_demand`. */
+  readonly onDemand?: OnDemandOrders | undefined;
+}
+
+/** Which names on demand are ordered, and how many. */
+interface OnDemandOrders {
+  readonly permissions: Pick<Permissions, 'confirm'>;
+  /** Orders in a minute. */
+  readonly ordersPerMinute: number;
+  /** The most names; those that were not used for the longest time are forgotten first. */
+  readonly namesMax: number;
 }
 
 /** The nodes of a cluster, of which one at a time orders: see SharedAcme. */
@@ -119,6 +135,11 @@ export class Renewals {
   #changed = Promise.withResolvers<undefined>();
   #isChanged = false;
   #encryptedMs = -Infinity;
+  /** The names on demand with their last use, and why they could not be read. */
+  #names: ReadonlyMap<string, number> = new Map();
+  #namesProblem = '';
+  /** When the latest orders on demand began. */
+  #onDemandOrders: readonly number[] = [];
   /** Why this node cannot order, as it was logged last. */
   #problem = '';
 
@@ -141,26 +162,136 @@ export class Renewals {
     await this.#running;
   }
 
+  /** Looks for names on demand at once. */
+  wake(): void {
+    this.#isChanged = true;
+    this.#changed.resolve(undefined);
+  }
+
   /** The numbers of orders by outcome, and of consecutive failures by host. */
   metrics(): readonly Metric[] {
-    return renewalMetrics(this.#orders, this.#renewals);
+    // Any number of names may be on demand.
+    return renewalMetrics(
+      this.#orders,
+      this.#renewals.filter(({ host }) => this.#isConfigured(host)),
+    );
   }
 
   async #run(): Promise<void> {
-    const { acme, now, cluster } = this.#parts;
+    const { acme, now, cluster, onDemand } = this.#parts;
     const { signal } = this.#stopped;
     if (cluster !== undefined) void this.#watch(signal);
     this.#renewals = await Promise.all(acme.hosts.map((host) => this.#planAtStart(host)));
+    await this.#followDemand();
     while (!signal.aborted) {
-      const [next] = this.#renewals.toSorted((one, other) => one.dueMs - other.dueMs);
-      if (next === undefined) return;
-      const leftMs = next.dueMs - now();
+      const next = this.#next();
+      if (next === undefined && onDemand === undefined) return;
+      const leftMs = next === undefined ? acmeCheckMs : next.dueMs - now();
       if (cluster !== undefined) await this.#encryptAgain(cluster);
       if (leftMs > 0) {
-        if (!(await this.#askNext())) await this.#pause(Math.min(leftMs, acmeCheckMs));
-      } else if (cluster === undefined) await this.#renew(next);
-      else await this.#renewInTurn(next, cluster);
+        if (!(await this.#askNext())) await this.#pauseUntilDue(Math.min(leftMs, acmeCheckMs));
+      } else if (next !== undefined && (await this.#mayOrder(next))) {
+        if (cluster === undefined) await this.#renew(next);
+        else await this.#renewInTurn(next, cluster);
+      }
       if (this.#isChanged) await this.#planAgain();
+    }
+  }
+
+  #next(): Renewal | undefined {
+    const first = (one: Renewal, other: Renewal): number => one.dueMs - other.dueMs;
+    return this.#renewals.toSorted(first)[0];
+  }
+
+  #isConfigured(host: string): boolean {
+    return this.#parts.acme.hosts.includes(host);
+  }
+
+  /** Plans orders for new names on demand; forgets names beyond the limit. */
+  async #followDemand(): Promise<void> {
+    const { onDemand } = this.#parts;
+    if (onDemand === undefined) return;
+    const hosts = await this.#namesOnDemand();
+    const byUse = [...hosts].toSorted((one, other) => one[1] - other[1]).map(([host]) => host);
+    const left = byUse.slice(0, Math.max(0, byUse.length - onDemand.namesMax));
+    if (left.length > 0) await this.#forget(left, 'acme_on_demand_max has been reached');
+    const wanted = new Set(byUse.slice(left.length));
+    const planned = new Set(this.#renewals.map(({ host }) => host));
+    const added = [...wanted].filter((host) => !planned.has(host));
+    const plans = await Promise.all(added.map((host) => this.#planAtStart(host)));
+    const kept = this.#renewals.filter(({ host }) => this.#isConfigured(host) || wanted.has(host));
+    this.#renewals = [...kept, ...plans];
+  }
+
+  /** The names on demand with their last use; those that were known, if they cannot be read. */
+  async #namesOnDemand(): Promise<ReadonlyMap<string, number>> {
+    const { store, log } = this.#parts;
+    try {
+      const names = await store.onDemand.hosts();
+      // A name that came to the ini file later is no longer on demand.
+      this.#names = new Map([...names].filter(([host]) => !this.#isConfigured(host)));
+      this.#namesProblem = '';
+    } catch (error) {
+      const problem = sentence(error);
+      const isNew = problem !== this.#namesProblem;
+      if (isNew) log.error({}, `Cannot read which certificates are on demand: ${problem}`);
+      this.#namesProblem = problem;
+    }
+    return this.#names;
+  }
+
+  /** Whether the certificate of a name may be ordered now; if not, it is planned or forgotten. */
+  async #mayOrder(renewal: Renewal): Promise<boolean> {
+    const { onDemand, now } = this.#parts;
+    const { host, failures } = renewal;
+    if (onDemand === undefined || this.#isConfigured(host)) return true;
+    const [beganMs = -Infinity] = this.#onDemandOrders.slice(-onDemand.ordersPerMinute);
+    const isFull = this.#onDemandOrders.length >= onDemand.ordersPerMinute;
+    if (isFull && now() - beganMs < onDemandRateMs) {
+      renewal.dueMs = beganMs + onDemandRateMs;
+      return false;
+    }
+    const lifetime = await this.#lifetimeOf(host);
+    const usedMs = (await this.#namesOnDemand()).get(host) ?? -Infinity;
+    const isUsed = lifetime === undefined || usedMs > lifetime.beginsMs + unusedMs(lifetime);
+    const isFailing = lifetime === undefined && failures >= onDemandFailuresMax;
+    const permission =
+      isUsed && !isFailing ? await onDemand.permissions.confirm(host) : ('refused' as const);
+    if (permission === 'allowed') {
+      this.#onDemandOrders = [...this.#onDemandOrders, now()].slice(-onDemand.ordersPerMinute);
+      return true;
+    }
+    if (permission === 'unknown' && lifetime !== undefined && lifetime.endsMs > now()) {
+      renewal.dueMs = now() + onDemandAskAgainMs;
+      return false;
+    }
+    const why = isFailing ? 'its orders fail' : 'it is not allowed any more';
+    await this.#forget([host], isUsed ? why : 'nobody uses it');
+    return false;
+  }
+
+  async #forget(hosts: readonly string[], why: string): Promise<void> {
+    const { store, log } = this.#parts;
+    const [host = ''] = hosts;
+    await this.#tryWrite(host, () => store.onDemand.forget(hosts));
+    this.#renewals = this.#renewals.filter((one) => !hosts.includes(one.host));
+    for (const one of hosts) this.#suggestions.delete(one);
+    const names = hosts.length === 1 ? host : `${hosts.length} names`;
+    log.info({ host }, `No more certificates on demand for ${names}: ${why}.`);
+  }
+
+  /** Pauses; ends early if another process wants certificates on demand. */
+  async #pauseUntilDue(ms: number): Promise<void> {
+    const { now, onDemand } = this.#parts;
+    if (onDemand === undefined) return this.#pause(ms);
+    const endMs = now() + ms;
+    while (!this.#stopped.signal.aborted && !this.#isChanged) {
+      const leftMs = endMs - now();
+      if (leftMs <= 0) return;
+      await this.#pause(Math.min(leftMs, onDemandPollMs));
+      const planned = new Set(this.#renewals.map(({ host }) => host));
+      const hosts = await this.#namesOnDemand();
+      this.#isChanged ||= [...hosts.keys()].some((host) => !planned.has(host));
     }
   }
 
@@ -272,9 +403,12 @@ export class Renewals {
   async #planAgain(): Promise<void> {
     this.#isChanged = false;
     this.#changed = Promise.withResolvers<undefined>();
-    this.#renewals = await Promise.all(
-      this.#renewals.map(async (renewal) => (await this.#planOfState(renewal.host)) ?? renewal),
-    );
+    if (this.#parts.cluster !== undefined) {
+      this.#renewals = await Promise.all(
+        this.#renewals.map(async (renewal) => (await this.#planOfState(renewal.host)) ?? renewal),
+      );
+    }
+    await this.#followDemand();
   }
 
   /** Plans the next order for a host as the nodes of a cluster have agreed; undefined for none. */
@@ -521,6 +655,11 @@ async function trustedBy({
 
 function isWithin(ms: number | undefined, { startMs, endMs }: RenewalInfo): boolean {
   return ms !== undefined && ms >= startMs && ms <= endMs;
+}
+
+/** How long after its issue the use of a certificate does not count as use of the new one. */
+function unusedMs({ beginsMs, endsMs }: Lifetime): number {
+  return (endsMs - beginsMs) / 10;
 }
 
 /** Failures of a turn that pass by themselves. */

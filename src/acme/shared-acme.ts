@@ -16,6 +16,7 @@ import {
   parseHostState,
   type AcmeStore,
   type HostState,
+  type OnDemandStore,
 } from './acme-store.ts';
 import type { AcmeFolder } from './folder.ts';
 import { acmeSaveRetryMs, challengeCatchUpMs } from './limits.ts';
@@ -25,6 +26,8 @@ import {
   certificateKey,
   encryptedAgain,
   missingKey,
+  onDemandHosts,
+  onDemandKey,
   readSharedPair,
   stateKey,
   storedOf,
@@ -279,6 +282,31 @@ export class SharedAcme implements AcmeStore {
       return caughtUp;
     });
     return this.#nextCatchUp;
+  }
+
+  readonly onDemand: OnDemandStore = {
+    hosts: () => Promise.resolve(onDemandHosts(this.#parts.values, this.#server)),
+    has: (host) => Promise.resolve(this.#parts.values.get(this.#onDemandKey(host)) !== undefined),
+    use: async (host, nowMs) => {
+      if (!isHost(host)) throw new TypeError('The host is malformed.');
+      const key = this.#onDemandKey(host);
+      // Only the day, so that few uses are written to the shared log.
+      const day = new Date(nowMs).toISOString().slice(0, 10);
+      if (this.#parts.values.get(key) === day) return;
+      await this.#parts.values.write(() => [[key, day]]);
+    },
+    forget: async (hosts) => {
+      const keys = hosts.flatMap((host) => [
+        ...[this.#onDemandKey(host), this.#certificateKey(host), this.#stateKey(host)],
+      ]);
+      await this.#parts.values.write((values) =>
+        keys.filter((key) => values.get(key) !== undefined).map((key) => [key, null] as const),
+      );
+    },
+  };
+
+  #onDemandKey(host: string): string {
+    return onDemandKey(this.#server, host);
   }
 
   get #accountKey(): string {

@@ -17,6 +17,7 @@ interface StoredCertificate {
 export const accountPrefix = 'acme account ';
 const certificatePrefix = 'acme certificate ';
 const statePrefix = 'acme state ';
+const onDemandPrefix = 'acme on demand ';
 
 /** The certificate of a host that a data folder has from its cluster; undefined for none. */
 export async function readSharedPair(
@@ -90,6 +91,21 @@ export function certificateKey(server: string, host: string): string {
 /** The name of the value with the state of a host. */
 export function stateKey(server: string, host: string): string {
   return `${statePrefix}${server} ${host}`;
+}
+
+/** The name of the value with the last use of a host that is not in the ini file. */
+export function onDemandKey(server: string, host: string): string {
+  return `${onDemandPrefix}${server} ${host}`;
+}
+
+/** The hosts that are not in the ini file, with the day of their last use. */
+export function onDemandHosts(values: ReadValues, server: string): ReadonlyMap<string, number> {
+  const prefix = onDemandKey(server, '');
+  return new Map(
+    values
+      .withPrefix(prefix)
+      .map(([key, iso]) => [key.slice(prefix.length), Date.parse(iso)] as const),
+  );
 }
 
 /** A key that this machine lacks, as the end of a sentence. */

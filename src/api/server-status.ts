@@ -21,7 +21,7 @@ export interface ConfigurationState {
 
 /** The state of a certificate. */
 export interface CertificateState {
-  /** The section of the ini file. */
+  /** The section of the ini file, or `tls: acme_on_demand` and the name. */
   readonly section: string;
   /** The names and addresses of the certificate in use. */
   readonly names: readonly string[];
@@ -219,7 +219,10 @@ const certificateSchema = {
   type: 'object',
   required: ['section', 'names', 'issuer', 'valid_from', 'valid_until', 'problem', 'acme'],
   properties: {
-    section: { type: 'string', description: 'The section of the ini file.' },
+    section: {
+      type: 'string',
+      description: 'The section of the ini file, or `tls: acme_on_demand` and the name.',
+    },
     names: { type: 'array', items: { type: 'string' } },
     issuer: { type: ['string', 'null'] },
     valid_from: { type: ['string', 'null'], format: 'date-time' },

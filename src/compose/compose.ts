@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { createHostClient, type HostClient } from '../hosts/host-client.ts';
 import { now } from '../model/clock.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
-import { createConnector, createDialler } from '../outbound/dialler.ts';
+import { createConnector, createDialler, type Dialler } from '../outbound/dialler.ts';
 import { createDocuments } from '../server/documents.ts';
 import { createPublicAnswers } from '../server/public-answers.ts';
 import type { Serving } from '../server/serving.ts';
@@ -28,6 +28,7 @@ import {
   composeDraftParts,
   executeParts,
 } from './operations.ts';
+import { composeTracing } from './telemetry.ts';
 import { composeSourceAccess } from './transport.ts';
 
 /** Everything that depends on one configuration; a reload replaces and closes it. */
@@ -51,7 +52,8 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, compressors, now });
-  const access = composeSourceAccess(config, context.sources);
+  const tracing = composeTracing(config, context);
+  const access = composeSourceAccess(config, context.sources, tracing.dialler);
   const { dialler, diallers, checks } = access;
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const { login, visitors } = composeVisitors(config, context, diallers);
@@ -70,11 +72,12 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
   const parts = composeParts(config, context, given);
   const operations = composeOperations(config, hosts, parts);
-  const execute = createExecute(operations, {
+  const parameters = {
     ...executeParts(config, store, callers),
-    inDraft: (draft, name, caller) => drafts.operation(draft, name, caller),
-  });
-  const hookDialler = createDialler(config.webhook);
+    inDraft: (...asked: Parameters<typeof drafts.operation>) => drafts.operation(...asked),
+  };
+  const execute = tracing.execute(createExecute(operations, parameters));
+  const hookDialler = tracing.dialler(createDialler(config.webhook));
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
@@ -84,7 +87,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       period: () => rules.period(),
       execute,
-      ...{ authenticate, visitors, login },
+      ...{ authenticate, visitors, login, tracer: tracing.tracer },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
         if (caller.keyId !== undefined) callers.keyUses.note(caller.keyId);
@@ -99,20 +102,25 @@ export function compose(config: Config, context: AppContext): AppInstance {
         ...{ base, publicUrl },
       }),
     },
-    attempt: createAttempt({
-      ...{ dialler: hookDialler, userAgent: `Waymark/${version}`, now },
-      monotonicMs: () => performance.now(),
-    }),
+    attempt: tracing.attempt(hookAttempt(hookDialler, version)),
     hosts,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       checks.close();
       await disk.close();
       await Promise.all([diallers.close(), hookDialler.close(), visitors.close()]);
+      await tracing.close();
     },
     cut: () => {
       checks.close();
       diallers.cut();
     },
   };
+}
+
+function hookAttempt(dialler: Dialler, version: string): DeliveryAttempt {
+  return createAttempt({
+    ...{ dialler, userAgent: `Waymark/${version}`, now },
+    monotonicMs: () => performance.now(),
+  });
 }

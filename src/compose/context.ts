@@ -27,6 +27,7 @@ import type { SourceHealth } from '../proxy/source-health.ts';
 import type { SourceStatistics } from '../proxy/source-statistics.ts';
 import type { RenderedPages } from '../rendering/rendered-pages.ts';
 import type { RuleCache } from '../rules/rule-cache.ts';
+import type { SpanCounts } from '../telemetry/span-queue.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
 
@@ -88,6 +89,8 @@ interface StateContext {
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
   readonly gatherMetrics: GatherMetrics;
+  /** The spans for the collector of `[telemetry]`. */
+  readonly spans: SpanCounts;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   readonly memory: () => MemoryUse;
   readonly hostStates: () => readonly TableHostState[];

@@ -30,10 +30,11 @@ export interface SourceAccess {
 export function composeSourceAccess(
   { fetch }: Config,
   { statistics, health }: SourceContext,
+  traced: (dialler: Dialler) => Dialler,
 ): SourceAccess {
   const connected = (origin: string) => statistics.connected(origin);
-  const dialler = createDialler({ ...fetch, connected });
-  const diallers = createSourceDiallers(dialler, fetch, connected);
+  const dialler = traced(createDialler({ ...fetch, connected }));
+  const diallers = createSourceDiallers(dialler, fetch, { connected, traced });
   const monotonicMs = () => performance.now();
   const names = new SourceNames({ lookup: createLookup(), lookUpService: createServiceLookup() });
   const checks = new HealthChecks({ diallers, names, health, monotonicMs });

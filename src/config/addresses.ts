@@ -125,6 +125,14 @@ export const httpsUrl: ValueParser<string> = (value) =>
     ? { value }
     : { refused: 'write an https URL' };
 
+/** The http(s) URL of a question, to whose query a parameter is added; unchanged. */
+export const questionUrl: ValueParser<string> = (value) =>
+  /^https?:\/\/[^\s@#\\]+$/i.test(value) && URL.canParse(value)
+    ? { value }
+    : {
+        refused: 'write an http or https URL, such as `http://127.0.0.1:3000/may-have-certificate`',
+      };
+
 /** The http(s) URL of a server, with the path before its `/svc1`; without a final slash. */
 export const serverUrl: ValueParser<string> = (value) =>
   /^https?:\/\/[^\s@?#]+$/i.test(value) && URL.canParse(value)

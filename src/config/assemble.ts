@@ -94,6 +94,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     mcp: fieldsOf('mcp', ini.mcp, folder),
     stats: fieldsOf('stats', ini.stats, folder),
     log: logOf(ini, folder),
+    telemetry: fieldsOf('telemetry', ini.telemetry, folder),
   });
 }
 

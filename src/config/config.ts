@@ -144,6 +144,8 @@ export interface Config {
   readonly mcp: SectionFields<'mcp'>;
   readonly stats: SectionFields<'stats'>;
   readonly log: LogConfig;
+  /** Without an endpoint, there are no traces. */
+  readonly telemetry: SectionFields<'telemetry'>;
 }
 
 /** A provider where visitors sign in. */

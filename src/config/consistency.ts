@@ -11,6 +11,7 @@ import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
 import { logProblems } from './sections/log.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
+import { telemetryProblems } from './sections/telemetry.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 
@@ -33,6 +34,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...incompleteCertificates(ini),
     ...incompleteBinding(ini),
     ...incompleteDns(ini),
+    ...incompleteOnDemand(ini),
     ...tlsWithoutCertificate(ini),
     ...certificatesWithoutTls(ini),
     ...duplicateMounts(ini),
@@ -45,6 +47,7 @@ export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
     ...logProblems(ini),
     ...rateProblems(ini),
     ...loginProblems(ini),
+    ...telemetryProblems(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
     ...incompleteNode(ini),
@@ -129,9 +132,24 @@ function incompleteDns({ tls }: ParsedIni): readonly LineProblem[] {
   return at(`acme_dns_${present}`, `\`acme_dns_${present}\` needs \`acme_dns_${missing}\`, too`);
 }
 
+function incompleteOnDemand({ tls }: ParsedIni): readonly LineProblem[] {
+  const { acme_on_demand: url, ...values } = tls.values;
+  if (url !== undefined || !tls.isValid) return [];
+  const isChanged = {
+    acme_on_demand_rate: values.acme_on_demand_rate !== 10,
+    acme_on_demand_max: values.acme_on_demand_max !== 1_000,
+    acme_on_demand_wait: values.acme_on_demand_wait !== 8_000,
+  };
+  return Object.entries(isChanged).flatMap(([key, is]) => {
+    const message = `\`${key}\` needs \`acme_on_demand\`, too: the URL that allows names`;
+    return is ? [{ line: lineOf(tls, key) ?? tls.line, message }] : [];
+  });
+}
+
 function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
   const at = server.values.listen.findIndex(isTls);
   if (at === -1 || [tls, ...hosts].some(namesCertificate)) return [];
+  if (tls.values.acme_on_demand !== undefined) return [];
   const line = server.lines.get('listen')?.[at] ?? server.line;
   const message = 'TLS needs a certificate: set `cert` and `key`, or `acme = yes` for a host';
   return [{ line, message }];
@@ -140,10 +158,12 @@ function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly Line
 function certificatesWithoutTls({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
   const named = [tls, ...hosts].find(({ values }) => {
     const isPair = values.cert !== undefined && values.key !== undefined;
-    return isPair || ('acme' in values && values.acme);
+    const isOnDemand = 'acme_on_demand' in values && values.acme_on_demand !== undefined;
+    return isPair || isOnDemand || ('acme' in values && values.acme);
   });
   if (named === undefined || !server.isValid || server.values.listen.some(isTls)) return [];
-  const line = named.lines.get('cert')?.[0] ?? lineOf(named, 'acme') ?? named.line;
+  const set = ['cert', 'acme', 'acme_on_demand'].find((key) => named.lines.has(key));
+  const line = lineOf(named, set ?? '') ?? named.line;
   const message = 'no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`';
   return [{ line, message }];
 }
@@ -208,7 +228,7 @@ function incompleteNode({ node }: ParsedIni): readonly LineProblem[] {
   return name === undefined ? at('central', '`central` needs `name`, too: that of the key') : [];
 }
 
-function wrongCluster({ cluster, node, hosts }: ParsedIni): readonly LineProblem[] {
+function wrongCluster({ cluster, node, hosts, tls }: ParsedIni): readonly LineProblem[] {
   const { values, isValid, line } = cluster;
   if (!isValid) return [];
   const at = (key: string, message: string): readonly LineProblem[] => [
@@ -231,12 +251,14 @@ function wrongCluster({ cluster, node, hosts }: ParsedIni): readonly LineProblem
     const [present, missing] = values[one] === undefined ? [other, one] : [one, other];
     return at(present, `\`${present}\` needs \`${missing}\`, too: add it to [cluster]`);
   }
-  const managed = hosts.find((host) => host.values.acme);
+  const onDemand = tls.values.acme_on_demand === undefined ? undefined : tls;
+  const managed = hosts.find((host) => host.values.acme) ?? onDemand;
   if (managed !== undefined && values.secrets_key_file === undefined) {
     const why = 'the machines of a cluster share certificates with their private keys';
-    const advice = '`acme` needs `secrets_key_file` in [cluster], whose key encrypts them';
+    const key = managed === tls ? 'acme_on_demand' : 'acme';
+    const advice = `\`${key}\` needs \`secrets_key_file\` in [cluster], whose key encrypts them`;
     const message = `${why}, so ${advice}: ${makeSecretsKey}`;
-    return [{ line: lineOf(managed, 'acme') ?? managed.line, message }];
+    return [{ line: lineOf(managed, key) ?? managed.line, message }];
   }
   return values.credentials !== undefined && values.user !== undefined
     ? at('user', 'set either `credentials` or `user`, not both')

@@ -64,6 +64,7 @@ export function describeConfig(config: Config): string {
     described('stats', config.stats),
     described('log', config.log),
     ...config.log.paths.map((one) => described('log.<name>', one, one.name)),
+    described('telemetry', config.telemetry),
   ];
   return texts.join('\n');
 }

@@ -60,6 +60,7 @@ export interface ParsedIni {
   readonly stats: ParsedSection<'stats'>;
   readonly log: ParsedSection<'log'>;
   readonly pathLogs: readonly ParsedSection<'log.<name>'>[];
+  readonly telemetry: ParsedSection<'telemetry'>;
   /** The included files, as problems name them. */
   readonly includedFiles: readonly string[];
   /** All problems, in the order of the lines. */
@@ -145,6 +146,7 @@ export function parseIni(
     stats: one('stats'),
     log: one('log'),
     pathLogs: all('log.<name>'),
+    telemetry: one('telemetry'),
   };
   return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
 }

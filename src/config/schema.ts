@@ -15,6 +15,7 @@ import {
   mountPath,
   natsServer,
   origin,
+  questionUrl,
   serverName,
   serverUrl,
   sitePath,
@@ -31,6 +32,7 @@ import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
+import { telemetryKeys } from './sections/telemetry.ts';
 import {
   anyText,
   choice,
@@ -95,6 +97,17 @@ export const acmeKeys = {
   /** A name server that takes changes (RFC 2136), and a file with the key that signs them. */
   acme_dns_server: optional(nameServer, { field: 'dnsServer', write: nameServerText }),
   acme_dns_key: optional(anyText, { field: 'dnsKeyFile', isPath: true }),
+  /** A URL that says for which other names certificates are obtained when clients ask for them. */
+  acme_on_demand: optional(questionUrl, { field: 'onDemandUrl' }),
+  /** Orders of such certificates in a minute. */
+  acme_on_demand_rate: single(wholeNumber(1, 600), '10', { field: 'onDemandRate' }),
+  /** The most such names. */
+  acme_on_demand_max: single(wholeNumber(1, 100_000), '1000', { field: 'onDemandMax' }),
+  /** How long a handshake waits for such a certificate. */
+  acme_on_demand_wait: single(duration('0s', '9s'), '8s', {
+    field: 'onDemandWaitMs',
+    write: durationText,
+  }),
   /** The time after a change until all name servers have it. */
   acme_dns_wait: single(duration('0s', '120s'), '10s', {
     field: 'dnsWaitMs',
@@ -292,6 +305,7 @@ export const sections = {
   },
   log: logKeys,
   'log.<name>': pathLogKeys,
+  telemetry: telemetryKeys,
 } as const satisfies Readonly<Record<string, Keys>>;
 
 /** Writes a list of names with dots between them. */

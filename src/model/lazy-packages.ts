@@ -33,6 +33,23 @@ export function loadOpenIdClient(): typeof import('openid-client') {
   return require('openid-client') as typeof import('openid-client');
 }
 
+type OtlpExporter = typeof import('@opentelemetry/exporter-trace-otlp-http');
+
+/** The SDK of OpenTelemetry, which collects spans and sends them. */
+export function loadOpenTelemetry(): typeof import('@opentelemetry/api') &
+  typeof import('@opentelemetry/resources') &
+  Pick<typeof import('@opentelemetry/sdk-trace'), 'BatchSpanProcessor' | 'TracerProvider'> &
+  OtlpExporter {
+  const sdk = require('@opentelemetry/sdk-trace') as typeof import('@opentelemetry/sdk-trace');
+  const { BatchSpanProcessor, TracerProvider } = sdk;
+  return {
+    ...(require('@opentelemetry/api') as typeof import('@opentelemetry/api')),
+    ...(require('@opentelemetry/resources') as typeof import('@opentelemetry/resources')),
+    ...(require('@opentelemetry/exporter-trace-otlp-http') as OtlpExporter),
+    ...{ BatchSpanProcessor, TracerProvider },
+  };
+}
+
 /** pino-pretty, which writes the log for people. */
 export function loadPinoPretty(): typeof import('pino-pretty') {
   return require('pino-pretty') as typeof import('pino-pretty');

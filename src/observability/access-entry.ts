@@ -25,6 +25,8 @@ export interface AccessEntry {
   readonly failureId?: string | undefined;
   /** Why the answer is a refusal or a failure: the key of an access rule, or the failure's code. */
   readonly reason?: string | undefined;
+  /** The id of its trace; undefined without `[telemetry]`. */
+  readonly traceId?: string | undefined;
   /** Id of the caller's key. */
   readonly keyId: string | undefined;
   /** Whether the connection or the content ended before the response was complete. */

@@ -39,6 +39,7 @@ const values = {
   purpose: ({ purpose }) => purpose,
   reason: ({ reason }) => reason,
   id: ({ failureId }) => failureId,
+  trace: ({ traceId }) => traceId,
   cut: ({ cut }) => (cut ? 'cut' : undefined),
 } as const satisfies Readonly<Record<string, (entry: AccessEntry, time: LineTime) => FieldValue>>;
 

@@ -112,8 +112,12 @@ export function createAccessLog({
 export function withoutKeys(entry: AccessEntry): AccessEntry {
   const { target, referer } = entry;
   if (!keyStart.test(target) && !keyStart.test(referer)) return entry;
-  const masked = (text: string): string => text.replace(keyText, 'wmk_…');
-  return { ...entry, target: masked(target), referer: masked(referer) };
+  return { ...entry, target: maskedKeys(target), referer: maskedKeys(referer) };
+}
+
+/** A text without the API keys in it. */
+export function maskedKeys(text: string): string {
+  return keyStart.test(text) ? text.replace(keyText, 'wmk_…') : text;
 }
 
 /** An entry whose texts of the client are cut, each with `…` at its end. */
@@ -187,6 +191,7 @@ function jsonLine(entry: AccessEntry, { iso }: LineTime): string {
     (entry.userAgent === '' ? '' : `,"user_agent":${quoted(entry.userAgent)}`) +
     (entry.referer === '' ? '' : `,"referer":${quoted(entry.referer)}`) +
     (cache === undefined ? '' : `,"cache":"${cache}"`) +
+    (entry.traceId === undefined ? '' : `,"trace":"${entry.traceId}"`) +
     (failureId === undefined ? '' : `,"id":${quoted(failureId)}`) +
     `${keyId === undefined ? '' : `,"key":${quoted(keyId)}`}${cut ? ',"cut":true' : ''}}\n`
   );

@@ -35,6 +35,8 @@ export interface OutboundRequest extends OutboundExchangeParts, RequestExtras {
   readonly upgrade?: 'websocket';
   /** The name that TLS checks, if it is not that of the Host field. */
   readonly serverName?: string | undefined;
+  /** How often the same request has been sent to other servers before. */
+  readonly resends?: number;
 }
 
 /**

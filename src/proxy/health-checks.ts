@@ -1,4 +1,5 @@
 import { Failure } from '../model/failure.ts';
+import { outsideSpans } from '../observability/trace.ts';
 import { fetchPlan, type FetchPlan, type FetchRule, type PlannedSource } from './fetch-plan.ts';
 import { checkIdleMs, checkTimeoutMsMax, checkTimeoutMsMin, checkedPlansMax } from './limits.ts';
 import { skipContent } from './unread-content.ts';
@@ -52,12 +53,15 @@ export class HealthChecks {
     // The rule has changed.
     if (known !== undefined) this.#stop(known);
     else if (this.#watched.size >= checkedPlansMax) return;
-    const timer = setInterval(() => {
-      this.#tick(plan);
-    }, plan.health.intervalMs).unref();
-    const watched = { plan, timer, open: new Set<string>(), usedMs: this.#parts.monotonicMs() };
-    this.#watched.set(plan.id, watched);
-    this.#checkAll(watched);
+    const { intervalMs } = plan.health;
+    outsideSpans(() => {
+      const timer = setInterval(() => {
+        this.#tick(plan);
+      }, intervalMs).unref();
+      const watched = { plan, timer, open: new Set<string>(), usedMs: this.#parts.monotonicMs() };
+      this.#watched.set(plan.id, watched);
+      this.#checkAll(watched);
+    });
   }
 
   /** Ends all checks. */

@@ -30,7 +30,14 @@ const everywhere = ['0.0.0.0/0', '::/0'].flatMap((text) => parseCidr(text) ?? []
 export function createSourceDiallers(
   ofRules: Dialler,
   fetch: Config['fetch'],
-  connected: (origin: string) => () => void,
+  {
+    connected,
+    traced,
+  }: {
+    readonly connected: (origin: string) => () => void;
+    /** Passes traces on, if there are any. */
+    readonly traced: (dialler: Dialler) => Dialler;
+  },
 ): SourceDiallers {
   const others = new Map<string, Dialler>();
   return {
@@ -43,7 +50,8 @@ export function createSourceDiallers(
       if (dialler === undefined) {
         const allowPrivate = ini === undefined ? fetch.allowPrivate : everywhere;
         const { timeoutMs } = fetch;
-        dialler = createDialler({ allowPrivate, connectTimeoutMs, timeoutMs, isHttp2, connected });
+        const options = { allowPrivate, connectTimeoutMs, timeoutMs, isHttp2, connected };
+        dialler = traced(createDialler(options));
         others.set(key, dialler);
       }
       return dialler;

@@ -82,12 +82,15 @@ export async function sendToSource(
       { plan, source, target, origin: request.origin, path: request.path },
       via,
     );
+  let resends = -1;
   const sendTo: SendTo = (to, begun) => {
+    resends += 1;
     const counted = statistics.start(to.source.server);
     const answer = dialler.send({
       ...sent,
       ...placeOf(plan, to.source, sent.fields),
       target: to.target,
+      resends,
       body: body && limitBody(body, bodyBytesMax, copy),
       // A 1xx has no content (RFC 9110 §8.6).
       interim:

@@ -12,6 +12,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { FoundRule, Rule, StoredRule } from '../model/rule.ts';
 import { needsUser, type Visitor } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
+import { spanned } from '../observability/trace.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { renderedPagesBytesMax, shortLivedMs } from './limits.ts';
 import { readPageText, type PageText } from './page-text.ts';
@@ -161,7 +162,10 @@ class PageCache {
     given: Given,
     former: RenderedPage | undefined,
   ): Promise<RenderedPage> {
-    const rendered = await this.#renewed(rendering, given, former);
+    const attributes = { 'waymark.rule': rendering.found.stored.rule.id };
+    const rendered = await spanned('render', attributes, () =>
+      this.#renewed(rendering, given, former),
+    );
     this.#pages.set(rendering.key, rendered);
     return rendered;
   }

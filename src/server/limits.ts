@@ -97,3 +97,14 @@ export const ticketKeyMs = 12 * 3_600_000;
 
 /** How long after its start a server loads the packages that only some requests need. */
 export const packagesLoadMs = 1_000;
+
+/** Contexts of certificates on demand in memory, and how soon one is read again. */
+export const onDemandContextsMax = 1_000;
+export const onDemandCheckMs = 60_000;
+/** How often a handshake looks for its certificate, and how many handshakes wait. */
+export const onDemandLookMs = 200;
+export const onDemandWaitingMax = 256;
+/** How often the use of a certificate on demand is noted. */
+export const onDemandUseMs = 6 * 3_600_000;
+/** Certificates on demand that server.status shows. */
+export const onDemandShownMax = 100;

@@ -56,7 +56,9 @@ export function createHttpServer(
 export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
-  tls: Pick<Tls, 'acme'> & { readonly certificates: Pick<Certificates, 'contextFor' | 'serve'> },
+  tls: Pick<Tls, 'acme'> & {
+    readonly certificates: Pick<Certificates, 'handshakeContext' | 'serve'>;
+  },
   { waits = timeouts, tryAnswer }: ListenerOptions = {},
 ): HttpsServer {
   const server = createTlsServer({

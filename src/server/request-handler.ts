@@ -6,13 +6,15 @@ import type { Reply } from '../http/reply.ts';
 import { respelledReply } from '../http/respelled.ts';
 import { parseRequest } from '../http/target.ts';
 import type { Failure } from '../model/failure.ts';
-import type { Exchange, Prepared } from './exchange.ts';
+import { runInSpan } from '../observability/trace.ts';
+import type { Arrived, Exchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import { isSecure, peerAddress, schemeOf } from './peer.ts';
 import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
 import type { PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './request-log.ts';
+import { beginRequestSpan } from './request-span.ts';
 import { Responder, type ResponderParts } from './responder.ts';
 import type { Serving } from './serving.ts';
 import { withHsts } from './tls/redirect.ts';
@@ -37,13 +39,14 @@ export class RequestHandler {
     this.#parts = parts;
   }
 
-  /** Returns the time of arrival, and the state of the site then. */
-  start(): RequestStart {
+  /** Returns the time of arrival, and the state of the site then; begins the request's span. */
+  start(asked?: Arrived): RequestStart {
     const { serving: currentServing, now, monotonicMs } = this.#parts;
     const serving = currentServing();
     serving.refresh();
     const moment = { serving, period: serving.period(), nowMs: now() };
-    return { startedMs: monotonicMs(), moment };
+    const span = asked && beginRequestSpan(serving, asked);
+    return { startedMs: monotonicMs(), moment, span };
   }
 
   /** Answers a request. It throws nothing. */
@@ -51,7 +54,7 @@ export class RequestHandler {
     const { isLast, requestLog } = this.#parts;
     const { head, peer } = exchange;
     if (isLast()) exchange.shouldKeepAlive = false;
-    const start = this.start();
+    const start = this.start(exchange);
     const { nowMs } = start.moment;
     const isWhole = exchange.failure === undefined;
     const request = isWhole ? preparableRequest(head, schemeOf(peer)) : undefined;
@@ -131,7 +134,7 @@ export class RequestHandler {
     readonly prepared: PreparedReplies;
   }): void {
     const { log, newId, requestLog } = this.#parts;
-    const { moment } = start;
+    const { moment, span } = start;
     const details = requestLog.details(exchange, moment);
     const { sourceAnswered } = details ?? {};
     const parts = sourceAnswered === undefined ? this.#parts : { ...this.#parts, sourceAnswered };
@@ -156,8 +159,10 @@ export class RequestHandler {
         claimedCountry: incoming?.claims.country,
       });
     };
-    answer().catch((error: unknown) => {
+    const answered = span === undefined ? answer() : runInSpan(span, answer);
+    answered.catch((error: unknown) => {
       log.error({ err: error, id: newId() }, 'an answer failed');
+      span?.end({ error: 'internal' });
       exchange.destroy();
     });
   }

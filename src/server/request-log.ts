@@ -5,8 +5,10 @@ import { refusedLineCharactersMax } from './limits.ts';
 import type { AccessLog } from '../observability/access.ts';
 import type { AccessEntry } from '../observability/access-entry.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
+import type { TraceSpan } from '../observability/trace.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import type { Arrived, Exchange } from './exchange.ts';
+import { endRequestSpan } from './request-span.ts';
 import { RequestDetails } from './request-details.ts';
 import type { Moment } from './serving.ts';
 
@@ -14,6 +16,8 @@ import type { Moment } from './serving.ts';
 export interface RequestStart {
   readonly startedMs: number;
   readonly moment: Moment;
+  /** Undefined without `[telemetry]`. */
+  readonly span: TraceSpan | undefined;
 }
 
 /** The request fields in the access log. */
@@ -69,12 +73,12 @@ export class RequestLog {
   /** Records an answer that was sent. */
   record(
     asked: Arrived,
-    { startedMs, moment }: RequestStart,
+    { startedMs, moment, span }: RequestStart,
     { status, source, cache, failureId, reason }: RecordedAnswer,
     { address, bytes, keyId, cut = false, fields, details, place, claimedCountry }: Recorded,
   ): void {
     const durationMs = this.#count({ status, source, cache, bytes }, startedMs);
-    if (!this.#isRead(moment)) return;
+    if (span === undefined && !this.#isRead(moment)) return;
     const { head } = asked;
     const sent = fields ?? loggedFields(head.fields);
     const { host, userAgent, referer, accept, purpose = '' } = sent;
@@ -98,8 +102,11 @@ export class RequestLog {
       reason,
       keyId,
       cut,
+      traceId: span?.traceId,
     };
     const { serving, nowMs } = moment;
+    if (span !== undefined) endRequestSpan(span, entry, { peer: asked.peer, serving });
+    if (!this.#isRead(moment)) return;
     const country = serving.visitors.countryOf(address, claimedCountry);
     this.#parts.visits.add(entry, { place, country, nowMs });
     if (!this.#isLogged(moment)) return;

@@ -178,7 +178,7 @@ class HttpServer implements Server {
       sockets: this.#sockets,
       tunnels: this.#tunnels,
       requestLog,
-      start: () => this.#handler.start(),
+      start: (asked) => this.#handler.start(asked),
       now: parts.now,
       isStopping,
     });

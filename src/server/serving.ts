@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../model/draft.ts';
 import type { AccessRules } from '../observability/access-rules.ts';
 import type { Caller } from '../model/key.ts';
+import type { Tracer } from '../observability/trace.ts';
 import type { ConsoleFiles } from '../pages/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
@@ -72,6 +73,8 @@ export interface Serving {
   readonly rates: Rates | undefined;
   /** Changes the fields of all answers but those of Waymark's own paths. */
   readonly responseHeaders: ResponseHeaders | undefined;
+  /** Begins the spans of requests; undefined without `[telemetry]`. */
+  readonly tracer: Tracer | undefined;
   /** What changes the lines of the access log, or leaves them out. */
   readonly accessRules: AccessRules | undefined;
 }

@@ -11,7 +11,7 @@ import { temporaryFolder, writeFiles } from '../folder.ts';
 import { readTestConfig } from '../harness.ts';
 import { startServed } from '../process.ts';
 import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
-import { noDns } from './no-dns.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 import { startAcmeServer } from './server.ts';
 
 const noMore = {
@@ -21,6 +21,7 @@ const noMore = {
   profile: undefined,
   allowPrivate: [],
   ...noDns,
+  ...notOnDemand,
   caFile: undefined,
 };
 

@@ -13,7 +13,7 @@ import type { Store } from '../../src/store/store.ts';
 import { createAuthority } from '../certificates.ts';
 import { temporaryFolder } from '../folder.ts';
 import { MemoryLog } from '../store/shared/memory-log.ts';
-import { noDns } from './no-dns.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 import { openNode } from '../store/shared/open-node.ts';
 
 const authority = createAuthority();
@@ -116,6 +116,7 @@ function rig(t: TestContext): Rig {
         allowPrivate: [],
         email: undefined,
         ...noDns,
+        ...notOnDemand,
       },
       ...{ eabKid: undefined, eabKeyFile: undefined, profile: undefined, caFile: undefined },
     };

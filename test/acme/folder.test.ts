@@ -3,7 +3,7 @@ import { access, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { AcmeFolder } from '../../src/acme/folder.ts';
-import { noDns } from './no-dns.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const acme = {
@@ -16,6 +16,7 @@ const acme = {
   caFile: undefined,
   allowPrivate: [],
   ...noDns,
+  ...notOnDemand,
 };
 const token = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ';
 

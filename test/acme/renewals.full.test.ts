@@ -10,7 +10,7 @@ import { acmeRestartMs, acmeRetryAfterMsMax, acmeRetryMs } from '../../src/acme/
 import { silentLog } from '../../src/observability/log.ts';
 import { OrderError, type AcmeOrder } from '../../src/acme/acme-order.ts';
 import { createAuthority } from '../certificates.ts';
-import { noDns } from './no-dns.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const authority = createAuthority();
@@ -59,6 +59,7 @@ async function startRenewals(
     caFile: undefined,
     allowPrivate: [],
     ...noDns,
+    ...notOnDemand,
   };
   const folder = new AcmeFolder(dataFolder, acme);
   await folder.prepare();

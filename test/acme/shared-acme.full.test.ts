@@ -12,7 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { createAuthority } from '../certificates.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 import { MemoryLog } from '../store/shared/memory-log.ts';
-import { noDns } from './no-dns.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 import { openNode } from '../store/shared/open-node.ts';
 
 const authority = createAuthority();
@@ -32,6 +32,7 @@ const settings: AcmeConfig = {
   caFile: undefined,
   allowPrivate: [],
   ...noDns,
+  ...notOnDemand,
 };
 
 interface Node {
@@ -84,6 +85,34 @@ async function certificateAt({ acme }: Node): Promise<string | undefined> {
 }
 
 suite('what ACME stores in a cluster', () => {
+  test('has the names on demand, which any node adds and forgets', async (t) => {
+    const log = new MemoryLog();
+    const [one, other] = [await startNode(t, log), await startNode(t, log)];
+    const day = Date.parse('2026-11-28');
+    const name = 'customer.example';
+    const bothKnow = async (): Promise<void> => {
+      for (const { store } of [one, other]) await store.shared?.catchUp();
+    };
+    await one.acme.onDemand.use(name, day + 5_000);
+    await bothKnow();
+    assert.deepEqual(await other.acme.onDemand.hosts(), new Map([[name, day]]));
+    assert.deepEqual(
+      [await other.acme.onDemand.has(name), await other.acme.onDemand.has(host)],
+      [true, false],
+    );
+    await one.acme.saveCertificate(name, await issue(90, name), signal);
+    await bothKnow();
+    assert.ok(await other.acme.keyPair(name));
+    await other.acme.onDemand.use(name, day + 86_400_000);
+    await bothKnow();
+    assert.deepEqual(await one.acme.onDemand.hosts(), new Map([[name, day + 86_400_000]]));
+    await other.acme.onDemand.forget([name]);
+    await bothKnow();
+    assert.deepEqual(await one.acme.onDemand.hosts(), new Map());
+    assert.equal(await one.acme.keyPair(name), undefined);
+    await assert.rejects(one.acme.onDemand.use('a/b', day), TypeError);
+  });
+
   test('is the same on all nodes, and secret', async (t) => {
     const log = new MemoryLog();
     const [one, other] = [await startNode(t, log), await startNode(t, log)];
@@ -96,6 +125,7 @@ suite('what ACME stores in a cluster', () => {
     await one.acme.saveCertificate(host, pair, signal);
     const state = { state: 'valid', since: 'a', failures: 0, next: 'b', error: null } as const;
     await one.acme.saveState(host, state);
+    await other.store.shared?.catchUp();
     assert.equal(await other.acme.keyAuthorization(token), `${token}.thumbprint`);
     assert.equal((await other.acme.challengeCertificate(host))?.key, 'key\ncert');
     assert.equal(await certificateAt(other), `DNS:${host}`);

@@ -100,6 +100,8 @@ acme_allow_private = ${given.networks.join(', ')}
 acme_dns_server = [fd00::1]:5353
 acme_dns_key = tsig.key
 acme_dns_wait = 0s
+acme_on_demand = https://a.example/ask?a=b
+acme_on_demand_wait = 0s
 [tls.www.a.example]
 acme = yes
 [tls.*.a.example]
@@ -181,6 +183,11 @@ rotate_age = 1d
 [log.health]
 path = /health, /live*
 access = no
+[telemetry]
+endpoint = http://127.0.0.1:4318/
+sample = .25
+trust = ${given.networks.join(', ')}
+headers = "a=b%2C%20c, x-d=e f"
 `;
   });
 
@@ -208,7 +215,7 @@ test('`check` prints every section and every key, also those with their default'
   const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
   const all = [mounts, access, rates, logins, pathLogs, engines, tables].flat();
   const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
-  const { geo, review, mcp, stats, log } = described;
+  const { geo, review, mcp, stats, log, telemetry } = described;
   const parsed = [
     server,
     tls,
@@ -224,6 +231,7 @@ test('`check` prints every section and every key, also those with their default'
     mcp,
     stats,
     log,
+    telemetry,
     ...all,
   ];
   const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);

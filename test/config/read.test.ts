@@ -199,6 +199,36 @@ suite('contradicting keys and missing files are reported with their line', () =>
       `${https}[tls]\ncert = short.pem\nkey = short.key`,
       '5: `key` = `short.key` has 1024 bits, fewer than the 2048 that clients require',
     ],
+    [
+      '[tls]\nacme_on_demand = http://a/ask',
+      '2: no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`',
+    ],
+    [
+      `${https}[tls]\ncert = cert.pem\nkey = key.pem\nacme_on_demand = https://u@a/`,
+      '6: `acme_on_demand` cannot be `https://u@a/`: write an http or https URL, such as ' +
+        '`http://127.0.0.1:3000/may-have-certificate`',
+    ],
+    [
+      `${https}[tls]\nacme_on_demand = http://a/\nacme_on_demand_wait = 10s`,
+      '5: `acme_on_demand_wait` cannot be `10s`: write a time from 0s to 9s',
+    ],
+    [
+      `${https}[tls]\ncert = cert.pem\nkey = key.pem\nacme_on_demand_rate = 5`,
+      '6: `acme_on_demand_rate` needs `acme_on_demand`, too: the URL that allows names',
+    ],
+    ['[telemetry]\nsample = .5', '2: `sample` needs `endpoint`, too: the URL of a collector'],
+    [
+      '[telemetry]\nendpoint = http://a\nsample = 2',
+      '3: `sample` cannot be `2`: write a number from 0 to 1, such as `0.1`',
+    ],
+    [
+      '[telemetry]\nendpoint = grpc://a',
+      '2: `endpoint` cannot be `grpc://a`: write the URL of a collector, such as `http://127.0.0.1:4318`',
+    ],
+    [
+      '[telemetry]\nendpoint = http://a\nheaders = a',
+      '3: `headers` cannot be `a`: write fields as `name=value`, with commas between them',
+    ],
     [https, '2: TLS needs a certificate: set `cert` and `key`, or `acme = yes` for a host'],
     [
       '[server]\nlisten[] = :8080\nlisten[] = https://:8080\n[tls]\ncert=both.pem\nkey=both.pem',
@@ -286,6 +316,12 @@ suite('contradicting keys and missing files are reported with their line', () =>
       '4: the machines of a cluster share certificates with their private keys, so `acme` needs ' +
         '`secrets_key_file` in [cluster], whose key encrypts them: make one with `openssl rand ' +
         '-base64 32 > cluster.key`',
+    ],
+    [
+      '[server]\nlisten = https://:1\n[tls]\nacme_on_demand = http://a/\n[cluster]\nservers = a',
+      '4: the machines of a cluster share certificates with their private keys, so ' +
+        '`acme_on_demand` needs `secrets_key_file` in [cluster], whose key encrypts them: make ' +
+        'one with `openssl rand -base64 32 > cluster.key`',
     ],
     ['[cluster]\nservers = a, b\nkey = key.pem', '3: `key` needs `cert`, too: add it to [cluster]'],
     [
@@ -471,6 +507,7 @@ test('an empty ini file gives the defaults', async (context) => {
         allowPrivate: [],
         caFile: undefined,
         ...{ dnsHook: undefined, dnsServer: undefined, dnsKeyFile: undefined, dnsWaitMs: 10_000 },
+        ...{ onDemandUrl: undefined, onDemandRate: 10, onDemandMax: 1_000, onDemandWaitMs: 8_000 },
       },
       httpRedirect: true,
       hsts: undefined,
@@ -566,6 +603,9 @@ test('an empty ini file gives the defaults', async (context) => {
       explain: false,
       paths: [],
     },
+    telemetry: {
+      ...{ endpoint: undefined, service: 'waymark', sample: 1, trust: [], headers: undefined },
+    },
   });
 });
 
@@ -602,6 +642,10 @@ acme_allow_private = 10.0.0.0/8
 acme_dns_server = NS.example:5353
 acme_dns_key = tsig.key
 acme_dns_wait = 1m
+acme_on_demand = http://10.0.0.3:3000/domains?kind=shop
+acme_on_demand_rate = 3
+acme_on_demand_max = 50
+acme_on_demand_wait = 2s
 [tls.shop.example.com]
 acme = yes
 [tls.www.example.com]
@@ -687,6 +731,8 @@ secrets_key_file = cluster.key
       caFile: join(folder, 'conf/cert.pem'),
       ...{ dnsHook: undefined, dnsServer: { host: 'ns.example', port: 5353 } },
       ...{ dnsKeyFile: join(folder, 'conf/tsig.key'), dnsWaitMs: 60_000 },
+      ...{ onDemandUrl: 'http://10.0.0.3:3000/domains?kind=shop', onDemandWaitMs: 2_000 },
+      ...{ onDemandRate: 3, onDemandMax: 50 },
     },
     certificates: [
       { host: undefined, ...certificate },

@@ -104,7 +104,8 @@ suite('the reference', () => {
       cache: 'hit',
     };
     const numbers = { status: 200, bytes: 1, durationMs: 1 };
-    log.add({ ...texts, ...agent, ...numbers, failureId: 'a', keyId: 'a', cut: true });
+    const ids = { failureId: 'a', keyId: 'a', traceId: 'a' };
+    log.add({ ...texts, ...agent, ...numbers, ...ids, cut: true });
     log.flush();
     const written = Object.keys(JSON.parse(lines.join('')) as object);
     const [, table = ''] = textOf('docs/reference/log.md').split(/^## .*$/m);

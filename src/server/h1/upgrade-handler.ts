@@ -7,7 +7,8 @@ import { refusedTunnelBytesMax, refusedTunnelMs } from './limits.ts';
 import { stalledMs } from '../limits.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RequestLog, RequestStart } from '../request-log.ts';
-import type { UpgradeRequest } from '../exchange.ts';
+import { runInSpan } from '../../observability/trace.ts';
+import type { Arrived, UpgradeRequest } from '../exchange.ts';
 import { peerAddress } from '../peer.ts';
 import type { Connections } from './connections.ts';
 import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
@@ -27,7 +28,7 @@ interface UpgradeParts {
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
   readonly requestLog: RequestLog;
-  readonly start: () => RequestStart;
+  readonly start: (asked: Arrived) => RequestStart;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly isStopping: () => boolean;
@@ -51,18 +52,24 @@ export class UpgradeHandler {
 
   handle(request: UpgradeRequest): void {
     const { socket } = request;
-    const upgrade = { ...request, start: this.#parts.start() };
+    const upgrade = { ...request, start: this.#parts.start(request) };
     socket.on('error', () => socket.destroy());
     const unfinished = this.#parts.connections.unfinished(socket);
     if (unfinished === undefined) {
-      void this.#answer(upgrade);
+      this.#begin(upgrade);
       return;
     }
     const stop = this.#continueAnswers(unfinished.peer);
     unfinished.onClose(() => {
       stop();
-      void this.#answer(upgrade);
+      this.#begin(upgrade);
     });
+  }
+
+  #begin(upgrade: Upgrade): void {
+    const { span } = upgrade.start;
+    if (span === undefined) void this.#answer(upgrade);
+    else void runInSpan(span, () => this.#answer(upgrade));
   }
 
   /**
@@ -88,7 +95,10 @@ export class UpgradeHandler {
   async #answer(upgrade: Upgrade): Promise<void> {
     const { responderParts, sockets, requestLog } = this.#parts;
     const { socket, start } = upgrade;
-    if (!socket.writable) return;
+    if (!socket.writable) {
+      start.span?.end({ error: 'cut' });
+      return;
+    }
     const { serving } = start.moment;
     let address = peerAddress(upgrade.peer);
     const refuse = (reply: Reply): void => {

@@ -9,6 +9,8 @@ import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { certificateCheckMs } from '../limits.ts';
+import type { OnDemandCertificates } from './on-demand-certificates.ts';
+import { isPublicName } from '../../acme/public-name.ts';
 import { ClientAuthorities } from './client-authorities.ts';
 import {
   certificateNames,
@@ -41,6 +43,8 @@ export class Certificates {
   #acmeCertificates: readonly LoadedCertificate[] = [];
   #acme: AcmeStore | undefined;
   #ticketKey: Buffer | undefined;
+  /** Undefined without `acme_on_demand`. */
+  #onDemand: OnDemandCertificates | undefined;
   #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
 
   private constructor(configured: readonly LoadedCertificate[], dependencies: Dependencies) {
@@ -66,10 +70,11 @@ export class Certificates {
     files: readonly Certificate[],
     acme: AcmeStore | undefined,
     dependencies: Dependencies,
+    onDemand?: OnDemandCertificates,
   ): Promise<Certificates> {
     const configured = await Promise.all(files.map((one) => loadCertificate(one)));
     const certificates = new Certificates(configured, dependencies);
-    await certificates.setAcme(acme);
+    await certificates.setAcme(acme, onDemand);
     return certificates;
   }
 
@@ -77,7 +82,7 @@ export class Certificates {
    * Replaces the certificates of ACME after a change of its configuration; those that it has
    * already got are used at once.
    */
-  async setAcme(acme: AcmeStore | undefined): Promise<void> {
+  async setAcme(acme: AcmeStore | undefined, onDemand?: OnDemandCertificates): Promise<void> {
     const loaded =
       acme === undefined
         ? []
@@ -86,6 +91,7 @@ export class Certificates {
     for (const one of loaded) if (one.problem !== null) this.#logProblem(one, one.problem);
     this.#acmeCertificates = loaded;
     this.#acme = acme;
+    this.#onDemand = onDemand;
     const end = new AbortController();
     this.#watch = { end, over: this.#follow(end.signal) };
     this.#warnAll();
@@ -141,6 +147,31 @@ export class Certificates {
     return this.clientAuthorities.contextFor(socket, name, pair) ?? pair.context;
   }
 
+  /**
+   * As contextFor, for any name that a client may send: one that no certificate covers may get one
+   * on demand, which can take some seconds. Never rejects.
+   */
+  handshakeContext(
+    host: string,
+    socket?: TLSSocket,
+  ): SecureContext | undefined | Promise<SecureContext | undefined> {
+    const name = host.toLowerCase();
+    const onDemand = this.isOnDemand(name) ? this.#onDemand : undefined;
+    if (onDemand === undefined) return this.contextFor(name, socket);
+    return onDemand.pairFor(name).then(
+      (pair) => {
+        if (pair === undefined) return this.contextFor(name, socket);
+        const asking = socket && this.clientAuthorities.contextFor(socket, name, pair);
+        return asking ?? pair.context;
+      },
+      (error: unknown) => {
+        const message = `The server cannot look for a certificate for ${name}.`;
+        this.#dependencies.log.error({ err: error, host: name }, message);
+        return this.contextFor(name, socket);
+      },
+    );
+  }
+
   /** Whether a certificate is valid for a host (lower case, without port). */
   covers(host: string): boolean {
     const loaded = this.#certificateFor(host);
@@ -151,6 +182,12 @@ export class Certificates {
     return isIP(address) === 0
       ? certificate.checkHost(host, { subject: 'never' }) !== undefined
       : certificate.checkIP(address) !== undefined;
+  }
+
+  /** Whether a host may have a certificate on demand: no other one is for it, now or later. */
+  isOnDemand(host: string): boolean {
+    if (this.#onDemand === undefined || !isPublicName(host)) return false;
+    return !this.covers(host) && !this.isPendingFor(host);
   }
 
   /**
@@ -179,8 +216,8 @@ export class Certificates {
   }
 
   /** Returns the state of each certificate. */
-  states(): Promise<readonly CertificateState[]> {
-    return Promise.all(
+  async states(): Promise<readonly CertificateState[]> {
+    const own = await Promise.all(
       this.#all().map(async ({ section, current, problem, files, host = '' }) => ({
         section,
         names: certificateNames(current),
@@ -191,6 +228,7 @@ export class Certificates {
         acme: files === undefined ? ((await this.#acme?.state(host)) ?? null) : null,
       })),
     );
+    return [...own, ...((await this.#onDemand?.states()) ?? [])];
   }
 
   /** Returns from when until when each certificate in use is valid. */

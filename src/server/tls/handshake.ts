@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import { createSecureContext, type TlsOptions, type TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContext, type TlsOptions, type TLSSocket } from 'node:tls';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { Certificates } from './certificates.ts';
 import { challengeProtocol } from './challenge.ts';
@@ -7,7 +7,7 @@ import { protocolOptions } from './loaded-certificate.ts';
 
 /** The sources of the certificate of a handshake. */
 interface Sources {
-  readonly certificates: Pick<Certificates, 'contextFor'>;
+  readonly certificates: Pick<Certificates, 'handshakeContext'>;
   /** Undefined where ACME is off. */
   readonly acme: AcmeStore | undefined;
 }
@@ -36,9 +36,13 @@ export function handshakeOptions(sources: Sources): TlsOptions {
     },
     SNICallback(this: TLSSocket, name, done) {
       if (!challenged.has(this)) {
-        const context = sources.certificates.contextFor(name, this);
-        const missing = new Error(`There is no certificate for ${name}.`);
-        done(context === undefined ? missing : null, context);
+        const answer = (context: SecureContext | undefined): void => {
+          const missing = new Error(`There is no certificate for ${name}.`);
+          done(context === undefined ? missing : null, context);
+        };
+        const found = sources.certificates.handshakeContext(name, this);
+        if (found instanceof Promise) void found.then(answer);
+        else answer(found);
         return;
       }
       challengeContext(sources.acme, name).then(

@@ -11,7 +11,7 @@ import { isSecure, type Peer } from '../peer.ts';
 
 /** The site over TLS. */
 interface SecureSite {
-  readonly certificates: Pick<Certificates, 'covers' | 'isPendingFor' | 'mainHost'>;
+  readonly certificates: Pick<Certificates, 'covers' | 'isOnDemand' | 'isPendingFor' | 'mainHost'>;
   /** Undefined without a TLS listener. */
   readonly port: string | undefined;
   readonly config: Config;
@@ -22,7 +22,7 @@ interface SecureSite {
  * need none: those over TLS or over a unix socket, those that a trusted proxy got over https, ACME
  * challenges (RFC 8555 §8.3), health checks, and all for a host that waits for its certificate from
  * ACME. The request cannot choose a foreign host: a host without a certificate is redirected to the
- * main one. Throws `forbidden` if there is no main host.
+ * main one, unless it may get one on demand. Throws `forbidden` if there is no main host.
  */
 export function redirectToHttps(
   { head: { method, url }, peer }: Arrived,
@@ -58,7 +58,7 @@ function secureOrigin(
   const { certificates, port, publicUrl } = site;
   const known = publicUrl?.startsWith('https://') === true ? publicUrl : undefined;
   if (known?.replace(/:\d+$/, '') === `https://${host}`) return known;
-  const isKnown = certificates.covers(host);
+  const isKnown = certificates.covers(host) || certificates.isOnDemand(host);
   if (!isKnown && known !== undefined) return known;
   const name = isKnown ? host : certificates.mainHost;
   if (name === undefined)

@@ -13,7 +13,9 @@ import type { SharedPart } from '../../store/store.ts';
 import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
 import { createDnsRecords } from '../../acme/dns/dns-records.ts';
 import { readRenewalInfo } from '../../acme/renewal-info.ts';
+import { createAsk, Permissions } from '../../acme/permissions.ts';
 import { Certificates } from './certificates.ts';
+import { OnDemandCertificates } from './on-demand-certificates.ts';
 import type { TicketKey } from './ticket-key.ts';
 
 /** The dependencies of TLS. */
@@ -48,7 +50,8 @@ export async function openTls(parts: TlsParts): Promise<Tls> {
   const log = isPrimary ? parts.log : silentLog;
   const { certificates: files, acme: settings } = config.tls;
   const acme = await openAcme({ ...parts, log }, settings);
-  const certificates = await Certificates.open(files, acme.store, { log, now });
+  const onDemand = acme.onDemand?.certificates;
+  const certificates = await Certificates.open(files, acme.store, { log, now }, onDemand);
   await certificates.clientAuthorities.set(config.access);
   parts.ticketKey.follow((key) => {
     certificates.setTicketKey(key);
@@ -61,6 +64,40 @@ interface OpenAcme {
   /** Undefined if there are no certificates to get. */
   readonly store: AcmeStore | undefined;
   readonly cluster?: AcmeCluster;
+  /** Undefined without `acme_on_demand`. */
+  readonly onDemand?: OnDemand | undefined;
+}
+
+/** The certificates for names that the ini file does not have. */
+interface OnDemand {
+  readonly certificates: OnDemandCertificates;
+  readonly permissions: Permissions;
+  /** Called when one is needed; set by the process that orders. */
+  wake: () => void;
+  readonly close: () => Promise<void>;
+}
+
+function openOnDemand(
+  { onDemandUrl, onDemandWaitMs: waitMs }: AcmeConfig,
+  store: AcmeStore,
+  log: Log,
+): OnDemand | undefined {
+  if (onDemandUrl === undefined) return undefined;
+  const { ask, close } = createAsk(onDemandUrl);
+  const permissions = new Permissions(ask, { log, now });
+  const opened: OnDemand = {
+    certificates: new OnDemandCertificates({
+      ...{ store, permissions, waitMs, now },
+      demanded: () => {
+        opened.wake();
+      },
+      wait: (ms) => delay(ms, undefined, { ref: false }),
+    }),
+    permissions,
+    wake: () => undefined,
+    close,
+  };
+  return opened;
 }
 
 class OpenTls implements Tls {
@@ -88,9 +125,10 @@ class OpenTls implements Tls {
 
   start(): void {
     const { config, log, isPrimary } = this.#parts;
-    const { store, cluster } = this.#acme;
+    const { store, cluster, onDemand } = this.#acme;
     if (store === undefined || !isPrimary || !managesHosts(config.server, this.#settings)) return;
-    this.#renewals = new Renewals({
+    const { onDemandRate: ordersPerMinute, onDemandMax: namesMax } = this.#settings;
+    const renewals = new Renewals({
       acme: this.#settings,
       store,
       cluster,
@@ -102,8 +140,15 @@ class OpenTls implements Tls {
       order: orderCertificate,
       renewalInfo: readRenewalInfo,
       wait: (ms, signal) => delay(ms, undefined, { ref: false, signal }),
+      onDemand: onDemand && { permissions: onDemand.permissions, ordersPerMinute, namesMax },
     });
-    this.#renewals.start();
+    if (onDemand !== undefined) {
+      onDemand.wake = () => {
+        renewals.wake();
+      };
+    }
+    this.#renewals = renewals;
+    renewals.start();
   }
 
   reload({ tls: { acme }, access }: Pick<Config, 'tls' | 'access'>): void {
@@ -137,6 +182,7 @@ class OpenTls implements Tls {
   async close(): Promise<void> {
     await this.stopOrders();
     await this.certificates.close();
+    await this.#acme.onDemand?.close();
   }
 
   async #apply(settings: AcmeConfig): Promise<void> {
@@ -144,9 +190,10 @@ class OpenTls implements Tls {
     // The steps that can fail come first, so that a failure leaves the former settings and their
     // renewals.
     const acme = await openAcme(this.#parts, settings);
-    await this.certificates.setAcme(acme.store);
+    await this.certificates.setAcme(acme.store, acme.onDemand?.certificates);
     await this.#renewals?.stop();
     this.#renewals = undefined;
+    await this.#acme.onDemand?.close();
     [this.#settings, this.#acme] = [settings, acme];
     this.start();
   }
@@ -155,9 +202,10 @@ class OpenTls implements Tls {
 /** Whether there are certificates to get: for a listener that uses them. */
 function managesHosts(
   { listen }: { readonly listen: readonly ListenAddress[] },
-  { hosts }: AcmeConfig,
+  { hosts, onDemandUrl }: AcmeConfig,
 ): boolean {
-  return hosts.length > 0 && listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
+  const hasNames = hosts.length > 0 || onDemandUrl !== undefined;
+  return hasNames && listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
 }
 
 /**
@@ -175,7 +223,7 @@ async function openAcme(
   if (shared === undefined || keyFile === undefined) {
     if (!isManaging) return { store: undefined };
     if (isPrimary) await folder.prepare();
-    return { store: folder };
+    return { store: folder, onDemand: openOnDemand(acme, folder, log) };
   }
   // A single machine does not load it.
   const { openSharedAcme } = await import('../../acme/shared-acme.ts');
@@ -184,6 +232,7 @@ async function openAcme(
   if (isPrimary) await moveFiles(store, log);
   return {
     store,
+    onDemand: isManaging ? openOnDemand(acme, store, log) : undefined,
     cluster: {
       node: node.name,
       take: (lost) => store.take(lost),

@@ -1,4 +1,5 @@
 import { Failure } from '../../model/failure.ts';
+import { spanned } from '../../observability/trace.ts';
 import type { Databases } from '../databases.ts';
 import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../projections/reads.ts';
@@ -58,7 +59,7 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       const tooMany = 'Too many changes at once.';
       return Promise.reject(new Failure('unavailable', tooMany, { retryAfterSeconds: 1 }));
     }
-    return writer.write((tail = tailOf(databases, reads)) => {
+    const decideAt = (tail = tailOf(databases, reads)) => {
       const { seq } = tail;
       // Times must never go back, even if the clock does, because reads search them.
       let { timeMs } = tail;
@@ -73,9 +74,13 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       const order = { ...stamp, firstSeq: seq + 1, newEventId: newId, tables };
       const plan = planWrites(reads, drafts, order);
       return { plan, result: answer(plan.changes) };
-    });
+    };
+    return spanned('commit', spanAttributes, () => writer.write(decideAt));
   };
 }
+
+/** The database of a commit, by OpenTelemetry's conventions. */
+const spanAttributes = { 'db.system.name': 'lmdb', 'db.operation.name': 'commit' };
 
 /** The end of the log as the store has it. Throws `conflict` if the log is a copy of another. */
 function tailOf(databases: Databases, reads: Reads): LogTail {

@@ -22,6 +22,7 @@ import { createRuleCache } from '../../../src/rules/rule-cache.ts';
 import { openCacheStore, prepareCacheStore } from '../../../src/cache/open-cache-store.ts';
 import { createCompressors } from '../../../src/compression/compressors.ts';
 import { SourceHealth } from '../../../src/proxy/source-health.ts';
+import { SpanCounts } from '../../../src/telemetry/span-queue.ts';
 import { SourceStatistics } from '../../../src/proxy/source-statistics.ts';
 import { AssetFiles } from '../../../src/assets/asset-files.ts';
 import { createAssetPages } from '../../../src/assets/asset-pages.ts';
@@ -179,6 +180,7 @@ function composed(
       memory: () => memoryUse([]),
       hostStates: () => [],
       rowChecks: () => [],
+      spans: new SpanCounts({ log: silentLog, now: Date.now }),
     },
   });
 }

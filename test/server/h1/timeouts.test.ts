@@ -122,7 +122,7 @@ const host = 'Host: localhost\r\n';
 suite('the server closes a connection after a timeout', () => {
   test('of the TLS handshake', async (t) => {
     const { connections, passed } = watchedConnections(100);
-    const certificates = { contextFor: () => undefined, serve: () => undefined };
+    const certificates = { handshakeContext: () => undefined, serve: () => undefined };
     const tls = { certificates, acme: undefined };
     const waits = { ...timeouts, handshakeMs: 100 };
     const server = createHttpsServer(connections, () => false, tls, { waits });
