@@ -89,6 +89,3 @@ export const refusedLineCharactersMax = 200;
 export const certificateCheckMs = 12 * 3_600_000;
 /** How long a key of session tickets is in use. */
 export const ticketKeyMs = 12 * 3_600_000;
-
-/** How long after its start a server loads the packages that only some requests need. */
-export const packagesLoadMs = 1_000;
