@@ -25,10 +25,23 @@ if (words[0] === 'serve') startAgainWithFlags();
 
 module.enableCompileCache();
 const sources = new URL('../src/cli/cli.ts', import.meta.url);
-const { run } = await import(
-  existsSync(sources) ? sources.href : new URL('../dist/cli.js', import.meta.url).href
-);
+const isClone = existsSync(sources);
+if (isClone) module.registerHooks({ resolve });
+const bundle = words[0] === 'serve' ? '../dist/serve.js' : '../dist/cli.js';
+const { run } = await import(isClone ? sources.href : new URL(bundle, import.meta.url).href);
 process.exitCode = await run(words);
+
+/**
+ * Resolves the imports of a clone, which name built-in modules and files of `src/` exactly: to let
+ * Node search for them takes a fifth of a start.
+ */
+function resolve(specifier, context, next) {
+  if (specifier.startsWith('node:'))
+    return { url: specifier, format: 'builtin', shortCircuit: true };
+  if (!/^\.\.?\/.*\.ts$/.test(specifier)) return next(specifier, context);
+  const { href } = new URL(specifier, context.parentURL);
+  return { url: href, format: 'module-typescript', shortCircuit: true };
+}
 
 /**
  * Executes Node again in this process, with flags that V8 reads only at its start; not all systems

@@ -23,8 +23,10 @@ const checkedFile = 'checked';
 
 const folder = findFolder();
 module_.enableCompileCache(join(folder, 'compile-cache'));
-const { run } = module_.createRequire(join(folder, 'app/'))('./cli.js');
-run(process.argv.slice(2)).then(
+const words = process.argv.slice(2);
+const bundle = words[0] === 'serve' ? './serve.js' : './cli.js';
+const { run } = module_.createRequire(join(folder, 'app/'))(bundle);
+run(words).then(
   (code) => {
     process.exitCode = code;
   },

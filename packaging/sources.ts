@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 
 /** The folder of the project. */
@@ -9,21 +9,27 @@ export const project = dirname(import.meta.dirname);
 /** The command line, and what the npm package exports. */
 const programs = ['src/cli/cli.ts', 'src/main.ts'];
 
+/** How a file starts a thread that runs the same file. */
+const ownThread = 'new Worker(new URL(import.meta.url)';
+
 /**
- * Bundles `src/` into a folder of few files, because Node.js takes longer to load 600 files than to
- * run them: `cli.js`, `main.js` and the chunks that they share. Each file that starts a thread of
- * itself stays a separate file, so that the thread loads no other code. Resolves to the names of
- * the bundled packages and files.
+ * Bundles `src/` into a folder, because Node.js takes longer to load 900 files than to run them:
+ *
+ * - `cli.js` and `main.js`, the files that start a thread of themselves, so that the thread loads
+ *   no other code, and the chunks that all of these share;
+ * - `serve.js`, the command line with the command `serve` only. It shares no chunk with the others:
+ *   a start of the server would load a hundred.
+ *
+ * Resolves to the names of the bundled packages and files.
  */
 export async function bundleSources(
   outdir: string,
   options: Pick<BuildOptions, 'banner' | 'define' | 'external' | 'packages' | 'target'>,
 ): Promise<Metafile> {
   const threads = globSync('src/**/*.ts', { cwd: project }).filter((path) =>
-    readFileSync(join(project, path), 'utf8').includes('new Worker(new URL(import.meta.url)'),
+    readFileSync(join(project, path), 'utf8').includes(ownThread),
   );
-  const { metafile } = await build({
-    entryPoints: [...programs, ...threads],
+  const common = {
     // src/version.ts expects its file right below the folder of the package.
     entryNames: '[name]',
     outdir,
@@ -31,13 +37,56 @@ export async function bundleSources(
     splitting: true,
     format: 'esm',
     platform: 'node',
-    plugins: [lazyPackages],
+    // Less text to load. Names stay as they are, for the stacks of errors in the log.
+    minifySyntax: true,
+    minifyWhitespace: true,
     metafile: true,
     logLevel: 'warning',
     absWorkingDir: project,
     ...options,
+  } satisfies BuildOptions;
+  const { metafile } = await build({
+    ...common,
+    entryPoints: [...programs, ...threads],
+    plugins: [lazyPackages],
+  });
+  await build({
+    ...common,
+    entryPoints: { serve: 'src/cli/cli.ts' },
+    plugins: [lazyPackages, otherCommands, separateThreads(threads)],
   });
   return metafile;
+}
+
+/** Leaves out the commands that `serve.js` never runs. */
+const otherCommands: Plugin = {
+  name: 'other-commands',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^\.\/(?:local\/|remote\/|completion\.|manual\.)/ }, (found) => {
+      const isCommand = found.kind === 'dynamic-import' && found.importer.endsWith('/cli/cli.ts');
+      return isCommand ? { path: 'other-command', namespace: 'other-command' } : undefined;
+    });
+    bundler.onLoad({ filter: /^/, namespace: 'other-command' }, () => ({
+      contents: "throw new Error('This program only has the command `serve`.');",
+    }));
+  },
+};
+
+/** Lets the files that start a thread of themselves start their own file of the bundle. */
+function separateThreads(threads: readonly string[]): Plugin {
+  return {
+    name: 'separate-threads',
+    setup(bundler) {
+      const paths = new Set(threads.map((path) => join(project, path)));
+      bundler.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
+        if (!paths.has(path)) return undefined;
+        const file = JSON.stringify(`./${basename(path, '.ts')}.js`);
+        const text = await readFile(path, 'utf8');
+        const separate = `new Worker(new URL(${file}, import.meta.url)`;
+        return { contents: text.replace(ownThread, separate), loader: 'ts' };
+      });
+    },
+  };
 }
 
 /**

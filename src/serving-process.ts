@@ -28,7 +28,6 @@ import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
 import { StateWatcher } from './observability/state-watcher.ts';
 import { SeriesRecorder, seriesChangedMs } from './observability/series-recorder.ts';
-import { packagesLoadMs } from './server/limits.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { TicketKey } from './server/tls/ticket-key.ts';
@@ -209,7 +208,6 @@ class ServingProcess implements RunningServer {
   readonly #keyUses: KeyUseRecorder;
   /** Instances of previous configurations with running requests. */
   readonly #previous = new Set<AppInstance>();
-  #loading: NodeJS.Timeout | undefined;
   readonly #metrics: ServerMetrics;
   readonly liveAccess: LiveAccess;
   readonly #deliverer: Deliverer;
@@ -350,7 +348,6 @@ class ServingProcess implements RunningServer {
     this.#visits.start();
     this.#requestVisits.start();
     this.#checkPages();
-    this.#loading = setTimeout(loadForVisitors, packagesLoadMs).unref();
   }
 
   #ownTicketKey(): TicketKey {
@@ -471,7 +468,6 @@ class ServingProcess implements RunningServer {
     await this.#tls?.close();
     this.#endRotation?.();
     await background;
-    clearTimeout(this.#loading);
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();

@@ -1,6 +1,6 @@
 import type { DestinationStream } from 'pino';
-import { loadPinoPretty } from '../model/lazy-packages.ts';
 import type { AccessFormat, LineSink } from './access.ts';
+import { readableLines } from './readable-lines.ts';
 
 /** A line of a log with its severity, as RFC 5424 §6.2.1 numbers it: 3 error … 7 debug. */
 export interface LeveledLine {
@@ -47,16 +47,13 @@ export function requestLines(sink: LeveledSink): LineSink {
 
 /** The side of a sink for messages, which pino writes. */
 export function messageLines(sink: LeveledSink, format: AccessFormat): DestinationStream {
-  const pretty =
-    format === 'json'
-      ? undefined
-      : loadPinoPretty().prettyFactory({ colorize: false, singleLine: true, ignore: 'time' });
+  const readable = format === 'json' ? undefined : readableLines({ colour: false, hasTime: false });
   const stream = {
     // Asks pino for `lastLevel` before each line.
     [Symbol.for('pino.metadata')]: true,
     lastLevel: 30,
     write(text: string) {
-      const shown = pretty?.(text) ?? text;
+      const shown = readable?.(text) ?? text;
       sink.write(linesOf(shown, { severity: severityOf(stream.lastLevel), isRequest: false }));
     },
   };

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { loadPinoPretty } from '../model/lazy-packages.ts';
 import {
   createAccessLog,
   type AccessLineSettings,
@@ -12,6 +11,7 @@ import { causesFollowedMax } from './limits.ts';
 import { journalSink, messageLines, requestLines, type LeveledSink } from './leveled-lines.ts';
 import { LogFile } from './log-file.ts';
 import type { RotationSettings } from './log-rotation.ts';
+import { readableLines } from './readable-lines.ts';
 import type { SyslogAddress } from './syslog-message.ts';
 
 /** The server's log: a message for people, and fields for programs; `err` is an error. */
@@ -115,8 +115,6 @@ export function createLogs({
 class Outputs {
   readonly #output: LogOutput;
   readonly #journal: LeveledSink | undefined;
-  // Made once, because each one adds listeners to the destination that it never removes.
-  #pretty: DestinationStream | undefined;
   #syslog: { readonly address: SyslogAddress; readonly sink: LeveledSink } | undefined;
 
   constructor(output: LogOutput) {
@@ -146,7 +144,8 @@ class Outputs {
   #plain({ format }: LogSettings): DestinationStream {
     const { destination, colour } = this.#output;
     if (format === 'json') return destination;
-    return (this.#pretty ??= prettyStream(destination, colour));
+    const readable = readableLines({ colour, hasTime: true });
+    return { write: (line) => destination.write(readable(line)) };
   }
 
   /** The sink that treats lines by their severity; undefined for plain lines. */
@@ -240,13 +239,4 @@ export function reasonOf(error: unknown): string {
     at = at instanceof AggregateError ? (at.errors as readonly unknown[])[0] : at.cause;
   }
   return messages.join(': ');
-}
-
-function prettyStream(destination: NodeJS.WritableStream, colorize: boolean): DestinationStream {
-  return loadPinoPretty().PinoPretty({
-    colorize,
-    singleLine: true,
-    translateTime: 'UTC:HH:MM:ss.l',
-    destination: destination as unknown as DestinationStream,
-  });
 }

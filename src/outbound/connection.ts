@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import type undici from 'undici';
 import type { buildConnector, Client, Dispatcher } from 'undici';
 import { loadUndici } from '../model/lazy-packages.ts';
 import { hasBrokenOff } from './connection-end.ts';
@@ -24,7 +23,7 @@ export interface ConnectionInfo {
  * before: the other side may close such a connection at any moment (RFC 9112 §9.5), which is no
  * failure of the request that was sent at that moment.
  */
-function defineConnection({ Client }: typeof undici) {
+function defineConnection({ Client }: ReturnType<typeof loadUndici>) {
   return class Connection extends Client implements ConnectionInfo {
     hasAnswered = false;
     /** Whether the next bytes are the beginning of a response. */

@@ -95,9 +95,6 @@ export const certificateCheckMs = 12 * 3_600_000;
 /** How long a key of session tickets is in use. */
 export const ticketKeyMs = 12 * 3_600_000;
 
-/** How long after its start a server loads the packages that only some requests need. */
-export const packagesLoadMs = 1_000;
-
 /** Contexts of certificates on demand in memory, and how soon one is read again. */
 export const onDemandContextsMax = 1_000;
 export const onDemandCheckMs = 60_000;
