@@ -10,10 +10,12 @@ const draft = 'spring';
 /** A site with pages that have a text, one without it, and an empty draft. */
 async function start(t: TestContext, contents = ['Kai one', 'two Kai, Kai', 'none']) {
   const site = await startSite(t);
-  const made = contents.map((content, at) =>
-    site.call(`${rule}.insert`, { path: `/p/${at}`, kind: 'content', content }),
-  );
-  const ids = (await Promise.all(made)).map(({ data }) => data.id as string);
+  const ids: string[] = [];
+  // One after the other: lists have them in this order.
+  for (const [at, content] of contents.entries()) {
+    const v = { path: `/p/${at}`, kind: 'content', content };
+    ids.push((await site.call(`${rule}.insert`, v)).data.id as string);
+  }
   await site.call('svc1.draft.insert', { name: draft });
   return { site, ids };
 }
