@@ -7,12 +7,12 @@ const titleCharactersMax = 72;
 const verbs = new Set(
   `accept add adopt allow answer apply ask assert await batch begin bound bring build bundle cache
   call cap carry change check choose clean clear close coalesce collect commit compare compress
-  compute connect contain convert copy correct count cover cut decide decode declare decline
+  compute connect contain continue convert copy correct count cover cut decide decode declare decline
   deliver describe detect disable divide document draw drop emit enable encode encrypt end enforce
   escape evict expire explain export expose extend extract fetch find finish fix flush fold follow
   forbid forget format give group guard handle hand hide hold honour identify ignore import
   include index inherit insert inline invalidate join keep key kill lead leave let limit link list
-  load lock log lower make map mark match measure mend merge migrate mirror mount move name narrow
+  load lock log look lower make map mark match measure mend merge migrate mirror mount move name narrow
   note offer open order parse pass pause permit pick place poll prefer prepare preserve print prove
   publish purge put queue raise rank rate read rebuild record redirect reduce refuse register
   reject release reload remember remove rename render renew repeat replace reply report require
