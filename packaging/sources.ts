@@ -90,13 +90,13 @@ function separateThreads(threads: readonly string[]): Plugin {
 }
 
 /**
- * Lets esbuild see the packages that src/model/lazy-packages.ts loads by a `require` of its own.
+ * Lets esbuild see the packages that src/model/common/lazy-packages.ts loads by a `require` of its own.
  */
 const lazyPackages: Plugin = {
   name: 'lazy-packages',
   setup(bundler) {
     const own = 'const require = createRequire(import.meta.url);\n';
-    bundler.onLoad({ filter: /\/src\/model\/lazy-packages\.ts$/ }, async ({ path }) => {
+    bundler.onLoad({ filter: /\/src\/model\/common\/lazy-packages\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
       if (!text.includes(own)) throw new Error(`${path} does not contain: ${own}`);
       // Without its packages, the bundle needs that `require`.

@@ -1,5 +1,5 @@
 import type { Config } from './config/config.ts';
-import { newId, now } from './model/clock.ts';
+import { newId, now } from './model/common/clock.ts';
 import { Failure, failureFrom } from './model/failure.ts';
 import { silentLog, type Log } from './observability/log.ts';
 import { holdsData, isWritable } from './store/folder/data-folder.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { newId, now } from './model/clock.ts';
+import { newId, now } from './model/common/clock.ts';
 import { engineNames } from './compose/operations.ts';
 import type { Config } from './config/config.ts';
 import { substituteInJson } from './config/variables.ts';

@@ -5,7 +5,7 @@ import { emitFor } from './compose/background.ts';
 import type { Config } from './config/config.ts';
 import { openData } from './data.ts';
 import { importOnce } from './first-start.ts';
-import { newId } from './model/clock.ts';
+import { newId } from './model/common/clock.ts';
 import { Failure } from './model/failure.ts';
 import type { NodeService } from './nodes/node-service.ts';
 import type { Logs } from './observability/log.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId, now, uptimeMs } from './model/clock.ts';
+import { newId, now, uptimeMs } from './model/common/clock.ts';
 import { createDeliverer, emitFor } from './compose/background.ts';
 import { compose, type AppInstance } from './compose/compose.ts';
 import type {
@@ -18,7 +18,7 @@ import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
 import { TableHosts } from './hosts/hosts.ts';
 import { Failure } from './model/failure.ts';
-import { loadForVisitors } from './model/lazy-packages.ts';
+import { loadForVisitors } from './model/common/lazy-packages.ts';
 import { createCentralClient } from './nodes/central-client.ts';
 import { nodeMetrics } from './nodes/metrics.ts';
 import { NodeWatch } from './nodes/node-watch.ts';

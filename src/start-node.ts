@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Config } from './config/config.ts';
 import { openData } from './data.ts';
-import { now } from './model/clock.ts';
+import { now } from './model/common/clock.ts';
 import { Failure } from './model/failure.ts';
 import { createCentralClient } from './nodes/central-client.ts';
 import { copyFirst } from './nodes/copy.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from './model/clock.ts';
+import { newId, now } from './model/common/clock.ts';
 import { Failure, failureFrom, type FailureCode } from './model/failure.ts';
 import { largeWritesWaitingMax } from './api/limits.ts';
 import { silentLog } from './observability/log.ts';

@@ -1,4 +1,4 @@
-import { preferredLanguage } from '../src/http/negotiation.ts';
+import { preferredLanguage } from '../src/http/representation/negotiation.ts';
 import { bucketOf } from '../src/visitors/bucket.ts';
 import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
 

@@ -1,5 +1,5 @@
-import { newId } from '../../src/model/clock.ts';
-import type { Draft } from '../../src/model/change.ts';
+import { newId } from '../../src/model/common/clock.ts';
+import type { Draft } from '../../src/model/stored/change.ts';
 import type { Store } from '../../src/store/store.ts';
 
 const rowsAtOnce = 500;

@@ -10,10 +10,10 @@ import {
 } from '../../src/api/documents/envelope.ts';
 import { exampleInput } from '../../src/api/documents/example.ts';
 import { statusOf } from '../../src/http/status.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import type { FailureCode, ProblemReason } from '../../src/model/failure.ts';
 import { boundBehaviours } from '../../src/api/bounds/operations.ts';
-import { boundScopes, scopes, type Scope } from '../../src/model/key.ts';
+import { boundScopes, scopes, type Scope } from '../../src/model/stored/key.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 

@@ -4,9 +4,9 @@ import { fieldDefinitions } from '../../src/api/rules/fields.ts';
 import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
 import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
-import { knownEventTypes } from '../../src/model/event-types.ts';
-import type { JsonObject } from '../../src/model/json.ts';
-import { ruleKinds, type RuleKind } from '../../src/model/rule.ts';
+import { knownEventTypes } from '../../src/model/stored/event-types.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
+import { ruleKinds, type RuleKind } from '../../src/model/stored/rule.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 
 const kindTexts: Readonly<Record<RuleKind, string>> = {

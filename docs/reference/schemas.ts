@@ -4,7 +4,7 @@ import { kindSchemas } from '../../src/api/rules/kind-schemas.ts';
 import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
 import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
 import { operations } from '../../src/api/table.ts';
-import type { Json, JsonObject } from '../../src/model/json.ts';
+import type { Json, JsonObject } from '../../src/model/json/json.ts';
 import { describedKeys } from './ini-file.ts';
 import { markdownTable } from './schema-text.ts';
 

@@ -1,11 +1,11 @@
 import type { AccessConfig, DiskMount } from '../config/config.ts';
-import { prefersHtml } from '../http/negotiation.ts';
+import { prefersHtml } from '../http/representation/negotiation.ts';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
 import type { AccessExplanation } from '../model/explanation.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { encodePath, sentUrlOf } from '../model/path.ts';
-import { unknownSection } from '../model/rule.ts';
+import { unknownSection } from '../model/stored/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import type { AccessRequest, GuardedRequest } from './access-request.ts';
 import {

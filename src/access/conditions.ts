@@ -1,7 +1,7 @@
 import type { AccessConfig } from '../config/config.ts';
 import type { FieldList, Reply, ReuseClient } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
-import { comparableAddress, Networks } from '../model/networks.ts';
+import { comparableAddress, Networks } from '../model/network/networks.ts';
 import { needsUser, type User, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { AccessRequest } from './access-request.ts';

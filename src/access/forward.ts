@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { cgiName } from '../http/fields.ts';
+import { cgiName } from '../http/reading/fields.ts';
 import { fieldLines, type FieldList, type Reply } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';

@@ -1,7 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { addressNetwork } from '../model/cidr.ts';
+import { addressNetwork } from '../model/network/cidr.ts';
 import { Failure } from '../model/failure.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { BcryptThread } from './bcrypt-thread.ts';
 import {
   bcryptBytesMax,

@@ -1,6 +1,6 @@
 import type { AccessConfig, DiskMount } from '../config/config.ts';
-import { matchesPattern } from '../http/response-headers.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { matchesPattern } from '../http/headers/response-headers.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { pathsRememberedMax } from './limits.ts';
 
 /** The parts of a mount by which a file answers at several paths. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { RateConfig } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
-import { addressNetwork } from '../model/cidr.ts';
+import { addressNetwork } from '../model/network/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { needsUser, type Visitor } from '../model/visitor.ts';
 import { networksOf } from './conditions.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { parseCidr } from '../model/cidr.ts';
+import { parseCidr } from '../model/network/cidr.ts';
 import type { Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
 import {

@@ -1,5 +1,5 @@
 import { getCACertificates } from 'node:tls';
-import { parseCidr } from '../model/cidr.ts';
+import { parseCidr } from '../model/network/cidr.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import { createDialler, type Dialler } from '../outbound/dialler.ts';
 import { outboundUrl } from '../outbound/url.ts';

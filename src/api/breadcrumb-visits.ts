@@ -1,4 +1,4 @@
-import { isInside } from '../model/bounds.ts';
+import { isInside } from '../model/stored/bounds.ts';
 import { breadcrumbKeyCharactersMax } from '../model/limits.ts';
 import { addCounts, breadcrumbDimensions, noVisits } from '../store/visits/visit-counts.ts';
 import { visitNamesMax } from '../store/limits.ts';

@@ -1,4 +1,4 @@
-import type { StaticInput, StaticOutput } from '../model/static.ts';
+import type { StaticInput, StaticOutput } from '../model/json/static.ts';
 import { Failure } from '../model/failure.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from '../model/cache-admin.ts';
 import { listRowsDefault, listRowsMax } from './limits.ts';

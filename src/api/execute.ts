@@ -1,11 +1,11 @@
 import type { ErrorObject } from 'ajv';
 import { withoutCaching } from '../http/reply.ts';
 import { wordsOfAjv } from '../tables/ajv.ts';
-import { nearestName } from '../model/nearest.ts';
+import { nearestName } from '../model/common/nearest.ts';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
-import { hasHookScope, hasScope, type Caller } from '../model/key.ts';
-import { toolUseField, toolUseFrom, toolUseText } from '../model/tool-use.ts';
+import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json/json.ts';
+import { hasHookScope, hasScope, type Caller } from '../model/stored/key.ts';
+import { toolUseField, toolUseFrom, toolUseText } from '../model/stored/tool-use.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { generationName } from '../nodes/central-client.ts';

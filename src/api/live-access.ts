@@ -1,4 +1,4 @@
-import type { StaticInput } from '../model/static.ts';
+import type { StaticInput } from '../model/json/static.ts';
 import type { AccessRow, AccessRows, LiveAccess } from '../observability/live-access.ts';
 import { defineOperation, type Packet } from './operation.ts';
 

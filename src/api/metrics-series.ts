@@ -1,6 +1,6 @@
 import { seriesTiers } from '../observability/limits.ts';
 import { quantileMs, type Series, type SeriesPoint } from '../observability/series.ts';
-import type { StaticOutput } from '../model/static.ts';
+import type { StaticOutput } from '../model/json/static.ts';
 import { defineOperation } from './operation.ts';
 
 /** The parts of metrics.series; `now` is in milliseconds since 1970. */

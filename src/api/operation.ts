@@ -1,16 +1,16 @@
 import type { Fields } from '../http/request.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { FailureCode } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
-import type { Caller, Scope } from '../model/key.ts';
-import type { StaticInput, StaticOutput } from '../model/static.ts';
+import type { JsonObject } from '../model/json/json.ts';
+import type { Caller, Scope } from '../model/stored/key.ts';
+import type { StaticInput, StaticOutput } from '../model/json/static.ts';
 import type { Visitor } from '../model/visitor.ts';
 import {
   authorVia,
   type ChangeAuthor,
   type RevertibleFamily,
   type ToolUse,
-} from '../model/change.ts';
+} from '../model/stored/change.ts';
 import type { FeedSlice, OfEach } from '../store/store.ts';
 
 /** A call of an operation, without its input fields. */

@@ -1,5 +1,5 @@
-import { nearestName } from '../model/nearest.ts';
-import type { JsonObject } from '../model/json.ts';
+import { nearestName } from '../model/common/nearest.ts';
+import type { JsonObject } from '../model/json/json.ts';
 import { Failure, problemReasons, type Problem, type ProblemReason } from '../model/failure.ts';
 import { shownNameCharactersMax } from './limits.ts';
 import type { Call } from './operation.ts';

@@ -1,5 +1,11 @@
 import type { HostState } from '../acme/acme-store.ts';
-import { isDelivered, isExecutedOn, waitingFields, type Hook, type Node } from '../model/hook.ts';
+import {
+  isDelivered,
+  isExecutedOn,
+  waitingFields,
+  type Hook,
+  type Node,
+} from '../model/stored/hook.ts';
 import type { ConfigProblem } from '../config/problem.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';

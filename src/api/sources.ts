@@ -1,4 +1,4 @@
-import type { StaticOutput } from '../model/static.ts';
+import type { StaticOutput } from '../model/json/static.ts';
 import type { GatherMetrics, Metric, Sample } from '../observability/metrics.ts';
 import { quantileMs } from '../observability/series.ts';
 import { sourceBoundsSeconds } from '../proxy/limits.ts';

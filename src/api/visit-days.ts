@@ -1,4 +1,4 @@
-import type { StaticOutput } from '../model/static.ts';
+import type { StaticOutput } from '../model/json/static.ts';
 import { Failure } from '../model/failure.ts';
 import type { DaySpan, DayVisits } from '../store/visits/visit-database.ts';
 import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from './limits.ts';

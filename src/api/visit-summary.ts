@@ -1,5 +1,5 @@
-import { isInside } from '../model/bounds.ts';
-import type { StaticOutput } from '../model/static.ts';
+import { isInside } from '../model/stored/bounds.ts';
+import type { StaticOutput } from '../model/json/static.ts';
 import { visitNamesMax } from '../store/limits.ts';
 import {
   addCounts,

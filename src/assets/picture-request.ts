@@ -1,4 +1,4 @@
-import { preferredType } from '../http/negotiation.ts';
+import { preferredType } from '../http/representation/negotiation.ts';
 import { parseQuery } from '../http/query.ts';
 import { variantWidths } from './limits.ts';
 

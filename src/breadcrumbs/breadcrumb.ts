@@ -1,6 +1,6 @@
-import { type Json, type JsonObject } from '../model/json.ts';
-import { isTarget } from '../model/rule.ts';
-import type { StoredRule } from '../model/rule.ts';
+import { type Json, type JsonObject } from '../model/json/json.ts';
+import { isTarget } from '../model/stored/rule.ts';
+import type { StoredRule } from '../model/stored/rule.ts';
 import { destinationOf, type Destination, type BranchTarget } from './destination.ts';
 import type { EvaluationContext } from './evaluation-context.ts';
 import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';

@@ -1,6 +1,6 @@
 import type { FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import type { Json, JsonObject } from '../model/json.ts';
+import type { Json, JsonObject } from '../model/json/json.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../model/visitor.ts';
 import type { EvaluationContext } from './evaluation-context.ts';
 import { conditionValuesMax } from './limits.ts';

@@ -1,5 +1,5 @@
 import { asQueryValue, encodePath, isWildcardPath } from '../model/path.ts';
-import type { Rule } from '../model/rule.ts';
+import type { Rule } from '../model/stored/rule.ts';
 
 /** The target of a branch as it is written; undefined for missing members. */
 export interface BranchTarget {

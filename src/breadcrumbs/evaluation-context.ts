@@ -1,5 +1,9 @@
 import { parseQuery } from '../http/query.ts';
-import { comparableAddress, type ComparableAddress, type Networks } from '../model/networks.ts';
+import {
+  comparableAddress,
+  type ComparableAddress,
+  type Networks,
+} from '../model/network/networks.ts';
 import type { Visitor } from '../model/visitor.ts';
 
 /** The visitor and the query that the conditions of one rule are evaluated with, read on demand. */

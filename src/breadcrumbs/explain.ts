@@ -5,7 +5,7 @@ import type {
   ExplainedSource,
   BranchExplanation,
 } from '../model/explanation.ts';
-import { isValidAt, unmatchableOrigin, type StoredRule } from '../model/rule.ts';
+import { isValidAt, unmatchableOrigin, type StoredRule } from '../model/stored/rule.ts';
 import { explainCandidates, explainSilent } from '../rules/find.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import type { StoredRule } from '../model/rule.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
+import type { StoredRule } from '../model/stored/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { EvaluationContext } from './evaluation-context.ts';
 import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';

@@ -1,10 +1,10 @@
-import { escapeHtml } from '../http/html.ts';
-import { utf8Type } from '../http/mediatype.ts';
-import { preferredType } from '../http/negotiation.ts';
-import { pageFields } from '../http/page-fields.ts';
+import { escapeHtml } from '../http/content/html.ts';
+import { utf8Type } from '../http/representation/mediatype.ts';
+import { preferredType } from '../http/representation/negotiation.ts';
+import { pageFields } from '../http/content/page-fields.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import type { Resolution } from '../model/rule.ts';
+import type { Resolution } from '../model/stored/rule.ts';
 import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
 import type { Dependencies } from './when.ts';
 

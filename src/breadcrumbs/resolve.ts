@@ -1,7 +1,7 @@
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import { isWildcardPath } from '../model/path.ts';
-import type { Candidate, Resolution, StoredRule } from '../model/rule.ts';
+import type { Candidate, Resolution, StoredRule } from '../model/stored/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';

@@ -1,5 +1,5 @@
 import type { FieldList } from '../http/reply.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
 import { millionths, type VisitorNeeds } from '../model/visitor.ts';
 import type { Condition, ConditionVisit } from './condition.ts';
 import { parseConditions } from './conditions/table.ts';

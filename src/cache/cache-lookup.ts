@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fieldOfVariable } from '../http/field-template.ts';
+import { fieldOfVariable } from '../http/headers/field-template.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import { sentUrlOf, urlOf } from '../model/path.ts';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';

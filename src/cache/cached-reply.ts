@@ -1,5 +1,5 @@
-import { replyWithPage } from '../http/page-reply.ts';
-import { contentRange, parseRanges, rangeBytes } from '../http/ranges.ts';
+import { replyWithPage } from '../http/content/page-reply.ts';
+import { contentRange, parseRanges, rangeBytes } from '../http/representation/ranges.ts';
 import {
   fieldLines,
   noBody,
@@ -12,10 +12,10 @@ import {
   type Part,
   type Reply,
 } from '../http/reply.ts';
-import { select, type Representation } from '../http/represent.ts';
+import { select, type Representation } from '../http/representation/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import { ruleName } from '../model/rule.ts';
+import { ruleName } from '../model/stored/rule.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs, remainingMs, type Freshness } from './freshness.ts';

@@ -2,7 +2,7 @@ import { parseDictionary } from 'structured-headers';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { splitList, tokenSource, unquote } from '../http/syntax.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { directivesKnownCharactersMax, directivesKnownMax } from './limits.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { parseHttpDate } from '../http/date.ts';
-import { plainPage } from '../http/html.ts';
+import { plainPage } from '../http/content/html.ts';
 import {
   discard,
   isEmptyStatus,
@@ -9,9 +9,9 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import { hasPreconditionOrRange, select } from '../http/represent.ts';
+import { hasPreconditionOrRange, select } from '../http/representation/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { ruleName } from '../model/rule.ts';
+import { ruleName } from '../model/stored/rule.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 import {
   cachedReply,

@@ -1,4 +1,4 @@
-import type { Cancellation } from '../model/cancellation.ts';
+import type { Cancellation } from '../model/common/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import type { CacheStore } from './cache-store.ts';
 

@@ -3,7 +3,7 @@ import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { tokenSource, trimOws } from '../http/syntax.ts';
 import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
 /** The fields of a request as the source receives them, by lower-case name. */

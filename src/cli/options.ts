@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../config/config.ts';
-import { nearestName } from '../model/nearest.ts';
+import { nearestName } from '../model/common/nearest.ts';
 import { problemText, type ConfigProblem } from '../config/problem.ts';
 import type { FolderSettings } from '../config/read.ts';
 import { readWhenStable } from '../config/stable.ts';

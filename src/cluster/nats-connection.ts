@@ -12,7 +12,7 @@ import {
 } from '@nats-io/transport-node';
 import type { Config } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import {
   connectMsMax,

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { newId, now } from '../model/clock.ts';
+import { newId, now } from '../model/common/clock.ts';
 import type { Logs } from '../observability/log.ts';
 import { createEmit, type Emit } from '../store/emit.ts';
 import { claimFolder } from '../store/folder/folder-claim.ts';

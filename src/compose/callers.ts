@@ -2,7 +2,7 @@ import { createAuthenticate, type Authenticate } from '../api/keys/authenticate.
 import { followerSessions, loggedSessions, type SessionStore } from '../api/keys/session-store.ts';
 import { loginProviders, type Config } from '../config/config.ts';
 import { createLogin, type Login } from '../login/login.ts';
-import { newId, now } from '../model/clock.ts';
+import { newId, now } from '../model/common/clock.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
 import type { Store } from '../store/store.ts';
 import { createVisitors, type Visitors } from '../visitors/visitor.ts';

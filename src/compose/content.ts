@@ -12,10 +12,10 @@ import {
   matchesPattern,
   strictFields,
   type HeaderRule,
-} from '../http/response-headers.ts';
+} from '../http/headers/response-headers.ts';
 import type { Login } from '../login/login.ts';
-import { newId, now } from '../model/clock.ts';
-import { proxyId } from '../model/rule.ts';
+import { newId, now } from '../model/common/clock.ts';
+import { proxyId } from '../model/stored/rule.ts';
 import { createAccessRules } from '../observability/access-rules.ts';
 import { createGenericPages } from '../pages/generic-pages.ts';
 import { configuredProxies } from '../proxy/configured-proxies.ts';

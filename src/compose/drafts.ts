@@ -8,10 +8,10 @@ import { createPageRows, createPastRows, createRowsFor } from '../api/rows/page-
 import { operations as definitions, type OperationParts } from '../api/table.ts';
 import { previewedDraft } from '../api/drafts/previews.ts';
 import type { SiteAccess } from '../site/site-access.ts';
-import type { SiteDraft } from '../model/draft.ts';
-import { now } from '../model/clock.ts';
+import type { SiteDraft } from '../model/stored/draft.ts';
+import { now } from '../model/common/clock.ts';
 import { Failure } from '../model/failure.ts';
-import type { Caller } from '../model/key.ts';
+import type { Caller } from '../model/stored/key.ts';
 import type { RenderedPages } from '../rendering/rendered-pages.ts';
 import { createRuleCache } from '../rules/rule-cache.ts';
 import { createSite, type SiteParts } from '../site/site.ts';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
-import { preferredCodings, type Coding } from '../http/coding.ts';
-import { isCompressible } from '../http/compressible.ts';
-import { fileStream } from '../http/file-source.ts';
+import { preferredCodings, type Coding } from '../http/representation/coding.ts';
+import { isCompressible } from '../http/representation/compressible.ts';
+import { fileStream } from '../http/content/file-source.ts';
 import { replyField, withoutFields, type Body, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';

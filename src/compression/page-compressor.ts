@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { preferredCodings, type ByCoding } from '../http/coding.ts';
+import { preferredCodings, type ByCoding } from '../http/representation/coding.ts';
 import {
   replyWithPage,
   type Answered,
   type PageWithSource,
   type Page,
-} from '../http/page-reply.ts';
+} from '../http/content/page-reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { ByCoding, Coding } from '../http/coding.ts';
-import { isCompressible } from '../http/compressible.ts';
-import type { PageWithSource, Page } from '../http/page-reply.ts';
-import { etagListed } from '../http/preconditions.ts';
+import type { ByCoding, Coding } from '../http/representation/coding.ts';
+import { isCompressible } from '../http/representation/compressible.ts';
+import type { PageWithSource, Page } from '../http/content/page-reply.ts';
+import { etagListed } from '../http/representation/preconditions.ts';
 import { isEmptyStatus } from '../http/reply.ts';
 import { compressBytesMin } from './limits.ts';
 

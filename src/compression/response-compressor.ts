@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Readable } from 'node:stream';
-import type { ByCoding, Coding } from '../http/coding.ts';
+import type { ByCoding, Coding } from '../http/representation/coding.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import {
   compressFast,

@@ -1,5 +1,5 @@
-import { defaultPorts, parseOrigin, type Scheme } from '../model/authority.ts';
-import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
+import { defaultPorts, parseOrigin, type Scheme } from '../model/network/authority.ts';
+import { parseAddress, parseCidr, type Cidr } from '../model/network/cidr.ts';
 import { pathBytesMax } from '../model/limits.ts';
 import { encodeNonAscii, readPath, textOfPath } from '../model/path.ts';
 import type { ValueParser } from './values.ts';

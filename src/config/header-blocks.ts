@@ -1,4 +1,4 @@
-import { splitOrigin } from '../http/redirect-lines.ts';
+import { splitOrigin } from '../http/redirects/redirect-lines.ts';
 import { encodeNonAscii, readPath } from '../model/path.ts';
 import { fieldToken, fieldValue, isServersOwn } from './headers.ts';
 import { customHeadersMax, headerBlocksMax } from './limits.ts';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { redirectLinesMax } from '../http/limits.ts';
-import { parseRedirectLines, type RedirectLine } from '../http/redirect-lines.ts';
-import { redirectCircles } from '../http/redirect-table.ts';
+import { parseRedirectLines, type RedirectLine } from '../http/redirects/redirect-lines.ts';
+import { redirectCircles } from '../http/redirects/redirect-table.ts';
 import { lineOf } from './consistency.ts';
 import { checkSymlinks, readText } from './files.ts';
 import { parseHeaderBlocks, type HeaderBlock } from './header-blocks.ts';

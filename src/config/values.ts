@@ -1,7 +1,7 @@
-import { isScope, scopes, type Scope } from '../model/key.ts';
-import { durationMs, sizeBytes } from '../model/units.ts';
-import { tableNameMistake } from '../model/table.ts';
-import { nearestName } from '../model/nearest.ts';
+import { isScope, scopes, type Scope } from '../model/stored/key.ts';
+import { durationMs, sizeBytes } from '../model/common/units.ts';
+import { tableNameMistake } from '../model/stored/table.ts';
+import { nearestName } from '../model/common/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 
 /** Why a value is invalid, as the end of a sentence; `part` is the invalid item of a list. */

@@ -1,6 +1,6 @@
 import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
+import type { JsonObject } from '../model/json/json.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
 import { openApiSocket, type ApiSocket } from '../outbound/api-socket.ts';
 import { followRetryMs, followRetryMsMax, schemaMs } from './limits.ts';
 

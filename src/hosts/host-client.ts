@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Readable, type Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Failure, isFailureCode } from '../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
 import { openApiSocket, type ApiSocket } from '../outbound/api-socket.ts';
 import type { Connect } from '../outbound/connector.ts';
 import type { Dialler } from '../outbound/dialler.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { eventDraft, ownEvent } from '../model/event.ts';
+import { eventDraft, ownEvent } from '../model/stored/event.ts';
 import { Failure } from '../model/failure.ts';
-import { sameJson, type Json, type JsonObject } from '../model/json.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
-import type { StoredTable } from '../model/table.ts';
+import { sameJson, type Json, type JsonObject } from '../model/json/json.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
+import type { StoredTable } from '../model/stored/table.ts';
 import type { Log } from '../observability/log.ts';
 import type { ApiSocket } from '../outbound/api-socket.ts';
 import type { LoggedDraft, Reads, Store } from '../store/store.ts';

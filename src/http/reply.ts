@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Cancellation } from '../model/cancellation.ts';
+import type { Cancellation } from '../model/common/cancellation.ts';
 
 /** Header fields of an answer as a flat list: name, value, name, value. */
 export type FieldList = readonly string[];

@@ -1,7 +1,7 @@
 import type { LoginConfig } from '../config/config.ts';
-import { escapeHtml, plainPage } from '../http/html.ts';
+import { escapeHtml, plainPage } from '../http/content/html.ts';
 import { parseQuery } from '../http/query.ts';
-import { pageFields } from '../http/page-fields.ts';
+import { pageFields } from '../http/content/page-fields.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 
 /** The parameters of a sign-in that the links keep. */

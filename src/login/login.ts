@@ -4,7 +4,7 @@ import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { takeParameter } from '../http/query.ts';
 import { isRead, type Fields, type RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Scope } from '../model/key.ts';
+import type { Scope } from '../model/stored/key.ts';
 import type { LoginSession } from '../model/login.ts';
 import { encodePath } from '../model/path.ts';
 import type { User } from '../model/visitor.ts';

@@ -1,8 +1,8 @@
 import type { JWTPayload } from 'jose';
 import type { LoginConfig } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject } from '../model/json.ts';
-import { loadJose } from '../model/lazy-packages.ts';
+import { isJsonObject } from '../model/json/json.ts';
+import { loadJose } from '../model/common/lazy-packages.ts';
 import { reasonOf } from '../observability/log.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks } from '../visitors/jwks.ts';

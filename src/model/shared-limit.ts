@@ -1,6 +1,6 @@
-import { addressNetwork } from './cidr.ts';
+import { addressNetwork } from './network/cidr.ts';
 import { Failure } from './failure.ts';
-import type { Caller } from './key.ts';
+import type { Caller } from './stored/key.ts';
 import type { LimitName } from './limit.ts';
 
 /** The sizes of a limit that all clients of a process share. */

@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
-import type { Json } from './json.ts';
-import { createLruCache } from './lru-cache.ts';
+import type { Json } from './json/json.ts';
+import { createLruCache } from './common/lru-cache.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;

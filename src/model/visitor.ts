@@ -1,4 +1,4 @@
-import type { ClientIdentity } from './client-certificate.ts';
+import type { ClientIdentity } from './network/client-certificate.ts';
 
 /** The unit of percentages: 100 % is a million. */
 export const millionths = 1_000_000;

@@ -1,5 +1,5 @@
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json/json.ts';
 import type { Log } from '../observability/log.ts';
 import type { WaymarkClient } from '../outbound/waymark-client.ts';
 import type { Store } from '../store/store.ts';

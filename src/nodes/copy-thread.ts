@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from '../model/clock.ts';
+import { newId, now } from '../model/common/clock.ts';
 import { Failure, type FailureCode } from '../model/failure.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure, stoppingFailure } from '../model/failure.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import { completeMark, copyFolder } from '../store/folder/replace.ts';
 import type { Store } from '../store/store.ts';

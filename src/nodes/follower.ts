@@ -1,6 +1,6 @@
 import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
+import type { JsonObject } from '../model/json/json.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import {
   copyMissing,

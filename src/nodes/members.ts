@@ -1,6 +1,6 @@
-import { newId } from '../model/clock.ts';
-import type { Node } from '../model/hook.ts';
-import { isJsonObject } from '../model/json.ts';
+import { newId } from '../model/common/clock.ts';
+import type { Node } from '../model/stored/hook.ts';
+import { isJsonObject } from '../model/json/json.ts';
 import type { Log } from '../observability/log.ts';
 import type { NodeState } from '../store/nodes.ts';
 import type { SharedPart, Store } from '../store/store.ts';

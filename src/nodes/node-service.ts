@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { newId } from '../model/clock.ts';
+import { newId } from '../model/common/clock.ts';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
+import { isJsonObject, type JsonObject } from '../model/json/json.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';

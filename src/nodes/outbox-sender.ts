@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, isFailureCode } from '../model/failure.ts';
-import { isJsonObject, type Json } from '../model/json.ts';
-import { retryUntilAborted } from '../model/retry-loop.ts';
+import { isJsonObject, type Json } from '../model/json/json.ts';
+import { retryUntilAborted } from '../model/common/retry-loop.ts';
 import type { Log } from '../observability/log.ts';
 import type { Emit } from '../store/emit.ts';
 import type { OutboxEntry, Settled } from '../store/outbox.ts';

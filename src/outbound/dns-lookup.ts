@@ -13,7 +13,7 @@ import {
   otherFamilyMs,
   systemLookupsMax,
 } from './limits.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 
 /** An address of a name. */
 export interface ResolvedAddress {

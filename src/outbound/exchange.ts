@@ -2,7 +2,7 @@ import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { fieldLines } from '../http/reply.ts';
 import { trimOws } from '../http/syntax.ts';
-import type { Cancellation } from '../model/cancellation.ts';
+import type { Cancellation } from '../model/common/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax } from '../http/limits.ts';
 import { informationalMax, outboundUnreadBytesMax } from './limits.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { publicFile, type PublicFile } from '../http/page.ts';
-import { pageFields } from '../http/page-fields.ts';
+import { publicFile, type PublicFile } from '../http/content/page.ts';
+import { pageFields } from '../http/content/page-fields.ts';
 import type { FieldList } from '../http/reply.ts';
 
 /** A file of the console with its header fields besides those of its content. */

@@ -1,10 +1,10 @@
-import { pageFields } from '../http/page-fields.ts';
-import type { PublicFile } from '../http/page.ts';
+import { pageFields } from '../http/content/page-fields.ts';
+import type { PublicFile } from '../http/content/page.ts';
 import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
 import { canonicalPath, requestPathOf, type CanonicalPath } from '../model/path.ts';
-import type { FoundRule, Rule } from '../model/rule.ts';
+import type { FoundRule, Rule } from '../model/stored/rule.ts';
 import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../rules/source.ts';
 import type { PublicFileReplies } from './public-files.ts';
 import { pageStatus } from './stored-pages.ts';

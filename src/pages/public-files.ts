@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
-import { escapeHtml } from '../http/html.ts';
-import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/page.ts';
+import { escapeHtml } from '../http/content/html.ts';
+import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/content/page.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { knownEventTypes } from '../model/event-types.ts';
+import { knownEventTypes } from '../model/stored/event-types.ts';
 import { loadDocsFiles, type DocsFiles } from './docs-files.ts';
 
 /**

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { withCodings } from '../compression/compressed-reply.ts';
 import type { Compressors } from '../compression/compressors.ts';
 import type { CompressiblePage } from '../compression/page-compressor.ts';
-import { replyWithPage, type Page } from '../http/page-reply.ts';
-import { utf8Type } from '../http/mediatype.ts';
-import { pageFields } from '../http/page-fields.ts';
+import { replyWithPage, type Page } from '../http/content/page-reply.ts';
+import { utf8Type } from '../http/representation/mediatype.ts';
+import { pageFields } from '../http/content/page-fields.ts';
 import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { unpooled } from '../model/unpooled.ts';
-import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/rule.ts';
+import { unpooled } from '../model/json/unpooled.ts';
+import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/stored/rule.ts';
 
 /** Replies with the content of page rules. */
 export interface StoredPages {

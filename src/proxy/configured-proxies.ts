@@ -1,7 +1,7 @@
 import type { ProxyConfig } from '../config/config.ts';
-import type { JsonObject } from '../model/json.ts';
-import { proxyId, type Rule } from '../model/rule.ts';
-import { durationText } from '../model/units.ts';
+import type { JsonObject } from '../model/json/json.ts';
+import { proxyId, type Rule } from '../model/stored/rule.ts';
+import { durationText } from '../model/common/units.ts';
 import { iniSettings, type FetchRule } from './fetch-plan.ts';
 
 /**

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { balances, type Balance } from '../model/balance.ts';
-import { cgiName } from '../http/fields.ts';
-import { parseTemplate, type FieldTemplate } from '../http/field-template.ts';
-import type { ProxyVersion } from '../http/proxy-protocol.ts';
+import { cgiName } from '../http/reading/fields.ts';
+import { parseTemplate, type FieldTemplate } from '../http/headers/field-template.ts';
+import type { ProxyVersion } from '../http/reading/proxy-protocol.ts';
 import { asQueryValue, encodePath, readPath, sentAfter, type RequestPath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { ruleName, type Rule } from '../model/rule.ts';
-import { durationMs } from '../model/units.ts';
+import { isJsonObject, type JsonObject } from '../model/json/json.ts';
+import { ruleName, type Rule } from '../model/stored/rule.ts';
+import { durationMs } from '../model/common/units.ts';
 import { outboundUrl } from '../outbound/url.ts';
 import { checkIntervalMs, sourceRetries } from './limits.ts';
 

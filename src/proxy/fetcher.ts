@@ -1,5 +1,5 @@
 import { Readable, type Duplex } from 'node:stream';
-import { plainPage } from '../http/html.ts';
+import { plainPage } from '../http/content/html.ts';
 import {
   isEmptyStatus,
   noBody,

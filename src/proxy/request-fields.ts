@@ -1,7 +1,7 @@
-import { ipv4Number, parseAddress } from '../model/cidr.ts';
+import { ipv4Number, parseAddress } from '../model/network/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { cgiName } from '../http/fields.ts';
-import { authorityOf, type TemplateRequest } from '../http/field-template.ts';
+import { cgiName } from '../http/reading/fields.ts';
+import { authorityOf, type TemplateRequest } from '../http/headers/field-template.ts';
 import type { FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 import { withoutSourceCookie } from './source-cookie.ts';

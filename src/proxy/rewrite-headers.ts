@@ -1,4 +1,4 @@
-import { setsOwnCookie } from '../http/own-cookies.ts';
+import { setsOwnCookie } from '../http/headers/own-cookies.ts';
 import { encodePath } from '../model/path.ts';
 import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 

@@ -1,5 +1,5 @@
 import { checkFailuresMax, sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
 import { internalMetric } from './source-statistics.ts';

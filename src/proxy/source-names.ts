@@ -1,4 +1,4 @@
-import { parseAddress } from '../model/cidr.ts';
+import { parseAddress } from '../model/network/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import type { Lookup } from '../outbound/dns-lookup.ts';
 import type { ServiceLookup, ServiceServer } from '../outbound/srv-lookup.ts';

@@ -1,8 +1,8 @@
-import { requireIntactBody } from '../http/broken-content.ts';
+import { requireIntactBody } from '../http/content/broken-content.ts';
 import { finished, Readable } from 'node:stream';
 import { countPassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
-import { proxyHeader } from '../http/proxy-protocol.ts';
+import { proxyHeader } from '../http/reading/proxy-protocol.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { OutboundRequest } from '../outbound/dialler.ts';

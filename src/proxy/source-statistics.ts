@@ -1,4 +1,4 @@
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { Histogram, type Metric, type Sample } from '../observability/metrics.ts';
 import {
   sourceBoundsSeconds,

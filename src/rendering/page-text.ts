@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseMediaType } from '../http/mediatype.ts';
+import { parseMediaType } from '../http/representation/mediatype.ts';
 import { discard, replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { pageTextBytesMax } from './limits.ts';

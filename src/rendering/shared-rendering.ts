@@ -1,4 +1,4 @@
-import type { JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json/json.ts';
 import type { PublicFiles } from '../pages/public-files.ts';
 
 /** The functions of public/engines/template/render.js that read an enginedata. */

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { Failure } from '../model/failure.ts';
-import type { Json, JsonObject } from '../model/json.ts';
+import type { Json, JsonObject } from '../model/json/json.ts';
 import type { User } from '../model/visitor.ts';
 import {
   pageTextBytesMax,

@@ -1,4 +1,4 @@
-import type { Candidate, Rule, StoredRule } from '../model/rule.ts';
+import type { Candidate, Rule, StoredRule } from '../model/stored/rule.ts';
 import type { CandidateReads } from './matcher.ts';
 import type { RuleReader } from './valid-rules.ts';
 

@@ -1,7 +1,7 @@
 import type { Fields } from '../http/request.ts';
 import type { CandidateExplanation, LossReason } from '../model/explanation.ts';
-import type { FoundRule } from '../model/rule.ts';
-import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from '../model/rule.ts';
+import type { FoundRule } from '../model/stored/rule.ts';
+import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from '../model/stored/rule.ts';
 import { namedMoment, shownMoment } from '../model/time.ts';
 import { explainCandidatesMax } from './limits.ts';
 import {

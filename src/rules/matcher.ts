@@ -1,8 +1,8 @@
-import { languagePreference, type LanguagePreference } from '../http/negotiation.ts';
+import { languagePreference, type LanguagePreference } from '../http/representation/negotiation.ts';
 import type { Fields } from '../http/request.ts';
 import type { LossReason, RuleLoss } from '../model/explanation.ts';
 import { isWildcardPath } from '../model/path.ts';
-import { proxyName, type Candidate } from '../model/rule.ts';
+import { proxyName, type Candidate } from '../model/stored/rule.ts';
 
 /** The reads of the store that the matcher uses. */
 export interface CandidateReads {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { JsonObject } from '../model/json.ts';
-import type { RuleContent, StoredRule } from '../model/rule.ts';
+import type { JsonObject } from '../model/json/json.ts';
+import type { RuleContent, StoredRule } from '../model/stored/rule.ts';
 import { cacheUse, joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
 import type { CandidateReads } from './matcher.ts';

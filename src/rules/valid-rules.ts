@@ -1,4 +1,4 @@
-import { isValidAt, type Candidate, type StoredRule } from '../model/rule.ts';
+import { isValidAt, type Candidate, type StoredRule } from '../model/stored/rule.ts';
 import type { CandidateReads } from './matcher.ts';
 
 /** Reads page rules for the site: those that answer now. */

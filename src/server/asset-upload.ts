@@ -2,12 +2,12 @@ import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../a
 import type { ReceivedFile } from '../assets/asset-files.ts';
 import { assetType } from '../assets/asset-type.ts';
 import type { Call, OperationResult } from '../api/operation.ts';
-import { pageFields } from '../http/page-fields.ts';
+import { pageFields } from '../http/content/page-fields.ts';
 import { takeParameter } from '../http/query.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
-import type { Caller } from '../model/key.ts';
+import type { JsonObject } from '../model/json/json.ts';
+import type { Caller } from '../model/stored/key.ts';
 import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
 import { requirePlain } from './h1/body.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';

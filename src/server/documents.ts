@@ -1,4 +1,4 @@
-import { publicFile, type PublicFile } from '../http/page.ts';
+import { publicFile, type PublicFile } from '../http/content/page.ts';
 import { asyncApi } from '../api/documents/asyncapi.ts';
 import { openApi, type DocumentParts } from '../api/documents/openapi.ts';
 

@@ -1,4 +1,4 @@
-import { readContent } from '../http/content.ts';
+import { readContent } from '../http/content/content.ts';
 import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { previewCookie } from '../model/preview.ts';

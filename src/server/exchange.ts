@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
-import type { Cancellation } from '../model/cancellation.ts';
+import type { Cancellation } from '../model/common/cancellation.ts';
 import type { Failure } from '../model/failure.ts';
 import type { Peer } from './peer.ts';
 

@@ -1,6 +1,6 @@
-import { pageFields } from '../http/page-fields.ts';
-import { plainPage, escapeHtml } from '../http/html.ts';
-import { prefersHtml } from '../http/negotiation.ts';
+import { pageFields } from '../http/content/page-fields.ts';
+import { plainPage, escapeHtml } from '../http/content/html.ts';
+import { prefersHtml } from '../http/representation/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure, type FailureCode, type Problem } from '../model/failure.ts';

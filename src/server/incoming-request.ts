@@ -1,10 +1,10 @@
-import { cgiName } from '../http/fields.ts';
-import { isTrustedPeer } from '../http/forwarded.ts';
+import { cgiName } from '../http/reading/fields.ts';
+import { isTrustedPeer } from '../http/reading/forwarded.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
-import { parseRequest, type ValidatedRequest } from '../http/target.ts';
-import type { ClientIdentity } from '../model/client-certificate.ts';
+import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
+import type { ClientIdentity } from '../model/network/client-certificate.ts';
 import { Failure } from '../model/failure.ts';
-import { keyPrefix, type Caller } from '../model/key.ts';
+import { keyPrefix, type Caller } from '../model/stored/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';

@@ -1,8 +1,8 @@
 import type { EngineConfig } from '../config/config.ts';
-import { escapeHtml, plainPage } from '../http/html.ts';
-import { prefersHtml } from '../http/negotiation.ts';
-import { publicFile, type PublicFile } from '../http/page.ts';
-import { builtInEngines } from '../model/rule.ts';
+import { escapeHtml, plainPage } from '../http/content/html.ts';
+import { prefersHtml } from '../http/representation/negotiation.ts';
+import { publicFile, type PublicFile } from '../http/content/page.ts';
+import { builtInEngines } from '../model/stored/rule.ts';
 import type { PublicFiles } from '../pages/public-files.ts';
 
 /** The index pages below `{base}/svc1`, for people and for programs (docs/design/requests.md). */

@@ -10,7 +10,7 @@ import {
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ListenAddress } from '../config/addresses.ts';
-import { defaultPorts, type Scheme } from '../model/authority.ts';
+import { defaultPorts, type Scheme } from '../model/network/authority.ts';
 import { Failure, lacksDescriptors } from '../model/failure.ts';
 import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../http/limits.ts';
 import { tcpKeepAliveMs } from '../outbound/limits.ts';

@@ -1,7 +1,7 @@
 import { headerFieldsMax } from '../http/limits.ts';
 import type { RequestTarget } from '../http/request.ts';
-import { canonicalTarget } from '../http/target.ts';
-import type { Scheme } from '../model/authority.ts';
+import { canonicalTarget } from '../http/reading/target.ts';
+import type { Scheme } from '../model/network/authority.ts';
 import { previewCookie } from '../model/preview.ts';
 import { Failure } from '../model/failure.ts';
 import type { MessageHead } from './exchange.ts';

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { splitHead } from '../http/head.ts';
-import { unencodedStatus } from '../http/refusals.ts';
+import { splitHead } from '../http/reading/head.ts';
+import { unencodedStatus } from '../http/reading/refusals.ts';
 import type { Reply } from '../http/reply.ts';
-import { respelledReply } from '../http/respelled.ts';
-import { parseRequest } from '../http/target.ts';
+import { respelledReply } from '../http/redirects/respelled.ts';
+import { parseRequest } from '../http/reading/target.ts';
 import type { Failure } from '../model/failure.ts';
 import { runInSpan } from '../observability/trace.ts';
 import type { Arrived, Exchange, Prepared } from './exchange.ts';

@@ -1,10 +1,10 @@
-import { limitFreshness } from '../http/limited-freshness.ts';
-import { hasTooManyRanges } from '../http/ranges.ts';
-import { prefersHtml } from '../http/negotiation.ts';
-import { withoutOwnCookies } from '../http/own-cookies.ts';
-import { respelledReply } from '../http/respelled.ts';
+import { limitFreshness } from '../http/representation/limited-freshness.ts';
+import { hasTooManyRanges } from '../http/representation/ranges.ts';
+import { prefersHtml } from '../http/representation/negotiation.ts';
+import { withoutOwnCookies } from '../http/headers/own-cookies.ts';
+import { respelledReply } from '../http/redirects/respelled.ts';
 import type { RequestTarget } from '../http/request.ts';
-import type { ResponseHeaders } from '../http/response-headers.ts';
+import type { ResponseHeaders } from '../http/headers/response-headers.ts';
 import {
   changedReply,
   discard,
@@ -15,7 +15,7 @@ import {
   type Recipient,
   type Reply,
 } from '../http/reply.ts';
-import { hasScope, type Caller } from '../model/key.ts';
+import { hasScope, type Caller } from '../model/stored/key.ts';
 import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
 import { consoleOriginReply, withoutConsoleWorker } from './console.ts';

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ListenAddress } from '../config/addresses.ts';
 import type { Reply } from '../http/reply.ts';
-import { defaultPorts } from '../model/authority.ts';
+import { defaultPorts } from '../model/network/authority.ts';
 import type { AccessLog } from '../observability/access.ts';
 import { createLimitLog, type LimitLog } from '../observability/limit-log.ts';
 import type { Log } from '../observability/log.ts';

@@ -1,11 +1,11 @@
-import { cidrsContain, parseCidr } from '../model/cidr.ts';
-import { pageFields } from '../http/page-fields.ts';
-import { preferredType, prefersHtml } from '../http/negotiation.ts';
+import { cidrsContain, parseCidr } from '../model/network/cidr.ts';
+import { pageFields } from '../http/content/page-fields.ts';
+import { preferredType, prefersHtml } from '../http/representation/negotiation.ts';
 import { noBody, replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { Failure } from '../model/failure.ts';
-import type { Caller } from '../model/key.ts';
+import type { Caller } from '../model/stored/key.ts';
 import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';

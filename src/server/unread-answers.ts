@@ -1,4 +1,4 @@
-import type { Caller } from '../model/key.ts';
+import type { Caller } from '../model/stored/key.ts';
 import { unreadPieceBytesMin } from './limits.ts';
 import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 

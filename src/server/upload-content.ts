@@ -1,6 +1,6 @@
 import type { AssetWriter } from '../assets/asset-files.ts';
 import { uploadsAtOnceMax } from '../assets/limits.ts';
-import { requireIntactBody } from '../http/broken-content.ts';
+import { requireIntactBody } from '../http/content/broken-content.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import type { RequestBody } from './exchange.ts';
 import { passContentOn } from './h1/body.ts';

@@ -10,7 +10,7 @@ import type { AccessClient, ContentRequest } from '../http/request.ts';
 import type { AccessExplanation, Explanation } from '../model/explanation.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { pathOfText, requestPathOf } from '../model/path.ts';
-import { accessOf, type Rule } from '../model/rule.ts';
+import { accessOf, type Rule } from '../model/stored/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import type { PageRequest } from '../rules/source.ts';
 import type { GuardedRequest } from '../access/access-request.ts';

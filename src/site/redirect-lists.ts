@@ -1,7 +1,7 @@
 import type { DiskMount, RedirectConfig } from '../config/config.ts';
-import { parseRedirectLines, type RedirectLine } from '../http/redirect-lines.ts';
-import { createRedirectTable } from '../http/redirect-table.ts';
-import { locationFor } from '../http/redirect-target.ts';
+import { parseRedirectLines, type RedirectLine } from '../http/redirects/redirect-lines.ts';
+import { createRedirectTable } from '../http/redirects/redirect-table.ts';
+import { locationFor } from '../http/redirects/redirect-target.ts';
 import { isRead, type RequestTarget } from '../http/request.ts';
 import { sentUrlOf, withFinalSlash, withoutFinalSlash } from '../model/path.ts';
 import { pathPattern } from '../tables/linear-pattern.ts';

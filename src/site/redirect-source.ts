@@ -1,4 +1,4 @@
-import { withoutCaching, plainGetFields } from '../http/error-content.ts';
+import { withoutCaching, plainGetFields } from '../http/content/error-content.ts';
 import { changedReply, noBody, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest, type RequestTarget } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';

@@ -1,7 +1,11 @@
 import type { ContentRequest } from '../http/request.ts';
 import type { Reply } from '../http/reply.ts';
-import { applyChanges, createFieldChanges, type FieldChanges } from '../http/response-headers.ts';
-import type { Rule, RuleHeaders } from '../model/rule.ts';
+import {
+  applyChanges,
+  createFieldChanges,
+  type FieldChanges,
+} from '../http/headers/response-headers.ts';
+import type { Rule, RuleHeaders } from '../model/stored/rule.ts';
 import type { ExpectedReply, ReplyOrPromise } from '../rules/source.ts';
 
 /** The changes of a rule, which live as long as its object: an edit makes a new one. */

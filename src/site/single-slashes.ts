@@ -1,4 +1,4 @@
-import { respelledReply } from '../http/respelled.ts';
+import { respelledReply } from '../http/redirects/respelled.ts';
 import { winnerName } from '../model/explanation.ts';
 import { withSingleSlashes } from '../model/path.ts';
 import type {

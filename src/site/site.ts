@@ -13,13 +13,13 @@ import {
   type ResolvedBreadcrumb,
 } from '../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
-import { limitFreshness } from '../http/limited-freshness.ts';
+import { limitFreshness } from '../http/representation/limited-freshness.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
-import { headerRulesFor, type HeaderRule } from '../http/response-headers.ts';
+import { headerRulesFor, type HeaderRule } from '../http/headers/response-headers.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
-import { accessOf, proxyName, type Rule } from '../model/rule.ts';
+import { accessOf, proxyName, type Rule } from '../model/stored/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';

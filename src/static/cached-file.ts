@@ -1,6 +1,6 @@
 import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../config/config.ts';
-import { codings, type Coding } from '../http/coding.ts';
+import { codings, type Coding } from '../http/representation/coding.ts';
 import type { Fields } from '../http/request.ts';
 import { fitsInMemory, readFileContent, type RepresentationOptions } from './file-content.ts';
 import { undefinedIfForbiddenAsync } from './file-errors.ts';

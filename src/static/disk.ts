@@ -1,5 +1,5 @@
 import type { DiskMount } from '../config/config.ts';
-import { plainGetFields, withoutCaching } from '../http/error-content.ts';
+import { plainGetFields, withoutCaching } from '../http/content/error-content.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';

@@ -1,7 +1,7 @@
 import { opendirSync } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
-import { languagePreference } from '../http/negotiation.ts';
+import { languagePreference } from '../http/representation/negotiation.ts';
 import { Failure } from '../model/failure.ts';
 import type { CanonicalPath } from '../model/path.ts';
 import { undefinedIfMissing } from './file-errors.ts';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { fstatSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
-import type { Coding } from '../http/coding.ts';
-import { isCompressible } from '../http/compressible.ts';
-import { createFileSource, readBytes } from '../http/file-source.ts';
+import type { Coding } from '../http/representation/coding.ts';
+import { isCompressible } from '../http/representation/compressible.ts';
+import { createFileSource, readBytes } from '../http/content/file-source.ts';
 import type { FieldList } from '../http/reply.ts';
-import type { Representation } from '../http/represent.ts';
+import type { Representation } from '../http/representation/represent.ts';
 import { withVary } from '../http/vary.ts';
 import { fileVersion, locateFile, openLocated, type OpenFile } from './find-file.ts';
 import { cachedFileBytesMax, compressedFileBytesMax, diskReadAttemptsMax } from './limits.ts';

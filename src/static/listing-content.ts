@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DiskMount } from '../config/config.ts';
-import { preferredType } from '../http/negotiation.ts';
+import { preferredType } from '../http/representation/negotiation.ts';
 import { fieldLines, withoutFields, type FieldList } from '../http/reply.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';

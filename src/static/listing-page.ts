@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../http/html.ts';
+import { escapeHtml } from '../http/content/html.ts';
 import { encodePath, pathOfText } from '../model/path.ts';
 import type { Listing, ListingEntry } from './listing.ts';
 import { listingScript, listingScriptHash } from './listing-script.ts';

@@ -1,9 +1,9 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
-import { createFileSource } from '../http/file-source.ts';
+import { createFileSource } from '../http/content/file-source.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
-import type { Page } from '../http/page-reply.ts';
-import { pageFields } from '../http/page-fields.ts';
+import type { Page } from '../http/content/page-reply.ts';
+import { pageFields } from '../http/content/page-fields.ts';
 import {
   noBody,
   replyField,
@@ -12,7 +12,7 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import { select, type Representation, type Selection } from '../http/represent.ts';
+import { select, type Representation, type Selection } from '../http/representation/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { encodePath } from '../model/path.ts';

@@ -1,6 +1,11 @@
 import { closeSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
-import { codings, preferredCodings, type ByCoding, type Coding } from '../http/coding.ts';
+import {
+  codings,
+  preferredCodings,
+  type ByCoding,
+  type Coding,
+} from '../http/representation/coding.ts';
 import type { Fields } from '../http/request.ts';
 import { undefinedIfForbidden } from './file-errors.ts';
 import { locateFile, openLocated, type LocatedFile } from './find-file.ts';

@@ -1,15 +1,15 @@
-import { eventDraft, ownEvent } from '../model/event.ts';
-import { emitRateLimit, type EventData, type OwnEventType } from '../model/event-types.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { eventDraft, ownEvent } from '../model/stored/event.ts';
+import { emitRateLimit, type EventData, type OwnEventType } from '../model/stored/event-types.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import { emittedRememberedMax } from './limits.ts';
 import { eventInsert, type Outbox } from './outbox.ts';
 import type { LoggedDraft, Store } from './store.ts';
 
 /**
- * Raises an event of a type of Waymark's own (model/event-types.ts). Resolves once the event is
- * durable, or dropped by the rate limit of its type, which holds across all processes on the log.
- * Never rejects: a failure to store the event goes to the log.
+ * Raises an event of a type of Waymark's own (model/stored/event-types.ts). Resolves once the event
+ * is durable, or dropped by the rate limit of its type, which holds across all processes on the
+ * log. Never rejects: a failure to store the event goes to the log.
  */
 export type Emit = <Type extends OwnEventType>(
   type: Type,

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../model/key.ts';
+import type { ApiKey } from '../model/stored/key.ts';
 import type { Databases } from './databases.ts';
 import { storedJson } from './encoding.ts';
 import type { WriteQueue } from './log/write-queue.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json/json.ts';
 import type { Databases } from './databases.ts';
 import { keyOf, storedJson } from './encoding.ts';
 import type { WriteQueue } from './log/write-queue.ts';

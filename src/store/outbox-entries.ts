@@ -1,7 +1,7 @@
-import { eventOf, type WaymarkEvent } from '../model/event.ts';
-import type { Change } from '../model/change.ts';
+import { eventOf, type WaymarkEvent } from '../model/stored/event.ts';
+import type { Change } from '../model/stored/change.ts';
 import { Failure } from '../model/failure.ts';
-import { sizeText } from '../model/units.ts';
+import { sizeText } from '../model/common/units.ts';
 import type { Databases } from './databases.ts';
 import { seqMax, storedJson } from './encoding.ts';
 import { outboxKeptMax, outboxTidiedMax } from './limits.ts';

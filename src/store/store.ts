@@ -5,14 +5,14 @@ import type {
   Family,
   HistoryRow,
   RevertibleFamily,
-} from '../model/change.ts';
-import type { DraftedFamily, SiteDraft } from '../model/draft.ts';
+} from '../model/stored/change.ts';
+import type { DraftedFamily, SiteDraft } from '../model/stored/draft.ts';
 import type { Failure } from '../model/failure.ts';
-import type { HookSecret, StoredHook } from '../model/hook.ts';
-import type { ApiKey } from '../model/key.ts';
-import type { Row, Scalar, StoredRow } from '../model/row.ts';
-import type { Candidate, StoredRule } from '../model/rule.ts';
-import type { StoredTable } from '../model/table.ts';
+import type { HookSecret, StoredHook } from '../model/stored/hook.ts';
+import type { ApiKey } from '../model/stored/key.ts';
+import type { Row, Scalar, StoredRow } from '../model/stored/row.ts';
+import type { Candidate, StoredRule } from '../model/stored/rule.ts';
+import type { StoredTable } from '../model/stored/table.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
 import { documentNodesMax, formatCharactersMax } from './limits.ts';
 import { oneSchema, referenced, schemaLists, schemasByName } from './schema-check.ts';
 import { parseDateTime } from '../model/time.ts';

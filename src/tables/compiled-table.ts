@@ -2,10 +2,10 @@ import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist
 import { wordsOfAjv, formats, schemaDocuments } from './ajv.ts';
 import { linearPattern } from './linear-pattern.ts';
 import type { ProblemReason } from '../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { loadAjv2020 } from '../model/lazy-packages.ts';
-import { jsonDigest } from '../model/prepared-json.ts';
-import type { TableDefinition } from '../model/table.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
+import { loadAjv2020 } from '../model/common/lazy-packages.ts';
+import { jsonDigest } from '../model/json/prepared-json.ts';
+import type { TableDefinition } from '../model/stored/table.ts';
 import { compiledSchemasMax } from './limits.ts';
 import { pointerPart, typesOf, writeOnlyFields } from './schema-check.ts';
 

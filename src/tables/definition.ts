@@ -1,8 +1,8 @@
-import { isScope, type Scope } from '../model/key.ts';
-import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
+import { isScope, type Scope } from '../model/stored/key.ts';
+import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
-import { nearestName } from '../model/nearest.ts';
-import { tableNameMistake, type TableDefinition } from '../model/table.ts';
+import { nearestName } from '../model/common/nearest.ts';
+import { tableNameMistake, type TableDefinition } from '../model/stored/table.ts';
 import { compileTable, metaSchemaMistakes, type CompiledTable } from './compiled-table.ts';
 import {
   accessEntriesMax,

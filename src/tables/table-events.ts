@@ -1,8 +1,8 @@
-import { knownEventTypes } from '../model/event-types.ts';
-import { isEventType } from '../model/event.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
-import { hasScope, isScope, type Scope } from '../model/key.ts';
-import { nearestName } from '../model/nearest.ts';
+import { knownEventTypes } from '../model/stored/event-types.ts';
+import { isEventType } from '../model/stored/event.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json/json.ts';
+import { hasScope, isScope, type Scope } from '../model/stored/key.ts';
+import { nearestName } from '../model/common/nearest.ts';
 import type { TableField } from './compiled-table.ts';
 import { eventConditionsMax } from './limits.ts';
 import { writeOnlyFields } from './schema-check.ts';

@@ -1,7 +1,7 @@
 import type { Context, Span, Tracer as SdkTracer } from '@opentelemetry/api';
 import { randomBytes } from 'node:crypto';
-import { cidrsContain, type Cidr } from '../model/cidr.ts';
-import { loadOpenTelemetry } from '../model/lazy-packages.ts';
+import { cidrsContain, type Cidr } from '../model/network/cidr.ts';
+import { loadOpenTelemetry } from '../model/common/lazy-packages.ts';
 import type {
   SpanAttributes,
   SpanEnd,

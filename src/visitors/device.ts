@@ -2,7 +2,7 @@ import bowser from 'bowser';
 import { isbot } from 'isbot';
 import type { FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import type { DeviceClass } from '../model/visitor.ts';
 import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
 

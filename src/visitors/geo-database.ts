@@ -1,6 +1,6 @@
 import { Reader, type Response } from 'mmdb-lib';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { isJsonObject, type JsonObject } from '../model/json/json.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
 import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';

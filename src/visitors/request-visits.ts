@@ -1,5 +1,5 @@
 import type { AccessEntry } from '../observability/access-entry.ts';
-import { preferredLanguage } from '../http/negotiation.ts';
+import { preferredLanguage } from '../http/representation/negotiation.ts';
 import { isPrefetch } from '../http/prefetch.ts';
 import type { Log } from '../observability/log.ts';
 import { singleMetric, type Metric } from '../observability/metrics.ts';

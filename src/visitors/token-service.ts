@@ -2,7 +2,7 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { jwksBytesMax } from '../config/limits.ts';
-import { loadJose } from '../model/lazy-packages.ts';
+import { loadJose } from '../model/common/lazy-packages.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks, keysUnknown, type KeySet } from './jwks.ts';

@@ -1,8 +1,8 @@
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import type { JWKSMultipleMatchingKeys } from 'jose/errors';
-import { isJsonObject } from '../model/json.ts';
-import { loadJose } from '../model/lazy-packages.ts';
-import { createLruCache } from '../model/lru-cache.ts';
+import { isJsonObject } from '../model/json/json.ts';
+import { loadJose } from '../model/common/lazy-packages.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import type { User } from '../model/visitor.ts';
 import type { KeySet } from './jwks.ts';
 import {

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts';
-import { preferredLanguage } from '../http/negotiation.ts';
+import { preferredLanguage } from '../http/representation/negotiation.ts';
 import type { Fields } from '../http/request.ts';
-import { createLruCache } from '../model/lru-cache.ts';
-import type { ClientIdentity } from '../model/client-certificate.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
+import type { ClientIdentity } from '../model/network/client-certificate.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';

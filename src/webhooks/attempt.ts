@@ -1,6 +1,6 @@
 import { readRetryAfter } from '../http/retry-after.ts';
 import { Failure } from '../model/failure.ts';
-import { isHookHeader } from '../model/hook.ts';
+import { isHookHeader } from '../model/stored/hook.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax, reportedFieldCharactersMax } from './limits.ts';
 import type { OneShotResponse, OneShotOptions } from '../outbound/one-shot-request.ts';
 import type { Dialler } from '../outbound/dialler.ts';

@@ -1,7 +1,7 @@
-import { webhookTest } from '../model/event.ts';
-import type { Hook } from '../model/hook.ts';
+import { webhookTest } from '../model/stored/event.ts';
+import type { Hook } from '../model/stored/hook.ts';
 import { minutesOfDay, nextTimeOfDay } from '../model/time.ts';
-import { durationMs, sizeBytes } from '../model/units.ts';
+import { durationMs, sizeBytes } from '../model/common/units.ts';
 import type { Batch, QueuedEvent } from '../store/deliveries/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './message.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import type { Node } from '../model/hook.ts';
+import type { Node } from '../model/stored/hook.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { QueueKey } from '../store/deliveries/deliveries.ts';

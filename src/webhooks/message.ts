@@ -1,4 +1,4 @@
-import { batchId, type WaymarkEvent } from '../model/event.ts';
+import { batchId, type WaymarkEvent } from '../model/stored/event.ts';
 import type { AttemptRecord, Deliveries } from '../store/deliveries/deliveries.ts';
 import {
   eventTextBytesMax,

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { withheldValue } from '../model/former-headers.ts';
-import { isDelivered, type Hook, type HookSecret } from '../model/hook.ts';
+import { withheldValue } from '../model/stored/former-headers.ts';
+import { isDelivered, type Hook, type HookSecret } from '../model/stored/hook.ts';
 import type { QueueKey } from '../store/deliveries/deliveries.ts';
 import type { Reads } from '../store/store.ts';
 import { foundReceiverCharacters, receiversCharactersMax } from './limits.ts';

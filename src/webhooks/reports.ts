@@ -1,6 +1,6 @@
-import { errorDetected } from '../model/event.ts';
+import { errorDetected } from '../model/stored/event.ts';
 import { Failure } from '../model/failure.ts';
-import type { Hook } from '../model/hook.ts';
+import type { Hook } from '../model/stored/hook.ts';
 import type { Log } from '../observability/log.ts';
 import type { AttemptRecord } from '../store/deliveries/deliveries.ts';
 import type { Emit } from '../store/emit.ts';

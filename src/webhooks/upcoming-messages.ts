@@ -1,4 +1,4 @@
-import type { Hook } from '../model/hook.ts';
+import type { Hook } from '../model/stored/hook.ts';
 import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries/deliveries.ts';
 import type { EventText, HookMessage } from './message.ts';
 import { batchLimits, BatchBuffer } from './batch-buffer.ts';

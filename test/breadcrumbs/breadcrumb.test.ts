@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
 import { breadcrumbProblems, parseBreadcrumb } from '../../src/breadcrumbs/breadcrumb.ts';
-import { isTarget } from '../../src/model/rule.ts';
-import type { Json, JsonObject } from '../../src/model/json.ts';
+import { isTarget } from '../../src/model/stored/rule.ts';
+import type { Json, JsonObject } from '../../src/model/json/json.ts';
 
 suite('a mistake in a breadcrumb', () => {
   const when = (written: Json): JsonObject => ({ target: '/', when: [written] });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
 import { replyField } from '../../src/http/reply.ts';
-import type { JsonObject } from '../../src/model/json.ts';
-import type { Candidate, Rule, StoredRule } from '../../src/model/rule.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
+import type { Candidate, Rule, StoredRule } from '../../src/model/stored/rule.ts';
 import { breadcrumbReply } from '../../src/breadcrumbs/reply.ts';
 import {
   resolveKey,

@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib';
 import { discard } from '../../src/http/reply.ts';
 import type { CacheStore } from '../../src/cache/cache-store.ts';
 import { contentFile } from '../../src/cache/content-file.ts';
-import { readBytes } from '../../src/http/file-source.ts';
+import { readBytes } from '../../src/http/content/file-source.ts';
 import { temporaryFolder } from '../folder.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { formatHttpDate } from '../../src/http/date.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import { cachedFetch } from '../../src/cache/cached-fetch.ts';
 import type { CacheStore } from '../../src/cache/cache-store.ts';
 import { openCacheStore, prepareCacheStore } from '../../src/cache/open-cache-store.ts';

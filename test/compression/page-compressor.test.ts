@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Coding } from '../../src/http/coding.ts';
+import type { Coding } from '../../src/http/representation/coding.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { mountPath, origin } from '../../src/config/addresses.ts';
-import { parseAuthority } from '../../src/model/authority.ts';
+import { parseAuthority } from '../../src/model/network/authority.ts';
 import { canonicalPath, encodeNonAscii, textOfPath } from '../../src/model/path.ts';
 
 const pathPiece = fc.oneof(

@@ -20,7 +20,7 @@ import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';
 import { restartNeeded } from '../../src/config/restart.ts';
 import { statusOf } from '../../src/http/status.ts';
-import { knownEventTypes } from '../../src/model/event-types.ts';
+import { knownEventTypes } from '../../src/model/stored/event-types.ts';
 import { problemReasons } from '../../src/model/failure.ts';
 import { createAccessLog } from '../../src/observability/access.ts';
 import { startSite } from '../harness.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { columnsOf, columnValues, fitsColumn, type ColumnType } from '../../src/follow/columns.ts';
-import type { Json } from '../../src/model/json.ts';
+import type { Json } from '../../src/model/json/json.ts';
 
 suite('columns', () => {
   test('have the type of their property; other properties are JSON', () => {

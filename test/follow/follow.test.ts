@@ -9,7 +9,7 @@ import { Client } from 'pg';
 import { followTables, type FollowTarget } from '../../src/follow/follow-tables.ts';
 import { LineTarget } from '../../src/follow/line-target.ts';
 import { PostgresTarget } from '../../src/follow/postgres.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import type { Cleaning } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { program } from '../process.ts';

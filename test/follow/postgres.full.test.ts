@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { uuidv7 } from 'uuidv7';
 import type { RowPacket } from '../../src/follow/follow-tables.ts';
 import { PostgresTarget } from '../../src/follow/postgres.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import type { Cleaning } from '../folder.ts';
 import { startPostgres } from './postgres-server.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { codings, preferredCodings } from '../../src/http/coding.ts';
+import { codings, preferredCodings } from '../../src/http/representation/coding.ts';
 import { acceptValuesCachedMax } from '../../src/http/limits.ts';
 
 suite('Accept-Encoding', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseRequest, type RequestHead } from '../../src/http/target.ts';
+import { parseRequest, type RequestHead } from '../../src/http/reading/target.ts';
 import { Failure } from '../../src/model/failure.ts';
 
 const host = ['Host', 'example.com'];

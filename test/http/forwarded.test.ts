@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseRequest } from '../../src/http/target.ts';
-import { parseCidr } from '../../src/model/cidr.ts';
+import { parseRequest } from '../../src/http/reading/target.ts';
+import { parseCidr } from '../../src/model/network/cidr.ts';
 
 const trustProxy = ['10.0.0.0/8', '::1', '2001:db8:aaaa::/48']
   .map(parseCidr)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { limitFreshness } from '../../src/http/limited-freshness.ts';
+import { limitFreshness } from '../../src/http/representation/limited-freshness.ts';
 import { noBody, type FieldList } from '../../src/http/reply.ts';
 
 const nowMs = Date.UTC(2026, 10, 30, 12);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { parseMediaType, utf8Type } from '../../src/http/mediatype.ts';
+import { parseMediaType, utf8Type } from '../../src/http/representation/mediatype.ts';
 import { anyCharacter } from '../any-character.ts';
 
 const types: readonly (readonly [

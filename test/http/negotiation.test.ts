@@ -7,7 +7,7 @@ import {
   parseAccept,
   preferredType,
   prefersHtml,
-} from '../../src/http/negotiation.ts';
+} from '../../src/http/representation/negotiation.ts';
 
 const browser =
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { builtInEngines } from '../../src/model/rule.ts';
-import type { JsonObject } from '../../src/model/json.ts';
-import { genericPage } from '../../src/http/page.ts';
+import { builtInEngines } from '../../src/model/stored/rule.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
+import { genericPage } from '../../src/http/content/page.ts';
 import { loadPublicFiles } from '../../src/pages/public-files.ts';
 
 const folder = fileURLToPath(new URL('../../public/', import.meta.url));

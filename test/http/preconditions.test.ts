@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { etagListed, evaluatePreconditions, ifRangeHolds } from '../../src/http/preconditions.ts';
+import {
+  etagListed,
+  evaluatePreconditions,
+  ifRangeHolds,
+} from '../../src/http/representation/preconditions.ts';
 import type { Fields } from '../../src/http/request.ts';
 
 const changedMs = Date.UTC(2025, 0, 2, 3, 4, 5) + 678;

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { proxyHeader, proxyVersions, readProxyHeader } from '../../src/http/proxy-protocol.ts';
+import {
+  proxyHeader,
+  proxyVersions,
+  readProxyHeader,
+} from '../../src/http/reading/proxy-protocol.ts';
 
 const signature = '0d0a0d0a000d0a515549540a';
 const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');

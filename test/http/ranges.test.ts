@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { multipartRanges, parseRanges } from '../../src/http/ranges.ts';
+import { multipartRanges, parseRanges } from '../../src/http/representation/ranges.ts';
 import { rangesMax } from '../../src/http/limits.ts';
 
 /** Ranges as `first-last`, joined by a space; '' for unsatisfiable, undefined for ignored. */

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { select, type Representation, type Selection } from '../../src/http/represent.ts';
+import {
+  select,
+  type Representation,
+  type Selection,
+} from '../../src/http/representation/represent.ts';
 import type { Fields } from '../../src/http/request.ts';
 
 const content = Buffer.from('0123456789'.repeat(10));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { statusFor } from '../../src/http/status.ts';
-import { RequestScanner } from '../../src/http/request-scanner.ts';
+import { RequestScanner } from '../../src/http/reading/request-scanner.ts';
 
 const host = 'Host: localhost\r\n';
 const get = `GET /a HTTP/1.1\r\n${host}\r\n`;

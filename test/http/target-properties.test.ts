@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { parseRequest } from '../../src/http/target.ts';
+import { parseRequest } from '../../src/http/reading/target.ts';
 import {
   canonicalPath,
   encodeNonAscii,

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseRequest, type ValidatedRequest, type RequestHead } from '../../src/http/target.ts';
+import {
+  parseRequest,
+  type ValidatedRequest,
+  type RequestHead,
+} from '../../src/http/reading/target.ts';
 import { Failure } from '../../src/model/failure.ts';
 
 function headOf(head: Partial<RequestHead>): RequestHead {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseAuthority, type Scheme } from '../../src/model/authority.ts';
-import { parseRequest } from '../../src/http/target.ts';
+import { parseAuthority, type Scheme } from '../../src/model/network/authority.ts';
+import { parseRequest } from '../../src/http/reading/target.ts';
 
 const forms: readonly (readonly [text: string, scheme: Scheme, canonical: string])[] = [
   ['example.com', 'http', 'example.com'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { isInside, isRuleInside, type Bounds } from '../../src/model/bounds.ts';
+import { isInside, isRuleInside, type Bounds } from '../../src/model/stored/bounds.ts';
 
 const one = 'https://one.example';
 

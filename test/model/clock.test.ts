@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { newId, now } from '../../src/model/clock.ts';
+import { newId, now } from '../../src/model/common/clock.ts';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
 

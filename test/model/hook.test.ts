@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { WaymarkEvent } from '../../src/model/event.ts';
-import { isDeliveredOn, type Hook, type Node } from '../../src/model/hook.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { WaymarkEvent } from '../../src/model/stored/event.ts';
+import { isDeliveredOn, type Hook, type Node } from '../../src/model/stored/hook.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 
 const hook: Hook = {
   id: 'h-1',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { outlineJson } from '../../src/model/json-outline.ts';
+import { outlineJson } from '../../src/model/json/json-outline.ts';
 
 const names = ['a', 'id', 'v'];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'node:test';
-import { canonicalJson, mapOf, objectOf, sameJson, type Json } from '../../src/model/json.ts';
+import { canonicalJson, mapOf, objectOf, sameJson, type Json } from '../../src/model/json/json.ts';
 
 test('values are equal if their canonical texts are equal', () => {
   const value = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canWrite, scopes } from '../../src/model/key.ts';
+import { canWrite, scopes } from '../../src/model/stored/key.ts';
 import { operations } from '../../src/api/table.ts';
 
 test('a caller may write if its scopes allow an operation that writes', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { cidrsContain, parseCidr } from '../../src/model/cidr.ts';
-import { comparableAddress, Networks } from '../../src/model/networks.ts';
+import { cidrsContain, parseCidr } from '../../src/model/network/cidr.ts';
+import { comparableAddress, Networks } from '../../src/model/network/networks.ts';
 
 // Few distinct bytes, so that addresses often lie within networks.
 const byte = fc.constantFrom(0, 1, 10, 127, 128, 255);

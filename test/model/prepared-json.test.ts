@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { jsonBytes, jsonDigest, preparedFor, PreparedJson } from '../../src/model/prepared-json.ts';
+import {
+  jsonBytes,
+  jsonDigest,
+  preparedFor,
+  PreparedJson,
+} from '../../src/model/json/prepared-json.ts';
 
 const value = fc.oneof(fc.jsonValue(), fc.constant(undefined));
 const prepared = fc.jsonValue().map((one) => new PreparedJson(one));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { retryUntilAborted } from '../../src/model/retry-loop.ts';
+import { retryUntilAborted } from '../../src/model/common/retry-loop.ts';
 
 const never = new AbortController().signal;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Static, StaticInput, StaticOutput } from '../../src/model/static.ts';
+import type { Static, StaticInput, StaticOutput } from '../../src/model/json/static.ts';
 
 const schema = {
   type: 'object',

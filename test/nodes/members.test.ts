@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listNodes, reportNode } from '../../src/api/nodes/reports.ts';
 import type { Call } from '../../src/api/operation.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import { Members } from '../../src/nodes/members.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import type { Store } from '../../src/store/store.ts';

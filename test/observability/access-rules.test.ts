@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
 import type { AccessEntry } from '../../src/observability/access-entry.ts';
 import { createAccessRules, redactedUrl } from '../../src/observability/access-rules.ts';
-import { matchesPattern } from '../../src/http/response-headers.ts';
+import { matchesPattern } from '../../src/http/headers/response-headers.ts';
 import { startSite, type TestSite } from '../harness.ts';
 
 const names = new Set(['token', 'e-mail']);

@@ -8,7 +8,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
-import { parseCidr } from '../../src/model/cidr.ts';
+import { parseCidr } from '../../src/model/network/cidr.ts';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
 import type { OneShotOptions } from '../../src/outbound/one-shot-request.ts';
 import type { SourceResponse } from '../../src/outbound/exchange.ts';

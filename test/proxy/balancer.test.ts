@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { Balancer } from '../../src/proxy/balancer.ts';
 import { stickyCookie, withoutSourceCookie } from '../../src/proxy/source-cookie.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
 import { canonicalPath, readRequestPath } from '../../src/model/path.ts';
-import type { Json, JsonObject } from '../../src/model/json.ts';
+import type { Json, JsonObject } from '../../src/model/json/json.ts';
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 import { anyCharacter } from '../any-character.ts';

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import type { Body, Reply } from '../../src/http/reply.ts';
 import type { ContentRequest, Fields } from '../../src/http/request.ts';
 import { Failure } from '../../src/model/failure.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { SourceStatistics } from '../../src/proxy/source-statistics.ts';
 import { HealthChecks } from '../../src/proxy/health-checks.ts';

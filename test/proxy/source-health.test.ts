@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Json } from '../../src/model/json.ts';
+import type { Json } from '../../src/model/json/json.ts';
 import { sourcePauseMs, sourcePauseMsMax } from '../../src/proxy/limits.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { Balancer } from '../../src/proxy/balancer.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import type { Candidate } from '../../src/model/rule.ts';
+import type { Candidate } from '../../src/model/stored/rule.ts';
 import {
   candidatesFor,
   possibleWinners,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Candidate } from '../../src/model/rule.ts';
+import type { Candidate } from '../../src/model/stored/rule.ts';
 import { parseNamedMoment, storedMoment } from '../../src/model/time.ts';
 import { createRuleCache, type RuleStore } from '../../src/rules/rule-cache.ts';
 import { commit, inserted, scratchStore } from '../store/scratch.ts';

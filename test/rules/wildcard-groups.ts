@@ -1,4 +1,4 @@
-import type { Candidate } from '../../src/model/rule.ts';
+import type { Candidate } from '../../src/model/stored/rule.ts';
 
 /** Groups wildcard rules as the store does: by wildcard, longest first. */
 export function wildcardGroups(rules: readonly Candidate[]): readonly (readonly Candidate[])[] {

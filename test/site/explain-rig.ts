@@ -7,16 +7,21 @@ import type { DiskMount } from '../../src/config/config.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { winnerName, type Explanation, type ExplainedSource } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/model/failure.ts';
-import type { Json, JsonObject } from '../../src/model/json.ts';
+import type { Json, JsonObject } from '../../src/model/json/json.ts';
 import { visitorSeeds } from '../../src/visitors/limits.ts';
-import { matchingOrigin, type Rule, type RuleKind, type StoredRule } from '../../src/model/rule.ts';
+import {
+  matchingOrigin,
+  type Rule,
+  type RuleKind,
+  type StoredRule,
+} from '../../src/model/stored/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
 import { createCompressors } from '../../src/compression/compressors.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { createGenericPages } from '../../src/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';
-import { publicFile } from '../../src/http/page.ts';
+import { publicFile } from '../../src/http/content/page.ts';
 import type { CandidateReads } from '../../src/rules/matcher.ts';
 import { rulesAtTime, type RuleReader } from '../../src/rules/valid-rules.ts';
 import { createRewriter } from '../../src/site/rewrite-source.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { open } from 'lmdb';
-import type { Change } from '../../src/model/change.ts';
+import type { Change } from '../../src/model/stored/change.ts';
 
 type Fields = Record<string, unknown>;
 

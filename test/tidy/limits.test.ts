@@ -24,7 +24,7 @@ import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
 import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/observability/limits.ts';
 import { outboxMaxDefault } from '../../src/store/limits.ts';
-import { sizeText } from '../../src/model/units.ts';
+import { sizeText } from '../../src/model/common/units.ts';
 import { project } from './sources.ts';
 
 const count = (value: number): string => value.toLocaleString('en-US');

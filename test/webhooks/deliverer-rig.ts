@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import type { EventFields } from '../../src/model/event.ts';
-import type { Hook } from '../../src/model/hook.ts';
-import type { JsonObject } from '../../src/model/json.ts';
+import type { EventFields } from '../../src/model/stored/event.ts';
+import type { Hook } from '../../src/model/stored/hook.ts';
+import type { JsonObject } from '../../src/model/json/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { outboundProblem } from '../../src/outbound/problem.ts';

@@ -1,7 +1,7 @@
-import { isRuleInside } from '../../model/bounds.ts';
-import type { SiteDraft } from '../../model/draft.ts';
-import type { Caller } from '../../model/key.ts';
-import type { Rule } from '../../model/rule.ts';
+import { isRuleInside } from '../../model/stored/bounds.ts';
+import type { SiteDraft } from '../../model/stored/draft.ts';
+import type { Caller } from '../../model/stored/key.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 import { noSuchDraft, openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Reads, Store } from '../../store/store.ts';
 import { versionsIn } from '../drafts/publish-plan.ts';

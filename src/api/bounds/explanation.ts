@@ -1,4 +1,4 @@
-import { isInside, type Bounds } from '../../model/bounds.ts';
+import { isInside, type Bounds } from '../../model/stored/bounds.ts';
 import type {
   CandidateExplanation,
   ExplainedSource,

@@ -1,6 +1,6 @@
-import { boundsText } from '../../model/bounds.ts';
+import { boundsText } from '../../model/stored/bounds.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
+import type { Caller } from '../../model/stored/key.ts';
 
 /**
  * What an operation does for a key that is bound to a part of the site

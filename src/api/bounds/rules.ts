@@ -4,12 +4,12 @@ import {
   isRuleInside,
   type BoundedPlace,
   type Bounds,
-} from '../../model/bounds.ts';
-import { mergeFields, type Change } from '../../model/change.ts';
+} from '../../model/stored/bounds.ts';
+import { mergeFields, type Change } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { Caller } from '../../model/key.ts';
-import type { Rule, StoredRule } from '../../model/rule.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import type { Caller } from '../../model/stored/key.ts';
+import type { Rule, StoredRule } from '../../model/stored/rule.ts';
 import { foldRows, foldRule } from '../../store/log/fold.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import type {

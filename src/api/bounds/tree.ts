@@ -1,4 +1,4 @@
-import { folderOf, isInside, type Bounds } from '../../model/bounds.ts';
+import { folderOf, isInside, type Bounds } from '../../model/stored/bounds.ts';
 import type { TreeReads } from '../../store/projections/path-tree.ts';
 
 /** A node at which the tree of a bound key begins. */

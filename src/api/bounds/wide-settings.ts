@@ -1,7 +1,7 @@
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
-import type { Bounds } from '../../model/bounds.ts';
-import { isJsonObject, type Json } from '../../model/json.ts';
-import type { Rule } from '../../model/rule.ts';
+import type { Bounds } from '../../model/stored/bounds.ts';
+import { isJsonObject, type Json } from '../../model/json/json.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 
 /** A setting of a page rule by which it reaches more than its paths. */
 interface WideSetting {

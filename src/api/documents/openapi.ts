@@ -1,7 +1,7 @@
 import { statusOf } from '../../http/status.ts';
 import type { FailureCode } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
-import type { Scope } from '../../model/key.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Scope } from '../../model/stored/key.ts';
 import type { OperationDescription } from '../operation.ts';
 import {
   answerMembers,

@@ -1,5 +1,5 @@
-import type { StaticOutput } from '../../model/static.ts';
-import { isRevertible } from '../../model/change.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
+import { isRevertible } from '../../model/stored/change.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
 import { openDraftSeen } from '../bounds/drafts.ts';
 import { listRowsDefault } from '../limits.ts';

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { BranchOutcome } from '../../breadcrumbs/branches.ts';
-import { contentChunks } from '../../http/content.ts';
-import { limitFreshness } from '../../http/limited-freshness.ts';
+import { contentChunks } from '../../http/content/content.ts';
+import { limitFreshness } from '../../http/representation/limited-freshness.ts';
 import { discard, replyField, type Reply } from '../../http/reply.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { statusOf } from '../../http/status.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { sameJson, type Json } from '../../model/json.ts';
-import type { Caller } from '../../model/key.ts';
+import { sameJson, type Json } from '../../model/json/json.ts';
+import type { Caller } from '../../model/stored/key.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../store/store.ts';
 import { isSourceInside, rulesInside } from '../bounds/rules.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { StaticInput, StaticOutput } from '../../model/static.ts';
-import type { SiteDraft } from '../../model/draft.ts';
+import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
+import type { SiteDraft } from '../../model/stored/draft.ts';
 import type { Location } from '../../model/visitor.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Store } from '../../store/store.ts';
@@ -28,7 +28,7 @@ import {
   type VisitReads,
 } from './compare-questions.ts';
 import { digestProperty, draftProperty } from './drafts.ts';
-import { comparedLists, comparedUrlsMax } from '../../model/comparison.ts';
+import { comparedLists, comparedUrlsMax } from '../../model/stored/comparison.ts';
 import { visitDaysMax } from '../limits.ts';
 import { digestOf } from './publish-plan.ts';
 import { comparedAtOnce, comparedDaysDefault } from './limits.ts';

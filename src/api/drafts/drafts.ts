@@ -1,9 +1,9 @@
-import type { StaticOutput } from '../../model/static.ts';
-import { draftStates, type DraftSchedule, type SiteDraft } from '../../model/draft.ts';
-import { eventDraft, ownEvent } from '../../model/event.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
+import { draftStates, type DraftSchedule, type SiteDraft } from '../../model/stored/draft.ts';
+import { eventDraft, ownEvent } from '../../model/stored/event.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { hasScope, type Caller } from '../../model/key.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { hasScope, type Caller } from '../../model/stored/key.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { requireUnscheduled } from '../../store/drafts/draft-store.ts';
 import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';

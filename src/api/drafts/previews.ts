@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { DraftPreview, SiteDraft } from '../../model/draft.ts';
+import type { DraftPreview, SiteDraft } from '../../model/stored/draft.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import type { Store } from '../../store/store.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds/drafts.ts';
 import { authorise } from '../execute.ts';

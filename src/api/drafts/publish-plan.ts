@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
-import { isRevertible, type Change, type RevertibleFamily } from '../../model/change.ts';
-import { vkInDraft, type DraftedFamily, type SiteDraft } from '../../model/draft.ts';
-import { hookOfSecret } from '../../model/hook.ts';
+import { isRevertible, type Change, type RevertibleFamily } from '../../model/stored/change.ts';
+import { vkInDraft, type DraftedFamily, type SiteDraft } from '../../model/stored/draft.ts';
+import { hookOfSecret } from '../../model/stored/hook.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
 import { foldDrafted } from '../../store/drafts/refresh-drafts.ts';
 import type { DraftedRecord, DraftedRecordName, LoggedDraft, Reads } from '../../store/store.ts';
 import { publishInlineRecordsMax } from './limits.ts';

@@ -1,11 +1,11 @@
-import type { StaticInput } from '../../model/static.ts';
-import { isRevertible, type RevertibleFamily, type ToolUse } from '../../model/change.ts';
-import { eventDraft, ownEvent } from '../../model/event.ts';
+import type { StaticInput } from '../../model/json/static.ts';
+import { isRevertible, type RevertibleFamily, type ToolUse } from '../../model/stored/change.ts';
+import { eventDraft, ownEvent } from '../../model/stored/event.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import type { Config } from '../../config/config.ts';
-import { hasScope, type Scope } from '../../model/key.ts';
-import { draftStates, waitingSchedule, type SiteDraft } from '../../model/draft.ts';
+import { hasScope, type Scope } from '../../model/stored/key.ts';
+import { draftStates, waitingSchedule, type SiteDraft } from '../../model/stored/draft.ts';
 import { parseNamedMoment, type NamedMoment } from '../../model/time.ts';
 import { openDraftNamed } from '../../store/drafts/draft-store.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';

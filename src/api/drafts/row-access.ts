@@ -1,7 +1,7 @@
-import type { RevertibleFamily } from '../../model/change.ts';
+import type { RevertibleFamily } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { type JsonObject } from '../../model/json.ts';
-import { hasScope, type Caller, type Scope } from '../../model/key.ts';
+import { type JsonObject } from '../../model/json/json.ts';
+import { hasScope, type Caller, type Scope } from '../../model/stored/key.ts';
 import type { Reads } from '../../store/store.ts';
 import { accessTo, scopesFor } from '../rows/access.ts';
 import { rowTable, withoutHidden } from '../rows/compiled-tables.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { waitingSchedule, type DraftSchedule, type SiteDraft } from '../../model/draft.ts';
-import { eventDraft, ownEvent } from '../../model/event.ts';
+import { waitingSchedule, type DraftSchedule, type SiteDraft } from '../../model/stored/draft.ts';
+import { eventDraft, ownEvent } from '../../model/stored/event.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { boundScopes, boundsOf, hasScope, type Scope } from '../../model/key.ts';
+import { boundScopes, boundsOf, hasScope, type Scope } from '../../model/stored/key.ts';
 import type { Log } from '../../observability/log.ts';
 import { backgroundPollMs } from '../../store/limits.ts';
 import { doInTurn } from '../../store/shared/task-turn.ts';

@@ -1,4 +1,4 @@
-import { loadDiff } from '../../model/lazy-packages.ts';
+import { loadDiff } from '../../model/common/lazy-packages.ts';
 import {
   diffCharactersMax,
   diffEditsMax,

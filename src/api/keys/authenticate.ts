@@ -1,11 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
-import { addressNetwork } from '../../model/cidr.ts';
-import { boundScopes, boundsOf, type ApiKey, type Caller, type Scope } from '../../model/key.ts';
+import { addressNetwork } from '../../model/network/cidr.ts';
+import {
+  boundScopes,
+  boundsOf,
+  type ApiKey,
+  type Caller,
+  type Scope,
+} from '../../model/stored/key.ts';
 import { openKey } from './session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
-import { createLruCache } from '../../model/lru-cache.ts';
+import { createLruCache } from '../../model/common/lru-cache.ts';
 
 const minuteMs = 60_000;
 

@@ -1,6 +1,6 @@
-import type { Bounds } from '../../model/bounds.ts';
+import type { Bounds } from '../../model/stored/bounds.ts';
 import { Failure } from '../../model/failure.ts';
-import { boundScopes, type Scope } from '../../model/key.ts';
+import { boundScopes, type Scope } from '../../model/stored/key.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import { parseOrigin } from '../rules/place.ts';

@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
+import type { Caller } from '../../model/stored/key.ts';
 import { keyRatesRemembered } from './limits.ts';
-import { createLruCache } from '../../model/lru-cache.ts';
+import { createLruCache } from '../../model/common/lru-cache.ts';
 
 /** Counts the operations of each key; outlives a reload of the configuration. */
 export interface KeyRates {

@@ -7,8 +7,8 @@ import {
   tableScopePattern,
   type ApiKey,
   type Scope,
-} from '../../model/key.ts';
-import type { JsonObject } from '../../model/json.ts';
+} from '../../model/stored/key.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';

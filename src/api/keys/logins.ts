@@ -2,7 +2,7 @@ import { ownLoginName } from '../../config/sections/login.ts';
 import type { Login } from '../../login/login.ts';
 import { Failure } from '../../model/failure.ts';
 import { keyNameCharactersMax } from '../../model/limits.ts';
-import type { ApiKey, Scope } from '../../model/key.ts';
+import type { ApiKey, Scope } from '../../model/stored/key.ts';
 import type { LoginSession } from '../../model/login.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';

@@ -1,11 +1,11 @@
-import type { StaticOutput } from '../../model/static.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
 import { boundsMembers } from './key-bounds.ts';
 import { scopesSchema } from './keys.ts';
-import type { Bounds } from '../../model/bounds.ts';
+import type { Bounds } from '../../model/stored/bounds.ts';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { hasScope, type ApiKey, type Scope } from '../../model/key.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { hasScope, type ApiKey, type Scope } from '../../model/stored/key.ts';
 import type { Login } from '../../login/login.ts';
 import type { LoginSession } from '../../model/login.ts';
 import type { LoggedDraft } from '../../store/store.ts';

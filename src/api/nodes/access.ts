@@ -1,4 +1,4 @@
-import type { StaticInput } from '../../model/static.ts';
+import type { StaticInput } from '../../model/json/static.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';

@@ -1,6 +1,6 @@
-import type { Static, StaticInput } from '../../model/static.ts';
+import type { Static, StaticInput } from '../../model/json/static.ts';
 import { failureFrom, Failure } from '../../model/failure.ts';
-import { hasScope } from '../../model/key.ts';
+import { hasScope } from '../../model/stored/key.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { eventInsert, rowInsert } from '../../store/outbox.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';

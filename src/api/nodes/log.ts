@@ -3,7 +3,7 @@ import { contentPacket } from '../rules/get-content.ts';
 import { Failure } from '../../model/failure.ts';
 import { catchUpTo } from '../../store/shared/catch-up.ts';
 import type { Store } from '../../store/store.ts';
-import type { StaticInput, StaticOutput } from '../../model/static.ts';
+import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
 import { defineOperation, type OperationResult, type Packet } from '../operation.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
 import { copyRowsAtOnce, feedRowsAtOnce } from './limits.ts';

@@ -1,4 +1,4 @@
-import type { StaticOutput } from '../../model/static.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
 import { Failure } from '../../model/failure.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import type { OutboxEntry } from '../../store/outbox.ts';

@@ -1,5 +1,5 @@
-import type { StaticInput } from '../../model/static.ts';
-import type { Node } from '../../model/hook.ts';
+import type { StaticInput } from '../../model/json/static.ts';
+import type { Node } from '../../model/stored/hook.ts';
 import type { Log } from '../../observability/log.ts';
 import type { NodeState } from '../../store/nodes.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,6 +1,6 @@
-import type { Change, RevertibleFamily } from '../../model/change.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { Scope } from '../../model/key.ts';
+import type { Change, RevertibleFamily } from '../../model/stored/change.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { Scope } from '../../model/stored/key.ts';
 import type { Problem } from '../../model/failure.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import { Failure } from '../../model/failure.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';

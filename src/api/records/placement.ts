@@ -6,7 +6,7 @@ import {
   sameJson,
   type Json,
   type JsonObject,
-} from '../../model/json.ts';
+} from '../../model/json/json.ts';
 import { unknownsMax } from './limits.ts';
 
 /** Values by name: a Map, because a field may have any name, `__proto__` and `constructor` too. */

@@ -1,5 +1,5 @@
-import { actions } from '../../model/change.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { actions } from '../../model/stored/change.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { vkCharactersMax } from '../limits.ts';
 import { problemsMember } from '../problems.ts';
 

@@ -1,6 +1,11 @@
-import { authorVia, mergeFields, type Change, type ChangeAuthor } from '../../model/change.ts';
+import {
+  authorVia,
+  mergeFields,
+  type Change,
+  type ChangeAuthor,
+} from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import type { Decision, Reads, StoredVkClaim } from '../../store/store.ts';
 import {
   authorOf,

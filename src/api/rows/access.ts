@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
-import { hasScope, isScope, type Caller, type Scope } from '../../model/key.ts';
-import type { Row } from '../../model/row.ts';
-import type { TableDefinition } from '../../model/table.ts';
+import { hasScope, isScope, type Caller, type Scope } from '../../model/stored/key.ts';
+import type { Row } from '../../model/stored/row.ts';
+import type { TableDefinition } from '../../model/stored/table.ts';
 import type { RecordOperation } from '../records/family.ts';
 
 /** An action on the rows of a table. */

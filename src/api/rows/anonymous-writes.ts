@@ -1,6 +1,6 @@
-import { addressNetwork } from '../../model/cidr.ts';
+import { addressNetwork } from '../../model/network/cidr.ts';
 import { Failure } from '../../model/failure.ts';
-import { createLruCache } from '../../model/lru-cache.ts';
+import { createLruCache } from '../../model/common/lru-cache.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { anonymousAddressesMax, anonymousWritesPerMinuteMax } from './limits.ts';
 

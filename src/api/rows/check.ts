@@ -1,7 +1,7 @@
-import { mergeFields } from '../../model/change.ts';
+import { mergeFields } from '../../model/stored/change.ts';
 import { failureFrom, type Problem } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { Row } from '../../model/stored/row.ts';
 import { defineOperation } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import { familyFor, fieldsSent, type FamilyCall } from '../records/family.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { StoredTable } from '../../model/table.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import type { StoredTable } from '../../model/stored/table.ts';
 import type { Reads } from '../../store/store.ts';
 import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
 import { writeOnlyFields } from '../../tables/schema-check.ts';

@@ -1,6 +1,6 @@
 import type { DataHost, HostClient } from '../../hosts/host-client.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
 import { needsUser } from '../../model/visitor.ts';
 import type { Call, Operation, OperationResult } from '../operation.ts';
 import type { FamilyCall } from '../records/family.ts';

@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import { scalarOf, type Row } from '../../model/row.ts';
+import { scalarOf, type Row } from '../../model/stored/row.ts';
 import type { IndexRange, Reads } from '../../store/store.ts';
 import type { RecordStep } from '../records/family.ts';
 import { examinedRecords } from '../records/list.ts';

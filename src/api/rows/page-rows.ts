@@ -1,7 +1,7 @@
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { hasScope, type Caller } from '../../model/key.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { hasScope, type Caller } from '../../model/stored/key.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import { TableVersions } from '../../rendering/table-versions.ts';
 import type { Reads } from '../../store/store.ts';

@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { scalarOf, type Row, type Scalar } from '../../model/row.ts';
-import { tableIndexes } from '../../model/table.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import { scalarOf, type Row, type Scalar } from '../../model/stored/row.ts';
+import { tableIndexes } from '../../model/stored/table.ts';
 import type { IndexRange } from '../../store/store.ts';
 import type { TableField } from '../../tables/compiled-table.ts';
 import type { RowTable } from './compiled-tables.ts';

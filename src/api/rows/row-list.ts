@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { scalarOf, type Row } from '../../model/row.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { scalarOf, type Row } from '../../model/stored/row.ts';
 import type { Reads, SearchStep } from '../../store/store.ts';
 import { ruleCharacters } from '../limits.ts';
 import { examinedRecords } from '../records/list.ts';

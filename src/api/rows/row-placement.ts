@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
-import { objectOf, type Json, type JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
+import { objectOf, type Json, type JsonObject } from '../../model/json/json.ts';
+import type { Row } from '../../model/stored/row.ts';
 import type { CompiledTable, TableField } from '../../tables/compiled-table.ts';
 import {
   placeRecord,

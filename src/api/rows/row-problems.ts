@@ -1,6 +1,6 @@
 import type { Problem } from '../../model/failure.ts';
-import type { Json } from '../../model/json.ts';
-import { scalarOf, type Row, type StoredRow } from '../../model/row.ts';
+import type { Json } from '../../model/json/json.ts';
+import { scalarOf, type Row, type StoredRow } from '../../model/stored/row.ts';
 import type { Reads } from '../../store/store.ts';
 import type { CompiledTable, TableField } from '../../tables/compiled-table.ts';
 import { fieldsOf } from '../records/placement.ts';

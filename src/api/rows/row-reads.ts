@@ -1,8 +1,8 @@
-import type { StaticOutput } from '../../model/static.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
-import { fieldOf, type Row } from '../../model/row.ts';
-import { jsonDigest } from '../../model/prepared-json.ts';
-import { tableIndexes } from '../../model/table.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
+import { fieldOf, type Row } from '../../model/stored/row.ts';
+import { jsonDigest } from '../../model/json/prepared-json.ts';
+import { tableIndexes } from '../../model/stored/table.ts';
 import type { Reads } from '../../store/store.ts';
 import type { TableField } from '../../tables/compiled-table.ts';
 import { listRowsMax } from '../limits.ts';

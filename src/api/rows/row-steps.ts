@@ -1,4 +1,4 @@
-import type { Row, StoredRow } from '../../model/row.ts';
+import type { Row, StoredRow } from '../../model/stored/row.ts';
 import type { Reads } from '../../store/store.ts';
 import type { RecordStep, StoredRecord } from '../records/family.ts';
 

@@ -1,7 +1,7 @@
-import { actions } from '../../model/change.ts';
+import { actions } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { Row } from '../../model/stored/row.ts';
 import { needsUser } from '../../model/visitor.ts';
 import type { RecordChange } from '../../store/store.ts';
 import { defineOperation, type Call } from '../operation.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import { waitingMembersMax } from '../limits.ts';
 import { enginedataProblems, type EnginedataPlacing } from './enginedata.ts';
 

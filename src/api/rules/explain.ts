@@ -1,13 +1,13 @@
-import type { StaticInput } from '../../model/static.ts';
+import type { StaticInput } from '../../model/json/static.ts';
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
 import { methodBytesMax } from '../../http/limits.ts';
 import { takeParameter } from '../../http/query.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { lossCodes, sourceNames, type Explanation, type Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
+import type { Caller } from '../../model/stored/key.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
-import { ruleKinds } from '../../model/rule.ts';
+import { ruleKinds } from '../../model/stored/rule.ts';
 import { boundExplanation } from '../bounds/explanation.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';

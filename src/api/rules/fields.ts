@@ -1,16 +1,16 @@
 import { isAssetName } from '../../assets/asset.ts';
-import { parseMediaType } from '../../http/mediatype.ts';
-import { parseOrigin } from '../../model/authority.ts';
-import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/rule.ts';
+import { parseMediaType } from '../../http/representation/mediatype.ts';
+import { parseOrigin } from '../../model/network/authority.ts';
+import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/stored/rule.ts';
 import { parseDateTime, parseNamedMoment, storedMoment } from '../../model/time.ts';
 import type { NamedMoment } from '../../model/time.ts';
 import { momentCharactersMax } from '../drafts/limits.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import { customHeadersMax } from '../../config/limits.ts';
 import { answerFieldName, fieldValue } from '../../config/headers.ts';
 import { plainName } from '../../config/values.ts';
-import { unknownVariable } from '../../http/field-template.ts';
+import { unknownVariable } from '../../http/headers/field-template.ts';
 import {
   contentBytesMax,
   enginedataBytesMax,

@@ -1,6 +1,6 @@
-import { isRuleInside, type Bounds } from '../../model/bounds.ts';
+import { isRuleInside, type Bounds } from '../../model/stored/bounds.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
-import type { StoredRule } from '../../model/rule.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { defineOperation } from '../operation.ts';
 import { requireVisible, type PageParts } from './page-lookup.ts';

@@ -1,8 +1,8 @@
 import type { Reply } from '../../http/reply.ts';
-import { limitFreshness } from '../../http/limited-freshness.ts';
+import { limitFreshness } from '../../http/representation/limited-freshness.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import type { Visitor } from '../../model/visitor.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';

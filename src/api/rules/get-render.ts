@@ -1,7 +1,7 @@
-import type { StaticInput } from '../../model/static.ts';
+import type { StaticInput } from '../../model/json/static.ts';
 import { parametersOf } from '../../http/query.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { ruleKinds, type Rule } from '../../model/stored/rule.ts';
 import { needsUser } from '../../model/visitor.ts';
 import { timeThen } from '../records/moment.ts';
 import { defineOperation } from '../operation.ts';

@@ -1,4 +1,4 @@
-import type { StaticInput, StaticOutput } from '../../model/static.ts';
+import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
 import type { ResolvedBreadcrumb } from '../../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
 import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';

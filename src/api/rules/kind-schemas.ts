@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { balances } from '../../model/balance.ts';
 import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../model/limits.ts';
-import type { RuleKind } from '../../model/rule.ts';
+import type { RuleKind } from '../../model/stored/rule.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;

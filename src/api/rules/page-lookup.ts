@@ -1,10 +1,10 @@
-import { withoutOwnCookies } from '../../http/own-cookies.ts';
+import { withoutOwnCookies } from '../../http/headers/own-cookies.ts';
 import { discard, type Reply } from '../../http/reply.ts';
 import type { AccessClient, RequestTarget } from '../../http/request.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import type { FoundRule } from '../../model/rule.ts';
-import { isRuleInside, type Bounds } from '../../model/bounds.ts';
-import { hasScope, type Caller } from '../../model/key.ts';
+import type { FoundRule } from '../../model/stored/rule.ts';
+import { isRuleInside, type Bounds } from '../../model/stored/bounds.ts';
+import { hasScope, type Caller } from '../../model/stored/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import { servicePath } from '../../model/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';

@@ -1,4 +1,4 @@
-import { isBreadcrumbKey } from '../../model/rule.ts';
+import { isBreadcrumbKey } from '../../model/stored/rule.ts';
 import { Failure } from '../../model/failure.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import type { RequestTarget } from '../../http/request.ts';

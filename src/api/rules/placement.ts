@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import { ruleKinds, type Rule } from '../../model/stored/rule.ts';
 import {
   placeRecord,
   requireSize,

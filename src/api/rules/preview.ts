@@ -1,10 +1,10 @@
-import { preferredLanguage } from '../../http/negotiation.ts';
+import { preferredLanguage } from '../../http/representation/negotiation.ts';
 import type { VisitorTraits } from '../../breadcrumbs/condition.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { previewFields } from '../../breadcrumbs/conditions/table.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import { hasScope } from '../../model/key.ts';
+import { hasScope } from '../../model/stored/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import type { Visitor } from '../../model/visitor.ts';
 import { bucketOf, seedOf } from '../../visitors/bucket.ts';

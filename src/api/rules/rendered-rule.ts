@@ -1,9 +1,9 @@
 import { chooseRenderBranch, renderWhenOf } from '../../breadcrumbs/render-when.ts';
 import type { Branch, Dependencies } from '../../breadcrumbs/when.ts';
-import type { FoundRule } from '../../model/rule.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { jsonDigest, preparedFor } from '../../model/prepared-json.ts';
-import type { Rule } from '../../model/rule.ts';
+import type { FoundRule } from '../../model/stored/rule.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { jsonDigest, preparedFor } from '../../model/json/prepared-json.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 import type { Visitor } from '../../model/visitor.ts';
 import type { OperationResult } from '../operation.ts';
 import { etagOfDigest } from '../records/read.ts';

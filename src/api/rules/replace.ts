@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { ruleKinds, type Rule } from '../../model/rule.ts';
-import type { StaticInput } from '../../model/static.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { ruleKinds, type Rule } from '../../model/stored/rule.ts';
+import type { StaticInput } from '../../model/json/static.ts';
 import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
 import { authorise } from '../execute.ts';
 import { listRowsDefault } from '../limits.ts';

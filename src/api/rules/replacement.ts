@@ -1,8 +1,8 @@
 import { Script, createContext } from 'node:vm';
 import { contentBytesMax } from './limits.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import type { Rule } from '../../model/rule.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 import { linearSearch } from '../../tables/linear-pattern.ts';
 import {
   foundInFieldMax,

@@ -1,8 +1,8 @@
-import { maskedValue, replaceFormerHeaders } from '../../model/former-headers.ts';
+import { maskedValue, replaceFormerHeaders } from '../../model/stored/former-headers.ts';
 import { plainName } from '../../config/values.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
-import { hasScope } from '../../model/key.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
+import { hasScope } from '../../model/stored/key.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import {
   isValidAt,
@@ -11,7 +11,7 @@ import {
   type Rule,
   type RuleContent,
   type StoredRule,
-} from '../../model/rule.ts';
+} from '../../model/stored/rule.ts';
 import { storedMomentMs } from '../../model/time.ts';
 import { foldRule } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';

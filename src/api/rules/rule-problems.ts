@@ -1,10 +1,10 @@
-import { nearestName } from '../../model/nearest.ts';
-import type { Cidr } from '../../model/cidr.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { nearestName } from '../../model/common/nearest.ts';
+import type { Cidr } from '../../model/network/cidr.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import { servicePath } from '../../model/path.ts';
 import { Failure, type Problem, type ProblemReason } from '../../model/failure.ts';
 import { storedMomentMs } from '../../model/time.ts';
-import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { ruleKinds, type Rule } from '../../model/stored/rule.ts';
 import { urlAddressProblem } from '../../outbound/address.ts';
 import { problemsMax } from '../limits.ts';
 import { unknownField } from '../problems.ts';

@@ -1,11 +1,11 @@
 import { assetNameBytesMax } from '../../assets/limits.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import {
   breadcrumbKeyCharactersMax,
   originBytesMax,
   tableCharactersMax,
 } from '../../model/limits.ts';
-import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { ruleKinds, type Rule } from '../../model/stored/rule.ts';
 import { customHeadersMax } from '../../config/limits.ts';
 import { momentCharactersMax } from '../drafts/limits.ts';
 import type { RecordSchema } from '../records/schema.ts';

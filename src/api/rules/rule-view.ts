@@ -1,6 +1,6 @@
-import type { FoundRule } from '../../model/rule.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { Rule } from '../../model/rule.ts';
+import type { FoundRule } from '../../model/stored/rule.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 
 /** The members that the configuration adds to a page rule in answers. */
 export interface ViewConfig {

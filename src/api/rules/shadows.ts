@@ -1,6 +1,6 @@
 import type { Problem } from '../../model/failure.ts';
 import { requestPathOf, type CanonicalPath } from '../../model/path.ts';
-import type { Candidate, Rule } from '../../model/rule.ts';
+import type { Candidate, Rule } from '../../model/stored/rule.ts';
 import { sortByPrecedence, lossReason } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';

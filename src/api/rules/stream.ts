@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import type { RevertibleFamily } from '../../model/change.ts';
+import type { RevertibleFamily } from '../../model/stored/change.ts';
 import type { RecordChange, Store } from '../../store/store.ts';
 import { catchUpTo } from '../../store/shared/catch-up.ts';
 import type { ChangeStream, Feed, OperationResult } from '../operation.ts';

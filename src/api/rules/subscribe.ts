@@ -1,12 +1,12 @@
-import type { StaticInput } from '../../model/static.ts';
-import { isRuleInside, type Bounds } from '../../model/bounds.ts';
-import { actions } from '../../model/change.ts';
+import type { StaticInput } from '../../model/json/static.ts';
+import { isRuleInside, type Bounds } from '../../model/stored/bounds.ts';
+import { actions } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
-import { preparedFor } from '../../model/prepared-json.ts';
-import type { StoredRule } from '../../model/rule.ts';
+import { preparedFor } from '../../model/json/prepared-json.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
 import type { RuleChange } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';
 import { recordSchemas } from '../records/schema.ts';

@@ -1,4 +1,4 @@
-import type { StoredRule } from '../../model/rule.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
 import type { Reads, Store } from '../../store/store.ts';
 import { timeNoticeRulesMax, timeNoticeWaitMsMax } from './limits.ts';
 

@@ -1,7 +1,7 @@
-import { isRuleInside } from '../../model/bounds.ts';
+import { isRuleInside } from '../../model/stored/bounds.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { ruleKinds } from '../../model/rule.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { ruleKinds } from '../../model/stored/rule.ts';
 import { namedMoment } from '../../model/time.ts';
 import type { Reads, RuleTime } from '../../store/store.ts';
 import { momentCharactersMax } from '../drafts/limits.ts';

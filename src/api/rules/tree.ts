@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Bounds } from '../../model/bounds.ts';
+import type { Bounds } from '../../model/stored/bounds.ts';
 import { Failure } from '../../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
-import { hasScope, type Caller } from '../../model/key.ts';
+import { hasScope, type Caller } from '../../model/stored/key.ts';
 import { isWildcardPath } from '../../model/path.ts';
-import { ruleKinds, type RuleKind } from '../../model/rule.ts';
+import { ruleKinds, type RuleKind } from '../../model/stored/rule.ts';
 import type { FolderName } from '../../static/folder-names.ts';
 import type { Store } from '../../store/store.ts';
 import { boundOrigins, boundRoots } from '../bounds/tree.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
-import { sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import type { StoredTable, TableDefinition } from '../../model/table.ts';
+import { sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
+import type { StoredTable, TableDefinition } from '../../model/stored/table.ts';
 import type { Log } from '../../observability/log.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { definitionFields } from '../../tables/definition.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backgroundPollMs } from '../../store/limits.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { reasonOf, type Log } from '../../observability/log.ts';
-import type { StoredTable } from '../../model/table.ts';
+import type { StoredTable } from '../../model/stored/table.ts';
 import { examinedRecords } from '../records/list.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
 import { rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';

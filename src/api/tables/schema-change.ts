@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { mergeFields } from '../../model/change.ts';
+import { mergeFields } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { canonicalJson, sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
-import type { TableDefinition } from '../../model/table.ts';
+import { canonicalJson, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
+import type { Row } from '../../model/stored/row.ts';
+import type { TableDefinition } from '../../model/stored/table.ts';
 import type { Reads } from '../../store/store.ts';
 import { compileTable, type CompiledTable } from '../../tables/compiled-table.ts';
 import type { RecordParts, ReviewedEdit } from '../records/family.ts';

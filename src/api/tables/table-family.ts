@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import type { StoredTable, TableDefinition } from '../../model/table.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import type { StoredTable, TableDefinition } from '../../model/stored/table.ts';
 import { foldTable } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 import { parseDefinition, type DefinitionMistake } from '../../tables/definition.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import type { RecordSchema } from '../records/schema.ts';
 
 const text = { type: 'string' } as const;

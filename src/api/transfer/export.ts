@@ -3,14 +3,14 @@ import {
   type Change,
   type HistoryRow,
   type RevertibleFamily,
-} from '../../model/change.ts';
-import { changeInDraft } from '../../model/draft.ts';
+} from '../../model/stored/change.ts';
+import { changeInDraft } from '../../model/stored/draft.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Hook } from '../../model/hook.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { Row } from '../../model/row.ts';
-import type { Rule } from '../../model/rule.ts';
-import type { TableDefinition } from '../../model/table.ts';
+import type { Hook } from '../../model/stored/hook.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { Row } from '../../model/stored/row.ts';
+import type { Rule } from '../../model/stored/rule.ts';
+import type { TableDefinition } from '../../model/stored/table.ts';
 import { escapedPath } from '../../model/path.ts';
 import { applyOf, foldRows } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';

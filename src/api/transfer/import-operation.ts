@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Bounds } from '../../model/bounds.ts';
-import type { ToolUse } from '../../model/change.ts';
+import type { Bounds } from '../../model/stored/bounds.ts';
+import type { ToolUse } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { hasScope, type Scope } from '../../model/key.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { hasScope, type Scope } from '../../model/stored/key.ts';
 import { authorOf, defineOperation, type Call } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import { shadowProblems, type ShadowParts } from '../rules/shadows.ts';

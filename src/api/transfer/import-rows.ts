@@ -1,9 +1,9 @@
-import { mergeFields } from '../../model/change.ts';
+import { mergeFields } from '../../model/stored/change.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import { hasScope, type Scope } from '../../model/key.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
-import type { TableDefinition } from '../../model/table.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
+import { hasScope, type Scope } from '../../model/stored/key.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/stored/row.ts';
+import type { TableDefinition } from '../../model/stored/table.ts';
 import type { LoggedDraft, Reads } from '../../store/store.ts';
 import { compileTable, type CompiledTable, type TableField } from '../../tables/compiled-table.ts';
 import { definitionFields } from '../../tables/definition.ts';

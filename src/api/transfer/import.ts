@@ -1,10 +1,10 @@
-import { boundsText, isRuleInside, type Bounds } from '../../model/bounds.ts';
-import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/change.ts';
+import { boundsText, isRuleInside, type Bounds } from '../../model/stored/bounds.ts';
+import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
-import type { Rule } from '../../model/rule.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 import { rulePlace } from '../../store/projections/rule-index.ts';
 import type {
   Decision,
@@ -14,7 +14,7 @@ import type {
   StoredVkClaim,
   VkClaim,
 } from '../../store/store.ts';
-import type { Scope } from '../../model/key.ts';
+import type { Scope } from '../../model/stored/key.ts';
 import { wideSetting } from '../bounds/wide-settings.ts';
 import {
   exportedFields,

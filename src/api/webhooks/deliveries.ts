@@ -1,8 +1,8 @@
-import type { StaticOutput } from '../../model/static.ts';
-import { batchId } from '../../model/event.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
+import { batchId } from '../../model/stored/event.ts';
 import { Failure } from '../../model/failure.ts';
-import { hasScope, type Caller } from '../../model/key.ts';
-import { isJsonObject } from '../../model/json.ts';
+import { hasScope, type Caller } from '../../model/stored/key.ts';
+import { isJsonObject } from '../../model/json/json.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
 import {

@@ -1,6 +1,6 @@
-import type { StaticOutput } from '../../model/static.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
 import { Failure } from '../../model/failure.ts';
-import { isHookHeader, type Hook } from '../../model/hook.ts';
+import { isHookHeader, type Hook } from '../../model/stored/hook.ts';
 import type { NumberedAttempt } from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { batchBody, cacheEventTexts, eachBody } from '../../webhooks/message.ts';

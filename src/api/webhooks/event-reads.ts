@@ -1,6 +1,6 @@
-import type { StaticOutput } from '../../model/static.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { eventOf, type WaymarkEvent } from '../../model/event.ts';
+import { eventOf, type WaymarkEvent } from '../../model/stored/event.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { eventSliceRows, eventsExaminedMax } from './limits.ts';
 import type { Reads } from '../../store/store.ts';

@@ -1,5 +1,5 @@
-import { knownEventTypes } from '../../model/event-types.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { knownEventTypes } from '../../model/stored/event-types.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { defineOperation } from '../operation.ts';
 import { createValidators } from '../schema-validators.ts';
 

@@ -1,4 +1,4 @@
-import type { StaticInput, StaticOutput } from '../../model/static.ts';
+import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
 import {
@@ -9,9 +9,15 @@ import {
   webhookTest,
   type EventFields,
   type WaymarkEvent,
-} from '../../model/event.ts';
-import { isDeliveredOn, hookMatches, placeOf, type Hook, type Node } from '../../model/hook.ts';
-import type { JsonObject } from '../../model/json.ts';
+} from '../../model/stored/event.ts';
+import {
+  isDeliveredOn,
+  hookMatches,
+  placeOf,
+  type Hook,
+  type Node,
+} from '../../model/stored/hook.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { limitLogMs } from '../../observability/limits.ts';
 import { eventDataBytesMax } from '../../webhooks/limits.ts';
 import type { Problem } from '../../model/failure.ts';

@@ -1,4 +1,4 @@
-import type { Json } from '../../model/json.ts';
+import type { Json } from '../../model/json/json.ts';
 import type { Problem } from '../../model/failure.ts';
 
 /** The result of reading a value for a field of a hook. */

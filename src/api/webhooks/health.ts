@@ -1,4 +1,4 @@
-import { isDelivered, type StoredHook } from '../../model/hook.ts';
+import { isDelivered, type StoredHook } from '../../model/stored/hook.ts';
 import { attemptOutcomes, type NumberedAttempt } from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../operation.ts';

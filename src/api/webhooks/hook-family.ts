@@ -7,9 +7,9 @@ import {
   type Hook,
   type Node,
   type StoredHook,
-} from '../../model/hook.ts';
-import type { Cidr } from '../../model/cidr.ts';
-import type { JsonObject } from '../../model/json.ts';
+} from '../../model/stored/hook.ts';
+import type { Cidr } from '../../model/network/cidr.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import type { Log } from '../../observability/log.ts';
 import { foldHook } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';

@@ -1,9 +1,9 @@
-import { nearestName } from '../../model/nearest.ts';
-import { isEventType } from '../../model/event.ts';
-import { withheldValue } from '../../model/former-headers.ts';
-import { hookHeaderMistake } from '../../model/hook.ts';
-import { anyEvent, hookMethods } from '../../model/hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { nearestName } from '../../model/common/nearest.ts';
+import { isEventType } from '../../model/stored/event.ts';
+import { withheldValue } from '../../model/stored/former-headers.ts';
+import { hookHeaderMistake } from '../../model/stored/hook.ts';
+import { anyEvent, hookMethods } from '../../model/stored/hook.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import {
   hookEventsMax,
   hookFieldCharactersMax,

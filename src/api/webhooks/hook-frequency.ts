@@ -1,10 +1,10 @@
-import { nearestName } from '../../model/nearest.ts';
-import type { HookBatch } from '../../model/hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { nearestName } from '../../model/common/nearest.ts';
+import type { HookBatch } from '../../model/stored/hook.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import { hookBatchBytesMax } from '../../webhooks/limits.ts';
 import type { Problem } from '../../model/failure.ts';
 import { isTimeZone, minutesOfDay } from '../../model/time.ts';
-import { durationMs, sizeBytes } from '../../model/units.ts';
+import { durationMs, sizeBytes } from '../../model/common/units.ts';
 import { unknownField } from '../problems.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
 import {

@@ -1,9 +1,9 @@
-import type { Cidr } from '../../model/cidr.ts';
+import type { Cidr } from '../../model/network/cidr.ts';
 import { Failure } from '../../model/failure.ts';
-import { isExecutedOn, waitingFields, type Hook, type Node } from '../../model/hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { isExecutedOn, waitingFields, type Hook, type Node } from '../../model/stored/hook.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
 import type { Problem } from '../../model/failure.ts';
-import { nearestName } from '../../model/nearest.ts';
+import { nearestName } from '../../model/common/nearest.ts';
 import { urlAddressProblem } from '../../outbound/address.ts';
 import type { Reads, Store } from '../../store/store.ts';
 import { unknownField } from '../problems.ts';

@@ -1,6 +1,6 @@
 import { customHeadersMax } from '../../config/limits.ts';
-import { hookMethods, type Hook } from '../../model/hook.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { hookMethods, type Hook } from '../../model/stored/hook.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import type { RecordSchema } from '../records/schema.ts';
 import {
   hookBatchEventsMax,

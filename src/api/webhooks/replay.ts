@@ -1,6 +1,6 @@
-import type { StaticInput, StaticOutput } from '../../model/static.ts';
+import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { batchId } from '../../model/event.ts';
+import { batchId } from '../../model/stored/event.ts';
 import { Failure } from '../../model/failure.ts';
 import { replayCountedAtOnce } from './limits.ts';
 import type { QueueKey, ReplayRange } from '../../store/deliveries/deliveries.ts';

@@ -1,5 +1,5 @@
-import type { StaticOutput } from '../../model/static.ts';
-import type { Change } from '../../model/change.ts';
+import type { StaticOutput } from '../../model/json/static.ts';
+import type { Change } from '../../model/stored/change.ts';
 import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
 import { changeAuthorOf, defineOperation, type OperationResult } from '../operation.ts';
 import { identifyRequest } from '../records/idempotency.ts';

@@ -1,4 +1,4 @@
-import { prefersHtml } from '../../http/negotiation.ts';
+import { prefersHtml } from '../../http/representation/negotiation.ts';
 import { defineCondition, listText, setOf, textField } from '../condition.ts';
 
 /** The kinds of callers that request a page. */

@@ -1,5 +1,5 @@
-import { parseAddress } from '../../model/cidr.ts';
-import { Networks } from '../../model/networks.ts';
+import { parseAddress } from '../../model/network/cidr.ts';
+import { Networks } from '../../model/network/networks.ts';
 import { countryCode, placeName } from '../../model/visitor.ts';
 import {
   defineCondition,

@@ -1,4 +1,4 @@
-import type { Json } from '../../model/json.ts';
+import type { Json } from '../../model/json/json.ts';
 import { parseDateTime } from '../../model/time.ts';
 import { defineCondition, textField, type ConditionType } from '../condition.ts';
 

@@ -11,9 +11,9 @@ import {
 } from '../../cluster/status.ts';
 import type { Config } from '../../config/config.ts';
 import { openData, openDataToRead, requireData } from '../../data.ts';
-import { newId, now } from '../../model/clock.ts';
+import { newId, now } from '../../model/common/clock.ts';
 import { Failure } from '../../model/failure.ts';
-import { durationMs, durationText } from '../../model/units.ts';
+import { durationMs, durationText } from '../../model/common/units.ts';
 import { silentLog } from '../../observability/log.ts';
 import { claimFolder } from '../../store/folder/folder-claim.ts';
 import { holdsData } from '../../store/folder/data-folder.ts';

@@ -7,7 +7,7 @@ import { AssetFiles } from '../../assets/asset-files.ts';
 import { assetIn, assetTable, type Asset } from '../../assets/asset.ts';
 import { exportFiles } from '../../assets/file-copies.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { exportedHistory, exportedRecords } from '../../api/transfer/export.ts';
 import { writeLine, type DefineCommand, type Output, type Terminal } from '../command.ts';
 import { openDataToRead } from '../../data.ts';

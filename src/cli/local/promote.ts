@@ -1,4 +1,4 @@
-import { newId } from '../../model/clock.ts';
+import { newId } from '../../model/common/clock.ts';
 import { Failure } from '../../model/failure.ts';
 import { openExistingData } from '../../data.ts';
 import { claimFolder } from '../../store/folder/folder-claim.ts';

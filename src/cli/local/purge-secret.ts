@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { newId, now } from '../../model/clock.ts';
+import { newId, now } from '../../model/common/clock.ts';
 import { purgeSecrets } from '../../store/folder/purge.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { requireData } from '../../data.ts';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { Option } from 'commander';
 import type { Operations } from '../../client/operations.ts';
 import { Failure, isFailureCode } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
 import type { Config } from '../../config/config.ts';
 import { apiTimeoutMs } from '../limits.ts';
 import { UsageError, type Terminal } from '../command.ts';

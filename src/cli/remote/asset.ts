@@ -2,7 +2,7 @@ import { openAsBlob } from 'node:fs';
 import { basename } from 'node:path';
 import { listAssets } from '../../api/assets/assets.ts';
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { UsageError } from '../command.ts';
 import { callApi, putToApi } from './api-client.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';

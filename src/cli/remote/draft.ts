@@ -1,7 +1,7 @@
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { shownMoment } from '../../model/time.ts';
-import { comparedChunks, comparedLists } from '../../model/comparison.ts';
+import { comparedChunks, comparedLists } from '../../model/stored/comparison.ts';
 import { callApi } from './api-client.ts';
 import {
   clientCommand,

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../model/json.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
 import {
   clientCommand,
   parseObject,

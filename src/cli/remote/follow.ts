@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { followTables, type FollowReport, type FollowTarget } from '../../follow/follow-tables.ts';
 import { LineTarget } from '../../follow/line-target.ts';
 import { PostgresTarget } from '../../follow/postgres.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { apiOptions, apiTargetOf, callApi, type ApiTargetOptions } from './api-client.ts';
 import type { ApiTarget } from './api-client.ts';
 import { UsageError, writeLine, type DefineCommand, type Terminal } from '../command.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hookFamily } from '../../api/webhooks/hook-family.ts';
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { attemptOutcomes } from '../../store/deliveries/deliveries.ts';
 import { testPollMs, testWaitMs } from '../limits.ts';
 import { table, type Subcommand, type SubcommandResult } from './client-command.ts';

@@ -1,6 +1,6 @@
 import type { OperationDescription } from '../../api/operation.ts';
 import { operations } from '../../api/table.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { printable } from '../../observability/escape.ts';
 import type { AccessRow } from '../../observability/live-access.ts';
 import { linesFromApi } from './api-client.ts';

@@ -10,8 +10,8 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { Option } from 'commander';
-import { newId } from '../../model/clock.ts';
-import { isJsonObject } from '../../model/json.ts';
+import { newId } from '../../model/common/clock.ts';
+import { isJsonObject } from '../../model/json/json.ts';
 import { conversationField } from '../../server/mcp/conversation.ts';
 import { reaches, type Reach } from '../../server/mcp/tools.ts';
 import { apiOptions, apiTargetOf, type ApiTarget, type ApiTargetOptions } from './api-client.ts';

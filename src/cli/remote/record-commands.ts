@@ -1,6 +1,6 @@
 import type { recordFamilies } from '../../api/table.ts';
 import type { Operations } from '../../client/operations.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
 import {
   answerResult,
   clientCommand,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { ruleKinds } from '../../model/rule.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { ruleKinds } from '../../model/stored/rule.ts';
 import { UsageError } from '../command.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
 import type { Subcommand, SubcommandResult } from './client-command.ts';

@@ -1,5 +1,5 @@
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { shownMoment, type NamedMoment } from '../../model/time.ts';
 import { callApi } from './api-client.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';

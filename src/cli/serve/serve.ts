@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { now } from '../../model/clock.ts';
+import { now } from '../../model/common/clock.ts';
 import { isUrl } from '../../config/addresses.ts';
 import type { Config, ConfigResult } from '../../config/config.ts';
 import type { FolderSettings } from '../../config/read.ts';

@@ -5,7 +5,7 @@ import { fieldName } from '../headers.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
-import { nearestName } from '../../model/nearest.ts';
+import { nearestName } from '../../model/common/nearest.ts';
 import { anyText, choice, plainName, wordOr, type ValueParser } from '../values.ts';
 import { providerNames } from './login.ts';
 import { pathPattern } from './headers.ts';

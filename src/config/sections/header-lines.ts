@@ -1,4 +1,8 @@
-import { isAnswerVariable, isTemplateVariable, variableWords } from '../../http/field-template.ts';
+import {
+  isAnswerVariable,
+  isTemplateVariable,
+  variableWords,
+} from '../../http/headers/field-template.ts';
 import { customHeadersMax } from '../limits.ts';
 import { duplicateMessage } from '../entry.ts';
 import { answerFieldName, expiresRefusal, fieldToken, fieldValue } from '../headers.ts';
@@ -55,7 +59,7 @@ interface FieldContext {
 
 /**
  * Parses the lines of `[proxy.<name>.request_headers]`: each sets a field of the requests to the
- * application. Values may have the variables of a request (http/field-template.ts).
+ * application. Values may have the variables of a request (http/headers/field-template.ts).
  */
 export function parseRequestHeaders(section: FieldSection, context: FieldContext): ParsedTemplates {
   const title = `[proxy.${section.name}.request_headers]`;

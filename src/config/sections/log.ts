@@ -1,5 +1,5 @@
-import { nearestName } from '../../model/nearest.ts';
-import { durationText, sizeText } from '../../model/units.ts';
+import { nearestName } from '../../model/common/nearest.ts';
+import { durationText, sizeText } from '../../model/common/units.ts';
 import {
   accessFields,
   templateFields,

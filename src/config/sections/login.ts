@@ -1,6 +1,6 @@
-import type { Scope } from '../../model/key.ts';
+import type { Scope } from '../../model/stored/key.ts';
 import { escapedPath } from '../../model/path.ts';
-import { durationText } from '../../model/units.ts';
+import { durationText } from '../../model/common/units.ts';
 import { sitePath } from '../addresses.ts';
 import { list, optional, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';

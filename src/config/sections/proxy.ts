@@ -1,5 +1,5 @@
-import { proxyVersions } from '../../http/proxy-protocol.ts';
-import { parseAuthority } from '../../model/authority.ts';
+import { proxyVersions } from '../../http/reading/proxy-protocol.ts';
+import { parseAuthority } from '../../model/network/authority.ts';
 import { balances } from '../../model/balance.ts';
 import {
   checkIntervalMax,
@@ -9,7 +9,7 @@ import {
   sourceWeightMax,
 } from '../../model/limits.ts';
 import { isImplemented } from '../../model/method.ts';
-import { durationText, sizeText } from '../../model/units.ts';
+import { durationText, sizeText } from '../../model/common/units.ts';
 import { mountPath, origin } from '../addresses.ts';
 import { escapedPath } from '../../model/path.ts';
 import { lineWords } from '../include.ts';

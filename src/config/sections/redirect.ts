@@ -5,7 +5,7 @@ import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
 import { anyText, choice, wordOr, type ValueParser } from '../values.ts';
 import { pathExpression, unknownGroup } from './rewrite.ts';
-import { locationFor } from '../../http/redirect-target.ts';
+import { locationFor } from '../../http/redirects/redirect-target.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../model/path.ts';
 

@@ -1,4 +1,4 @@
-import { chunkSize } from '../../http/chunked.ts';
+import { chunkSize } from '../../http/reading/chunked.ts';
 import { chunkLineBytesMax, trailerBytesMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requireIntactBody } from '../../http/broken-content.ts';
+import { requireIntactBody } from '../../http/content/broken-content.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import type { Fields } from '../../http/request.ts';
 import type { RequestBody } from '../exchange.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
-import { isTrustedPeer } from '../../http/forwarded.ts';
-import { addressNetwork } from '../../model/cidr.ts';
+import { isTrustedPeer } from '../../http/reading/forwarded.ts';
+import { addressNetwork } from '../../model/network/cidr.ts';
 import { connectionsMax } from '../../config/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { RequestScanner } from '../../http/request-scanner.ts';
+import { RequestScanner } from '../../http/reading/request-scanner.ts';
 import type { Failure } from '../../model/failure.ts';
 import { preface } from '../h2/frames.ts';
 import type { Exchange } from '../exchange.ts';
@@ -46,7 +46,7 @@ export interface Http1Exchange extends Exchange {
 
 /**
  * One open connection of HTTP/1.1. Node's HTTP server gets it with the first bytes that its parser
- * has to read, and after that gets only the bytes that `http/request-scanner.ts` permits.
+ * has to read, and after that gets only the bytes that `http/reading/request-scanner.ts` permits.
  */
 export class Connection {
   readonly socket: Socket;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { failBody } from '../../http/broken-content.ts';
+import { failBody } from '../../http/content/broken-content.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
-import type { Cancellation } from '../../model/cancellation.ts';
+import type { Cancellation } from '../../model/common/cancellation.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { HttpVersion, MessageHead, Prepared, RequestBody, Sent } from '../exchange.ts';
 import { preparedTextBytesMax } from '../limits.ts';

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { headerSectionTooLarge } from '../../http/refusals.ts';
+import { headerSectionTooLarge } from '../../http/reading/refusals.ts';
 import type { Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import { lingerMs } from '../limits.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
-import { respelledReply } from '../../http/respelled.ts';
+import { respelledReply } from '../../http/redirects/respelled.ts';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import { refusedTunnelBytesMax, refusedTunnelMs } from './limits.ts';
 import { stalledMs } from '../limits.ts';
@@ -14,7 +14,7 @@ import type { Connections } from './connections.ts';
 import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
 import { consoleOriginReply } from '../console.ts';
 import type { ResponderParts } from '../responder.ts';
-import { withoutOwnCookies } from '../../http/own-cookies.ts';
+import { withoutOwnCookies } from '../../http/headers/own-cookies.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
 import { writeAndClose } from './refusal.ts';
 import type { Sockets } from '../websocket/socket.ts';

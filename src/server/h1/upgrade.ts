@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
+import type { Caller } from '../../model/stored/key.ts';
 import { servicePath } from '../../model/path.ts';
 import { hasBody } from './body.ts';
 import { authenticateRequest, withoutUser, type IncomingRequest } from '../incoming-request.ts';

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { requestTimeoutMs } from '../../api/limits.ts';
-import { plainAddress } from '../../http/forwarded.ts';
+import { plainAddress } from '../../http/reading/forwarded.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
-import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.ts';
+import { headerSectionTooLarge, requestLineTooLong } from '../../http/reading/refusals.ts';
 import { noBody } from '../../http/reply.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
-import { failBody } from '../../http/broken-content.ts';
+import { failBody } from '../../http/content/broken-content.ts';
 import { isPassedOn } from '../h1/body.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { formatHttpDate } from '../../http/date.ts';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import type { Cancellation } from '../../model/cancellation.ts';
+import type { Cancellation } from '../../model/common/cancellation.ts';
 import type { Failure } from '../../model/failure.ts';
 import { ClientGone } from '../client-gone.ts';
 import type { Exchange, MessageHead, Prepared, Sent } from '../exchange.ts';

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { isLoopback, namesOrigin } from '../../config/config.ts';
-import { pageFields } from '../../http/page-fields.ts';
+import { pageFields } from '../../http/content/page-fields.ts';
 import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
-import { canWrite, type Caller } from '../../model/key.ts';
-import { now, newId } from '../../model/clock.ts';
-import { isJsonObject } from '../../model/json.ts';
-import { outlineJson } from '../../model/json-outline.ts';
+import { canWrite, type Caller } from '../../model/stored/key.ts';
+import { now, newId } from '../../model/common/clock.ts';
+import { isJsonObject } from '../../model/json/json.ts';
+import { outlineJson } from '../../model/json/json-outline.ts';
 import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
 import { parseJson, requireParsable } from '../envelope.ts';
 import { readBody, requirePlain } from '../h1/body.ts';

@@ -8,11 +8,11 @@ import type {
   ServerContext,
 } from '@modelcontextprotocol/server';
 import type { Call } from '../../api/operation.ts';
-import type { ToolUse } from '../../model/change.ts';
+import type { ToolUse } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { loadMcpServer } from '../../model/lazy-packages.ts';
-import { jsonBytes } from '../../model/prepared-json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { loadMcpServer } from '../../model/common/lazy-packages.ts';
+import { jsonBytes } from '../../model/json/prepared-json.ts';
 import { envelopeFrom } from '../envelope.ts';
 import { outcomeMembers } from '../operations.ts';
 import type { Serving } from '../serving.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
 import { Failure } from '../../model/failure.ts';
 import type { DocsFiles } from '../../pages/docs-files.ts';
 import { resourcesPerPage, resourceUriCharactersMax } from './limits.ts';

@@ -5,8 +5,8 @@ import { published } from '../../api/documents/schemas.ts';
 import type { Operation } from '../../api/operation.ts';
 import { operations } from '../../api/table.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
-import { hasScope, type Caller, type Scope } from '../../model/key.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
+import { hasScope, type Caller, type Scope } from '../../model/stored/key.ts';
 
 /** A tool for automated clients: an operation, as tools/list describes it. */
 interface Tool {

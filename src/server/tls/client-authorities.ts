@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tl
 import type { AccessConfig } from '../../config/config.ts';
 import { readCaCertificates } from '../../config/key-pair.ts';
 import { fileChanges } from '../../config/watch.ts';
-import type { ClientCertificate, ClientIdentity } from '../../model/client-certificate.ts';
+import type { ClientCertificate, ClientIdentity } from '../../model/network/client-certificate.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
 import { askForCertificate } from '../node-internals.ts';

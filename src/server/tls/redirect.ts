@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { noBody, replyField, type Reply } from '../../http/reply.ts';
 import { isRead, type RequestTarget } from '../../http/request.ts';
-import { defaultPorts } from '../../model/authority.ts';
+import { defaultPorts } from '../../model/network/authority.ts';
 import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
 import { challengePath } from './challenge.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { now } from '../../model/clock.ts';
+import { now } from '../../model/common/clock.ts';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import { AcmeFolder } from '../../acme/folder.ts';
 import { Renewals, type AcmeCluster } from '../../acme/renewals.ts';

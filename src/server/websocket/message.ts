@@ -1,7 +1,7 @@
 import { authorise, type Execute } from '../../api/execute.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonMember, JsonOutline } from '../../model/json-outline.ts';
-import type { Caller } from '../../model/key.ts';
+import type { JsonMember, JsonOutline } from '../../model/json/json-outline.ts';
+import type { Caller } from '../../model/stored/key.ts';
 import { readBodyBytesMax } from '../../api/limits.ts';
 import { jsonDepthMax } from '../../model/limits.ts';
 import {

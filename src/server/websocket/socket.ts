@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocketServer } from 'ws';
 import { formatHttpDate } from '../../http/date.ts';
 import { Failure } from '../../model/failure.ts';
-import { loadWs } from '../../model/lazy-packages.ts';
+import { loadWs } from '../../model/common/lazy-packages.ts';
 import { socketFrameBytesMax, socketPingMs } from '../../api/limits.ts';
 import type { UpgradeRequest } from '../exchange.ts';
 import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';

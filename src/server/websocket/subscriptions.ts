@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import { Failure, type FailureCode } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
-import { jsonPieces } from '../../model/prepared-json.ts';
+import type { Caller } from '../../model/stored/key.ts';
+import { jsonPieces } from '../../model/json/prepared-json.ts';
 import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import type { AnyChange, Call, ChangeStream, Feed, Packet } from '../../api/operation.ts';

@@ -1,5 +1,5 @@
-import type { WaymarkEvent } from '../../model/event.ts';
-import type { Node } from '../../model/hook.ts';
+import type { WaymarkEvent } from '../../model/stored/event.ts';
+import type { Node } from '../../model/stored/hook.ts';
 
 /**
  * The id of a hook in the queues: the seq of its insert, which is unique and shorter than its id.

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
-import type { Node } from '../../model/hook.ts';
+import type { Node } from '../../model/stored/hook.ts';
 import type { Databases } from '../databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
 import { deliveryTask, putSign, type TaskTurn } from '../shared/task-turn.ts';

@@ -1,5 +1,5 @@
-import type { Change } from '../../model/change.ts';
-import { eventOf, type WaymarkEvent } from '../../model/event.ts';
+import type { Change } from '../../model/stored/change.ts';
+import { eventOf, type WaymarkEvent } from '../../model/stored/event.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import { oldestExaminedMax, waitingCountedMax } from '../limits.ts';

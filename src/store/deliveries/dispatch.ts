@@ -1,6 +1,6 @@
-import type { Change, Family } from '../../model/change.ts';
-import { derivedEventType, eventOf, type WaymarkEvent } from '../../model/event.ts';
-import { isDeliveredOn, type Node, type StoredHook } from '../../model/hook.ts';
+import type { Change, Family } from '../../model/stored/change.ts';
+import { derivedEventType, eventOf, type WaymarkEvent } from '../../model/stored/event.ts';
+import { isDeliveredOn, type Node, type StoredHook } from '../../model/stored/hook.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import {

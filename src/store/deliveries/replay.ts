@@ -1,4 +1,4 @@
-import type { Change } from '../../model/change.ts';
+import type { Change } from '../../model/stored/change.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import { replayMessagesMax } from '../limits.ts';

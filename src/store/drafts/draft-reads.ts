@@ -1,6 +1,6 @@
 import type { Database } from 'lmdb';
-import type { Change } from '../../model/change.ts';
-import { changeInDraft, draftVk, type SiteDraft } from '../../model/draft.ts';
+import type { Change } from '../../model/stored/change.ts';
+import { changeInDraft, draftVk, type SiteDraft } from '../../model/stored/draft.ts';
 import type { Databases } from '../databases.ts';
 import { seqBytes, storedJson } from '../encoding.ts';
 import { createReads } from '../projections/reads.ts';

@@ -1,7 +1,12 @@
-import { isDrafted, type SiteDraft } from '../../model/draft.ts';
-import { changeInDraft, draftChangeId, draftVk, waitingSchedule } from '../../model/draft.ts';
+import { isDrafted, type SiteDraft } from '../../model/stored/draft.ts';
+import {
+  changeInDraft,
+  draftChangeId,
+  draftVk,
+  waitingSchedule,
+} from '../../model/stored/draft.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json/json.ts';
 import { planWrites } from '../log/write-plan.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../store.ts';
 

@@ -1,7 +1,12 @@
-import { isRevertible, type Change } from '../../model/change.ts';
-import { changeInDraft, isDrafted, type DraftedFamily, type SiteDraft } from '../../model/draft.ts';
+import { isRevertible, type Change } from '../../model/stored/change.ts';
+import {
+  changeInDraft,
+  isDrafted,
+  type DraftedFamily,
+  type SiteDraft,
+} from '../../model/stored/draft.ts';
 import { Failure } from '../../model/failure.ts';
-import type { StoredTable } from '../../model/table.ts';
+import type { StoredTable } from '../../model/stored/table.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyKeyOf, historyPrefix, keyOf, storedJson } from '../encoding.ts';
 import { familyProjection, type FamilyProjection } from '../log/families.ts';

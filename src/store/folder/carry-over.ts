@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import type { Change } from '../../model/change.ts';
+import type { Change } from '../../model/stored/change.ts';
 import type { Databases } from '../databases.ts';
 import { transactSync } from '../environment.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';

@@ -1,10 +1,10 @@
-import type { Change, Family } from '../../model/change.ts';
-import type { SiteDraft } from '../../model/draft.ts';
-import { hookOfSecret, type HookSecret, type StoredHook } from '../../model/hook.ts';
-import type { ApiKey } from '../../model/key.ts';
-import type { StoredRow } from '../../model/row.ts';
-import type { StoredRule } from '../../model/rule.ts';
-import type { StoredTable } from '../../model/table.ts';
+import type { Change, Family } from '../../model/stored/change.ts';
+import type { SiteDraft } from '../../model/stored/draft.ts';
+import { hookOfSecret, type HookSecret, type StoredHook } from '../../model/stored/hook.ts';
+import type { ApiKey } from '../../model/stored/key.ts';
+import type { StoredRow } from '../../model/stored/row.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
+import type { StoredTable } from '../../model/stored/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../projections/rule-index.ts';
 import { ruleAssetKeys } from '../projections/rule-assets.ts';

@@ -5,7 +5,7 @@ import {
   type Change,
   type Family,
   type RevertibleFamily,
-} from '../../model/change.ts';
+} from '../../model/stored/change.ts';
 import { stoppingFailure } from '../../model/failure.ts';
 import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
 import type { Databases } from '../databases.ts';

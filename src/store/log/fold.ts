@@ -1,12 +1,12 @@
-import { mergeFields, type Change, type RevertibleFamily } from '../../model/change.ts';
-import type { DraftPreview, DraftSchedule, SiteDraft } from '../../model/draft.ts';
-import { purgedValue } from '../../model/former-headers.ts';
-import type { Hook, HookSecret, StoredHook } from '../../model/hook.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { ApiKey } from '../../model/key.ts';
-import type { Row, StoredRow } from '../../model/row.ts';
-import type { Rule, StoredRule } from '../../model/rule.ts';
-import type { StoredTable, TableDefinition } from '../../model/table.ts';
+import { mergeFields, type Change, type RevertibleFamily } from '../../model/stored/change.ts';
+import type { DraftPreview, DraftSchedule, SiteDraft } from '../../model/stored/draft.ts';
+import { purgedValue } from '../../model/stored/former-headers.ts';
+import type { Hook, HookSecret, StoredHook } from '../../model/stored/hook.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { ApiKey } from '../../model/stored/key.ts';
+import type { Row, StoredRow } from '../../model/stored/row.ts';
+import type { Rule, StoredRule } from '../../model/stored/rule.ts';
+import type { StoredTable, TableDefinition } from '../../model/stored/table.ts';
 
 /** A record with its place in the log. */
 interface Placed {

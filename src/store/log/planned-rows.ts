@@ -1,8 +1,8 @@
-import type { Change } from '../../model/change.ts';
+import type { Change } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
-import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/table.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/stored/row.ts';
+import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/stored/table.ts';
 import { keyOf } from '../encoding.ts';
 import { indexKey, rowInTable, rowKey, wordKey } from '../projections/index-key.ts';
 import {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Change } from '../../model/change.ts';
-import { changeInDraft } from '../../model/draft.ts';
+import type { Change } from '../../model/stored/change.ts';
+import { changeInDraft } from '../../model/stored/draft.ts';
 import { Failure } from '../../model/failure.ts';
-import { hookOfSecret, secretRecordId, type HookSecret } from '../../model/hook.ts';
+import { hookOfSecret, secretRecordId, type HookSecret } from '../../model/stored/hook.ts';
 import { schemaVersion, type Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { digestSliceCharactersMax } from '../limits.ts';
@@ -14,7 +14,7 @@ import { copiedRows, putCopiedRows } from './copied-rows.ts';
 import { foldHook, foldRows, foldSecret } from './fold.ts';
 import { putHooksStamp } from './planned-entries.ts';
 import type { WriteQueue } from './write-queue.ts';
-import { replaceFormerHeaders, withheldValue } from '../../model/former-headers.ts';
+import { replaceFormerHeaders, withheldValue } from '../../model/stored/former-headers.ts';
 
 const idField = 'log';
 const followsField = 'follows';

@@ -1,8 +1,8 @@
-import { isRevertible, type Change, type Draft, type Family } from '../../model/change.ts';
-import { eventDraft, type EventFields } from '../../model/event.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { StoredRow } from '../../model/row.ts';
-import type { StoredTable, TableDefinition } from '../../model/table.ts';
+import { isRevertible, type Change, type Draft, type Family } from '../../model/stored/change.ts';
+import { eventDraft, type EventFields } from '../../model/stored/event.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { StoredRow } from '../../model/stored/row.ts';
+import type { StoredTable, TableDefinition } from '../../model/stored/table.ts';
 import {
   eventsShowValues,
   raisesEvent,

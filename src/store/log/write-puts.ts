@@ -1,4 +1,4 @@
-import { isRevertible } from '../../model/change.ts';
+import { isRevertible } from '../../model/stored/change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { historyKeyOf, keyOf } from '../encoding.ts';
 import { refreshDrafts } from '../drafts/refresh-drafts.ts';

@@ -1,4 +1,4 @@
-import type { DraftedFamily, SiteDraft } from '../../model/draft.ts';
+import type { DraftedFamily, SiteDraft } from '../../model/stored/draft.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { draftEnd, draftPrefix } from '../drafts/draft-entries.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { anyEvent, type HookSecret, type StoredHook } from '../../model/hook.ts';
+import { anyEvent, type HookSecret, type StoredHook } from '../../model/stored/hook.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { hooksRememberedCharactersMax, listedHooksCharacters } from '../limits.ts';

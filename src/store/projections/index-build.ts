@@ -1,5 +1,5 @@
-import { scalarOf } from '../../model/row.ts';
-import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/table.ts';
+import { scalarOf } from '../../model/stored/row.ts';
+import { tableIndexes, type StoredTable, type TableIndexes } from '../../model/stored/table.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { indexBuildRowsMax } from '../limits.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Scalar } from '../../model/row.ts';
+import type { Scalar } from '../../model/stored/row.ts';
 import { indexedStringBytesMax } from '../limits.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { isWildcardPath } from '../../model/path.ts';
-import { matchingOrigin, type StoredRule } from '../../model/rule.ts';
+import { matchingOrigin, type StoredRule } from '../../model/stored/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqBytes, seqMax, storedJson } from '../encoding.ts';
 import type { PastRules, Reads } from '../store.ts';

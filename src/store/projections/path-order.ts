@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
 import { isWildcardPath } from '../../model/path.ts';
-import type { StoredRule } from '../../model/rule.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import type { PathRange, PathStep } from '../store.ts';

@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import type { RuleKind } from '../../model/rule.ts';
+import type { RuleKind } from '../../model/stored/rule.ts';
 import { storedJson } from '../encoding.ts';
 import type { Databases } from '../databases.ts';
 

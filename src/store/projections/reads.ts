@@ -1,6 +1,6 @@
-import type { Change, Family, HistoryRow } from '../../model/change.ts';
-import type { ApiKey } from '../../model/key.ts';
-import type { StoredRule } from '../../model/rule.ts';
+import type { Change, Family, HistoryRow } from '../../model/stored/change.ts';
+import type { ApiKey } from '../../model/stored/key.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from '../encoding.ts';
 import { foldRows, foldRule } from '../log/fold.ts';

@@ -1,4 +1,4 @@
-import { scalarOf, type StoredRow } from '../../model/row.ts';
+import { scalarOf, type StoredRow } from '../../model/stored/row.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { foldRow, foldRows } from '../log/fold.ts';

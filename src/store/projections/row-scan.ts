@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/row.ts';
-import type { StoredTable } from '../../model/table.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/stored/row.ts';
+import type { StoredTable } from '../../model/stored/table.ts';
 import type { Databases } from '../databases.ts';
 import { keyBytesMax, keyOf, storedJson } from '../encoding.ts';
 import type { IndexRange, IndexStep } from '../store.ts';

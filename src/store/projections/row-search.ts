@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
-import type { StoredRow } from '../../model/row.ts';
-import { tableIndexes, type StoredTable } from '../../model/table.ts';
+import type { StoredRow } from '../../model/stored/row.ts';
+import { tableIndexes, type StoredTable } from '../../model/stored/table.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Rule } from '../../model/rule.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 import type { Databases } from '../databases.ts';
 import type { Reads } from '../store.ts';
 

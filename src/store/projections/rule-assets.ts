@@ -1,5 +1,5 @@
-import type { Rule } from '../../model/rule.ts';
-import type { StoredRule } from '../../model/rule.ts';
+import type { Rule } from '../../model/stored/rule.ts';
+import type { StoredRule } from '../../model/stored/rule.ts';
 import type { Databases } from '../databases.ts';
 import { draftEntryKey, draftEntryValue, draftsWith } from '../drafts/draft-entries.ts';
 import { keyOf, storedJson } from '../encoding.ts';

@@ -9,7 +9,7 @@ import {
   type RuleKind,
   type StoredRule,
   type Validity,
-} from '../../model/rule.ts';
+} from '../../model/stored/rule.ts';
 import type { Databases } from '../databases.ts';
 import { keyBytesMax, keyOf, storedJson } from '../encoding.ts';
 import { rulesAtPlaceMax, wildcardRulesOverPathMax, wildcardsOverPathMax } from '../limits.ts';

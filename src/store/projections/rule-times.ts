@@ -1,4 +1,4 @@
-import type { Rule } from '../../model/rule.ts';
+import type { Rule } from '../../model/stored/rule.ts';
 import { namedMoment } from '../../model/time.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { StoredTable } from '../../model/table.ts';
+import type { StoredTable } from '../../model/stored/table.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf, storedJson } from '../encoding.ts';
 import { tablesRememberedMax } from '../limits.ts';

@@ -1,4 +1,4 @@
-import type { Row } from '../../model/row.ts';
+import type { Row } from '../../model/stored/row.ts';
 import { searchedCharactersMax, wordCharactersMax, wordsPerFieldMax } from '../limits.ts';
 
 /** The words of a row: how often each occurs, and how many there are. */

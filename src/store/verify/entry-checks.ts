@@ -1,5 +1,5 @@
-import { eventOf } from '../../model/event.ts';
-import type { Change } from '../../model/change.ts';
+import { eventOf } from '../../model/stored/event.ts';
+import type { Change } from '../../model/stored/change.ts';
 import type { Databases } from '../databases.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';
 import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';

@@ -1,9 +1,9 @@
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import type { Change } from '../../model/change.ts';
+import type { Change } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { megabytes } from '../../model/units.ts';
+import { megabytes } from '../../model/common/units.ts';
 import { environmentOptions, openDatabases, type Databases } from '../databases.ts';
 import { errorReason } from '../folder/data-folder.ts';
 import { isDiskFull, silenceDiskFullErrors } from '../folder/full-disk.ts';

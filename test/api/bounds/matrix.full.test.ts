@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { operations } from '../../../src/api/table.ts';
 import { boundBehaviours } from '../../../src/api/bounds/operations.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
-import { isRuleInside, type Bounds } from '../../../src/model/bounds.ts';
-import type { Rule } from '../../../src/model/rule.ts';
-import { boundScopes } from '../../../src/model/key.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json/json.ts';
+import { isRuleInside, type Bounds } from '../../../src/model/stored/bounds.ts';
+import type { Rule } from '../../../src/model/stored/rule.ts';
+import { boundScopes } from '../../../src/model/stored/key.ts';
 import type { Answer, TestSite } from '../../harness.ts';
 import { bounds, inside, secret, startWorld, type BoundedWorld } from './world.ts';
 

@@ -1,4 +1,9 @@
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
+import {
+  isJsonObject,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../../src/model/json/json.ts';
 import type { State } from './ledger.ts';
 import { invalidMembers, isValid, keptValue, kinds, type Kind, type Setting } from './values.ts';
 

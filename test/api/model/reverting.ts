@@ -1,4 +1,9 @@
-import { canonicalJson, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
+import {
+  canonicalJson,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../../src/model/json/json.ts';
 import { conflictsShownMax } from '../../../src/api/records/limits.ts';
 import { invalidating, replay, type Entry, type Row, type State } from './ledger.ts';
 import { asText } from './values.ts';

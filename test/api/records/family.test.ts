@@ -8,10 +8,14 @@ import type { RecordFamily, RecordParts, StoredRecord } from '../../../src/api/r
 import { runRevert } from '../../../src/api/records/invalidate.ts';
 import { recordOperations } from '../../../src/api/records/operations.ts';
 import { placeRecord } from '../../../src/api/records/placement.ts';
-import { mergeFields, type Change, type RevertibleFamily } from '../../../src/model/change.ts';
+import {
+  mergeFields,
+  type Change,
+  type RevertibleFamily,
+} from '../../../src/model/stored/change.ts';
 import { Failure, type Problem } from '../../../src/model/failure.ts';
-import type { Json, JsonObject } from '../../../src/model/json.ts';
-import { scopes, type Scope } from '../../../src/model/key.ts';
+import type { Json, JsonObject } from '../../../src/model/json/json.ts';
+import { scopes, type Scope } from '../../../src/model/stored/key.ts';
 import { memoryLog, type MemoryLog } from './memory-log.ts';
 
 /** A record of a family that Waymark does not have. */

@@ -1,4 +1,4 @@
-import type { Change, HistoryRow } from '../../../src/model/change.ts';
+import type { Change, HistoryRow } from '../../../src/model/stored/change.ts';
 import { foldRows, type ApplyChange } from '../../../src/store/log/fold.ts';
 import type { Decision, Reads, Store, StoredVkClaim } from '../../../src/store/store.ts';
 

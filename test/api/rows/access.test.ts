@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { cleaningAfterAll } from '../../folder.ts';
 import { openSocket, postOperation, startSite, type Answer, type TestSite } from '../../harness.ts';
-import type { JsonObject } from '../../../src/model/json.ts';
+import type { JsonObject } from '../../../src/model/json/json.ts';
 import {
   all,
   callers,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../src/model/json.ts';
-import type { Row } from '../../../src/model/row.ts';
+import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { Row } from '../../../src/model/stored/row.ts';
 import type { Reads, Store } from '../../../src/store/store.ts';
 import { compileTable } from '../../../src/tables/compiled-table.ts';
 import type { RowTable } from '../../../src/api/rows/compiled-tables.ts';

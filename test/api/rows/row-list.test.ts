@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
-import type { Row } from '../../../src/model/row.ts';
+import type { Row } from '../../../src/model/stored/row.ts';
 import type { Reads } from '../../../src/store/store.ts';
 import { compileTable } from '../../../src/tables/compiled-table.ts';
 import type { Call } from '../../../src/api/operation.ts';

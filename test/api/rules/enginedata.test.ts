@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../src/model/json.ts';
-import type { RuleKind } from '../../../src/model/rule.ts';
+import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { RuleKind } from '../../../src/model/stored/rule.ts';
 import { enginedataProblems, type EnginedataPlacing } from '../../../src/api/rules/enginedata.ts';
 
 /** Whether all members of an enginedata are valid, with unknown ones. */

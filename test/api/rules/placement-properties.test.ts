@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'node:test';
-import { mergeFields } from '../../../src/model/change.ts';
+import { mergeFields } from '../../../src/model/stored/change.ts';
 import { Failure } from '../../../src/model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
-import { ruleKinds, type Rule } from '../../../src/model/rule.ts';
+import {
+  isJsonObject,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../../src/model/json/json.ts';
+import { ruleKinds, type Rule } from '../../../src/model/stored/rule.ts';
 import { sentNames } from '../../../src/api/records/placement.ts';
 import { placeRuleFields } from '../../../src/api/rules/placement.ts';
 

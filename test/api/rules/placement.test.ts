@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { mergeFields } from '../../../src/model/change.ts';
+import { mergeFields } from '../../../src/model/stored/change.ts';
 import { Failure } from '../../../src/model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
-import type { Rule } from '../../../src/model/rule.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json/json.ts';
+import type { Rule } from '../../../src/model/stored/rule.ts';
 import { sentNames } from '../../../src/api/records/placement.ts';
 import { placeRuleFields } from '../../../src/api/rules/placement.ts';
 import { startSite } from '../../harness.ts';

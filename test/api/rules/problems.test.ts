@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../src/model/json.ts';
+import type { JsonObject } from '../../../src/model/json/json.ts';
 import type { Problem } from '../../../src/model/failure.ts';
 import { cleaningAfterAll } from '../../folder.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';

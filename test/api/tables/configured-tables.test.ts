@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createRowChecks } from '../../../src/api/tables/row-checks.ts';
 import { tableWarnings, writeConfiguredTables } from '../../../src/api/tables/configured-tables.ts';
-import { newId } from '../../../src/model/clock.ts';
+import { newId } from '../../../src/model/common/clock.ts';
 import { silentLog } from '../../../src/observability/log.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../src/model/change.ts';
-import type { SiteDraft } from '../../../src/model/draft.ts';
-import type { Json } from '../../../src/model/json.ts';
+import type { Draft } from '../../../src/model/stored/change.ts';
+import type { SiteDraft } from '../../../src/model/stored/draft.ts';
+import type { Json } from '../../../src/model/json/json.ts';
 import { draftStore } from '../../../src/store/drafts/draft-store.ts';
 import type { Reads, Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';

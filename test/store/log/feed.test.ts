@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { Draft } from '../../../src/model/change.ts';
+import type { Draft } from '../../../src/model/stored/change.ts';
 import { feedSliceRowsMax } from '../../../src/store/limits.ts';
 import type { FeedSlice, RuleChange, Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';

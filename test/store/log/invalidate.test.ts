@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../src/model/change.ts';
+import type { Draft } from '../../../src/model/stored/change.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { dumpChecked } from '../dump.ts';

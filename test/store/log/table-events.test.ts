@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Draft } from '../../../src/model/change.ts';
-import { eventOf } from '../../../src/model/event.ts';
-import type { JsonObject } from '../../../src/model/json.ts';
+import type { Draft } from '../../../src/model/stored/change.ts';
+import { eventOf } from '../../../src/model/stored/event.ts';
+import type { JsonObject } from '../../../src/model/json/json.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { commit, scratchStore } from '../scratch.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft, HistoryRow } from '../../../src/model/change.ts';
-import { mergeFields } from '../../../src/model/change.ts';
-import type { Json, JsonObject } from '../../../src/model/json.ts';
-import type { Rule } from '../../../src/model/rule.ts';
+import type { Draft, HistoryRow } from '../../../src/model/stored/change.ts';
+import { mergeFields } from '../../../src/model/stored/change.ts';
+import type { Json, JsonObject } from '../../../src/model/json/json.ts';
+import type { Rule } from '../../../src/model/stored/rule.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';

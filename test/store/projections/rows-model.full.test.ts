@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../src/model/change.ts';
+import type { Draft } from '../../../src/model/stored/change.ts';
 import { Failure } from '../../../src/model/failure.ts';
-import type { Json } from '../../../src/model/json.ts';
-import { scalarOf } from '../../../src/model/row.ts';
+import type { Json } from '../../../src/model/json/json.ts';
+import { scalarOf } from '../../../src/model/stored/row.ts';
 import { compareValues } from '../../../src/store/projections/index-key.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';

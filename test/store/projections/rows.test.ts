@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../src/model/change.ts';
-import type { Json, JsonObject } from '../../../src/model/json.ts';
-import { scalarOf, type Scalar } from '../../../src/model/row.ts';
+import type { Draft } from '../../../src/model/stored/change.ts';
+import type { Json, JsonObject } from '../../../src/model/json/json.ts';
+import { scalarOf, type Scalar } from '../../../src/model/stored/row.ts';
 import { compareValues, orderedValue } from '../../../src/store/projections/index-key.ts';
 import type { IndexRange, IndexStep, Store } from '../../../src/store/store.ts';
 import { commit, scratchStore } from '../scratch.ts';

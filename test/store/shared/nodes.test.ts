@@ -8,7 +8,7 @@ import type { Call } from '../../../src/api/operation.ts';
 import { streamFrom } from '../../../src/api/rules/stream.ts';
 import { makeFirstKey } from '../../../src/first-start.ts';
 import { Failure } from '../../../src/model/failure.ts';
-import type { ApiKey } from '../../../src/model/key.ts';
+import type { ApiKey } from '../../../src/model/stored/key.ts';
 import { silentLog } from '../../../src/observability/log.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { openStore } from '../../../src/store/open.ts';

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { secretRecordId } from '../../../src/model/hook.ts';
+import { secretRecordId } from '../../../src/model/stored/hook.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../../src/store/databases.ts';
 import { dueKey, eventKey } from '../../../src/store/deliveries/delivery-keys.ts';
 import { historyKey, historyPrefix, keyOf } from '../../../src/store/encoding.ts';
