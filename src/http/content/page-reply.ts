@@ -38,9 +38,12 @@ function bodyOf(bytes: Buffer, parts: readonly Part[], bytesLength: number): Bod
   if (parts.length > 1 && bytesLength > partsCopiedBytesMax) {
     return { kind: 'file', file: bytesSource(bytes), parts, bytesLength };
   }
-  const pieces = parts.map((one) =>
-    Buffer.isBuffer(one) ? one : bytes.subarray(one.first, one.last + 1),
-  );
+  const pieces = parts.map((one) => {
+    if (Buffer.isBuffer(one)) return one;
+    // All answers with the whole page share its buffer (server/websocket/packet.ts).
+    const isWhole = one.first === 0 && one.last === bytes.length - 1;
+    return isWhole ? bytes : bytes.subarray(one.first, one.last + 1);
+  });
   const [first, ...others] = pieces;
   if (first === undefined) return noBody;
   return { kind: 'bytes', bytes: others.length === 0 ? first : Buffer.concat(pieces) };
