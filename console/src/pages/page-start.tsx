@@ -1,6 +1,6 @@
-import { call, type JsonObject } from '../api/api.ts';
+import { ApiError, call, type JsonObject } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
-import { Field } from '../components/ui.tsx';
+import { Fault, Field } from '../components/ui.tsx';
 import { goTo, linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
 
@@ -71,7 +71,7 @@ export function PageStart({
   title: string;
   onTitle: (title: string) => void;
 }) {
-  const { data } = useLoad(
+  const { data, error, reload } = useLoad(
     (signal) =>
       call<{ rows: readonly { readonly id: string; readonly path: string }[] }>(
         'userinterface.list',
@@ -81,9 +81,12 @@ export function PageStart({
     [],
   );
   const rows = data?.rows ?? [];
+  // A key that may not read templates begins with an empty page.
+  const fault = error instanceof ApiError && error.code === 'forbidden' ? undefined : error;
   const isCopy = from !== '' && data !== undefined && !rows.some(({ id }) => id === from);
   return (
     <div class="page-start">
+      <Fault error={fault} onRetry={reload} />
       {rows.length === 0 && !isCopy ? null : (
         <Field label={t.label}>
           <select
