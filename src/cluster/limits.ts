@@ -24,8 +24,8 @@ export const unansweredRequestsMax = 6;
 export const appendMsMax = 14_000;
 /** The pause before an append is repeated. */
 export const appendAgainMs = 50;
-/** How long a node tries to get the end of the stream. */
-export const endMsMax = 5_000;
+/** How long a node tries to get the end of the stream: also while the servers elect a leader. */
+export const endMsMax = appendMsMax;
 /** The bytes of one message, if the server allows more (`max_payload`, by default 1 MiB) … */
 export const messageBytesMax = MIB;
 /** … and the part of it that the data may be; header fields take the rest. */
