@@ -3,6 +3,7 @@ import type { Contestant } from './measure.ts';
 import type { Scenario } from './scenarios.ts';
 import { freePorts } from './processes.ts';
 import { caddy } from './servers/caddy.ts';
+import { h2o } from './servers/h2o.ts';
 import { nginx, nginxSource } from './servers/nginx.ts';
 import { node } from './servers/node.ts';
 import { nodeProxies, nodeProxy } from './servers/node-proxy.ts';
@@ -33,7 +34,7 @@ export async function prepareServers(
   },
 ): Promise<Servers> {
   const { folderFor, diskRoot, peerRoot, tlsFiles } = workspace;
-  const [sourcePort = 0, ...ports] = await freePorts(10 + nodeProxies.length);
+  const [sourcePort = 0, ...ports] = await freePorts(13 + nodeProxies.length);
   const source = `http://127.0.0.1:${sourcePort}`;
   const pair = await tlsFiles();
   const place = async (name: string, port = 0, tlsPort?: number) => ({
@@ -54,8 +55,12 @@ export async function prepareServers(
     contestants.push(nginx(programs.nginx, its, { root: peerRoot }));
   }
   if (programs.caddy !== undefined) {
-    const its = await place('caddy', ports[2]);
+    const its = await place('caddy', ports[2], ports.at(-7));
     contestants.push(caddy(programs.caddy, its, { root: peerRoot }));
+  }
+  if (programs.h2o !== undefined) {
+    const its = await place('h2o', ports.at(-8), ports.at(-9));
+    contestants.push(h2o(programs.h2o, its, { root: peerRoot }));
   }
   contestants.push(node(await place('node', ports.at(-5), ports.at(-6)), { root: peerRoot }));
   for (const [at, name] of nodeProxies.entries()) {

@@ -1,6 +1,6 @@
 // A load generator for HTTP/2 over TLS (RFC 9113). Each connection has `streams` requests in flight,
-// of one URL without end, or of a visit (scenarios.ts), after which a new connection makes the next
-// one. It writes frames itself, since Node's client would need more CPU time than the server under
+// of one URL without end, or those of a visit (scenarios.ts), after which a new connection makes the
+// next one; it resumes a session of TLS if the scenario says so. It writes frames itself, since Node's client would need more CPU time than the server under
 // test. Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type TLSSocket } from 'node:tls';
 import type { LoadOrder, LoadResult } from './load.ts';
@@ -11,11 +11,10 @@ const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
 const { hostname, port, host, pathname, search } = new URL(order.url);
 const { streams = 1 } = order;
 const target = pathname + search;
-/** The targets of a visit, the page first; undefined for one target without end. */
-const visited =
-  order.transport === 'visit'
-    ? [target, ...Array.from({ length: visitFiles }, (_, at) => fileOfVisit(at + 1))]
-    : undefined;
+/** The targets of a connection, the page first; undefined for one target without end. */
+const visited = targetsOf(order.transport);
+/** A session of TLS that the next connection resumes (RFC 8446 §2.2). */
+let session: Buffer | undefined;
 
 const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
 const [endStream, endHeaders, ack] = [1, 4, 1];
@@ -34,7 +33,11 @@ setTimeout(finish, order.seconds * 1_000);
 
 function open(): void {
   const options = { host: hostname, port: Number(port), rejectUnauthorized: false };
-  const socket = connect({ ...options, ALPNProtocols: ['h2'] });
+  const resumed = order.transport === 'h2-resumed' && session !== undefined ? { session } : {};
+  const socket = connect({ ...options, ...resumed, ALPNProtocols: ['h2'] });
+  socket.on('session', (newest: Buffer) => {
+    session = newest;
+  });
   sockets.add(socket);
   const requests = requestsOn(socket);
   let unread: Buffer = Buffer.alloc(0);
@@ -117,6 +120,12 @@ function requestsOn(socket: TLSSocket) {
     },
     answered,
   };
+}
+
+function targetsOf(transport: LoadOrder['transport']): readonly string[] | undefined {
+  if (transport === 'h2-new' || transport === 'h2-resumed') return [target];
+  if (transport !== 'visit') return undefined;
+  return [target, ...Array.from({ length: visitFiles }, (_, at) => fileOfVisit(at + 1))];
 }
 
 function frame(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endedMicroseconds } from './proc.ts';
 import { startProcess } from './processes.ts';
-import type { Transport } from './scenarios.ts';
+import { overHttp2, type Transport } from './scenarios.ts';
 import { visitorArguments } from './visitors.ts';
 
 /** The task of a load generator: keep every connection busy with requests, or with visits. */
@@ -59,7 +59,7 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
 }
 
 function isHttp2({ transport }: LoadOrder): boolean {
-  return transport === 'h2' || transport === 'visit';
+  return overHttp2.has(transport ?? 'http');
 }
 
 /** The generator of this folder for HTTP/2 over TLS (generator-h2.ts). */

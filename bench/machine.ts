@@ -10,6 +10,7 @@ import { allowedCores } from './proc.ts';
 export interface Programs {
   readonly nginx: string | undefined;
   readonly caddy: string | undefined;
+  readonly h2o: string | undefined;
   readonly wrk: string | undefined;
 }
 
@@ -26,7 +27,12 @@ export type Surroundings = Readonly<Record<string, string>>;
 
 /** Looks for the programs. */
 export function findPrograms(): Programs {
-  return { nginx: findProgram('nginx'), caddy: findProgram('caddy'), wrk: findProgram('wrk') };
+  return {
+    nginx: findProgram('nginx'),
+    caddy: findProgram('caddy'),
+    h2o: findProgram('h2o'),
+    wrk: findProgram('wrk'),
+  };
 }
 
 /**
@@ -40,13 +46,14 @@ export async function chooseCores(): Promise<Cores> {
 }
 
 /** Versions, kernel and CPU. */
-export async function surroundings({ nginx, caddy, wrk }: Programs): Promise<Surroundings> {
+export async function surroundings({ nginx, caddy, h2o, wrk }: Programs): Promise<Surroundings> {
   const version = (program: string | undefined, arg: string): Promise<string> | string =>
     program === undefined ? 'not installed' : firstLine(program, [arg]);
   return {
     node: process.version,
     nginx: (await version(nginx, '-v')).replace(/^nginx version: nginx\//, ''),
     caddy: await version(caddy, 'version'),
+    h2o: (await version(h2o, '--version')).replace(/^h2o version /, ''),
     wrk: (await version(wrk, '-v')).replace(/^wrk (\S+).*/, '$1'),
     kernel: `${type()} ${release()}`,
     cpu: `${cpus()[0]?.model.trim() ?? 'unknown'}, ${cpus().length} cores`,

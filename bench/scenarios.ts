@@ -11,10 +11,14 @@ export const visitFileBytes = 1_500;
 
 /**
  * How requests come: over HTTP/1.1 without TLS or with it, over a new connection for each request
- * without TLS, or over HTTP/2 with TLS. A visit is a new connection of HTTP/2 with the page of the
- * scenario and `visitFiles` files beside it, and counts as one request.
+ * without TLS, or over HTTP/2 with TLS: on kept connections, or on a new one for each request, with
+ * a full handshake or one that resumes a session. A visit is a new connection of HTTP/2 with the
+ * page of the scenario and `visitFiles` files beside it, and counts as one request.
  */
-export type Transport = 'http' | 'https' | 'connection' | 'h2' | 'visit';
+export type Transport = 'http' | 'https' | 'connection' | 'h2' | 'h2-new' | 'h2-resumed' | 'visit';
+
+/** Those over HTTP/2, and so over TLS. */
+export const overHttp2: ReadonlySet<Transport> = new Set(['h2', 'h2-new', 'h2-resumed', 'visit']);
 
 /** A request that every server gets repeatedly, each time with the headers of another visitor. */
 export interface Scenario {
@@ -113,6 +117,30 @@ export const scenarios: readonly Scenario[] = [
     streams: 10,
   }),
   scenarioOf({
+    id: 'h2-new-file-1k',
+    title: '1 KB file over HTTP/2, a connection with a full handshake for each request',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    transport: 'h2-new',
+  }),
+  scenarioOf({
+    id: 'h2-resumed-file-1k',
+    title: '1 KB file over HTTP/2, a connection that resumes a session for each request',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    transport: 'h2-resumed',
+  }),
+  scenarioOf({
+    id: 'h2-not-modified',
+    title: '304 for the 1 KB file over HTTP/2, 8 at a time',
+    path: '/file/1k.html',
+    status: 304,
+    contentBytes: 0,
+    conditional: true,
+    transport: 'h2',
+    streams: 8,
+  }),
+  scenarioOf({
     id: 'new-file-1k',
     title: '1 KB file, a connection for each request',
     path: '/file/1k.html',
@@ -181,7 +209,7 @@ export const pageMadeAnew: Scenario = scenarioOf({
 
 /** Whether the requests of a scenario come over TLS. */
 export function isEncrypted({ transport }: Pick<Scenario, 'transport'>): boolean {
-  return transport === 'https' || transport === 'h2' || transport === 'visit';
+  return transport === 'https' || overHttp2.has(transport ?? 'http');
 }
 
 /** A scenario of another benchmark, at one path. */

@@ -124,7 +124,7 @@ function printMachine(
   if (missing.length > 0) {
     const names = missing.map(([name]) => name).join(', ');
     console.log(
-      `\nMISSING ${names}: going on without. On Debian: apt-get install nginx-light caddy wrk`,
+      `\nMISSING ${names}: going on without. On Debian: apt-get install nginx-light caddy h2o wrk`,
     );
     if (programs.wrk === undefined) {
       console.log('The load comes from a generator in Node, which needs more CPU time than wrk.');

@@ -9,7 +9,7 @@ import type { BenchServer, Place } from './server.ts';
  */
 export function caddy(
   program: string,
-  { folder, port, core, source }: Place,
+  { folder, port, core, source, tls }: Place,
   { root }: { readonly root: string },
 ): BenchServer {
   const url = `http://127.0.0.1:${port}`;
@@ -21,7 +21,7 @@ export function caddy(
     except: '/kept/',
     async start() {
       const config = join(folder, 'Caddyfile');
-      await writeFile(config, caddyfileText({ port, root, source, accessLog }));
+      await writeFile(config, caddyfileText({ port, root, source, accessLog, tls }));
       const args = ['run', '--config', config, '--adapter', 'caddyfile'];
       const stderr = join(folder, 'stderr.log');
       child = startProcess(program, args, {
@@ -31,7 +31,8 @@ export function caddy(
         env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
       });
       await waitUntilReady(`${url}/file/1k.html`, child);
-      return { url, pids: [child.pid], accessLog };
+      const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
+      return { url, tlsUrl, pids: [child.pid], accessLog };
     },
     async stop() {
       await child?.stop();
@@ -45,17 +46,17 @@ function caddyfileText({
   root,
   source,
   accessLog,
+  tls,
 }: {
-  readonly port: number;
   readonly root: string;
-  readonly source: string;
   readonly accessLog: string;
-}): string {
+} & Pick<Place, 'port' | 'source' | 'tls'>): string {
+  const encrypted = tls && `:${tls.port} {\n\ttls ${tls.cert} ${tls.key}\n\timport site\n}\n`;
   return `{
 	admin off
 	auto_https off
 }
-:${port} {
+(site) {
 	bind 127.0.0.1
 	root * ${root}
 	log {
@@ -68,5 +69,8 @@ function caddyfileText({
 	reverse_proxy /packed/* ${source}
 	file_server
 }
-`;
+:${port} {
+	import site
+}
+${encrypted ?? ''}`;
 }
