@@ -160,7 +160,7 @@ export const keyTexts: Texts = {
       example: '3',
     },
     acme_on_demand_max: {
-      about: 'The most such names. Those that nobody has used for the longest time are dropped.',
+      about: 'The most such names. Beyond it, the least recently used ones are dropped.',
       example: '200',
     },
     acme_on_demand_wait: {

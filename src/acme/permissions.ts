@@ -13,7 +13,7 @@ import {
   questionsPerSecond,
 } from './limits.ts';
 
-/** Whether a certificate may be obtained; `unknown` if nobody has said so. */
+/** Whether a certificate may be obtained; `unknown` before the URL has answered. */
 type Permission = 'allowed' | 'refused' | 'unknown';
 
 /** Sends a question; resolves to the status of the answer, and rejects without one. */

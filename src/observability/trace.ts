@@ -59,7 +59,7 @@ export function runInSpan<T>(span: TraceSpan, run: () => T): T {
 
 /** Calls a function whose work outlives the span that runs now, and so does not belong to it. */
 export function outsideSpans(run: () => void): void {
-  // oxlint-disable-next-line unicorn/no-useless-undefined -- no span is what it stores
+  // oxlint-disable-next-line unicorn/no-useless-undefined -- AsyncLocalStorage.run needs the value
   storage.run(undefined, run);
 }
 
