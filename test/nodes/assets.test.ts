@@ -25,9 +25,9 @@ async function filesOf({ folder }: TestSite): Promise<readonly string[]> {
   return names.filter((name) => !name.startsWith('.')).sort();
 }
 
-async function page({ url }: TestSite): Promise<Buffer> {
-  const reply = await fetch(`${url}/a`);
-  assert.equal(reply.status, 200);
+async function page(site: TestSite): Promise<Buffer> {
+  const reply = await fetch(`${site.url}/a`);
+  assert.equal(reply.status, 200, site.logged());
   return Buffer.from(await reply.arrayBuffer());
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { installed } from '../installed.ts';
 import { temporaryFolder } from '../folder.ts';
@@ -63,7 +63,9 @@ suite('GoAccess', { skip: installed('goaccess') }, () => {
 suite('fail2ban', { skip: installed('fail2ban-regex') }, () => {
   test('finds the refused clients by the filter of the package, and no others', async (t) => {
     const log = await writtenLog(t, 'format = combined');
-    const filter = join(project, 'packaging/fail2ban/filter.conf');
+    // fail2ban-regex takes a name with a space for a regular expression.
+    const filter = join(dirname(log), 'filter.conf');
+    await copyFile(join(project, 'packaging/fail2ban/filter.conf'), filter);
     const text = run('fail2ban-regex', '--print-all-matched', log, filter);
     assert.match(text, /^Lines: 6 lines, 0 ignored, 3 matched, 3 missed/m);
     const [, matched = ''] = text.split(/(?:Matched|Missed) line\(s\):/);

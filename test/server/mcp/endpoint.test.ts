@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type IncomingHttpHeaders } from 'node:http2';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
@@ -139,7 +140,7 @@ test('texts of pages are marked as data, in results and resources', async (t) =>
 
 test('the pages of the documentation and the page rules are resources, page by page', async (t) => {
   const rules = Array.from({ length: 120 }, (_, at) => ({ ...page, path: `/p${at}`, vk: `${at}` }));
-  const docsFolder = new URL('../../../test/server/mcp/docs', import.meta.url).pathname;
+  const docsFolder = join(import.meta.dirname, 'docs');
   const site = await startSite(t, { rules, docsFolder });
   const { client } = await connectTool(t, site, { apikey: site.adminKey });
   const uris: string[] = [];
