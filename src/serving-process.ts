@@ -28,7 +28,7 @@ import type { GatherMetrics, Metric } from './observability/metrics.ts';
 import { LiveAccess, type AccessPeers } from './observability/live-access.ts';
 import { StateWatcher } from './observability/state-watcher.ts';
 import { SeriesRecorder, seriesChangedMs } from './observability/series-recorder.ts';
-import { ServerMetrics } from './server/server-metrics.ts';
+import { ServerMetrics } from './server/logging/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { TicketKey } from './server/tls/ticket-key.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';

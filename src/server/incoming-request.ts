@@ -8,7 +8,7 @@ import { keyPrefix, type Caller } from '../model/stored/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';
-import { isSecure, type Peer } from './peer.ts';
+import { isSecure, type Peer } from './listening/peer.ts';
 import { clientIdentity } from './tls/client-authorities.ts';
 
 /** A validated request, with the claims of a trusted proxy about its client. */

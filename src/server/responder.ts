@@ -18,7 +18,7 @@ import {
 import { hasScope, type Caller } from '../model/stored/key.ts';
 import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
-import { consoleOriginReply, withoutConsoleWorker } from './console.ts';
+import { consoleOriginReply, withoutConsoleWorker } from './svc1/console.ts';
 import { passContentOn } from './h1/body.ts';
 import {
   acceptRequest,
@@ -27,12 +27,12 @@ import {
   type IncomingRequest,
 } from './incoming-request.ts';
 import { sentAccept, type Arrived, type Exchange, type Sent } from './exchange.ts';
-import { previewReply } from './draft-preview.ts';
-import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
-import { peerAddress } from './peer.ts';
-import { contentBegun } from './send-content.ts';
+import { previewReply } from './answers/draft-preview.ts';
+import { contentFailure, loggedFailure, type FailureLogs } from './answers/failures.ts';
+import { peerAddress } from './listening/peer.ts';
+import { contentBegun } from './answers/send-content.ts';
 import type { Moment, Serving } from './serving.ts';
-import { answerService } from './service.ts';
+import { answerService } from './svc1/service.ts';
 import type { SharedLimits } from './shared-limits.ts';
 import type { SignedInWatch } from './signed-in-watch.ts';
 

@@ -15,7 +15,7 @@ import type { LiveAccess } from '../observability/live-access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import type { RequestVisits } from '../visitors/request-visits.ts';
 import { RequestHandler } from './request-handler.ts';
-import { RequestLog } from './request-log.ts';
+import { RequestLog } from './logging/request-log.ts';
 import { continueOnRead } from './h1/body.ts';
 import type { Http1Exchange } from './h1/connection.ts';
 import { Connections } from './h1/connections.ts';
@@ -26,17 +26,17 @@ import type { IncomingRequest } from './incoming-request.ts';
 import type { ResponderParts } from './responder.ts';
 import { Http2Connections } from './h2/connections.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
-import { matchSockets, type ListeningSocket } from './inherited-sockets.ts';
+import { matchSockets, type ListeningSocket } from './listening/inherited-sockets.ts';
 import {
   createHttpServer,
   createHttpsServer,
   listen,
   type Listener,
   type ListenOptions,
-} from './listener.ts';
-import { openMetrics } from './server-metrics.ts';
-import { PreparedReplies } from './prepared.ts';
-import { readProxyHeaders } from './proxy-header.ts';
+} from './listening/listener.ts';
+import { openMetrics } from './logging/server-metrics.ts';
+import { PreparedReplies } from './answers/prepared.ts';
+import { readProxyHeaders } from './listening/proxy-header.ts';
 import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
 import { SignedInWatch } from './signed-in-watch.ts';

@@ -16,9 +16,9 @@ import type { Authenticate } from '../api/keys/authenticate.ts';
 import type { Login } from '../login/login.ts';
 import type { Visitors } from '../visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
-import type { Documents } from './documents.ts';
-import type { IndexPages } from './index-pages.ts';
-import type { PublicAnswers } from './public-answers.ts';
+import type { Documents } from './svc1/documents.ts';
+import type { IndexPages } from './svc1/index-pages.ts';
+import type { PublicAnswers } from './svc1/public-answers.ts';
 
 /**
  * All parts that answer requests under one configuration. A reload makes a new one; a request uses

@@ -15,7 +15,7 @@ import {
   unreadWithoutKeyBytesMax,
 } from './limits.ts';
 import { SharedLimit } from '../model/shared-limit.ts';
-import { UnreadAnswers } from './unread-answers.ts';
+import { UnreadAnswers } from './answers/unread-answers.ts';
 
 /** The limits that all clients of a process share. */
 export interface SharedLimits {

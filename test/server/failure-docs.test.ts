@@ -4,7 +4,7 @@ import { operations } from '../../src/api/table.ts';
 import { isFailureCode, problemReasons } from '../../src/model/failure.ts';
 import { limitMessages, type LimitName } from '../../src/model/limit.ts';
 import { meanings } from '../../src/api/documents/envelope.ts';
-import { docsOf } from '../../src/server/failure-docs.ts';
+import { docsOf } from '../../src/server/svc1/failure-docs.ts';
 import { builtDocs } from '../docs/built-docs.ts';
 import { startSite } from '../harness.ts';
 

@@ -4,7 +4,7 @@ import { link, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { listen, listenFailure, listenUrl } from '../../src/server/listener.ts';
+import { listen, listenFailure, listenUrl } from '../../src/server/listening/listener.ts';
 import { temporaryFolder } from '../folder.ts';
 
 test('messages name the URL of a listener without the default port of its scheme', () => {

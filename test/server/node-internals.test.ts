@@ -20,7 +20,7 @@ import {
   tcpBelow,
   testedNodeMajors,
   watchAcceptors,
-} from '../../src/server/node-internals.ts';
+} from '../../src/server/listening/node-internals.ts';
 import { createAuthority } from '../certificates.ts';
 
 async function listen(t: TestContext, server: Server): Promise<number> {

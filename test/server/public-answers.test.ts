@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { createPageCompressor } from '../../src/compression/page-compressor.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';
-import { createPublicAnswers } from '../../src/server/public-answers.ts';
+import { createPublicAnswers } from '../../src/server/svc1/public-answers.ts';
 
 test('a response is compressed at its second request', async (t) => {
   const compressed: string[] = [];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
 import { SharedLimit } from '../../src/model/shared-limit.ts';
-import { UnreadAnswers } from '../../src/server/unread-answers.ts';
+import { UnreadAnswers } from '../../src/server/answers/unread-answers.ts';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
 import { openSocket } from './raw-client.ts';
 

@@ -9,7 +9,7 @@ import {
   listeningSockets,
   matchSockets,
   type ListeningSocket,
-} from '../../server/inherited-sockets.ts';
+} from '../../server/listening/inherited-sockets.ts';
 import { takeOverMsMax } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
 

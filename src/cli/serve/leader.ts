@@ -4,7 +4,7 @@ import type { Config, ConfigResult } from '../../config/config.ts';
 import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../model/failure.ts';
-import type { ListeningSocket } from '../../server/inherited-sockets.ts';
+import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
 import { TicketKey } from '../../server/tls/ticket-key.ts';
 
 /**

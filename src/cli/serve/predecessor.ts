@@ -6,7 +6,7 @@ import {
   matchSockets,
   socketText,
   type ListeningSocket,
-} from '../../server/inherited-sockets.ts';
+} from '../../server/listening/inherited-sockets.ts';
 import type { ListenAddress } from '../../config/addresses.ts';
 import type { Log } from '../../observability/log.ts';
 import { handOverVariable, type HandOverText, type SuccessorMessage } from './hand-over.ts';

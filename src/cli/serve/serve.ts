@@ -20,7 +20,11 @@ import { Failure } from '../../model/failure.ts';
 import { LogRotation } from '../../observability/log-rotation.ts';
 import { createLogs, reasonOf, silentLog, type Logs } from '../../observability/log.ts';
 import { openSyslog } from '../../outbound/syslog.ts';
-import { ownPath, matchSockets, type ListeningSocket } from '../../server/inherited-sockets.ts';
+import {
+  ownPath,
+  matchSockets,
+  type ListeningSocket,
+} from '../../server/listening/inherited-sockets.ts';
 import { Certificates } from '../../server/tls/certificates.ts';
 import { Notices } from '../../store/shared/notices.ts';
 import type { Store } from '../../store/store.ts';

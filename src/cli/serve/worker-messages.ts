@@ -4,7 +4,7 @@ import type { Config, ConfigResult } from '../../config/config.ts';
 import { isCidr, parseCidr } from '../../model/network/cidr.ts';
 import type { AccessRows } from '../../observability/live-access.ts';
 import type { Metric, ProcessMetrics } from '../../observability/metrics.ts';
-import type { ListeningSocket } from '../../server/inherited-sockets.ts';
+import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
 
 /** A message of a worker to the leading process. */
 export type WorkerMessage =

@@ -8,7 +8,7 @@ import { ClientGone } from '../client-gone.ts';
 import type { Connection, Http1Exchange } from '../h1/connection.ts';
 import { goesInPieces } from '../h1/pieces.ts';
 import { preparedTextBytesMax } from '../limits.ts';
-import { headEnd, headText } from '../response-head.ts';
+import { headEnd, headText } from '../answers/response-head.ts';
 import type { PlainHead } from './simple-head.ts';
 
 /** The parts that all exchanges of the fast path share. */

@@ -6,7 +6,7 @@ import { preface } from '../h2/frames.ts';
 import type { Exchange } from '../exchange.ts';
 import { isPassedOn } from './body.ts';
 import { LeastRate, type RateLimit } from '../least-rate.ts';
-import { deliveredBytes } from '../node-internals.ts';
+import { deliveredBytes } from '../listening/node-internals.ts';
 import { pipelinedRequestsMax } from './limits.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
 

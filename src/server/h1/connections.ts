@@ -9,13 +9,13 @@ import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import { lingerMs } from '../limits.ts';
-import { tcpBelow } from '../node-internals.ts';
+import { tcpBelow } from '../listening/node-internals.ts';
 import { Connection, type Http1Exchange, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { resetIfUnframed } from './node-http.ts';
 import { tooLate } from './refusal.ts';
 import type { Timeouts } from './timeouts.ts';
-import { peerAddress } from '../peer.ts';
+import { peerAddress } from '../listening/peer.ts';
 
 /** A server of HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;

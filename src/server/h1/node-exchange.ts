@@ -6,7 +6,7 @@ import type { Cancellation } from '../../model/common/cancellation.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { HttpVersion, MessageHead, Prepared, RequestBody, Sent } from '../exchange.ts';
 import { preparedTextBytesMax } from '../limits.ts';
-import { sendContent, type ContentWays } from '../send-content.ts';
+import { sendContent, type ContentWays } from '../answers/send-content.ts';
 import { canDiscardBody, hasBody } from './body.ts';
 import { ClientGone } from '../client-gone.ts';
 import type { Http1Exchange } from './connection.ts';

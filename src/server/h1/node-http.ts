@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { fieldLines, type FieldList } from '../../http/reply.ts';
 import type { Arrived } from '../exchange.ts';
-import { tcpBelow } from '../node-internals.ts';
+import { tcpBelow } from '../listening/node-internals.ts';
 
 /**
  * The parts of `node:http` in use. An import of the module evaluates all of its exports, one of

@@ -3,7 +3,7 @@ import { headerSectionTooLarge } from '../../http/reading/refusals.ts';
 import type { Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import { lingerMs } from '../limits.ts';
-import { fieldText, statusLine } from '../response-head.ts';
+import { fieldText, statusLine } from '../answers/response-head.ts';
 
 /** Returns the failure for an error of Node's parser. */
 export function parserFailure({ code }: NodeJS.ErrnoException): Failure {

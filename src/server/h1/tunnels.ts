@@ -4,7 +4,7 @@ import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
 import { countPassedBytes } from '../../outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../proxy/fetcher.ts';
 import type { SharedLimit } from '../../model/shared-limit.ts';
-import { fieldText, statusLine } from '../response-head.ts';
+import { fieldText, statusLine } from '../answers/response-head.ts';
 import { linger } from './refusal.ts';
 
 /** A reserved tunnel; to be released if it is not opened. */

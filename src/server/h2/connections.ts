@@ -14,7 +14,7 @@ import { tooLate } from '../h1/refusal.ts';
 import type { UpgradeRequest } from '../exchange.ts';
 import { LeastRate } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
-import { queuedBytes } from '../node-internals.ts';
+import { queuedBytes } from '../listening/node-internals.ts';
 import { Http2Connection, type Counted } from './connection.ts';
 import {
   http2CheckMs,
@@ -29,7 +29,7 @@ import {
   http2VainFramesMax,
   http2WindowsBytesMax,
 } from './limits.ts';
-import { isSecure, type Peer } from '../peer.ts';
+import { isSecure, type Peer } from '../listening/peer.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';

@@ -8,7 +8,7 @@ import { now, newId } from '../../model/common/clock.ts';
 import { isJsonObject } from '../../model/json/json.ts';
 import { outlineJson } from '../../model/json/json-outline.ts';
 import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
-import { parseJson, requireParsable } from '../envelope.ts';
+import { parseJson, requireParsable } from '../svc1/envelope.ts';
 import { readBody, requirePlain } from '../h1/body.ts';
 import type { Exchange } from '../exchange.ts';
 import type { IncomingRequest } from '../incoming-request.ts';

@@ -6,7 +6,7 @@ import { fileChanges } from '../../config/watch.ts';
 import type { ClientCertificate, ClientIdentity } from '../../model/network/client-certificate.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
-import { askForCertificate } from '../node-internals.ts';
+import { askForCertificate } from '../listening/node-internals.ts';
 import type { ActivePair } from './loaded-certificate.ts';
 
 /** The parts of an access rule that decide which clients need a certificate. */

@@ -7,7 +7,7 @@ import { servicePath } from '../../model/path.ts';
 import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
 import type { Arrived } from '../exchange.ts';
-import { isSecure, type Peer } from '../peer.ts';
+import { isSecure, type Peer } from '../listening/peer.ts';
 
 /** The site over TLS. */
 interface SecureSite {

@@ -10,9 +10,9 @@ import {
   parseJson,
   requireParsable,
   type Envelope,
-} from '../envelope.ts';
+} from '../svc1/envelope.ts';
 import { messageIdBytesMax, operationNameBytesMax } from '../limits.ts';
-import { operationBytesMax } from '../operations.ts';
+import { operationBytesMax } from '../svc1/operations.ts';
 
 /** A message of a websocket. Its outline gives operation and id before the message is parsed. */
 export class WebSocketMessage {

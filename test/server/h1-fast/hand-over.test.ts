@@ -7,7 +7,7 @@ import { Connections } from '../../../src/server/h1/connections.ts';
 import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
 import type { FastExchange } from '../../../src/server/h1-fast/fast-exchange.ts';
 import { NodeExchange } from '../../../src/server/h1/node-exchange.ts';
-import { createHttpServer } from '../../../src/server/listener.ts';
+import { createHttpServer } from '../../../src/server/listening/listener.ts';
 import { firstRequest, openUsed, type RawConnection } from '../raw-connection.ts';
 
 /** A request that the fast path has read, and that the test answers. */

@@ -10,12 +10,12 @@ import type { Fields } from '../../../src/http/request.ts';
 import { passContentOn, readBody } from '../../../src/server/h1/body.ts';
 import { NodeExchange } from '../../../src/server/h1/node-exchange.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
-import { contentFailure } from '../../../src/server/failures.ts';
+import { contentFailure } from '../../../src/server/answers/failures.ts';
 import {
   createHttpServer,
   createHttpsServer,
   type Listener,
-} from '../../../src/server/listener.ts';
+} from '../../../src/server/listening/listener.ts';
 import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
 import { timeouts, type Timeouts } from '../../../src/server/h1/timeouts.ts';
 import { writeAndClose } from '../../../src/server/h1/refusal.ts';

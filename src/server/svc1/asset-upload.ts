@@ -1,20 +1,20 @@
-import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../assets/asset.ts';
-import type { ReceivedFile } from '../assets/asset-files.ts';
-import { assetType } from '../assets/asset-type.ts';
-import type { Call, OperationResult } from '../api/operation.ts';
-import { pageFields } from '../http/content/page-fields.ts';
-import { takeParameter } from '../http/query.ts';
-import { noBody, type Reply } from '../http/reply.ts';
-import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json/json.ts';
-import type { Caller } from '../model/stored/key.ts';
+import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../../assets/asset.ts';
+import type { ReceivedFile } from '../../assets/asset-files.ts';
+import { assetType } from '../../assets/asset-type.ts';
+import type { Call, OperationResult } from '../../api/operation.ts';
+import { pageFields } from '../../http/content/page-fields.ts';
+import { takeParameter } from '../../http/query.ts';
+import { noBody, type Reply } from '../../http/reply.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { Caller } from '../../model/stored/key.ts';
 import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
-import { requirePlain } from './h1/body.ts';
-import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
+import { requirePlain } from '../h1/body.ts';
+import { authenticateRequest, type IncomingRequest } from '../incoming-request.ts';
 import { outcomeMembers } from './operations.ts';
 import { limitUploads, receiveContent, tooLarge } from './upload-content.ts';
 import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
-import type { Serving } from './serving.ts';
+import type { Serving } from '../serving.ts';
 
 /** The operations whose scopes an upload and a download need, as refusals name them. */
 const putName = 'svc1.asset.put';

@@ -1,21 +1,21 @@
 import { Readable } from 'node:stream';
-import { pageFields } from '../http/content/page-fields.ts';
-import { noBody, type FieldList, type Reply } from '../http/reply.ts';
-import { etagListed } from '../http/representation/preconditions.ts';
-import { isStrictPreferred } from '../http/representation/prefer.ts';
-import { takeParameter } from '../http/query.ts';
-import type { Fields, RequestTarget } from '../http/request.ts';
-import { Failure } from '../model/failure.ts';
-import { previewToken } from '../model/preview.ts';
-import { canWrite, type Caller } from '../model/stored/key.ts';
-import { jsonBytes, jsonDigest } from '../model/json/prepared-json.ts';
-import type { Visitor } from '../model/visitor.ts';
-import { readBodyBytesMax } from '../api/limits.ts';
-import { operationBodyBytesMax } from './limits.ts';
-import { authorise } from '../api/execute.ts';
-import type { Effect, Feed, Operation, OperationResult } from '../api/operation.ts';
-import { readBody, requirePlain } from './h1/body.ts';
-import type { Exchange } from './exchange.ts';
+import { pageFields } from '../../http/content/page-fields.ts';
+import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
+import { etagListed } from '../../http/representation/preconditions.ts';
+import { isStrictPreferred } from '../../http/representation/prefer.ts';
+import { takeParameter } from '../../http/query.ts';
+import type { Fields, RequestTarget } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import { previewToken } from '../../model/preview.ts';
+import { canWrite, type Caller } from '../../model/stored/key.ts';
+import { jsonBytes, jsonDigest } from '../../model/json/prepared-json.ts';
+import type { Visitor } from '../../model/visitor.ts';
+import { readBodyBytesMax } from '../../api/limits.ts';
+import { operationBodyBytesMax } from '../limits.ts';
+import { authorise } from '../../api/execute.ts';
+import type { Effect, Feed, Operation, OperationResult } from '../../api/operation.ts';
+import { readBody, requirePlain } from '../h1/body.ts';
+import type { Exchange } from '../exchange.ts';
 import {
   type Envelope,
   envelopeFromBody,
@@ -24,8 +24,8 @@ import {
   isLinesBody,
   requireNoQuery,
 } from './envelope.ts';
-import type { Serving } from './serving.ts';
-import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
+import type { Serving } from '../serving.ts';
+import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
 
 /** A validated request for an operation over HTTP. */
 interface OperationRequest {

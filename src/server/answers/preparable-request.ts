@@ -1,10 +1,10 @@
-import { headerFieldsMax } from '../http/limits.ts';
-import type { RequestTarget } from '../http/request.ts';
-import { canonicalTarget } from '../http/reading/target.ts';
-import type { Scheme } from '../model/network/authority.ts';
-import { previewCookie } from '../model/preview.ts';
-import { Failure } from '../model/failure.ts';
-import type { MessageHead } from './exchange.ts';
+import { headerFieldsMax } from '../../http/limits.ts';
+import type { RequestTarget } from '../../http/request.ts';
+import { canonicalTarget } from '../../http/reading/target.ts';
+import type { Scheme } from '../../model/network/authority.ts';
+import { previewCookie } from '../../model/preview.ts';
+import { Failure } from '../../model/failure.ts';
+import type { MessageHead } from '../exchange.ts';
 
 /** The request fields that may select one of the prepared answers to a URL. */
 export const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const;

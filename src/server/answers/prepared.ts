@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
-import { fieldLines, replyField, type Reply, type ReuseClient } from '../http/reply.ts';
-import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from './limits.ts';
-import { fileCacheValidMs } from '../static/limits.ts';
-import type { Prepared } from './exchange.ts';
+import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import { fieldLines, replyField, type Reply, type ReuseClient } from '../../http/reply.ts';
+import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from '../limits.ts';
+import { fileCacheValidMs } from '../../static/limits.ts';
+import type { Prepared } from '../exchange.ts';
 import {
   choosingFields,
   type ChoosingField,
@@ -11,7 +11,7 @@ import {
   type PreparableRequest,
 } from './preparable-request.ts';
 import { headText } from './response-head.ts';
-import type { Moment } from './serving.ts';
+import type { Moment } from '../serving.ts';
 
 /** The prepared answers to one URL at one moment. */
 interface Entry {

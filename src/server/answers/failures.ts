@@ -1,13 +1,13 @@
-import { pageFields } from '../http/content/page-fields.ts';
-import { plainPage, escapeHtml } from '../http/content/html.ts';
-import { prefersHtml } from '../http/representation/negotiation.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import { statusFor } from '../http/status.ts';
-import { failureFrom, type Failure, type FailureCode, type Problem } from '../model/failure.ts';
-import type { LimitLog } from '../observability/limit-log.ts';
-import { reasonOf, type Log } from '../observability/log.ts';
-import { docsOf } from './failure-docs.ts';
-import { STATUS_CODES } from './h1/node-http.ts';
+import { pageFields } from '../../http/content/page-fields.ts';
+import { plainPage, escapeHtml } from '../../http/content/html.ts';
+import { prefersHtml } from '../../http/representation/negotiation.ts';
+import type { FieldList, Reply } from '../../http/reply.ts';
+import { statusFor } from '../../http/status.ts';
+import { failureFrom, type Failure, type FailureCode, type Problem } from '../../model/failure.ts';
+import type { LimitLog } from '../../observability/limit-log.ts';
+import { reasonOf, type Log } from '../../observability/log.ts';
+import { docsOf } from '../svc1/failure-docs.ts';
+import { STATUS_CODES } from '../h1/node-http.ts';
 
 /** A failure in an envelope (docs/design/failures.md#failures). */
 interface FailureMember {

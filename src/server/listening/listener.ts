@@ -9,21 +9,21 @@ import {
 } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import type { ListenAddress } from '../config/addresses.ts';
-import { defaultPorts, type Scheme } from '../model/network/authority.ts';
-import { Failure, lacksDescriptors } from '../model/failure.ts';
-import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../http/limits.ts';
-import { tcpKeepAliveMs } from '../outbound/limits.ts';
-import type { TryAnswer } from './h1/connection.ts';
-import type { Connections } from './h1/connections.ts';
-import { createServer } from './h1/node-http.ts';
-import { timeouts, type Timeouts } from './h1/timeouts.ts';
-import { notTls, parserFailure } from './h1/refusal.ts';
-import type { Certificates } from './tls/certificates.ts';
+import type { ListenAddress } from '../../config/addresses.ts';
+import { defaultPorts, type Scheme } from '../../model/network/authority.ts';
+import { Failure, lacksDescriptors } from '../../model/failure.ts';
+import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../../http/limits.ts';
+import { tcpKeepAliveMs } from '../../outbound/limits.ts';
+import type { TryAnswer } from '../h1/connection.ts';
+import type { Connections } from '../h1/connections.ts';
+import { createServer } from '../h1/node-http.ts';
+import { timeouts, type Timeouts } from '../h1/timeouts.ts';
+import { notTls, parserFailure } from '../h1/refusal.ts';
+import type { Certificates } from '../tls/certificates.ts';
 import { bindPath, ownPath, type ListeningSocket } from './inherited-sockets.ts';
 import { allowHalfOpen } from './node-internals.ts';
-import { handshakeOptions } from './tls/handshake.ts';
-import type { Tls } from './tls/tls.ts';
+import { handshakeOptions } from '../tls/handshake.ts';
+import type { Tls } from '../tls/tls.ts';
 import { takenPortAdvice } from './port-owner.ts';
 
 /** A server of HTTP/1.1 on a port, in the clear or over TLS. */

@@ -1,10 +1,10 @@
-import { readContent } from '../http/content/content.ts';
-import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
-import { previewCookie } from '../model/preview.ts';
-import type { IncomingRequest } from './incoming-request.ts';
-import { previewBytesMax } from './limits.ts';
-import type { DraftSite, Serving } from './serving.ts';
+import { readContent } from '../../http/content/content.ts';
+import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../../http/reply.ts';
+import type { ContentRequest } from '../../http/request.ts';
+import { previewCookie } from '../../model/preview.ts';
+import type { IncomingRequest } from '../incoming-request.ts';
+import { previewBytesMax } from '../limits.ts';
+import type { DraftSite, Serving } from '../serving.ts';
 
 /** The answer to a link of a preview, or to the end of one: a cookie, and the way to the site. */
 export function previewLinkReply(

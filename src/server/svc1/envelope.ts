@@ -1,15 +1,15 @@
-import { ndjsonType, parseMediaType } from '../http/representation/mediatype.ts';
-import { parseQuery, type QueryParameter } from '../http/query.ts';
-import { Failure } from '../model/failure.ts';
-import { outlineJson, type JsonOutline } from '../model/json/json-outline.ts';
-import { isJsonObject, type JsonObject } from '../model/json/json.ts';
-import { jsonDepthMax } from '../model/limits.ts';
-import { nearestName } from '../model/common/nearest.ts';
-import { shownNameCharactersMax } from '../api/limits.ts';
-import { unknownInput } from '../api/problems.ts';
-import { memberNameCharactersMax } from './limits.ts';
-import { formPairsMax, jsonValuesMax, readValuesMax } from './limits.ts';
-import type { Effect, Operation } from '../api/operation.ts';
+import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.ts';
+import { parseQuery, type QueryParameter } from '../../http/query.ts';
+import { Failure } from '../../model/failure.ts';
+import { outlineJson, type JsonOutline } from '../../model/json/json-outline.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { jsonDepthMax } from '../../model/limits.ts';
+import { nearestName } from '../../model/common/nearest.ts';
+import { shownNameCharactersMax } from '../../api/limits.ts';
+import { unknownInput } from '../../api/problems.ts';
+import { memberNameCharactersMax } from '../limits.ts';
+import { formPairsMax, jsonValuesMax, readValuesMax } from '../limits.ts';
+import type { Effect, Operation } from '../../api/operation.ts';
 
 /**
  * A request of HTTP or websocket before its operation runs (docs/design/operations.md#envelope):

@@ -1,10 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Body, FieldList, FileSource, Part } from '../http/reply.ts';
-import type { Sent } from './exchange.ts';
-import { takeBuffers } from './h1/file-buffers.ts';
-import { writeAll } from './h1/pieces.ts';
-import { answerHeadHeldMs } from './limits.ts';
+import type { Body, FieldList, FileSource, Part } from '../../http/reply.ts';
+import type { Sent } from '../exchange.ts';
+import { takeBuffers } from '../h1/file-buffers.ts';
+import { writeAll } from '../h1/pieces.ts';
+import { answerHeadHeldMs } from '../limits.ts';
 
 /** What a transport does besides writing the content of an answer. */
 export interface ContentWays {

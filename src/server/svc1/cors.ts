@@ -1,6 +1,6 @@
-import type { FieldList } from '../http/reply.ts';
-import type { Fields } from '../http/request.ts';
-import type { Operation } from '../api/operation.ts';
+import type { FieldList } from '../../http/reply.ts';
+import type { Fields } from '../../http/request.ts';
+import type { Operation } from '../../api/operation.ts';
 
 /**
  * Returns the CORS fields of an answer (Fetch standard §3.2): pages of the allowed origins may call

@@ -1,9 +1,9 @@
-import type { AssetWriter } from '../assets/asset-files.ts';
-import { uploadsAtOnceMax } from '../assets/limits.ts';
-import { requireIntactBody } from '../http/content/broken-content.ts';
-import { Failure, failureFrom } from '../model/failure.ts';
-import type { RequestBody } from './exchange.ts';
-import { passContentOn } from './h1/body.ts';
+import type { AssetWriter } from '../../assets/asset-files.ts';
+import { uploadsAtOnceMax } from '../../assets/limits.ts';
+import { requireIntactBody } from '../../http/content/broken-content.ts';
+import { Failure, failureFrom } from '../../model/failure.ts';
+import type { RequestBody } from '../exchange.ts';
+import { passContentOn } from '../h1/body.ts';
 import { invalidRange } from './upload-fields.ts';
 
 let uploads = 0;

@@ -1,8 +1,8 @@
-import { needsUser } from '../model/visitor.ts';
-import type { AccessDetails } from '../observability/access-entry.ts';
-import type { Arrived, RequestBody } from './exchange.ts';
-import { acceptRequest } from './incoming-request.ts';
-import type { Serving } from './serving.ts';
+import { needsUser } from '../../model/visitor.ts';
+import type { AccessDetails } from '../../observability/access-entry.ts';
+import type { Arrived, RequestBody } from '../exchange.ts';
+import { acceptRequest } from '../incoming-request.ts';
+import type { Serving } from '../serving.ts';
 
 /** Finds the values of a request that only some access logs show; begins before its content. */
 export class RequestDetails {

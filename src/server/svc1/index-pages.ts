@@ -1,9 +1,9 @@
-import type { EngineConfig } from '../config/config.ts';
-import { escapeHtml, plainPage } from '../http/content/html.ts';
-import { prefersHtml } from '../http/representation/negotiation.ts';
-import { publicFile, type PublicFile } from '../http/content/page.ts';
-import { builtInEngines } from '../model/stored/rule.ts';
-import type { PublicFiles } from '../pages/public-files.ts';
+import type { EngineConfig } from '../../config/config.ts';
+import { escapeHtml, plainPage } from '../../http/content/html.ts';
+import { prefersHtml } from '../../http/representation/negotiation.ts';
+import { publicFile, type PublicFile } from '../../http/content/page.ts';
+import { builtInEngines } from '../../model/stored/rule.ts';
+import type { PublicFiles } from '../../pages/public-files.ts';
 
 /** The index pages below `{base}/svc1`, for people and for programs (docs/design/requests.md). */
 export interface IndexPages {

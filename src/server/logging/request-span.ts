@@ -1,11 +1,11 @@
-import { isImplemented } from '../model/method.ts';
-import type { AccessEntry } from '../observability/access-entry.ts';
-import { maskedKeys } from '../observability/access.ts';
-import { redactedUrl } from '../observability/access-rules.ts';
-import type { SpanAttributes, TraceSpan } from '../observability/trace.ts';
-import type { Arrived } from './exchange.ts';
-import { peerAddress, schemeOf } from './peer.ts';
-import type { Serving } from './serving.ts';
+import { isImplemented } from '../../model/method.ts';
+import type { AccessEntry } from '../../observability/access-entry.ts';
+import { maskedKeys } from '../../observability/access.ts';
+import { redactedUrl } from '../../observability/access-rules.ts';
+import type { SpanAttributes, TraceSpan } from '../../observability/trace.ts';
+import type { Arrived } from '../exchange.ts';
+import { peerAddress, schemeOf } from '../listening/peer.ts';
+import type { Serving } from '../serving.ts';
 
 /** Begins the span of a request; undefined without `[telemetry]`. */
 export function beginRequestSpan(

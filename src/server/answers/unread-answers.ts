@@ -1,6 +1,6 @@
-import type { Caller } from '../model/stored/key.ts';
-import { unreadPieceBytesMin } from './limits.ts';
-import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
+import type { Caller } from '../../model/stored/key.ts';
+import { unreadPieceBytesMin } from '../limits.ts';
+import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
 
 /** Content in memory, and the number of answers with it. */
 interface HeldContent {

@@ -1,16 +1,16 @@
-import type { Reply } from '../http/reply.ts';
-import { prefetchPurpose } from '../http/prefetch.ts';
-import type { RequestPlace, RequestVisits } from '../visitors/request-visits.ts';
-import { refusedLineCharactersMax } from './limits.ts';
-import type { AccessLog } from '../observability/access.ts';
-import type { AccessEntry } from '../observability/access-entry.ts';
-import type { LiveAccess } from '../observability/live-access.ts';
-import type { TraceSpan } from '../observability/trace.ts';
-import type { RequestMetrics } from '../observability/request-metrics.ts';
-import type { Arrived, Exchange } from './exchange.ts';
+import type { Reply } from '../../http/reply.ts';
+import { prefetchPurpose } from '../../http/prefetch.ts';
+import type { RequestPlace, RequestVisits } from '../../visitors/request-visits.ts';
+import { refusedLineCharactersMax } from '../limits.ts';
+import type { AccessLog } from '../../observability/access.ts';
+import type { AccessEntry } from '../../observability/access-entry.ts';
+import type { LiveAccess } from '../../observability/live-access.ts';
+import type { TraceSpan } from '../../observability/trace.ts';
+import type { RequestMetrics } from '../../observability/request-metrics.ts';
+import type { Arrived, Exchange } from '../exchange.ts';
 import { endRequestSpan } from './request-span.ts';
 import { RequestDetails } from './request-details.ts';
-import type { Moment } from './serving.ts';
+import type { Moment } from '../serving.ts';
 
 /** When a request arrived, and the state of the site then. */
 export interface RequestStart {

@@ -1,7 +1,7 @@
-import { formatHttpDate } from '../http/date.ts';
-import { fieldLines, replyField, type FieldList, type Reply } from '../http/reply.ts';
-import { STATUS_CODES } from './h1/node-http.ts';
-import { keepAliveTimeoutMs } from './limits.ts';
+import { formatHttpDate } from '../../http/date.ts';
+import { fieldLines, replyField, type FieldList, type Reply } from '../../http/reply.ts';
+import { STATUS_CODES } from '../h1/node-http.ts';
+import { keepAliveTimeoutMs } from '../limits.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A character that a field value cannot contain (RFC 9110 §5.5). */

@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.ts';
-import { fieldLines, noBody, withoutFields, type Reply } from '../http/reply.ts';
-import { isRead, type Fields, type RequestTarget } from '../http/request.ts';
-import { Failure } from '../model/failure.ts';
-import { canonicalPath, encodePath } from '../model/path.ts';
-import { aloneIndex, type ConsoleFile, type ConsoleFiles } from '../pages/console-files.ts';
+import type { Config } from '../../config/config.ts';
+import { fieldLines, noBody, withoutFields, type Reply } from '../../http/reply.ts';
+import { isRead, type Fields, type RequestTarget } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import { canonicalPath, encodePath } from '../../model/path.ts';
+import { aloneIndex, type ConsoleFile, type ConsoleFiles } from '../../pages/console-files.ts';
 
 type ConsoleConfig = Pick<Config, 'server'>;
 

@@ -1,10 +1,10 @@
-import { isDigest } from '../assets/asset.ts';
-import type { Reply } from '../http/reply.ts';
-import { Failure } from '../model/failure.ts';
-import type { Caller } from '../model/stored/key.ts';
-import type { Exchange } from './exchange.ts';
-import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
-import type { Serving } from './serving.ts';
+import { isDigest } from '../../assets/asset.ts';
+import type { Reply } from '../../http/reply.ts';
+import { Failure } from '../../model/failure.ts';
+import type { Caller } from '../../model/stored/key.ts';
+import type { Exchange } from '../exchange.ts';
+import { authenticateRequest, type IncomingRequest } from '../incoming-request.ts';
+import type { Serving } from '../serving.ts';
 
 /** A request below `{base}/svc1`. */
 export interface AssetRequest {

@@ -1,6 +1,6 @@
-import { publicFile, type PublicFile } from '../http/content/page.ts';
-import { asyncApi } from '../api/documents/asyncapi.ts';
-import { openApi, type DocumentParts } from '../api/documents/openapi.ts';
+import { publicFile, type PublicFile } from '../../http/content/page.ts';
+import { asyncApi } from '../../api/documents/asyncapi.ts';
+import { openApi, type DocumentParts } from '../../api/documents/openapi.ts';
 
 /** The documents of the operations, by their paths below `{base}/svc1`. */
 export interface Documents {
