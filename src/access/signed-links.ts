@@ -24,7 +24,7 @@ export function signedQuery(key: Buffer, place: SignedPlace, expires: number): s
 
 /** Verifies the end of a query; other parameters of these names are none of a link. */
 export function verifyLink(keys: LinkKeys, place: SignedPlace, nowMs: number): SignedLink {
-  const found = /(?:^|&)expires=(\d{1,12})&signature=([A-Za-z0-9_-]{43})$/.exec(place.query);
+  const found = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})$/.exec(place.query);
   if (found === null) return { state: 'none' };
   const [, expires = '', sent = ''] = found;
   const query = place.query.slice(0, found.index);
