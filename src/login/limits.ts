@@ -11,6 +11,8 @@ export const wayBackCharactersMax = 1_500;
 /** Sessions of one person, and of all; the oldest ones end. */
 export const sessionsPerPersonMax = 20;
 export const loginSessionsMax = 100_000;
+/** Sessions in the memory of a process, so that not each request reads and hashes again. */
+export const sessionsRememberedMax = 2_000;
 /** Characters of an ID token that is stored for the sign-out at the provider. */
 export const idTokenCharactersMax = 8 * KIB;
 /** How long a key seals cookies of started sign-ins; it opens them for as long again. */

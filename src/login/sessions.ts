@@ -1,10 +1,16 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { LoginConfig } from '../config/config.ts';
 import { ownLoginName } from '../config/sections/login.ts';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import type { LoginSession } from '../model/login.ts';
 import type { LoginSessions } from '../store/login-sessions.ts';
 import { cookieNames, cookieValues } from './cookies.ts';
-import { idTokenCharactersMax, loginSessionsMax, sessionsPerPersonMax } from './limits.ts';
+import {
+  idTokenCharactersMax,
+  loginSessionsMax,
+  sessionsPerPersonMax,
+  sessionsRememberedMax,
+} from './limits.ts';
 
 /** A person who has signed in at the provider. */
 export interface SignedIn {
@@ -42,7 +48,8 @@ const cookiePattern = /^([0-9a-f-]{36})\.([\w-]{43})$/;
 
 /**
  * Creates the register. A cookie is the id of its session and 256 random bits, of which the data
- * folder has the SHA-256 only.
+ * folder has the SHA-256 only. Sessions that were found are remembered by their cookies until any
+ * process begins or ends a session.
  */
 export function createSessionRegister(
   store: LoginSessions,
@@ -59,10 +66,20 @@ export function createSessionRegister(
   const issuers = new Map(providers.map(({ name, issuer }) => [name, issuer]));
   const foundBy = (issuer: string, kind: string, value: string): string =>
     digest(`${issuer} ${kind} ${value}`);
+  const isOpen = (session: LoginSession): boolean =>
+    Date.parse(session.expires) > now() && issuers.get(providerOf(session)) === session.issuer;
   const open = (id: string): LoginSession | undefined => {
     const session = store.find(id);
-    if (session === undefined || Date.parse(session.expires) <= now()) return undefined;
-    return issuers.get(providerOf(session)) === session.issuer ? session : undefined;
+    return session !== undefined && isOpen(session) ? session : undefined;
+  };
+  const remembered = createLruCache<LoginSession>(sessionsRememberedMax);
+  let upTo = -1;
+  const verified = (value: string): LoginSession | undefined => {
+    const [, id, secret = ''] = cookiePattern.exec(value) ?? [];
+    const session = id === undefined ? undefined : store.find(id);
+    if (session === undefined || !isEqual(session.hash, digest(secret))) return undefined;
+    remembered.set(value, session);
+    return session;
   };
   return {
     async begin({ user, roles, subject, providerSession, idToken }, { name, issuer, lifetimeMs }) {
@@ -86,10 +103,14 @@ export function createSessionRegister(
       return { session, cookie: `${session.id}.${secret}` };
     },
     find(cookie, origin) {
-      for (const value of cookieValues(cookie, cookieNames(origin).session)) {
-        const [, id = '', secret = ''] = cookiePattern.exec(value) ?? [];
-        const session = id === '' ? undefined : open(id);
-        if (session !== undefined && isEqual(session.hash, digest(secret))) return session;
+      const values = cookieValues(cookie, cookieNames(origin).session);
+      if (values.length === 0) return undefined;
+      const changes = store.changes();
+      if (changes !== upTo) remembered.clear();
+      upTo = changes;
+      for (const value of values) {
+        const session = remembered.get(value) ?? verified(value);
+        if (session !== undefined && isOpen(session)) return session;
       }
       return undefined;
     },

@@ -9,6 +9,8 @@ import { before, suite, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { cleaningAfterAll } from '../../folder.ts';
 import { openSocket, postOperation, type Answer } from '../../harness.ts';
+import { loginIni, startProvider } from '../../login/provider.ts';
+import { TestVisitor } from '../../login/visitor.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import {
   killAll,
@@ -32,9 +34,13 @@ function isAlive(pid: number): boolean {
 }
 
 /** Requests a URL over an agent's connection; resolves to the status, and the content of a 200. */
-async function contentOf(agent: Agent, url: string): Promise<string> {
+async function contentOf(
+  agent: Agent,
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const message = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(url, { agent }, resolve).once('error', reject);
+    get(url, { agent, headers }, resolve).once('error', reject);
   });
   const content = await text(message);
   return message.statusCode === 200 ? `200 ${content}` : String(message.statusCode);
@@ -146,6 +152,30 @@ suite('several workers', onLinux, () => {
       counts.reduce((sum, count) => sum + count, 0),
       70,
     );
+  });
+
+  test('refuse a session at once that one of them has ended', async (t) => {
+    const provider = await startProvider(t);
+    const ini = `workers = 2\n[access.staff]\npath = /staff\nusers = ann\n${loginIni(provider)}`;
+    const { iniFile } = await serverFolder(t, ini);
+    const { url, adminKey } = await startServed(t, iniFile);
+    const call = (name: string, v: object) => postOperation(url, name, v, { apikey: adminKey });
+    await call('svc1.userinterface.insert', { path: '/staff', kind: 'content', content: 'staff' });
+    const visitor = new TestVisitor();
+    await visitor.follow(`${url}/svc1/login/sign-in?return_to=/staff`);
+    const cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
+    const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    t.after(() => {
+      for (const agent of agents) agent.destroy();
+    });
+    const ask = () =>
+      Promise.all(agents.map((agent) => contentOf(agent, `${url}/staff`, { cookie })));
+    for (let turn = 0; turn < 3; turn += 1) {
+      assert.deepEqual(new Set(await ask()), new Set(['200 staff']));
+    }
+    const { data } = await call('svc1.login.list', {});
+    await call('svc1.login.end', { id: data.rows[0].id });
+    assert.deepEqual(new Set(await ask()), new Set(['401']));
   });
 
   test('show the requests of all of them in the live access log of one', async (t) => {
