@@ -1,7 +1,8 @@
 import type { AccessConfig } from '../config/config.ts';
-import type { FieldList, Reply, ReuseClient } from '../http/reply.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
 import { isRead, type Fields } from '../http/request.ts';
 import { comparableAddress, Networks } from '../model/network/networks.ts';
+import type { ReuseClient } from '../model/reuse-client.ts';
 import { needsUser, type User, type Visitor, type VisitorNeeds } from '../model/visitor.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { AccessRequest } from './access-request.ts';
@@ -128,6 +129,7 @@ export function networksOf(
 ): (address: string) => boolean {
   const networks = Networks.parse(cidrs.map(({ text }) => text));
   if (networks === undefined) throw new TypeError('a network of the configuration is invalid');
+  if (cidrs.length === 0) return () => false;
   return (address) => {
     const comparable = comparableAddress(address);
     return comparable !== undefined && networks.contains(comparable);

@@ -14,7 +14,6 @@ import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { StoredRule } from '../model/stored/rule.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
-import type { ReplyOrPromise } from '../rules/source.ts';
 import { cachedFileBytesMax, compressedFileBytesMax } from '../static/limits.ts';
 import { isDigest, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
@@ -43,7 +42,7 @@ export interface AssetPages {
    */
   respond(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply>;
   /** The reply of a page rule that refers to an asset; without such an asset it is `not_found`. */
-  respondFor(given: RuleAsset, request: AskedFor): ReplyOrPromise;
+  respondFor(given: RuleAsset, request: AskedFor): Reply | Promise<Reply>;
   /** As respond, from the disk and without other sizes or codings: for nodes, which check it. */
   respondFromFile(asset: Asset, view: AssetView, request: AskedFor): Reply;
   memory(): CacheUse;

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Cancellation } from '../model/common/cancellation.ts';
+import type { ReuseClient } from '../model/reuse-client.ts';
 
 /** Header fields of an answer as a flat list: name, value, name, value. */
 export type FieldList = readonly string[];
@@ -64,17 +65,6 @@ export interface Recipient {
   readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
   /** Gets the time from the request to a source, if there is one, until the head of its answer. */
   readonly sourceAnswered?: ((ms: number) => void) | undefined;
-}
-
-/** The client of a request for which an answer may be reused. */
-export interface ReuseClient {
-  readonly address: string;
-  /** Its field Authorization. */
-  readonly authorization: string | undefined;
-  /** Its field Cookie. */
-  readonly cookie: string | undefined;
-  /** Whether the request came over TLS. */
-  readonly isSecure: boolean;
 }
 
 /** An answer, independent of its connection and HTTP version. */

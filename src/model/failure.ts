@@ -1,4 +1,5 @@
 import type { LimitName } from './limit.ts';
+import type { ReuseClient } from './reuse-client.ts';
 
 const failureCodes = [
   'invalid',
@@ -54,6 +55,10 @@ interface FailureDetail {
   readonly fields?: readonly string[];
   /** True if the answer is only for the client that it goes to. */
   readonly isPrivate?: true;
+  /** True if every request for the same target fails so, as Reply.isReusable. */
+  readonly isReusable?: true | undefined;
+  /** As Reply.admits. */
+  readonly admits?: ((client: ReuseClient) => boolean) | undefined;
   /** The problems of a write that strict handling refuses. */
   readonly problems?: readonly Problem[];
   /** The URL of a page of the documentation about the failure of a server that was called. */
@@ -79,6 +84,8 @@ export class Failure extends Error {
   readonly signedIn: FailureDetail['signedIn'];
   readonly fields: readonly string[] | undefined;
   readonly isPrivate: true | undefined;
+  readonly isReusable: true | undefined;
+  readonly admits: FailureDetail['admits'];
   readonly problems: readonly Problem[] | undefined;
   readonly docs: string | undefined;
   readonly #detail: FailureDetail;
@@ -99,6 +106,8 @@ export class Failure extends Error {
     this.signedIn = detail.signedIn;
     this.fields = detail.fields;
     this.isPrivate = detail.isPrivate;
+    this.isReusable = detail.isReusable;
+    this.admits = detail.admits;
     this.problems = detail.problems;
     this.docs = detail.docs;
     this.#detail = detail;
@@ -109,9 +118,11 @@ export class Failure extends Error {
     return new Failure(this.code, this.message, { ...this.#detail, source });
   }
 
-  /** A copy of the failure whose answer is only for the client. */
-  forClient(): Failure {
-    return new Failure(this.code, this.message, { ...this.#detail, isPrivate: true });
+  /** A copy whose answer is only for its client, and for those whom `admits` lets have it. */
+  forClient(admits: FailureDetail['admits']): Failure {
+    const isReusable = admits === undefined ? undefined : this.isReusable;
+    const changes = { isPrivate: true, isReusable, admits } as const;
+    return new Failure(this.code, this.message, { ...this.#detail, ...changes });
   }
 }
 

@@ -88,14 +88,19 @@ export function explainReadOnly(method: string): ExpectedReply {
   return { status };
 }
 
-/** The reply if no source has the page: Allow for OPTIONS; throws `not_found` for all others. */
-export function notFoundReply(method: string): Reply {
+/**
+ * The reply if no source has the page: Allow for OPTIONS; throws `not_found` for all others.
+ * `isReusable` is whether the URL alone has decided that.
+ */
+export function notFoundReply(method: string, isReusable = false): Reply {
   if (method === 'OPTIONS') return readOptionsReply;
-  throw notFound;
+  throw isReusable ? notFoundForAll : notFound;
 }
 
-/** Made once: capturing a stack would take a tenth of the time of a 404. */
-const notFound = new Failure('not_found', 'There is no page here.');
+// Made once: capturing a stack would take a tenth of the time of a 404.
+const nothingHere = 'There is no page here.';
+const notFound = new Failure('not_found', nothingHere);
+const notFoundForAll = new Failure('not_found', nothingHere, { isReusable: true });
 
 /** The result of a decision; a Failure becomes a reply with its status. */
 export function replyOrFailure<T>(decide: () => T): T | ExpectedReply {

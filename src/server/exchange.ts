@@ -69,6 +69,9 @@ export interface Prepared {
   /** As in Reply. */
   readonly isCurrent: Reply['isCurrent'];
   readonly admits: Reply['admits'];
+  /** As in Reply; each request gets another id. */
+  readonly failureId?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /**

@@ -80,6 +80,8 @@ export const lingerMs = 1_000;
 /** Prepared answers in memory: of all URLs together, and of one URL. */
 export const preparedBytesMax = 8 * MIB;
 export const preparedVariantsMax = 8;
+/** URLs that have failed once: the answer is prepared with the next request. */
+export const failedUrlsMax = 500;
 /** Up to this length, copying content behind its head takes less time than a second write. */
 export const preparedTextBytesMax = 16 * KIB;
 /** Public answers of operations in memory, with their compressed forms. */

@@ -12,7 +12,7 @@ import { contentFailure, loggedFailure } from './answers/failures.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import { isSecure, peerAddress, schemeOf } from './listening/peer.ts';
 import { preparableRequest, type PreparableRequest } from './answers/preparable-request.ts';
-import type { PreparedReplies } from './answers/prepared.ts';
+import { withOwnId, type PreparedReplies } from './answers/prepared.ts';
 import type { RequestLog, RequestStart } from './logging/request-log.ts';
 import { beginRequestSpan } from './logging/request-span.ts';
 import { Responder, type ResponderParts } from './responder.ts';
@@ -81,8 +81,9 @@ export class RequestHandler {
   ): Prepared | undefined {
     const known = prepared.find(request, moment, address);
     const { rates } = moment.serving;
-    if (known === undefined || rates === undefined) return known;
-    return rates.countPlain({ ...request.target, address }) ? known : undefined;
+    if (known === undefined) return undefined;
+    const isPassed = rates === undefined || rates.countPlain({ ...request.target, address });
+    return isPassed ? withOwnId(known, this.#parts.newId) : undefined;
   }
 
   /** Refuses a request that could not be read; `head` is what has arrived of its head. */

@@ -15,6 +15,7 @@ import {
   type Recipient,
   type Reply,
 } from '../http/reply.ts';
+import type { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/stored/key.ts';
 import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
@@ -156,7 +157,8 @@ export class Responder {
       if (incoming === undefined) return reply;
       const isForPerson = prefersHtml(accept);
       const own = isForPerson ? await this.#errorPage(reply, incoming) : undefined;
-      return this.#withServerTiming(own ?? reply, incoming);
+      const shown = own ?? { ...reply, isReusable: true };
+      return this.#withServerTiming(this.#reusedFor(failure, shown), incoming);
     }
   }
 
@@ -255,6 +257,14 @@ export class Responder {
       ...(reason && { reason }),
       ...(isPrivate && { isPrivate }),
     };
+  }
+
+  /** The reply to a failure, reusable if the failure is; a debug log has a line for each one. */
+  #reusedFor({ isReusable, admits }: Failure, shown: Reply): Reply {
+    const { isReusable: isShownAgain, ...reply } = shown;
+    const isLogged = /^(?:trace|debug)$/.test(this.#moment.serving.config.log.level);
+    if (isReusable !== true || isShownAgain !== true || isLogged) return reply;
+    return { ...reply, isReusable, admits };
   }
 
   async #service(path: string, incoming: IncomingRequest): Promise<Reply> {

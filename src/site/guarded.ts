@@ -94,12 +94,11 @@ export function withPrivacy(
   if (guard === undefined) return respond;
   return (request) => {
     const accessRules = new Set<string>();
+    const admits = (): Reply['admits'] => guard.reuseFor([...accessRules]);
     const mark = (reply: Reply): Reply =>
-      accessRules.size === 0
-        ? reply
-        : privateReply({ ...reply, admits: guard.reuseFor([...accessRules]) });
+      accessRules.size === 0 ? reply : privateReply({ ...reply, admits: admits() });
     const fail = (thrown: unknown): never => {
-      throw accessRules.size === 0 ? thrown : failureFrom(thrown).forClient();
+      throw accessRules.size === 0 ? thrown : failureFrom(thrown).forClient(admits());
     };
     try {
       const answer = respond({ ...request, accessRules });

@@ -101,12 +101,12 @@ export function createSite(parts: SiteParts): Site {
     access,
     precedenceOf(() => sources),
   );
-  const { sources, fetchedRules } = sourcesOf(parts, all);
+  const { sources, fetchedRules, notFound } = sourcesOf(parts, all);
   return {
     respond: withPrivacy(access, (request) => {
       const answer = all.respond(request, 0);
-      if (!(answer instanceof Promise)) return answer ?? notFoundReply(request.method);
-      return answer.then((reply) => reply ?? notFoundReply(request.method));
+      if (!(answer instanceof Promise)) return answer ?? notFound(request);
+      return answer.then((reply) => reply ?? notFound(request));
     }),
     openWebsocket: async (request) =>
       guardedReply(access, { request, depth: 0 }, (admitted) =>
@@ -185,6 +185,8 @@ interface SiteSources {
   readonly sources: readonly ContentSource[];
   /** The page rules and proxies of content.fetch. */
   readonly fetchedRules: RuleReader;
+  /** The reply if no source has a page; throws as notFoundReply. */
+  readonly notFound: (request: ContentRequest) => Reply;
 }
 
 /**
@@ -232,6 +234,9 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   return {
     sources: lists.length === 0 ? behind : [redirecting, ...behind],
     fetchedRules,
+    // A redirect may be for some visitors only. A rule replies or fails, so there is none here, and
+    // files and rewrites depend on the URL alone.
+    notFound: ({ method }) => notFoundReply(method, lists.length + others.length === 0),
   };
 }
 

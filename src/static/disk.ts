@@ -82,7 +82,7 @@ export type FailedRequest = RequestTarget & Pick<ContentRequest, 'fields' | 'add
 /**
  * The error page of the first mount that applies to the request and has one, with the failure's
  * status; undefined if none has. Without validators and Cache-Control: no cache may store the page
- * as the content of the URL.
+ * as the content of the URL. It is reusable for a failure that is.
  */
 async function errorPage(
   mounts: readonly Mount[],
@@ -94,7 +94,9 @@ async function errorPage(
   const request = { ...failed, method: 'GET', fields, body: undefined, signal };
   for (const mount of mounts) {
     const page = await undefinedIfFailure(() => mount.errorPage(status, request));
-    if (page !== undefined) return { ...withoutCaching(page), status };
+    if (page === undefined) continue;
+    const { isReusable } = page;
+    return { ...withoutCaching(page), status, ...(isReusable && { isReusable }) };
   }
   return undefined;
 }

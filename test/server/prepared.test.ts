@@ -7,8 +7,12 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { preparableRequest } from '../../src/server/answers/preparable-request.ts';
-import { PreparedReplies } from '../../src/server/answers/prepared.ts';
+import {
+  preparableRequest,
+  type PreparableRequest,
+} from '../../src/server/answers/preparable-request.ts';
+import { PreparedReplies, withOwnId } from '../../src/server/answers/prepared.ts';
+import { basic, scryptLine } from '../access/passwords.ts';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { newIssuer } from '../visitors/issuer.ts';
@@ -266,6 +270,100 @@ suite('a page that is requested often', () => {
       [first?.status, first?.bytes, first?.host],
       [200, 4, `localhost:${site.port}`],
     );
+  });
+});
+
+const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+
+suite('a missing page that is requested often', () => {
+  test('has another id each time, and a line with it in the access log', async (t) => {
+    const site = await startSite(t, { ini: '[log]\nformat = json\n' });
+    const ids: string[] = [];
+    for (const accept of ['*/*', 'text/html', '*/*', 'text/html', 'text/html']) {
+      const { status, fields, body } = await ask(site, '/none', { headers: { accept } });
+      assert.equal(status, 404);
+      const isPage = accept === 'text/html';
+      assert.match(String(fields['content-type']), isPage ? /^text\/html/ : /^text\/plain/);
+      const [own = '', ...others] = body.match(id) ?? [];
+      assert.deepEqual(others, []);
+      ids.push(own);
+    }
+    assert.equal(new Set(ids).size, 5);
+    await site.waymark.stop(1_000);
+    const lines = site.logged().split('\n');
+    for (const own of ids) {
+      const [line = '', ...others] = lines.filter((one) => one.includes(own));
+      assert.match(line, /"status":404,/);
+      assert.equal(others.length, 0);
+    }
+  });
+
+  test('is there as soon as its insert is acknowledged, and gone with the invalidation', async (t) => {
+    const site = await startSite(t);
+    for (const lang of [undefined, 'de']) {
+      for (let visit = 0; visit < 3; visit += 1) {
+        assert.equal((await ask(site, '/page')).status, 404);
+      }
+      const v = { path: '/page', content: 'x', ...(lang && { lang }) };
+      const { data } = await site.call('svc1.userinterface.insert', v);
+      assert.equal((await ask(site, '/page')).status, 200);
+      const { id: rule } = data;
+      const { data: dry } = await site.call('svc1.userinterface.invalidate', { id: rule });
+      await site.call('svc1.userinterface.invalidate', { id: rule, confirm: dry.digest });
+    }
+    assert.equal((await ask(site, '/page')).status, 404);
+  });
+
+  test('has the error page of the mount', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\nerrors = errors\n',
+      files: { 'site/errors/404.html': '<h1>Lost</h1>' },
+    });
+    for (const accept of ['text/html', '*/*', 'text/html', '*/*']) {
+      const { status, body } = await ask(site, '/none', { headers: { accept } });
+      assert.deepEqual([status, body.includes('Lost')], [404, accept === 'text/html']);
+    }
+  });
+
+  test('is only for those who may know that', async (t) => {
+    const site = await startSite(t, {
+      ini:
+        '[access.staff]\npath = /staff/*\npassword_file = users.txt\n' +
+        '[access.asked]\npath = /asked/*\nforward = http://127.0.0.1:1/\n',
+      files: { 'users.txt': scryptLine('ann', 'secret') },
+    });
+    const ann = { authorization: basic('ann', 'secret') };
+    const bob = { authorization: basic('bob', 'secret') };
+    for (let turn = 0; turn < 4; turn += 1) {
+      const found = await ask(site, '/staff/none', { headers: ann });
+      assert.deepEqual([found.status, found.fields['cache-control']], [404, 'no-store']);
+      assert.equal((await ask(site, '/staff/none')).status, 401);
+      assert.equal((await ask(site, '/staff/none', { headers: bob })).status, 401);
+      assert.equal((await ask(site, '/asked/none')).status, 503);
+    }
+  });
+
+  test('leads those elsewhere whom a redirect is for', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\nredirects = _redirects\n',
+      files: { 'site/_redirects': '/none /de/ 302 Language=de\n' },
+    });
+    for (let turn = 0; turn < 3; turn += 1) {
+      for (const [language, status] of [
+        ['en', 404],
+        ['de', 302],
+      ] as const) {
+        const headers = { 'accept-language': language };
+        assert.equal((await ask(site, '/none', { headers })).status, status);
+      }
+    }
+  });
+
+  test('is refused when a rate is used up', async (t) => {
+    const site = await startSite(t, { ini: '[rate.all]\nrate = 3/d\n' });
+    const statuses: number[] = [];
+    for (let turn = 0; turn < 5; turn += 1) statuses.push((await ask(site, '/none')).status);
+    assert.deepEqual(statuses, [404, 404, 404, 429, 429]);
   });
 });
 
@@ -547,14 +645,37 @@ async function kept(site: TestSite, headers: Record<string, string>): Promise<vo
   }
 }
 
-test('an answer with a field that cannot be sent is not prepared', () => {
+/** A request that may have a prepared answer, with its value of Accept. */
+function preparable(accept = '*/*'): PreparableRequest {
   const head = {
     ...{ method: 'GET', url: '/', version: '1.1' as const, target: '/' },
-    fields: ['Host', 'shop.example'],
+    fields: ['Host', 'shop.example', 'Accept', accept],
   };
-  const asked = preparableRequest(head, 'http');
-  assert.ok(asked);
-  const moment = { serving: {} as never, period: 0, nowMs: 0 };
+  return preparableRequest(head, 'http') ?? assert.fail();
+}
+
+const moment = { serving: {} as never, period: 0, nowMs: 0 };
+
+test('a failure is prepared for one value of Accept, with an id for each request', () => {
+  const prepared = new PreparedReplies();
+  const body = { kind: 'bytes', bytes: Buffer.from('Quote 1.') } as const;
+  const reply = { status: 404, fields: [], body, source: 'none', reason: 'not_found' } as const;
+  const address = '127.0.0.1';
+  const kept = { ...reply, failureId: '1' };
+  prepared.keep(preparable(), moment, { reply: kept, address });
+  assert.equal(prepared.find(preparable(), moment, address), undefined, 'it is not reusable');
+  const again = { reply: { ...kept, isReusable: true }, address } as const;
+  prepared.keep(preparable(), moment, again);
+  assert.equal(prepared.find(preparable(), moment, address), undefined, 'it has failed once');
+  prepared.keep(preparable(), moment, again);
+  const found = prepared.find(preparable(), moment, address) ?? assert.fail();
+  const { content, failureId, reason } = withOwnId(found, () => '2');
+  assert.deepEqual([content, failureId, reason], ['Quote 2.', '2', 'not_found']);
+  assert.equal(prepared.find(preparable('text/html'), moment, address), undefined);
+});
+
+test('an answer with a field that cannot be sent is not prepared', () => {
+  const asked = preparable();
   for (const [value, isPrepared] of [
     ['text/plain', true],
     ['caf\u00e9', true],

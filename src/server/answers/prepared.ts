@@ -1,7 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
-import { fieldLines, replyField, type Reply, type ReuseClient } from '../../http/reply.ts';
-import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from '../limits.ts';
+import { fieldLines, replyField, type Reply } from '../../http/reply.ts';
+import type { ReuseClient } from '../../model/reuse-client.ts';
+import {
+  failedUrlsMax,
+  preparedBytesMax,
+  preparedTextBytesMax,
+  preparedVariantsMax,
+} from '../limits.ts';
 import { fileCacheValidMs } from '../../static/limits.ts';
 import type { Prepared } from '../exchange.ts';
 import {
@@ -38,6 +44,8 @@ export class PreparedReplies {
     maxSize: preparedBytesMax,
     sizeCalculation: entryBytes,
   });
+  /** The URLs of some failures: those who look for weak places ask for each URL once. */
+  readonly #failed = new Set<string>();
 
   /** Returns the prepared answer to a request; undefined without one. */
   find({ key, head }: PreparableRequest, moment: Moment, address: string): Prepared | undefined {
@@ -63,6 +71,7 @@ export class PreparedReplies {
     if (reply.isReusable !== true) return;
     if (reply.isCurrent !== undefined && head.hasCacheControl) return;
     if (!isFor(reply, clientOf(key, head, address))) return;
+    if (reply.failureId !== undefined && !this.#hasFailed(key)) return;
     const varies = variesBy(reply);
     const prepared = preparedOf(reply);
     if (varies === undefined || prepared === undefined) return;
@@ -82,6 +91,14 @@ export class PreparedReplies {
     });
     // Set again, since its size has changed.
     this.#entries.set(key, { ...entry });
+  }
+
+  /** Whether a URL has failed before, as far as that is remembered. */
+  #hasFailed(key: string): boolean {
+    if (this.#failed.has(key)) return true;
+    if (this.#failed.size >= failedUrlsMax) this.#failed.clear();
+    this.#failed.add(key);
+    return false;
   }
 
   #entryFor(key: string, moment: Moment, varies: readonly ChoosingField[]): Entry {
@@ -135,7 +152,9 @@ function isSame(before: Moment, now: Moment): boolean {
 
 /** Returns the names in the Vary of an answer; undefined if one of them is not a choosing field. */
 function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
-  const lines = fieldLines(reply.fields, 'vary');
+  // Accept chooses the form of a failure, which no cache stores and has no Vary.
+  const ofFailure = reply.failureId === undefined ? [] : ['accept'];
+  const lines = [...fieldLines(reply.fields, 'vary'), ...ofFailure];
   if (lines.length === 0) return [];
   const names = lines
     .join()
@@ -151,11 +170,23 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 const notSendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 function preparedOf(reply: Reply): Prepared | undefined {
-  const { status, fields, body, source, cache, isCurrent, admits } = reply;
+  const { status, fields, body, source, cache, isCurrent, admits, failureId, reason } = reply;
   // Its head is sent without a further look, and nothing catches what that throws.
   if (fields.some((text) => notSendable.test(text))) return undefined;
   const isDated = replyField(reply, 'date') !== undefined;
-  const said = { status, fields, source, head: headText(reply), isDated, cache, isCurrent, admits };
+  const head = headText(reply);
+  const said = {
+    status,
+    fields,
+    source,
+    head,
+    isDated,
+    cache,
+    isCurrent,
+    admits,
+    failureId,
+    reason,
+  };
   if (body.kind === 'none') return { ...said, content: undefined, bytes: 0 };
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;
@@ -172,3 +203,12 @@ function entryBytes({ variants }: Entry, key: string): number {
 
 /** The memory of a variant besides its content: head, objects, entry of the map. */
 const variantBytes = 2_048;
+
+/** A prepared answer as the next request gets it: each failure has an id of its own. */
+export function withOwnId(known: Prepared, newId: () => string): Prepared {
+  const { failureId: before, content } = known;
+  if (before === undefined) return known;
+  const failureId = newId();
+  if (typeof content !== 'string') return { ...known, failureId };
+  return { ...known, failureId, content: content.replaceAll(before, failureId) };
+}

@@ -38,8 +38,8 @@ type Recorded = Pick<AccessEntry, 'address' | 'bytes'> &
   };
 
 /** The data of an answer in the access log. */
-type RecordedAnswer = Pick<Reply, 'status' | 'source' | 'failureId' | 'reason'> &
-  Pick<AccessEntry, 'cache'>;
+type RecordedAnswer = Pick<Reply, 'status' | 'source'> &
+  Pick<AccessEntry, 'cache' | 'failureId' | 'reason'>;
 
 /**
  * The access log, its live readers, the counts of visits and the metrics; `monotonicMs` measures

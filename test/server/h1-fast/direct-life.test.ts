@@ -126,7 +126,7 @@ for (const [name, first] of Object.entries(firsts)) {
           stopped = site.waymark.stop(10_000);
         });
       });
-      const { statusLine } = await client.ask(get('/none'));
+      const { statusLine } = await client.ask(get('/missing'));
       assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
       assert.equal(await client.answers.rest(), '');
       await stopped;
@@ -145,7 +145,7 @@ for (const [name, first] of Object.entries(firsts)) {
             socket.emit('timeout');
           });
         });
-        const { statusLine } = await client.ask(get('/none'));
+        const { statusLine } = await client.ask(get('/missing'));
         assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
         assert.equal(await client.answers.rest(), '');
         assert.doesNotMatch(site.logged(), /unread_answer/);
