@@ -65,8 +65,8 @@ const ruleCases: Readonly<Record<string, RuleCase>> = {
   },
   elsewhere: {
     ini: 'deny_countries = US',
-    good: [{ fields: { 'x-country': 'CH' } }],
-    bad: [nobody, { fields: { 'x-country': 'US' } }],
+    good: [{ fields: { 'x-country': 'CH' } }, nobody],
+    bad: [{ fields: outside }, { fields: { 'x-country': 'US' } }],
   },
   users: {
     ini: 'users = ann',
